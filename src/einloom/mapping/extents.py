@@ -1,10 +1,10 @@
 """How far every loop has come: where each iteration of a loop ends, also for producers under shared loops.
 
-Comes in: a workload and a mapping. Goes out: `derived_cuts`, the loops that are *not* cut plainly (into equal tiles with
-a ragged edge), with the end of every iteration, and `largest_extents`, the full tiles below every node of a path.
+Comes in: a workload and a mapping. Goes out: `derived_cuts`, the loops that are *not* cut plainly (into equal tiles
+with a ragged edge), with the end of every iteration, and `largest_extents`, the full tiles below every node of a path.
 
 A producer under a loop that it shares with its consumers computes, in each iteration, the elements that they need and
-that were not computed before: first the tile with its halo, then one stride, and in the last iteration whatever is left.
+that were not computed before: first the tile with its halo, then one stride, and in the last iteration what is left.
 For the loop ``for E0.p, E1.p in 4 tile 2`` over T[p] = E0 and a consumer that reads T[p+r] with |r| = 3, E0's p ends at
 4, 6, 8, 10: ``derived_cuts`` says ``{("E0", 0): (4, 6, 8, 10)}`` and nothing of E1, whose p is cut plainly: 2, 4, 6, 8.
 """
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Table
 from itertools import product
-from math import prod
 
 from ..workload.einsum import Index, Workload
 from .tree import Compute, Loop, Mapping, Nest, Node, Split
@@ -57,6 +56,22 @@ def shared_length(first: tuple[tuple[Address, Node], ...], second: tuple[tuple[A
 def tile_of(loop: Loop, extent: int) -> int:
     """The extent of a variable below `loop` when it is `extent` above."""
     return loop.tile if loop.tile is not None else -(-extent // max(1, loop.trips))
+
+
+def windows(
+    workload: Workload, mapping: Mapping, producer: str, i: int
+) -> tuple[tuple[str, tuple[tuple[int, int], ...]], ...]:
+    """What consumers read of the rank that a shared loop ties to `producer`, iteration by iteration.
+
+    i: index of the loop in the path of `producer`. For each consumer below the loop: its name and (start, end) for each
+    iteration, in the order of `derived_cuts`; positions beyond the tensor's edges (padding) may occur.
+    """
+    derivation = _Derivation(workload, mapping)
+    chain = derivation.chain(producer, derivation.variable(producer, i), i)
+    return tuple(
+        (consumer, tuple(derivation.windows(consumer, index, chain)))
+        for consumer, index in derivation.needs(producer, i)
+    )
 
 
 def derived_cuts(workload: Workload, mapping: Mapping) -> Cuts:
@@ -187,19 +202,29 @@ class _Derivation:
 
     def _needed(self, einsum: str, chain: list[int]) -> list[int]:
         """How far the consumers read in each iteration of the loops in `chain`, in order."""
-        i = chain[-1]
-        trips = {j: self.loop(einsum, j).trips for j in chain}
-        far = [0] * prod(trips.values())
-        for consumer, index in self.needs(einsum, i):
-            chains = {w: self.chain(consumer, w, i) for w in index.variables}
-            ends = {w: self.ends(consumer, c[-1]) if c else (self.workload.extents[w],) for w, c in chains.items()}
-            for n, steps in enumerate(product(*(range(trips[j]) for j in chain))):
-                at = dict(zip(chain, steps, strict=True))
-                reach = 1 + index.constant
-                for w, coefficient in index.terms:
-                    flat = 0
-                    for j in chains[w]:
-                        flat = flat * trips[j] + at[j]
-                    reach += coefficient * (ends[w][flat] - 1)
-                far[n] = max(far[n], reach)
-        return far
+        reaches = [
+            [end for _, end in self.windows(consumer, index, chain)] for consumer, index in self.needs(einsum, chain[-1])
+        ]
+        return [max(reach) for reach in zip(*reaches, strict=True)]
+
+    def windows(self, consumer: str, index: Index, chain: list[int]) -> list[tuple[int, int]]:
+        """First and one past the last position of `index` in each iteration of the loops in `chain`, in order.
+
+        An empty iteration of a variable of the consumer leaves the window where the one before it ended.
+        """
+        trips = {j: self.loop(consumer, j).trips for j in chain}
+        chains = {w: self.chain(consumer, w, chain[-1]) for w in index.variables}
+        ends = {w: self.ends(consumer, c[-1]) if c else (self.workload.extents[w],) for w, c in chains.items()}
+        found = []
+        for steps in product(*(range(trips[j]) for j in chain)):
+            at = dict(zip(chain, steps, strict=True))
+            start, end = index.constant, 1 + index.constant
+            for w, coefficient in index.terms:
+                flat = 0
+                for j in chains[w]:
+                    flat = flat * trips[j] + at[j]
+                first = ends[w][flat - 1] if flat else 0
+                start += coefficient * first
+                end += coefficient * (ends[w][flat] - 1)
+            found.append((start, end))
+        return found

@@ -1,0 +1,303 @@
+"""A mapping as text, both ways: `print_mapping` lays a tree out by indentation, `parse_mapping` reads it back.
+
+One node per line; the nodes of one nest stand at the same indentation; each branch of a split starts with ``- ``::
+
+    store DRAM: A B D E
+    for E0.m, E1.p in 4 tile 2      # "for m" if every Einsum below is bound by that name
+    store GLB: C
+    split sequential:
+      - par E0.k in 2 @ X
+        compute E0 @ MAC
+      - compute E1 @ MAC
+
+``#`` starts a comment. Full grammar: docs/mapping.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import NoReturn
+
+from ..errors import SpecError
+from ..machine.levels import Machine
+from ..workload.einsum import Workload
+from .tree import Compute, Loop, Mapping, Nest, Node, Split, SplitKind, Store, einsums_below
+
+MAX_TEXT_LENGTH = 4_000_000
+MAX_DEPTH = 64
+_TOKEN = re.compile(r"[:,@]|[^\s:,@]+")
+_KINDS: dict[str, SplitKind] = {"sequential": "sequential", "pipelined": "pipelined", "parallel": "parallel"}
+_NODES = ("store", "for", "par", "split", "compute")
+
+
+def print_mapping(mapping: Mapping, workload: Workload) -> str:
+    """The mapping as text, one node per line; ends with a newline.
+
+    `parse_mapping` gives the same tree back. A loop is written in the short form (``for m in 4``) if it binds every
+    Einsum below by the same name, and with its tile if the tree gives one.
+    """
+    return "".join(f"{line}\n" for line in _nest_lines(mapping.nest, workload))
+
+
+def _nest_lines(nest: Nest, workload: Workload) -> Iterable[str]:
+    for i, node in enumerate(nest):
+        if isinstance(node, Store):
+            yield f"store {node.memory}: {' '.join(node.tensors)}" + (f" slots {node.slots}" if node.slots else "")
+        elif isinstance(node, Loop):
+            yield _loop_line(node, einsums_below(nest[i + 1 :]))
+        elif isinstance(node, Compute):
+            yield f"compute {node.einsum}" + (f" @ {node.unit}" if node.unit else "")
+        else:
+            where = "" if node.where is None else " shared" if node.where == "shared" else f" @ {node.where}"
+            shares = f" shares {' '.join(map(str, node.shares))}" if node.shares else ""
+            yield f"split {node.kind}{where}{shares}:"
+            for branch in node.branches:
+                for j, line in enumerate(_nest_lines(branch, workload)):
+                    yield ("  - " if j == 0 else "    ") + line
+
+
+def _loop_line(loop: Loop, below: tuple[str, ...]) -> str:
+    names = {variable for _, variable in loop.binds}
+    short = len(names) == 1 and tuple(einsum for einsum, _ in loop.binds) == below
+    binds = names.pop() if short else ", ".join(f"{einsum}.{variable}" for einsum, variable in loop.binds)
+    tile = "" if loop.tile is None else f" tile {loop.tile}"
+    axis = "" if loop.axis is None else f" @ {loop.axis}"
+    return f"{'for' if loop.axis is None else 'par'} {binds} in {loop.trips}{tile}{axis}"
+
+
+def describe(loop: Loop) -> str:
+    """The loop as messages quote it: as `print_mapping` writes it, in the short form wherever all names agree."""
+    return _loop_line(loop, tuple(einsum for einsum, _ in loop.binds))
+
+
+def parse_mapping(text: str, workload: Workload, machine: Machine, file: str | None = None) -> Mapping:
+    """Read a mapping from text.
+
+    Names are checked against the workload and the machine, the layout against the grammar; whether the tree is a legal
+    schedule is the question of `wellformed.problems`. Raises SpecError with file, line and column.
+    """
+    parser = _Parser(text, workload, machine, file)
+    if not parser.items:
+        raise SpecError("the mapping is empty", file=file, line=1)
+    nest = parser.nest(parser.items[0].column, 0)
+    if parser.at < len(parser.items):
+        parser.fail("this line stands further left than the nest it follows", parser.items[parser.at].tokens[0])
+    return Mapping(nest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    text: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """A node's tokens, or the dash of a branch (`tokens` holds the dash alone), at an indentation."""
+
+    column: int
+    tokens: tuple[_Token, ...]
+
+    @property
+    def dash(self) -> bool:
+        return self.tokens[0].text == "-"
+
+
+class _Parser:
+    """Reads items (nodes and branch dashes with their columns) into nests."""
+
+    def __init__(self, text: str, workload: Workload, machine: Machine, file: str | None) -> None:
+        self.workload, self.machine, self.file = workload, machine, file
+        if len(text) > MAX_TEXT_LENGTH:
+            raise SpecError(f"a mapping may have at most {MAX_TEXT_LENGTH} characters", file=file)
+        self.items: list[_Item] = []
+        self.at = 0
+        for number, raw in enumerate(text.split("\n"), 1):
+            line = raw.split("#", 1)[0].rstrip()
+            if "\t" in line:
+                raise SpecError("a tab; indent with spaces", file=file, line=number, column=line.index("\t") + 1)
+            tokens = [_Token(m.group(), number, m.start() + 1) for m in _TOKEN.finditer(line)]
+            while tokens and tokens[0].text == "-":
+                self.items.append(_Item(tokens[0].column, (tokens.pop(0),)))
+            if tokens:
+                self.items.append(_Item(tokens[0].column, tuple(tokens)))
+
+    def fail(self, message: str, token: _Token, known: Iterable[str] = (), wanted: str | None = None) -> NoReturn:
+        close = get_close_matches(wanted or token.text, list(known), 1, 0.5)
+        suggestion = close[0] if close else None
+        raise SpecError(message, file=self.file, line=token.line, column=token.column, suggestion=suggestion)
+
+    def nest(self, column: int, depth: int) -> Nest:
+        """The nodes that stand at `column`, up to the compute or split that ends them."""
+        if depth > MAX_DEPTH:
+            self.fail(f"splits may be nested at most {MAX_DEPTH} deep", self.items[self.at].tokens[0])
+        heads: list[list[_Token]] = []
+        last: Node | None = None
+        while last is None:
+            if self.at == len(self.items) or self.items[self.at].column < column or self.items[self.at].dash:
+                token = self.items[min(self.at, len(self.items) - 1)].tokens[0]
+                self.fail("the nest before this point has no leaf: its last node must be a split or a compute", token)
+            item = self.items[self.at]
+            if item.column > column:
+                self.fail(f"unexpected indentation: this nest stands at column {column}", item.tokens[0])
+            self.at += 1
+            word = item.tokens[0].text
+            if word == "compute":
+                last = self.compute(_Words(self, item.tokens))
+            elif word == "split":
+                last = self.split(_Words(self, item.tokens), column, depth)
+            else:
+                heads.append(list(item.tokens))
+        if self.at < len(self.items) and self.items[self.at].column == column and not self.items[self.at].dash:
+            self.fail("nothing may follow a split or a compute in its nest", self.items[self.at].tokens[0])
+        nodes: Nest = (last,)
+        below = einsums_below(nodes)
+        parsed: list[Node] = []
+        for tokens in heads:
+            words = _Words(self, tuple(tokens))
+            if tokens[0].text == "store":
+                parsed.append(self.store(words))
+            elif tokens[0].text in ("for", "par"):
+                parsed.append(self.loop(words, below))
+            else:
+                self.fail(f"unknown node {tokens[0].text!r}; known are {', '.join(_NODES)}", tokens[0], _NODES)
+        return (*parsed, *nodes)
+
+    def compute(self, words: _Words) -> Compute:
+        einsum = self.einsum(words.take("an Einsum"))
+        unit = None
+        if words.skip("@"):
+            unit = words.take("a compute unit", [u.name for u in self.machine.units]).text
+        words.end()
+        return Compute(einsum, unit)
+
+    def split(self, words: _Words, column: int, depth: int) -> Split:
+        kind = _KINDS[words.take("a kind of split", list(_KINDS)).text]
+        where: str | None = None
+        if words.skip("@"):
+            where = words.take("an axis or 'unit'", ["unit", *self.machine.axes]).text
+        elif words.skip("shared"):
+            where = "shared"
+        shares: list[int] = []
+        if words.skip("shares"):
+            while words.peek() != ":":
+                shares.append(words.number("a share"))
+        head = words.take("':'", [":"])
+        words.end()
+        if (where is not None) == (kind == "sequential"):
+            wrong = "says no place" if kind == "sequential" else "must say its place: '@ AXIS', '@ unit' or 'shared'"
+            self.fail(f"a {kind} split {wrong}", words.tokens[0])
+        branches: list[Nest] = []
+        dash: int | None = None
+        while self.at < len(self.items) and self.items[self.at].dash and self.items[self.at].column > column:
+            item = self.items[self.at]
+            if dash is not None and item.column != dash:
+                self.fail(f"unexpected indentation: the branches of this split stand at column {dash}", item.tokens[0])
+            dash = item.column
+            self.at += 1
+            if self.at == len(self.items) or self.items[self.at].column <= dash or self.items[self.at].dash:
+                self.fail("an empty branch", item.tokens[0])
+            branches.append(self.nest(self.items[self.at].column, depth + 1))
+        if not branches:
+            self.fail("a split needs branches: lines below it that start with '- '", head)
+        return Split(kind, tuple(branches), where, tuple(shares))
+
+    def store(self, words: _Words) -> Store:
+        memory = words.take("a memory", [m.name for m in self.machine.memories]).text
+        words.take("':'", [":"])
+        tensors = [words.take("a tensor", [t.name for t in self.workload.tensors]).text]
+        slots = None
+        while words.peek() is not None:
+            if words.skip("slots"):
+                slots = words.number("a number of slots")
+                words.end()
+            else:
+                tensors.append(words.take("a tensor", [t.name for t in self.workload.tensors]).text)
+        return Store(memory, tuple(tensors), slots)
+
+    def loop(self, words: _Words, below: tuple[str, ...]) -> Loop:
+        binds: list[tuple[str, str]] = []
+        first = words.take("a rank variable")
+        if "." not in first.text:
+            binds = [(einsum, self.variable(first, einsum, first.text)) for einsum in below]
+        else:
+            binds.append(self.bind(first, below))
+            while words.skip(","):
+                binds.append(self.bind(words.take("EINSUM.VARIABLE"), below))
+        words.take("'in'", ["in"])
+        trips = words.number("a number of trips")
+        tile = axis = None
+        while words.peek() is not None:
+            if tile is None and words.skip("tile"):
+                tile = words.number("a tile size")
+            elif axis is None and words.skip("@"):
+                axis = words.take("an axis", list(self.machine.axes)).text
+            else:
+                words.end()
+        if (axis is not None) != (words.tokens[0].text == "par"):
+            self.fail("'par' needs '@ AXIS', and only 'par' has one", words.tokens[0])
+        return Loop(tuple(binds), trips, tile, axis)
+
+    def bind(self, token: _Token, below: tuple[str, ...]) -> tuple[str, str]:
+        name, dot, variable = token.text.rpartition(".")
+        if not dot:
+            self.fail(f"{token.text!r} stands among EINSUM.VARIABLE pairs and must be one too", token)
+        einsum = self.einsum(_Token(name, token.line, token.column))
+        if einsum not in below:
+            self.fail(f"Einsum {einsum} is not below this loop", token, below, einsum)
+        return einsum, self.variable(token, einsum, variable)
+
+    def variable(self, token: _Token, einsum: str, name: str) -> str:
+        known = self.workload.einsum(einsum).variables
+        if name not in known:
+            self.fail(f"Einsum {einsum} has no rank variable {name!r}, it has {', '.join(known)}", token, known, name)
+        return name
+
+    def einsum(self, token: _Token) -> str:
+        known = [e.name for e in self.workload.einsums]
+        if token.text not in known:
+            self.fail(f"the workload has no Einsum {token.text!r}", token, known)
+        return token.text
+
+
+class _Words:
+    """The words of one line, taken from left to right."""
+
+    def __init__(self, parser: _Parser, tokens: tuple[_Token, ...]) -> None:
+        self.parser, self.tokens, self.at = parser, tokens, 1
+
+    def peek(self) -> str | None:
+        return self.tokens[self.at].text if self.at < len(self.tokens) else None
+
+    def skip(self, text: str) -> bool:
+        found = self.peek() == text
+        self.at += found
+        return found
+
+    def take(self, what: str, known: Iterable[str] | None = None) -> _Token:
+        """The next word; it must be one of `known` if that is given."""
+        if self.at == len(self.tokens):
+            last = self.tokens[-1]
+            end = _Token("", last.line, last.column + len(last.text))
+            self.parser.fail(f"the line ends where {what} is expected", end)
+        token = self.tokens[self.at]
+        self.at += 1
+        if known is not None and token.text not in (known := list(known)):
+            listed = f" (one of {', '.join(known)})" if 1 < len(known) <= 12 else ""
+            self.parser.fail(f"expected {what}{listed}, found {token.text!r}", token, known)
+        return token
+
+    def number(self, what: str) -> int:
+        token = self.take(what)
+        if not re.fullmatch(r"[0-9]{1,18}", token.text) or int(token.text) < 1:
+            self.parser.fail(f"expected {what} (a positive integer), found {token.text!r}", token)
+        return int(token.text)
+
+    def end(self) -> None:
+        if self.at < len(self.tokens):
+            token = self.tokens[self.at]
+            self.parser.fail(f"unexpected {token.text!r} at the end of the line", token)
