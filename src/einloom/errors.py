@@ -1,0 +1,124 @@
+"""The errors that einloom raises: one small tree, each with what a user needs to mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+
+class EinloomError(Exception):
+    """Base of every error that einloom raises on purpose."""
+
+
+class SpecError(EinloomError):
+    """A file or a command line says something that einloom cannot accept.
+
+    Prints as ``FILE:LINE:COLUMN: message (at PATH); did you mean 'x'?``; parts that are unknown are left out.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        path: str | None = None,
+        suggestion: str | None = None,
+    ) -> None:
+        self.message = message
+        self.file = file
+        self.line = line
+        self.column = column
+        self.path = path
+        self.suggestion = suggestion
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+        text = f"{place}: {self.message}" if place else self.message
+        if self.path:
+            text += f" (at {self.path})"
+        if self.suggestion:
+            text += f"; did you mean {self.suggestion!r}?"
+        return text
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild_spec_error, (self.message, self.file, self.line, self.column, self.path, self.suggestion))
+
+
+def _rebuild_spec_error(
+    message: str, file: str | None, line: int | None, column: int | None, path: str | None, suggestion: str | None
+) -> SpecError:
+    return SpecError(message, file=file, line=line, column=column, path=path, suggestion=suggestion)
+
+
+class SpecErrors(SpecError):
+    """Several things in one file are wrong; `problems` holds each, the message lists them one a line."""
+
+    def __init__(self, problems: Sequence[SpecError]) -> None:
+        self.problems = tuple(problems)
+        first = self.problems[0]
+        super().__init__(first.message, file=first.file, line=first.line, column=first.column, path=first.path)
+
+    def __str__(self) -> str:
+        return "\n".join(str(problem) for problem in self.problems)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (SpecErrors, (self.problems,))
+
+
+def combined(problems: Sequence[SpecError]) -> SpecError:
+    """One error that says all of `problems`, nested lists flattened."""
+    flat = [inner for outer in problems for inner in (outer.problems if isinstance(outer, SpecErrors) else (outer,))]
+    return flat[0] if len(flat) == 1 else SpecErrors(flat)
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that looks most like `name`, or None if none does.
+
+    >>> nearest("read_enregy", ["read_energy", "size"])
+    'read_energy'
+    """
+    table = {candidate.lower(): candidate for candidate in known}
+    close = get_close_matches(name.lower()[:100], list(table), 1)
+    return table[close[0]] if close else None
+
+
+class IllegalMapping(EinloomError):
+    """A mapping breaks at least one rule; `reasons` lists all of them, with numbers."""
+
+    def __init__(self, reasons: Sequence[str]) -> None:
+        self.reasons = tuple(reasons)
+        super().__init__("; ".join(self.reasons))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (IllegalMapping, (self.reasons,))
+
+
+class Infeasible(EinloomError):
+    """No mapping of the mapspace is legal; `witness` says which limit was in the way."""
+
+    def __init__(self, witness: str) -> None:
+        self.witness = witness
+        super().__init__(witness)
+
+
+class BudgetExhausted(EinloomError):
+    """The budget ended before any legal mapping was found; `bound` is what was proven so far."""
+
+    def __init__(self, bound: float) -> None:
+        self.bound = bound
+        super().__init__(f"the budget ended before a legal mapping was found (proven bound {bound:.6g})")
+
+
+class MissingExtra(EinloomError):
+    """An optional library is not installed; the message names the extra that brings it."""
+
+    def __init__(self, library: str, extra: str) -> None:
+        self.library = library
+        self.extra = extra
+        super().__init__(f"{library} is not installed; it comes with: pip install 'einloom[{extra}]'")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (MissingExtra, (self.library, self.extra))
