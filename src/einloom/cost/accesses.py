@@ -1,0 +1,243 @@
+"""How many values every store reads and writes: the tree walk.
+
+Comes in: the paths of a well-formed mapping. Goes out: `Move` records, one for each (Einsum, memory, tensor, action) and
+link, in values, over all instances or for one instance. A link joins a store to the next store of its tensor above (or the
+leaf to its innermost stores); what crosses it is a product of per-rank counts from `terms` and `windows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Table
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from ..constraints import select
+from ..machine.levels import Axis, Machine
+from ..workload.einsum import Access, Workload
+from . import terms, windows
+from .paths import Path, PathLoop, PathStore
+from .terms import Number
+
+Picks = dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Values that `einsum` reads from or writes to `memory`: `count` over all instances, or of one instance."""
+
+    einsum: str
+    memory: str
+    tensor: str
+    action: str
+    count: Number
+
+
+@dataclass(frozen=True)
+class Link:
+    """A store (or the leaf, child None) and the next store of its tensor above, seen from the path it is charged to.
+
+    users: paths of all Einsums below the child that access the tensor. written: the charged Einsum writes the tensor.
+    """
+
+    workload: Workload
+    machine: Machine
+    path: Path
+    tensor: str
+    parent: PathStore
+    child: PathStore | None
+    users: tuple[Path, ...]
+    written: bool
+
+    @property
+    def place(self) -> int:
+        return len(self.path.nodes) if self.child is None else self.child.place
+
+    @cached_property
+    def access(self) -> Access:
+        return self.path.einsum.access(self.tensor)
+
+    @cached_property
+    def axes(self) -> Table[int, Axis]:
+        return {loop.place: self.machine.axes[loop.axis] for loop in self.path.loops if loop.axis is not None}
+
+    @cached_property
+    def retention(self) -> tuple[dict[int, Number], int | None]:
+        """(flag per temporal loop that the tensor lacks: does the store keep its tile over it; place of the sliding loop).
+
+        Walks outwards from the store: loops that the tensor lacks, directly above, keep the tile; the first that it
+        depends on slides; a sequential split, or anything further out, forgets. The leaf keeps nothing.
+        """
+        keeps: dict[int, Number] = {}
+        sliding: int | None = None
+        still: Number = self.child is not None
+        relevant = set(self.access.variables)
+        edge = max((s for s in self.path.splits if s < self.place), default=-1)
+        for loop in reversed([p for p in self.path.loops if p.place < self.place and p.axis is None]):
+            if loop.place < edge:
+                still = False
+            if loop.variable not in relevant:
+                keeps[loop.place] = still
+                continue
+            if isinstance(loop.trips, int):
+                if loop.trips > 1:
+                    sliding = loop.place if still else sliding
+                    still = False
+            else:
+                still = still & (loop.trips == 1)
+        return keeps, sliding
+
+    def _once(self, above: int, combine: bool, busiest: bool, fresh: bool) -> dict[int, Number]:
+        """Which loops on the way to the child count one piece only.
+
+        above: place of the store at whose side we count. combine: spatial loops between the two stores that the tensor
+        lacks count once where their axis multicasts (or reduces) it. busiest: spatial loops above `above` count the
+        picked instance only. fresh: temporal loops that the tensor lacks count their first piece only.
+        """
+        flags: dict[int, Number] = {}
+        relevant = set(self.access.variables)
+        keeps = self.retention[0]
+        for loop in self.path.loops:
+            if loop.axis is None:
+                flags[loop.place] = (fresh or keeps.get(loop.place, 0)) if loop.variable not in relevant else 0
+            elif loop.place < above:
+                flags[loop.place] = int(busiest)
+            elif combine and loop.variable not in relevant:
+                flags[loop.place] = int(self._joined(self.axes[loop.place]))
+            else:
+                flags[loop.place] = 0
+        return flags
+
+    def _joined(self, axis: Axis) -> bool:
+        which = axis.reduce if self.written else axis.multicast
+        return self.tensor in select(which, self.workload, self.path.einsum.name)
+
+    def moved(self, *, at_parent: bool, picks: Picks | None, fresh: bool = False) -> Number:
+        """Values that cross the link, counted at one side: over all instances, or (`picks`) of one instance there."""
+        above = self.parent.place if at_parent else self.place
+        flags = self._once(above, at_parent, picks is not None, fresh)
+        sliding = None if self.written else self.retention[1]
+        total: Number = 1
+        for rank in range(len(self.access.indices)):
+            total = total * self._rank(rank, flags, picks, sliding)
+        for variable in self.path.einsum.variables:
+            if variable not in self.access.variables:
+                cuts = self.path.cuts(variable, self.place, lambda loop: flags[loop.place], picks)
+                total = total * terms.visits(self.path.extent(variable), cuts)
+        return total
+
+    def _rank(self, rank: int, flags: dict[int, Number], picks: Picks | None, sliding: int | None) -> Number:
+        index = self.access.indices[rank]
+        users = (self.path,) if self.written or self.child is None else self.users
+        if not any(user.complex_rank(user.einsum.access(self.tensor), rank) for user in users):
+            variable = index.variables[0]
+            cuts = self.path.cuts(variable, self.place, lambda loop: flags[loop.place], picks)
+            return terms.covered(self.path.extent(variable), cuts)
+        uses = tuple(rank_use(user, self.tensor, rank, self.place, flags, picks) for user in users)
+        return windows.moved(uses, self.workload.tensor(self.tensor).shape[rank], sliding)
+
+
+def rank_use(
+    path: Path, tensor: str, rank: int, place: int, flags: Table[int, Number], picks: Picks | None
+) -> windows.RankUse:
+    """How the Einsum of `path` reaches a rank of `tensor` below the loops above `place`."""
+    index = path.einsum.access(tensor).indices[rank]
+    chains = []
+    for variable, coefficient in index.terms:
+        loops = [loop for loop in path.by_variable[variable] if loop.place < place]
+        chain = tuple(
+            (loop.place, loop.cut(flags.get(loop.place, 0), picks.get(loop.place, 0) if picks else 0)) for loop in loops
+        )
+        chains.append((coefficient, path.extent(variable), chain))
+    return windows.RankUse(tuple(chains), index.constant)
+
+
+def links(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> tuple[Link, ...]:
+    """Every link of the mapping, each once, charged to the first Einsum below that accesses the tensor."""
+    found: list[Link] = []
+    seen: set[tuple[tuple[int, ...], str]] = set()
+    for path in all_paths:
+        for access in path.einsum.accesses:
+            written = access.tensor == path.einsum.output.tensor
+            holders = path.holders(access.tensor)
+            for parent, child in zip(holders, holders[1:], strict=False):
+                if (child.address, access.tensor) in seen:
+                    continue
+                seen.add((child.address, access.tensor))
+                users = tuple(
+                    p
+                    for p in all_paths
+                    if access.tensor in p.einsum.tensors
+                    and any(s.address == child.address for s in p.holders(access.tensor))
+                )
+                found.append(Link(workload, machine, path, access.tensor, parent, child, users, written))
+            found.append(Link(workload, machine, path, access.tensor, holders[-1], None, (path,), written))
+    return tuple(found)
+
+
+def moves(link: Link, picks: Picks | None = None) -> list[Move]:
+    """What a link costs at both ends, in values; with `picks`, of the busiest instance at each end."""
+    einsum, tensor = link.path.einsum.name, link.tensor
+    parent, child = link.parent.memory, None if link.child is None else link.child.memory
+    if link.path.einsum.kind == "copy" and child is None and _copy_in_place(link):
+        return []
+    found: list[Move] = []
+    if not link.written:
+        found.append(Move(einsum, parent, tensor, "read", link.moved(at_parent=True, picks=picks)))
+        if child is not None:
+            found.append(Move(einsum, child, tensor, "write", link.moved(at_parent=False, picks=picks)))
+        return found
+    up = link.moved(at_parent=True, picks=picks)
+    found.append(Move(einsum, parent, tensor, "write", up))
+    back = terms.refills(up, link.moved(at_parent=True, picks=picks, fresh=True))
+    charged = link.machine.partial_sums == "read-modify-write" or child is None
+    halo = _halo(link, at_parent=True, picks=picks)
+    found.append(Move(einsum, parent, tensor, "read", (back if charged else 0) + halo))
+    if child is not None:
+        out = link.moved(at_parent=False, picks=picks)
+        found.append(Move(einsum, child, tensor, "read", out))
+        again = terms.refills(out, link.moved(at_parent=False, picks=picks, fresh=True))
+        found.append(
+            Move(einsum, child, tensor, "write", (again if charged else 0) + _halo(link, at_parent=False, picks=picks))
+        )
+    return found
+
+
+def _copy_in_place(link: Link) -> bool:
+    """True if a copy's input and output have their innermost store in the same memory: then nothing moves."""
+    e = link.path.einsum
+    return len({link.path.holders(access.tensor)[-1].memory for access in e.accesses}) == 1
+
+
+def _halo(link: Link, *, at_parent: bool, picks: Picks | None) -> Number:
+    """Elements computed earlier that consumers below a shared, non-backing store read again: its windows less what is new."""
+    if link.child is None or len(link.users) == 1:
+        return 0
+    readers = tuple(user for user in link.users if link.tensor != user.einsum.output.tensor)
+    if not any(r.complex_rank(r.einsum.access(link.tensor), i) for r in readers for i in range(len(link.access.indices))):
+        return 0
+    first = Link(link.workload, link.machine, readers[0], link.tensor, link.parent, link.child, link.users, False)
+    return first.moved(at_parent=at_parent, picks=picks) - link.moved(at_parent=at_parent, picks=picks)
+
+
+def operations(path: Path, picks: Picks | None = None) -> Number:
+    """Operations of an Einsum: all of them, or (`picks`) those of one instance of its compute unit."""
+    if path.einsum.kind == "copy":
+        return 0
+
+    def once(loop: PathLoop) -> Number:
+        return int(picks is not None and loop.axis is not None)
+
+    counts = [
+        terms.visits(path.extent(v), path.cuts(v, len(path.nodes), once, picks)) for v in path.einsum.variables
+    ]
+    return prod(counts)
+
+
+def instance_choices(path: Path) -> list[Picks]:
+    """The instances that may be the busiest: the first, or every one along axes where windows are clipped or derived."""
+    choices: list[Picks] = [{}]
+    for loop in path.complex_axes:
+        assert isinstance(loop.trips, int)
+        choices = [{**choice, loop.place: i} for choice in choices for i in range(loop.trips)]
+    return choices

@@ -1,0 +1,149 @@
+"""The way from the root of a mapping to one leaf, with what the analysis asks of it: loops, stores and splits in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ..mapping.extents import Address, addressed_paths, derived_cuts
+from ..mapping.tree import Compute, Loop, Mapping, Node, Split, Store
+from ..workload.einsum import Access, Einsum, Workload
+from .terms import Cut, Number, default_tile, minimum
+
+Flag = Callable[["PathLoop"], Number]
+
+
+@dataclass(frozen=True, slots=True)
+class PathLoop:
+    """A loop on the path: `place` on the path, the variable it iterates, its tile and, if derived, its piece ends."""
+
+    place: int
+    variable: str
+    trips: Number
+    tile: Number
+    ends: tuple[int, ...] | None
+    axis: str | None
+
+    def cut(self, once: Number, pick: int = 0) -> Cut:
+        return Cut(self.tile, self.ends, once, pick, self.trips)
+
+
+@dataclass(frozen=True, slots=True)
+class PathStore:
+    """A store on the path, for one tensor; `address` is equal for the same node seen from different leaves."""
+
+    place: int
+    memory: str
+    tensor: str
+    address: Address
+
+
+@dataclass(frozen=True)
+class Path:
+    """The path of one Einsum: its loops and stores from the outside in, and where sequential splits stand."""
+
+    workload: Workload
+    einsum: Einsum
+    nodes: tuple[Node, ...]
+    addresses: tuple[Address, ...]
+    loops: tuple[PathLoop, ...]
+    stores: tuple[PathStore, ...]
+    splits: tuple[int, ...]
+    leaf: Compute
+    order: int
+
+    @cached_property
+    def by_variable(self) -> dict[str, tuple[PathLoop, ...]]:
+        table: dict[str, list[PathLoop]] = {v: [] for v in self.einsum.variables}
+        for loop in self.loops:
+            table[loop.variable].append(loop)
+        return {v: tuple(loops) for v, loops in table.items()}
+
+    def extent(self, variable: str) -> int:
+        return self.workload.extents[variable]
+
+    def cuts(self, variable: str, place: int, once: Flag, picks: dict[int, int] | None = None) -> tuple[Cut, ...]:
+        """The cuts of `variable` by the loops above `place`; `once` decides which count their first piece only."""
+        return tuple(
+            loop.cut(once(loop), picks.get(loop.place, 0) if picks else 0)
+            for loop in self.by_variable[variable]
+            if loop.place < place
+        )
+
+    @cached_property
+    def derived(self) -> frozenset[str]:
+        """Variables with a loop whose pieces follow from consumers."""
+        return frozenset(loop.variable for loop in self.loops if loop.ends is not None)
+
+    def holders(self, tensor: str) -> tuple[PathStore, ...]:
+        """The stores of `tensor` on the path, outermost first."""
+        return tuple(store for store in self.stores if store.tensor == tensor)
+
+    def holds(self, store: PathStore) -> bool:
+        """True if the node of `store` is on this path."""
+        return store.place < len(self.addresses) and self.addresses[store.place] == store.address
+
+    def complex_rank(self, access: Access, rank: int) -> bool:
+        """True if the rank's windows overlap, leave gaps, are clipped or follow from consumers: no closed product."""
+        index = access.indices[rank]
+        return not index.simple or bool(self.derived & set(index.variables))
+
+    @cached_property
+    def complex_variables(self) -> frozenset[str]:
+        found: set[str] = set(self.derived)
+        for access in self.einsum.accesses:
+            for index in access.indices:
+                if not index.simple:
+                    found.update(index.variables)
+        return frozenset(found)
+
+    @cached_property
+    def complex_axes(self) -> tuple[PathLoop, ...]:
+        """Spatial loops along which instances may differ in more than a ragged edge."""
+        return tuple(loop for loop in self.loops if loop.axis is not None and loop.variable in self.complex_variables)
+
+
+def paths(workload: Workload, mapping: Mapping) -> tuple[Path, ...]:
+    """The path of every Einsum in program order. The mapping must be well formed."""
+    derived: dict[tuple[str, int], tuple[int, ...]] = derived_cuts(workload, mapping)
+    return tuple(
+        _path(workload, trail, derived, order)
+        for order, trail in enumerate(addressed_paths(mapping.nest).values())
+    )
+
+
+def _path(
+    workload: Workload,
+    trail: tuple[tuple[Address, Node], ...],
+    derived: dict[tuple[str, int], tuple[int, ...]],
+    order: int,
+) -> Path:
+    leaf = trail[-1][1]
+    assert isinstance(leaf, Compute)
+    einsum = workload.einsum(leaf.einsum)
+    extents: dict[str, Any] = {v: workload.extents[v] for v in einsum.variables}
+    loops: list[PathLoop] = []
+    stores: list[PathStore] = []
+    splits: list[int] = []
+    for place, (address, node) in enumerate(trail):
+        if isinstance(node, Loop):
+            variable = node.variable(einsum.name)
+            if variable is None:
+                continue
+            tile = default_tile(extents[variable], node.trips) if node.tile is None else node.tile
+            ends = derived.get((einsum.name, place))
+            loops.append(PathLoop(place, variable, node.trips, tile, ends, node.axis))
+            extents[variable] = minimum(extents[variable], tile) if ends is None else _widest(ends)
+        elif isinstance(node, Store):
+            stores.extend(PathStore(place, node.memory, tensor, address) for tensor in node.tensors)
+        elif isinstance(node, Split):
+            splits.append(place)
+    nodes = tuple(node for _, node in trail)
+    addresses = tuple(address for address, _ in trail)
+    return Path(workload, einsum, nodes, addresses, tuple(loops), tuple(stores), tuple(splits), leaf, order)
+
+
+def _widest(ends: tuple[int, ...]) -> int:
+    return max(end - start for start, end in zip((0, *ends[:-1]), ends, strict=True))

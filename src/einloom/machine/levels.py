@@ -1,0 +1,176 @@
+"""WHERE a workload runs: memories, fanouts and compute units in one list, outermost first, as frozen data.
+
+SI units inside: joules, seconds, watts, square metres; sizes in bits; throughputs in bits (or operations) per second.
+None means unlimited for a size or a throughput.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from types import MappingProxyType
+from typing import Literal
+
+from ..constraints import Selector, select, selector
+from ..workload.einsum import Einsum, Fact, Workload
+
+ALL = selector("all")
+NOTHING = selector("nothing")
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A memory; there is one instance of it for each instance of the fanouts listed before it.
+
+    size: bits per instance. read_energy, write_energy: joules per access. bits_per_access: width of one access (actions
+    are counted in bits, an access is `bits / bits_per_access`, not rounded). read_throughput, write_throughput: bits per
+    second and instance. ports: ``shared`` adds the times of reads and writes, ``separate`` takes their maximum.
+    widths: (selector, bits) pairs that replace a tensor's bits per value here; the first that selects it counts.
+    must, may: tensors that it must hold and that it may hold. backs: tensors whose outermost store it may be.
+    double_buffer: a tile takes twice its size. leakage: watts per instance. area: square metres per instance.
+    """
+
+    name: str
+    size: int | None = None
+    read_energy: float = 0.0
+    write_energy: float = 0.0
+    bits_per_access: int = 1
+    read_throughput: float | None = None
+    write_throughput: float | None = None
+    ports: Literal["shared", "separate"] = "shared"
+    widths: tuple[tuple[Selector, int], ...] = ()
+    must: Selector = NOTHING
+    may: Selector = ALL
+    backs: Selector = ALL
+    double_buffer: bool = False
+    leakage: float = 0.0
+    area: float = 0.0
+
+    def bits(self, workload: Workload, einsum: str, tensor: str) -> int:
+        """Bits of one value of `tensor` here, as `einsum` meets it."""
+        for which, width in self.widths:
+            if tensor in select(which, workload, einsum):
+                return width
+        return workload.tensor(tensor).bits
+
+    def capacity_share(self) -> int:
+        """How many tiles a store occupies: 2 with double buffering, else 1."""
+        return 2 if self.double_buffer else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One named direction of a fanout.
+
+    multicast: tensors that one read above sends to all instances along the axis. reduce: outputs that are added on the
+    way up. only_irrelevant_to: if not ``nothing``, only rank variables that none of these tensors has may be spread here.
+    use: ``full`` admits only the spatial choices of an Einsum that use the most instances.
+    """
+
+    name: str
+    size: int
+    multicast: Selector = ALL
+    reduce: Selector = ALL
+    only_irrelevant_to: Selector = NOTHING
+    use: Literal["any", "full"] = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class Fanout:
+    """Everything listed after a fanout exists once per instance of each of its axes."""
+
+    name: str
+    axes: tuple[Axis, ...]
+
+    @property
+    def instances(self) -> int:
+        return prod(axis.size for axis in self.axes)
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeUnit:
+    """A compute unit; it sees only the levels listed before it, and has one instance per instance of their fanouts.
+
+    throughput: operations per second and instance. energy: joules per operation. kinds: Einsum kinds that it executes.
+    operands: numbers of input operands that it executes (empty: any).
+    """
+
+    name: str
+    throughput: float | None = None
+    energy: float = 0.0
+    kinds: tuple[str, ...] = ("multiply", "map")
+    operands: tuple[int, ...] = ()
+    leakage: float = 0.0
+    area: float = 0.0
+
+    def accepts(self, einsum: Einsum) -> bool:
+        """True if this unit executes Einsums like this one (a copy needs no unit and is accepted by none)."""
+        return einsum.kind in self.kinds and (not self.operands or len(einsum.inputs) in self.operands)
+
+
+Level = Memory | Fanout | ComputeUnit
+
+
+@dataclass(frozen=True)
+class Machine:
+    """An ordered list of levels, outermost memory first.
+
+    partial_sums: ``read-modify-write`` charges the read-back of a spilled partial sum, ``once`` charges only its write.
+    """
+
+    name: str
+    levels: tuple[Level, ...]
+    partial_sums: Literal["read-modify-write", "once"] = "read-modify-write"
+    facts: tuple[Fact, ...] = field(default=(), compare=False)
+
+    @cached_property
+    def memories(self) -> tuple[Memory, ...]:
+        return tuple(level for level in self.levels if isinstance(level, Memory))
+
+    @cached_property
+    def fanouts(self) -> tuple[Fanout, ...]:
+        return tuple(level for level in self.levels if isinstance(level, Fanout))
+
+    @cached_property
+    def units(self) -> tuple[ComputeUnit, ...]:
+        return tuple(level for level in self.levels if isinstance(level, ComputeUnit))
+
+    @cached_property
+    def position(self) -> Mapping[str, int]:
+        """Level name -> place in the list; an axis has its fanout's place."""
+        table = {level.name: i for i, level in enumerate(self.levels)}
+        for i, level in enumerate(self.levels):
+            if isinstance(level, Fanout):
+                table.update({axis.name: i for axis in level.axes})
+        return MappingProxyType(table)
+
+    def memory(self, name: str) -> Memory:
+        return next(memory for memory in self.memories if memory.name == name)
+
+    def unit(self, name: str) -> ComputeUnit:
+        return next(unit for unit in self.units if unit.name == name)
+
+    @cached_property
+    def axes(self) -> Mapping[str, Axis]:
+        """Axis name -> axis; axis names are unique in a machine."""
+        return MappingProxyType({axis.name: axis for fanout in self.fanouts for axis in fanout.axes})
+
+    def instances(self, name: str) -> int:
+        """Physical instances of the named memory or unit: the product of the fanouts listed before it."""
+        stop = self.position[name]
+        return prod(level.instances for level in self.levels[:stop] if isinstance(level, Fanout))
+
+    def units_for(self, einsum: Einsum) -> tuple[ComputeUnit, ...]:
+        """The units that may execute `einsum`, in the order of the list."""
+        return tuple(unit for unit in self.units if unit.accepts(einsum))
+
+    def must_hold(self, memory: Memory, workload: Workload, einsum: str, held_above: Collection[str]) -> frozenset[str]:
+        return select(memory.must, workload, einsum, held_above)
+
+    def may_hold(self, memory: Memory, workload: Workload, einsum: str, held_above: Collection[str]) -> frozenset[str]:
+        return select(memory.may, workload, einsum, held_above) | self.must_hold(memory, workload, einsum, held_above)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Machine, (self.name, self.levels, self.partial_sums, self.facts))

@@ -1,0 +1,107 @@
+"""ONE schedule: the mapping tree, as immutable data.
+
+A mapping is a nest: a tuple of nodes, outermost first. The last node of a nest is a `Split` or a `Compute`, the others are
+`Store` and `Loop`. Grammar: docs/mapping.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+SplitKind = Literal["sequential", "pipelined", "parallel"]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A tile of each of `tensors` is kept in `memory` for one iteration of the loops above."""
+
+    memory: str
+    tensors: tuple[str, ...]
+    slots: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop of `trips` iterations; temporal, or spatial over a fanout axis if `axis` is given.
+
+    binds: (Einsum, rank variable) for every Einsum below that the loop iterates, at most one variable per Einsum.
+    tile: extent of the variable below the loop; None means ceil(extent / trips).
+    """
+
+    binds: tuple[tuple[str, str], ...]
+    trips: int
+    tile: int | None = None
+    axis: str | None = None
+
+    def variable(self, einsum: str) -> str | None:
+        """The rank variable of `einsum` that this loop iterates, or None."""
+        return next((v for e, v in self.binds if e == einsum), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """The leaf where `einsum` is executed, on `unit` (None for copies)."""
+
+    einsum: str
+    unit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Where Einsums part ways: each branch is a nest of its own.
+
+    where: for concurrent kinds ``@ AXIS``'s axis name, ``unit`` or ``shared``; shares: instances per branch, if given.
+    """
+
+    kind: SplitKind
+    branches: tuple[tuple[Node, ...], ...]
+    where: str | None = None
+    shares: tuple[int, ...] = ()
+
+
+Node = Store | Loop | Split | Compute
+Nest = tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """A complete schedule of a workload on a machine."""
+
+    nest: Nest
+
+    @property
+    def einsums(self) -> tuple[str, ...]:
+        """Einsum names in program order."""
+        return einsums_below(self.nest)
+
+
+def einsums_below(nest: Nest) -> tuple[str, ...]:
+    """Names of the Einsums computed in `nest`, in program order."""
+    return tuple(leaf.einsum for leaf in leaves(nest))
+
+
+def leaves(nest: Nest) -> Iterator[Compute]:
+    """The compute leaves of `nest`, in program order."""
+    for node in nest:
+        if isinstance(node, Compute):
+            yield node
+        elif isinstance(node, Split):
+            for branch in node.branches:
+                yield from leaves(branch)
+
+
+def path(nest: Nest, einsum: str) -> tuple[Node, ...]:
+    """The nodes from the root to the leaf of `einsum`, splits included; KeyError if it has no leaf."""
+    steps: list[Node] = []
+    for node in nest:
+        steps.append(node)
+        if isinstance(node, Compute):
+            if node.einsum == einsum:
+                return tuple(steps)
+        elif isinstance(node, Split):
+            for branch in node.branches:
+                if einsum in einsums_below(branch):
+                    return tuple(steps) + path(branch, einsum)
+    raise KeyError(f"the mapping has no leaf for Einsum {einsum}")

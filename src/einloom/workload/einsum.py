@@ -1,0 +1,221 @@
+"""WHAT is computed: index expressions, accesses, Einsums, tensors and cascades, as frozen data.
+
+First step of the flow: nothing comes in; every other folder reads these. Readers (`notation`, `files`, `zoo`) make them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from types import MappingProxyType
+from typing import Literal
+
+Kind = Literal["multiply", "map", "copy"]
+Reduction = Literal["sum", "max", "online_softmax"]
+Role = Literal["input", "weight", "output"]
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An affine index expression: the sum of `coefficient * variable` over `terms`, plus `constant`.
+
+    ``Index((("p", 2), ("r", 1)), -1)`` is ``2*p+r-1``. Coefficients are positive integers.
+    """
+
+    terms: tuple[tuple[str, int], ...]
+    constant: int = 0
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.terms)
+
+    @property
+    def simple(self) -> bool:
+        """True for a bare rank variable such as ``m``: no sum, no stride, no constant."""
+        return len(self.terms) == 1 and self.terms[0][1] == 1 and self.constant == 0
+
+    def extent(self, extents: Mapping[str, int]) -> int:
+        """Number of positions from the first to the last that the expression reaches (gaps included)."""
+        return 1 + sum(coefficient * (extents[name] - 1) for name, coefficient in self.terms)
+
+    def __str__(self) -> str:
+        text = "+".join(name if c == 1 else f"{c}*{name}" for name, c in self.terms)
+        if self.constant:
+            text += f"{self.constant:+d}" if text else str(self.constant)
+        return text or "0"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A tensor with one index expression per rank, as an Einsum reads or writes it."""
+
+    tensor: str
+    indices: tuple[Index, ...]
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The rank variables of the access, each once, in order of appearance."""
+        return tuple(dict.fromkeys(v for index in self.indices for v in index.variables))
+
+    def rank_of(self, variable: str) -> int | None:
+        """The position of the rank that `variable` indexes, or None (a variable indexes at most one rank)."""
+        return next((i for i, index in enumerate(self.indices) if variable in index.variables), None)
+
+    def __str__(self) -> str:
+        return f"{self.tensor}[{','.join(str(index) for index in self.indices)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Einsum:
+    """One extended Einsum: `output` from `inputs`, over all its rank variables.
+
+    kind: ``multiply`` multiplies the inputs elementwise (one operation per point of the iteration space), ``map``
+    applies the named `function`, ``copy`` moves its single input and performs no operations.
+    reduction: how points that share an output element combine.
+    """
+
+    name: str
+    output: Access
+    inputs: tuple[Access, ...]
+    kind: Kind = "multiply"
+    function: str | None = None
+    reduction: Reduction = "sum"
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        """The output, then the inputs; a tensor that is read twice appears once."""
+        unique = {access.tensor: access for access in (self.output, *self.inputs)}
+        return tuple(unique.values())
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """All rank variables, output's first, in order of appearance."""
+        return tuple(dict.fromkeys(v for access in (self.output, *self.inputs) for v in access.variables))
+
+    @property
+    def reduced(self) -> tuple[str, ...]:
+        """The rank variables that the output lacks."""
+        kept = set(self.output.variables)
+        return tuple(v for v in self.variables if v not in kept)
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        return tuple(access.tensor for access in self.accesses)
+
+    def access(self, tensor: str) -> Access:
+        """The access of `tensor` in this Einsum; KeyError if it has none."""
+        for access in (self.output, *self.inputs):
+            if access.tensor == tensor:
+                return access
+        raise KeyError(f"Einsum {self.name} does not access tensor {tensor}")
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor: its shape (one size per rank), the bits of one value, and whether it persists over repeats."""
+
+    name: str
+    shape: tuple[int, ...]
+    bits: int
+    persistent: bool = False
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Where one number comes from: `path` names it, `kind` says how far to trust it."""
+
+    path: str
+    source: str
+    kind: Literal["printed", "code", "derived", "assumed"]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A cascade of Einsums in program order, with the size of every rank variable and the tensors they access.
+
+    sizes: extent of each rank variable; Einsums that use the same name have the same extent for it, but are tied only
+    through the tensors they share. outputs: the cascade's outputs. repeat: how often the cascade runs in a row;
+    additive costs are multiplied by it.
+    """
+
+    name: str
+    einsums: tuple[Einsum, ...]
+    tensors: tuple[Tensor, ...]
+    sizes: tuple[tuple[str, int], ...]
+    outputs: tuple[str, ...]
+    repeat: int = 1
+    facts: tuple[Fact, ...] = field(default=(), compare=False)
+
+    @cached_property
+    def extents(self) -> Mapping[str, int]:
+        """Extent of every rank variable."""
+        return MappingProxyType(dict(self.sizes))
+
+    @cached_property
+    def _einsum_table(self) -> Mapping[str, Einsum]:
+        return MappingProxyType({einsum.name: einsum for einsum in self.einsums})
+
+    @cached_property
+    def _tensor_table(self) -> Mapping[str, Tensor]:
+        return MappingProxyType({tensor.name: tensor for tensor in self.tensors})
+
+    def einsum(self, name: str) -> Einsum:
+        return self._einsum_table[name]
+
+    def tensor(self, name: str) -> Tensor:
+        return self._tensor_table[name]
+
+    @cached_property
+    def producers(self) -> Mapping[str, str]:
+        """Tensor name -> name of the Einsum that writes it (absent for the cascade's inputs)."""
+        return MappingProxyType({einsum.output.tensor: einsum.name for einsum in self.einsums})
+
+    @cached_property
+    def consumers(self) -> Mapping[str, tuple[str, ...]]:
+        """Tensor name -> names of the Einsums that read it, in program order."""
+        table: dict[str, list[str]] = {tensor.name: [] for tensor in self.tensors}
+        for einsum in self.einsums:
+            for tensor in dict.fromkeys(access.tensor for access in einsum.inputs):
+                table[tensor].append(einsum.name)
+        return MappingProxyType({name: tuple(users) for name, users in table.items()})
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """The cascade's inputs: tensors that no Einsum writes."""
+        return tuple(tensor.name for tensor in self.tensors if tensor.name not in self.producers)
+
+    @cached_property
+    def intermediates(self) -> tuple[str, ...]:
+        """Tensors that one Einsum writes and another reads."""
+        return tuple(t.name for t in self.tensors if t.name in self.producers and self.consumers[t.name])
+
+    def role(self, einsum: str, tensor: str) -> Role:
+        """The part that `tensor` plays in `einsum`.
+
+        output: what it writes; input: its first operand that is an intermediate, else its first operand; weight: any
+        other operand.
+        """
+        e = self.einsum(einsum)
+        if e.output.tensor == tensor:
+            return "output"
+        operands = [access.tensor for access in e.inputs]
+        chosen = next((t for t in operands if t in self.producers), operands[0])
+        return "input" if tensor == chosen else "weight"
+
+    def operations(self, einsum: str) -> int:
+        """Operations of one run of `einsum`: the points of its iteration space (0 for a copy)."""
+        e = self.einsum(einsum)
+        return 0 if e.kind == "copy" else prod(self.extents[v] for v in e.variables)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (
+            Workload,
+            (self.name, self.einsums, self.tensors, self.sizes, self.outputs, self.repeat, self.facts),
+        )
