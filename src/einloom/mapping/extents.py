@@ -203,7 +203,8 @@ class _Derivation:
     def _needed(self, einsum: str, chain: list[int]) -> list[int]:
         """How far the consumers read in each iteration of the loops in `chain`, in order."""
         reaches = [
-            [end for _, end in self.windows(consumer, index, chain)] for consumer, index in self.needs(einsum, chain[-1])
+            [end for _, end in self.windows(consumer, index, chain)]
+            for consumer, index in self.needs(einsum, chain[-1])
         ]
         return [max(reach) for reach in zip(*reaches, strict=True)]
 
