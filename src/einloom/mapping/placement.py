@@ -138,9 +138,14 @@ def _backing_problems(workload: Workload, machine: Machine, paths: Table[str, St
     for tensor in workload.tensors:
         stores: dict[Address, tuple[str, Store, Steps]] = {}
         for einsum, steps in paths.items():
+            if tensor.name not in workload.einsum(einsum).tensors:
+                continue
             for i, (address, node) in enumerate(steps):
                 if isinstance(node, Store) and tensor.name in node.tensors:
                     stores.setdefault(address, (einsum, node, steps[:i]))
+                    if tensor.name not in select(machine.memory(node.memory).backs, workload, einsum):
+                        backs = machine.memory(node.memory).backs
+                        yield f"{node.memory} may not be the backing memory of {tensor.name} (backs: {backs})"
                     break
         if len(stores) > 1:
             where = ", ".join(f"{store.memory} for {einsum}" for einsum, store, _ in stores.values())
@@ -152,9 +157,6 @@ def _backing_problems(workload: Workload, machine: Machine, paths: Table[str, St
 def _backing_limits(
     workload: Workload, machine: Machine, tensor: str, einsum: str, store: Store, above: Steps
 ) -> Iterator[str]:
-    memory = machine.memory(store.memory)
-    if tensor not in select(memory.backs, workload, einsum):
-        yield f"{store.memory} may not be the backing memory of {tensor} (backs: {memory.backs})"
     if tensor in workload.inputs or tensor in workload.outputs:
         home = outermost_home(workload, machine, einsum, tensor)
         if home is not None and home != store.memory:

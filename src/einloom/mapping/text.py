@@ -135,7 +135,7 @@ class _Parser:
         """The nodes that stand at `column`, up to the compute or split that ends them."""
         if depth > MAX_DEPTH:
             self.fail(f"splits may be nested at most {MAX_DEPTH} deep", self.items[self.at].tokens[0])
-        heads: list[list[_Token]] = []
+        heads: list[Store | _Words] = []
         last: Node | None = None
         while last is None:
             if self.at == len(self.items) or self.items[self.at].column < column or self.items[self.at].dash:
@@ -145,27 +145,21 @@ class _Parser:
             if item.column > column:
                 self.fail(f"unexpected indentation: this nest stands at column {column}", item.tokens[0])
             self.at += 1
-            word = item.tokens[0].text
+            word, words = item.tokens[0].text, _Words(self, item.tokens)
             if word == "compute":
-                last = self.compute(_Words(self, item.tokens))
+                last = self.compute(words)
             elif word == "split":
-                last = self.split(_Words(self, item.tokens), column, depth)
+                last = self.split(words, column, depth)
+            elif word == "store":
+                heads.append(self.store(words))
+            elif word in ("for", "par"):
+                heads.append(words)
             else:
-                heads.append(list(item.tokens))
+                self.fail(f"unknown node {word!r}; known are {', '.join(_NODES)}", item.tokens[0], _NODES)
         if self.at < len(self.items) and self.items[self.at].column == column and not self.items[self.at].dash:
             self.fail("nothing may follow a split or a compute in its nest", self.items[self.at].tokens[0])
-        nodes: Nest = (last,)
-        below = einsums_below(nodes)
-        parsed: list[Node] = []
-        for tokens in heads:
-            words = _Words(self, tuple(tokens))
-            if tokens[0].text == "store":
-                parsed.append(self.store(words))
-            elif tokens[0].text in ("for", "par"):
-                parsed.append(self.loop(words, below))
-            else:
-                self.fail(f"unknown node {tokens[0].text!r}; known are {', '.join(_NODES)}", tokens[0], _NODES)
-        return (*parsed, *nodes)
+        below = einsums_below((last,))
+        return (*(head if isinstance(head, Store) else self.loop(head, below) for head in heads), last)
 
     def compute(self, words: _Words) -> Compute:
         einsum = self.einsum(words.take("an Einsum"))
