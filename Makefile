@@ -1,0 +1,42 @@
+# `make demo` and `make test` do all their set-up in .venv; nothing is written outside this folder.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+DEMO = gpt3-6.7b:batch=1,tokens=2048 tpu-v4i --objective energy --max-fused-loops 1
+
+.PHONY: demo test test-all lint install install-dev clean
+
+# The main job: the optimal fused mapping of a GPT-3 6.7B layer onto TPUv4i.
+demo: install
+	$(BIN)/einloom map $(DEMO) --json r.json
+
+# Lint, strict types, and every test but the slow ones.
+test: install-dev lint
+	$(BIN)/python -m pytest -m "not slow"
+
+# The slow ones too.
+test-all: install-dev lint
+	$(BIN)/python -m pytest
+
+lint: install-dev
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+install: $(VENV)/.installed
+
+install-dev: $(VENV)/.installed-dev
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "einloom needs Python 3.11 or newer: make PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	@touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

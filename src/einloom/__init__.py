@@ -1,0 +1,1 @@
+"""einloom: optimal fused mappings of Einsum cascades, each with a certificate."""
