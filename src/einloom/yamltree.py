@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from .errors import SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 MAX_FILE_BYTES = 5_000_000
 MAX_DEPTH = 40
@@ -155,3 +156,16 @@ def _resolve(text: str, file: str, line: int, column: int) -> Scalar:
     if _INTEGER.match(text):
         return int(text, 16) if text.startswith("0x") else int(text)
     return float(text) if number else text
+
+
+def dump_yaml(data: Mapping[str, object]) -> str:
+    """Plain data as YAML text, keys in their order, short lists and mappings on one line."""
+    from ruamel.yaml import YAML
+
+    writer = YAML(typ="rt", pure=True)
+    writer.default_flow_style = None
+    writer.width = 110
+    writer.representer.ignore_aliases = lambda *_: True
+    stream = StringIO()
+    writer.dump(data, stream)
+    return stream.getvalue()

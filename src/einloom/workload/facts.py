@@ -1,0 +1,110 @@
+"""Where numbers come from: reading and writing ``{value: 7.03 pJ, source: "...", kind: printed}``.
+
+Used by the readers of workload and machine files; a number without such a note inherits the `source` and `kind` of the
+level or file around it, and a number without any source leaves no fact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeVar, cast, get_args
+
+from ..arithmetic import Number
+from ..errors import SpecError
+from ..located import Located
+from ..units import UNIT_NAMES, Quantity
+from .einsum import Fact
+
+FactKind = Literal["printed", "code", "derived", "assumed"]
+KINDS: tuple[FactKind, ...] = get_args(FactKind)
+T = TypeVar("T")
+
+
+class FactReader:
+    """Reads values that may carry a source, and collects the facts; `names` are what arithmetic may use."""
+
+    def __init__(
+        self, names: Mapping[str, Number], facts: list[Fact], source: str | None, kind: FactKind | None
+    ) -> None:
+        self.names = names
+        self.facts = facts
+        self.source = source
+        self.kind = kind
+
+    def within(self, view: Located) -> FactReader:
+        """A reader for the fields of `view`, whose own ``source`` and ``kind`` count first."""
+        source, kind = _origin(view)
+        return FactReader(self.names, self.facts, source or self.source, kind or self.kind)
+
+    def read(self, view: Located, path: str, reader: Callable[[Located], T]) -> T:
+        """What `reader` makes of the value, with its fact noted under `path`."""
+        source, kind, value = self.source, self.kind, view
+        if view.is_mapping and "value" in view.keys:
+            value = view.require("value")
+            own_source, own_kind = _origin(view)
+            view.finish()
+            source, kind = own_source or source, own_kind or kind
+        if source is not None:
+            self.facts.append(Fact(path, source, kind or "assumed"))
+        return reader(value)
+
+    def number(
+        self, view: Located, path: str, quantity: Quantity, *, minimum: float | None = None, positive: bool = False
+    ) -> int | float:
+        """A number in SI with its fact noted."""
+        return self.read(
+            view,
+            path,
+            lambda value: value.number(quantity, names=self.names, minimum=minimum, positive=positive),
+        )
+
+    def integer(self, view: Located, path: str, minimum: int = 1) -> int:
+        return self.read(view, path, lambda value: value.integer(names=self.names, minimum=minimum))
+
+
+def _origin(view: Located) -> tuple[str | None, FactKind | None]:
+    source, kind = view.get("source"), view.get("kind")
+    return (
+        None if source is None else source.text(what="a source"),
+        None if kind is None else cast(FactKind, kind.choice(KINDS)),
+    )
+
+
+def read_parameters(view: Located, given: Mapping[str, str] | None) -> dict[str, Number]:
+    """The table of the file's ``parameters:``, with the values `given` outside (a command line, say) in their place.
+
+    A default may use parameters above it. Raises SpecError for a given name that the file does not have.
+    """
+    from ..arithmetic import arithmetic
+    from ..errors import nearest
+
+    table: dict[str, Number] = {}
+    field = view.get("parameters")
+    entries = field.entries() if field is not None else []
+    known = [name for name, _, _ in entries]
+    for name in given or {}:
+        if name not in known:
+            listed = f"known are {', '.join(known)}" if known else "there are none"
+            raise SpecError(f"unknown parameter {name!r}; {listed}", file=view.file, suggestion=nearest(name, known))
+    for name, key, value in entries:
+        if name in UNIT_NAMES or not name.isidentifier():
+            raise key.error(f"a parameter may not be called {name!r}: it is a unit or no plain name")
+        if given and name in given:
+            table[name] = arithmetic(given[name], table)
+        elif value.is_text:
+            with value.placed():
+                table[name] = arithmetic(value.text(), table)
+        else:
+            table[name] = value.number("energy")
+    return {name: int(number) if number == int(number) else number for name, number in table.items()}
+
+
+def noted(value: object, path: str, facts: Mapping[str, Fact]) -> object:
+    """`value` as a file writes it, with its source if it has one."""
+    fact = facts.get(path)
+    return value if fact is None else {"value": value, "source": fact.source, "kind": fact.kind}
+
+
+def fact_table(facts: Sequence[Fact]) -> dict[str, Fact]:
+    """Facts by path; the last one counts."""
+    return {fact.path: fact for fact in facts}
