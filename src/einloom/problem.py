@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 from typing import Literal
@@ -110,7 +110,7 @@ class Certificate:
     value: float
     bound: float
     mapspace: str
-    counts: Mapping[str, int] = MappingProxyType({})
+    counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def gap(self) -> float:

@@ -1,0 +1,167 @@
+"""What a search or an evaluation found: problem, mapping, cost, certificate, trace and where it came from.
+
+Searches and verbs make `Result`s, reports and `verify` read them; `file` writes and reads them as JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..cost.evaluate import evaluate
+from ..cost.record import Cost
+from ..machine.levels import Machine
+from ..mapping.text import print_mapping
+from ..mapping.tree import Mapping
+from ..mapspace.space import Mapspace
+from ..problem import MODEL_VERSION, Certificate, LatencyRule, Objective, Problem
+from ..version import VERSION
+from ..workload.einsum import Workload
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class TracePoint:
+    """The best value and the proven bound known `seconds` after the start; None where nothing was known."""
+
+    seconds: float
+    best: float | None
+    bound: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Which einloom made a result, on which version of the model, and how many of its numbers are assumed.
+
+    facts: numbers of workload and machine that name a source; assumed: those among them that are assumptions.
+    """
+
+    version: str
+    model_version: str
+    facts: int
+    assumed: int
+
+    @property
+    def assumed_share(self) -> float:
+        return self.assumed / self.facts if self.facts else 0.0
+
+    @staticmethod
+    def of(workload: Workload, machine: Machine) -> Provenance:
+        kinds = [fact.kind for fact in (*workload.facts, *machine.facts)]
+        return Provenance(VERSION, MODEL_VERSION, len(kinds), kinds.count("assumed"))
+
+
+@dataclass(frozen=True)
+class Result:
+    """One mapping of one problem, with its price and what is proven of it.
+
+    certificate: None if nothing was searched. recorded_digest, found_digest: of a result that was read from a file,
+    what the file says of itself and what its content gives.
+    """
+
+    problem: Problem
+    mapping: Mapping
+    cost: Cost
+    certificate: Certificate | None = None
+    method: str = "evaluate"
+    seconds: float = 0.0
+    trace: tuple[TracePoint, ...] = ()
+    provenance: Provenance = field(default=Provenance(VERSION, MODEL_VERSION, 0, 0))
+    recorded_digest: str | None = field(default=None, compare=False)
+    found_digest: str | None = field(default=None, compare=False)
+
+    @staticmethod
+    def of(
+        problem: Problem,
+        mapping: Mapping,
+        cost: Cost | None = None,
+        *,
+        certificate: Certificate | None = None,
+        method: str = "evaluate",
+        seconds: float = 0.0,
+        trace: Iterable[TracePoint] = (),
+    ) -> Result:
+        """The result of `mapping`; evaluated here if `cost` is not given. Raises IllegalMapping."""
+        if cost is None:
+            cost = evaluate(problem.workload, problem.machine, mapping, problem.latency_rule)
+        provenance = Provenance.of(problem.workload, problem.machine)
+        return Result(problem, mapping, cost, certificate, method, seconds, tuple(trace), provenance)
+
+    @property
+    def workload(self) -> Workload:
+        return self.problem.workload
+
+    @property
+    def machine(self) -> Machine:
+        return self.problem.machine
+
+    @property
+    def mapspace(self) -> Mapspace:
+        return self.problem.mapspace
+
+    @property
+    def objective(self) -> Objective:
+        return self.problem.objective
+
+    @property
+    def latency_rule(self) -> LatencyRule:
+        return self.problem.latency_rule
+
+    @property
+    def energy(self) -> float:
+        """Joules."""
+        return self.cost.energy
+
+    @property
+    def latency(self) -> float:
+        """Seconds."""
+        return self.cost.latency
+
+    @property
+    def edp(self) -> float:
+        """Energy-delay product, J s."""
+        return self.cost.edp
+
+    @property
+    def value(self) -> float:
+        """The objective's value."""
+        return self.objective.value(self.cost)
+
+    @property
+    def mapping_text(self) -> str:
+        """The mapping as text; `parse_mapping` reads it back."""
+        return print_mapping(self.mapping, self.workload)
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data, as the JSON file holds it, digest included."""
+        from .file import result_data
+
+        return result_data(self)
+
+    def to_json(self) -> str:
+        from .file import result_text
+
+        return result_text(self)
+
+    def write(self, path: str | Path) -> None:
+        """Write the result as JSON, whole or not at all."""
+        from .file import write_result
+
+        write_result(self, path)
+
+    @staticmethod
+    def from_json(text: str, file: str = "<result>") -> Result:
+        """The result that a JSON text holds. Raises SpecError with the place of whatever is wrong."""
+        from .file import parse_result
+
+        return parse_result(text, file)
+
+    @staticmethod
+    def read(path: str | Path) -> Result:
+        """The result in a file. Raises SpecError with the place of whatever is wrong."""
+        from .file import read_result
+
+        return read_result(path)
