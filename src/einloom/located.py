@@ -50,14 +50,9 @@ class Located:
                 raise
             raise self.error(error.message, error.suggestion) from None
 
-    @contextmanager
-    def gather(self) -> Iterator[None]:
-        """Keep a SpecError of the block for `raise_gathered` and go on after the block."""
-        try:
-            with self.placed():
-                yield
-        except SpecError as error:
-            self._gathered.append(error)
+    def gather(self) -> Gathering:
+        """Keep a SpecError of the ``with`` block for `raise_gathered` and go on after the block."""
+        return Gathering(self, self._gathered)
 
     def raise_gathered(self) -> None:
         """Raise everything gathered anywhere in this file as one error; nothing if nothing was."""
@@ -223,6 +218,26 @@ class Located:
         if stem != kind:
             raise field.error(f"this is a {stem!r:.40} file; a {kind} file is expected ('schema: {kind}/{version}')")
         raise field.error(f"version {number!r:.40} of schema {kind} is unknown; this einloom reads {kind}/{version}")
+
+
+class Gathering:
+    """A ``with`` block whose SpecErrors are kept for later, with the place of `view` where they have none."""
+
+    __slots__ = ("_gathered", "_view")
+
+    def __init__(self, view: Located, gathered: list[SpecError]) -> None:
+        self._view = view
+        self._gathered = gathered
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, SpecError):
+            return False
+        placed = error.file is not None or error.line is not None or self._view.file is None
+        self._gathered.append(error if placed else self._view.error(error.message, error.suggestion))
+        return True
 
 
 def read_text(text: str, file: str = "<text>") -> Located:

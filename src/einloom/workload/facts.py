@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeVar, cast, get_args
 
-from ..arithmetic import Number
-from ..errors import SpecError
+from ..arithmetic import Number, arithmetic, exact
+from ..errors import SpecError, nearest
 from ..located import Located
 from ..units import UNIT_NAMES, Quantity
 from .einsum import Fact
 
 FactKind = Literal["printed", "code", "derived", "assumed"]
 KINDS: tuple[FactKind, ...] = get_args(FactKind)
+UNLIMITED = float("inf")
+"""What a parameter called ``unlimited`` is; only fields that may be unlimited accept it."""
+
 T = TypeVar("T")
 
 
@@ -71,13 +74,11 @@ def _origin(view: Located) -> tuple[str | None, FactKind | None]:
 
 
 def read_parameters(view: Located, given: Mapping[str, str] | None) -> dict[str, Number]:
-    """The table of the file's ``parameters:``, with the values `given` outside (a command line, say) in their place.
+    """The table of ``parameters:``, with the values `given` outside (a command line, say) in place of defaults.
 
-    A default may use parameters above it. Raises SpecError for a given name that the file does not have.
+    A default may use parameters above it; ``unlimited`` is a value for sizes and throughputs. Raises SpecError for a
+    given name that the file does not have.
     """
-    from ..arithmetic import arithmetic
-    from ..errors import nearest
-
     table: dict[str, Number] = {}
     field = view.get("parameters")
     entries = field.entries() if field is not None else []
@@ -89,14 +90,13 @@ def read_parameters(view: Located, given: Mapping[str, str] | None) -> dict[str,
     for name, key, value in entries:
         if name in UNIT_NAMES or not name.isidentifier():
             raise key.error(f"a parameter may not be called {name!r}: it is a unit or no plain name")
-        if given and name in given:
-            table[name] = arithmetic(given[name], table)
-        elif value.is_text:
-            with value.placed():
-                table[name] = arithmetic(value.text(), table)
-        else:
-            table[name] = value.number("energy")
-    return {name: int(number) if number == int(number) else number for name, number in table.items()}
+        with value.placed():
+            text = given[name] if given and name in given else value.text() if value.is_text else None
+            if text is None:
+                table[name] = exact(value.number("energy"))
+            else:
+                table[name] = UNLIMITED if text == "unlimited" else arithmetic(text, table)
+    return table
 
 
 def noted(value: object, path: str, facts: Mapping[str, Fact]) -> object:
