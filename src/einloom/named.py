@@ -1,0 +1,84 @@
+"""``name:key=value,…``: how the command line picks something that ships with einloom, and what can be picked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import SpecError, nearest
+
+MAX_CALL = 2000
+SUFFIXES = (".yaml", ".yml", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a zoo entry: its name, its default as a user would write it, and its meaning."""
+
+    name: str
+    default: str
+    meaning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that ships: its name, a line about it, and its parameters."""
+
+    name: str
+    description: str
+    parameters: tuple[Parameter, ...] = ()
+
+    @property
+    def signature(self) -> str:
+        """The entry as it is called, with the defaults: ``matmul:m=64,k=64``."""
+        listed = ",".join(f"{p.name}={p.default}" for p in self.parameters if p.default)
+        return f"{self.name}:{listed}" if listed else self.name
+
+
+def split_call(text: str) -> tuple[str, dict[str, str]]:
+    """The name and the parameters of ``name:key=value,…``; a path may stand in place of the name.
+
+    >>> split_call("gpt3-6.7b:batch=1,tokens=2048")
+    ('gpt3-6.7b', {'batch': '1', 'tokens': '2048'})
+
+    Raises SpecError for a part that is not ``key=value`` and for a key that stands twice.
+    """
+    if len(text) > MAX_CALL:
+        raise SpecError(f"a name with parameters may have at most {MAX_CALL} characters")
+    name, colon, rest = text.strip().partition(":")
+    table: dict[str, str] = {}
+    if colon and not rest.strip():
+        raise SpecError(f"{text!r}: nothing stands after the colon; write key=value", suggestion=name)
+    for part in rest.split(",") if rest else ():
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not key or not value:
+            raise SpecError(f"{text!r}: {part.strip()!r} is not key=value")
+        if key in table:
+            raise SpecError(f"{text!r}: key {key!r} stands here twice")
+        table[key] = value
+    return name.strip(), table
+
+
+def looks_like_path(name: str) -> bool:
+    """True for something that is meant as a file: a known suffix, a directory in it, or an existing file."""
+    return name.lower().endswith(SUFFIXES) or "/" in name or "\\" in name or ("\0" not in name and Path(name).is_file())
+
+
+def choose(name: str, what: str, entries: Mapping[str, Entry]) -> Entry:
+    """The entry called `name`; SpecError with the nearest name if there is none."""
+    if name in entries:
+        return entries[name]
+    raise SpecError(
+        f"unknown {what} {name[:100]!r}; known are {', '.join(entries)}, or the path of a file",
+        suggestion=nearest(name, entries),
+    )
+
+
+def check_keys(given: Mapping[str, str], entry: Entry) -> None:
+    """Refuse parameters that the entry does not have."""
+    known = [parameter.name for parameter in entry.parameters]
+    for key in given:
+        if key not in known:
+            listed = f"known are {', '.join(known)}" if known else "it has none"
+            raise SpecError(f"{entry.name} has no parameter {key!r}; {listed}", suggestion=nearest(key, known))
