@@ -138,7 +138,8 @@ def _memory_actions(workload: Workload, machine: Machine, mine: list[Link], pick
 
 def _leaks(machine: Machine, einsum: str, seconds: float) -> list[Action]:
     found = []
-    for level in (*machine.memories, *machine.units):
+    levels: tuple[Memory | ComputeUnit, ...] = (*machine.memories, *machine.units)
+    for level in levels:
         if level.leakage:
             joules = level.leakage * machine.instances(level.name) * seconds
             found.append(Action(einsum, level.name, None, "leak", 0, 0, 0, joules))

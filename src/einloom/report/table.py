@@ -1,0 +1,38 @@
+"""Plain-text tables of at most 100 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+WIDTH = 100
+_GAP = "  "
+_ELLIPSIS = "..."
+
+
+def columns(
+    title: str,
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    left: Collection[int] | None = None,
+    rule: bool = False,
+) -> str:
+    """A titled table; the widest columns give way until it fits into 100 columns.
+
+    left: columns that are aligned left (all by default, others right). rule: a line above the last row.
+    """
+    widths = [max(len(str(row[i])) for row in (heads, *rows)) for i in range(len(heads))]
+    while sum(widths) + len(_GAP) * len(widths) > WIDTH and max(widths) > 8:
+        widths[widths.index(max(widths))] -= 1
+
+    def line(cells: Sequence[str]) -> str:
+        parts = []
+        for i, cell in enumerate(cells):
+            text = cell if len(cell) <= widths[i] else cell[: widths[i] - len(_ELLIPSIS)] + _ELLIPSIS
+            parts.append(text.ljust(widths[i]) if left is None or i in left else text.rjust(widths[i]))
+        return (_GAP + _GAP.join(parts)).rstrip()
+
+    bar = _GAP + _GAP.join("-" * width for width in widths)
+    body = [line(row) for row in rows]
+    if rule and len(body) > 1:
+        body.insert(-1, bar)
+    return "\n".join([title, line(heads), bar, *body])

@@ -1,0 +1,254 @@
+"""Results as plain text of at most 100 columns: pure functions of a saved result, no search and no pricing.
+
+`summary` is what `einloom map` prints; `tree`, `loops`, `breakdown` and `occupancy` are what `einloom show` adds.
+"""
+
+from __future__ import annotations
+
+from textwrap import wrap
+
+from ..mapping.tree import Compute, Loop, Nest, Split, Store, path
+from ..problem import Certificate, Guarantee, Objective
+from ..result import Result
+from ..units import format as with_unit
+from .table import WIDTH, columns
+
+MAX_COMPONENTS = 5
+
+
+def joules(value: float, digits: int = 4) -> str:
+    return with_unit(float(value), "energy", digits)
+
+
+def seconds(value: float, digits: int = 4) -> str:
+    return with_unit(float(value), "time", digits)
+
+
+def bits(value: int) -> str:
+    """A number of bits in the unit that reads best, rounded to four digits.
+
+    >>> bits(134217728 * 8), bits(1000001)
+    ('128 MiB', '122.1 KiB')
+    """
+    for power, prefix in ((4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki")):
+        if value >= 8 * 1024**power:
+            return f"{value / (8 * 1024**power):.4g} {prefix}B"
+    return f"{value} bit"
+
+
+def objective_value(objective: Objective, value: float, digits: int = 8) -> str:
+    """The value of an objective with its unit."""
+    if objective.name == "energy":
+        return f"{value:.{digits}g} J"
+    if objective.name == "latency":
+        return f"{value:.{digits}g} s"
+    return f"{value:.{digits}g} {objective.unit}"
+
+
+def summary(result: Result) -> str:
+    """Everything that one screen can hold: totals, certificate, what is fused where, the tree, the breakdown."""
+    parts = [headline(result), fusion(result), f"mapping\n{_indented(tree(result))}", by_einsum(result)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def headline(result: Result) -> str:
+    """Title, totals, certificate and where the numbers come from."""
+    rows = [
+        ("objective", str(result.objective)),
+        ("energy", f"{joules(result.energy, 6)}  ({result.energy:.8g} J)"),
+        ("latency", f"{seconds(result.latency, 6)}  ({result.latency:.8g} s; rule '{result.latency_rule}')"),
+        ("EDP", f"{result.edp:.8g} J s"),
+    ]
+    if result.objective.name == "traffic":
+        rows.insert(1, ("traffic", f"{bits(int(result.value))}  ({result.value:.10g} bit)"))
+    rows += [(name, line) for name, line in certificate_lines(result)]
+    known = result.provenance
+    if known.facts:
+        share = f"{known.assumed} of {known.facts} sourced numbers are assumptions ({known.assumed_share:.0%})"
+        rows.append(("sources", share))
+    lines = [f"{result.workload.name} on {result.machine.name}"]
+    for name, text in rows:
+        first, *rest = wrap(text, WIDTH - 14, break_long_words=False) or [""]
+        lines += [f"  {name:<10}  {first}".rstrip(), *(f"{'':14}{more}" for more in rest)]
+    return "\n".join(lines)
+
+
+def certificate_lines(result: Result) -> list[tuple[str, str]]:
+    """(label, text) pairs that say what is proven and how."""
+    certificate = result.certificate
+    if certificate is None:
+        return [("proof", "none: this mapping was given, not searched for")]
+    counts = ", ".join(f"{name} {number:,}" for name, number in certificate.counts.items())
+    how = f"method '{result.method}', {result.seconds:.3g} s" + (f"; {counts}" if counts else "")
+    return [
+        ("proof", proof(result.objective, certificate)),
+        ("space", certificate.mapspace),
+        ("found by", how),
+    ]
+
+
+def proof(objective: Objective, certificate: Certificate) -> str:
+    """The certificate in one sentence."""
+    bound = objective_value(objective, certificate.bound)
+    if certificate.guarantee is Guarantee.OPTIMAL:
+        return f"optimal: no mapping of the space has less than {bound} (gap {certificate.gap:.3g})"
+    if certificate.guarantee is Guarantee.BOUNDED:
+        return f"bounded: no mapping of the space has less than {bound} (gap {certificate.gap:.3%})"
+    return "none: this method proves nothing"
+
+
+def fusion(result: Result) -> str:
+    """For every intermediate, the memory that backs it and the loops that cut it there."""
+    backed = [(name, *_backing(result.mapping.nest, name)) for name in result.workload.intermediates]
+    if not backed:
+        return ""
+    outermost = result.machine.memories[0].name
+    rows = []
+    for name, memory, loops in backed:
+        users = (result.workload.producers[name], *result.workload.consumers[name])
+        where = "not fused" if memory == outermost else ("fused, whole" if not loops else "fused, " + _cuts(loops))
+        rows.append((name, memory, " > ".join(users), where))
+    return columns("what is fused where", ("tensor", "in", "from > to", "how"), rows)
+
+
+def _backing(nest: Nest, tensor: str) -> tuple[str, tuple[Loop, ...]]:
+    """(memory, loops above) of the outermost store of `tensor`; an empty name if there is none."""
+    above: list[Loop] = []
+    for node in nest:
+        if isinstance(node, Loop):
+            above.append(node)
+        elif isinstance(node, Store) and tensor in node.tensors:
+            return node.memory, tuple(above)
+        elif isinstance(node, Split):
+            for branch in node.branches:
+                memory, loops = _backing(branch, tensor)
+                if memory:
+                    return memory, (*above, *loops)
+    return "", ()
+
+
+def _cuts(loops: tuple[Loop, ...]) -> str:
+    words = []
+    for loop in loops:
+        names = "/".join(dict.fromkeys(variable for _, variable in loop.binds))
+        words.append(f"{names} in {loop.trips}" + (f" @ {loop.axis}" if loop.axis else ""))
+    return "below " + ", ".join(words)
+
+
+def tree(result: Result) -> str:
+    """The mapping as text, long lines folded."""
+    return "\n".join(folded for line in result.mapping_text.splitlines() for folded in _fold(line, WIDTH - 2))
+
+
+def _fold(line: str, width: int) -> list[str]:
+    if len(line) <= width:
+        return [line]
+    margin = len(line) - len(line.lstrip(" -"))
+    rest = wrap(line[margin:], width - margin - 4, break_long_words=True, break_on_hyphens=False)
+    return [line[:margin] + rest[0], *(" " * (margin + 4) + more for more in rest[1:])]
+
+
+def loops(result: Result) -> str:
+    """One loop nest per Einsum, outermost first, stores included."""
+    found = []
+    for einsum in result.mapping.einsums:
+        lines, depth = [f"{einsum}: {_einsum_text(result, einsum)}"], 1
+        for node in path(result.mapping.nest, einsum):
+            if isinstance(node, Store):
+                mine = [t for t in node.tensors if t in result.workload.einsum(einsum).tensors]
+                text = f"[{node.memory}: {' '.join(mine)}]" if mine else ""
+            elif isinstance(node, Loop):
+                variable = node.variable(einsum)
+                axis = f" @ {node.axis}" if node.axis else ""
+                text = f"{'par' if axis else 'for'} {variable} in {node.trips}{axis}" if variable else ""
+            else:
+                text = f"compute @ {node.unit}" if isinstance(node, Compute) and node.unit else ""
+                text = "copy" if isinstance(node, Compute) and not node.unit else text
+            if text:
+                lines += _fold("  " * min(depth, 30) + text, WIDTH)
+            depth += isinstance(node, Loop) and bool(text)
+        found.append("\n".join(lines))
+    return "\n\n".join(found)
+
+
+def _einsum_text(result: Result, name: str) -> str:
+    einsum = result.workload.einsum(name)
+    inputs = [str(access) for access in einsum.inputs]
+    body = " * ".join(inputs) if einsum.kind == "multiply" else f"{einsum.function or einsum.kind}({', '.join(inputs)})"
+    return f"{einsum.output} = {body}"
+
+
+def by_einsum(result: Result) -> str:
+    """Energy of every Einsum by component, its latency, and the component that bounds it."""
+    table = result.cost.energy_by("einsum", "component")
+    totals: dict[str, float] = {}
+    for (_, component), energy in table.items():
+        totals[str(component)] = totals.get(str(component), 0.0) + energy
+    used = sorted((c for c in totals if totals[c]), key=lambda c: result.machine.position[c])
+    shown = used if len(used) <= MAX_COMPONENTS else sorted(used, key=lambda c: -totals[c])[: MAX_COMPONENTS - 1]
+    shown = [component for component in used if component in shown]
+    rest = [component for component in used if component not in shown]
+    latency = dict(result.cost.einsum_latency)
+    rows = []
+    for name in result.mapping.einsums:
+        energies = [table.get((name, component), 0.0) for component in shown]
+        energies += [sum(table.get((name, component), 0.0) for component in rest)] if rest else []
+        total = sum(energy for (einsum, _), energy in table.items() if einsum == name)
+        rows.append(
+            (name, joules(total), *map(joules, energies), seconds(latency.get(name, 0.0)), _limit(result, name))
+        )
+    sums = [totals[component] for component in shown] + ([sum(totals[c] for c in rest)] if rest else [])
+    rows.append(("total", joules(result.energy), *map(joules, sums), seconds(result.latency), ""))
+    heads = ("Einsum", "energy", *shown, *(["others"] if rest else []), "latency", "bound by")
+    return columns("energy by Einsum and component, and latency", heads, rows, left=(0, len(heads) - 1), rule=True)
+
+
+def _limit(result: Result, einsum: str) -> str:
+    mine = [(t, component) for name, component, t in result.cost.busy if name == einsum and t > 0]
+    return max(mine)[1] if mine else "-"
+
+
+def breakdown(result: Result) -> str:
+    """Energy by Einsum, and energy and bits by component, tensor and action."""
+    table: dict[tuple[str, str, str], list[float]] = {}
+    for action in result.cost.actions:
+        entry = table.setdefault((action.component, action.tensor or "-", action.action), [0, 0, 0.0])
+        entry[0] += action.count
+        entry[1] += action.bits
+        entry[2] += action.energy
+    position = result.machine.position
+    rows = [
+        (
+            component,
+            tensor,
+            action,
+            f"{int(count):,}",
+            bits(int(moved)) if action in ("read", "write") else "-",
+            joules(energy),
+            f"{energy / result.energy:.1%}" if result.energy else "-",
+        )
+        for (component, tensor, action), (count, moved, energy) in sorted(
+            table.items(), key=lambda item: (position[item[0][0]], -item[1][2])
+        )
+        if count or energy
+    ]
+    heads = ("component", "tensor", "action", "count", "moved", "energy", "share")
+    return by_einsum(result) + "\n\n" + columns("all actions", heads, rows, left=(0, 1, 2))
+
+
+def occupancy(result: Result) -> str:
+    """For every memory, the bits of one instance in use at the worst moment, and by which tensors."""
+    rows = []
+    for o in result.cost.occupancy:
+        size = "unlimited" if o.size is None else bits(o.size)
+        share = "" if o.size is None else f"{o.bits / o.size:.1%}" if o.size else "-"
+        alive = ", ".join(f"{tensor} {bits(number)}" for tensor, number in o.tensors)
+        room = WIDTH - 50
+        first, *more = wrap(alive, room, break_on_hyphens=False) or [""]
+        rows += [(o.memory, bits(o.bits), size, share, first), *(("", "", "", "", line) for line in more)]
+    heads = ("memory", "peak", "size", "used", "alive at the peak")
+    return columns("occupancy of one instance", heads, rows, left=(0, 4))
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())
