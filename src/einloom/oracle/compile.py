@@ -1,0 +1,307 @@
+"""From mapping to plan: resolves every name of a tree, and says why a tree has no meaning.
+
+Workload, machine and mapping come in; a `Plan` goes out. Only structure is decided here (which store is above which,
+which loop slides, which producer follows which consumer); nothing is counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from ..constraints import select
+from ..machine.levels import Fanout, Machine
+from ..mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, einsums_below
+from ..workload.einsum import Access, Workload
+from .contexts import Contexts
+from .lifetime import always_alive
+from .plan import (
+    Cut,
+    Expression,
+    LeafPlan,
+    LoopPlan,
+    Moment,
+    Need,
+    NestPlan,
+    NodePlan,
+    Operand,
+    Plan,
+    Site,
+    SplitPlan,
+    StorePlan,
+)
+
+
+@dataclass(frozen=True)
+class _Above:
+    """What stands above a node: loops (temporal and spatial, outermost first), innermost site per tensor, all sites."""
+
+    temporal: tuple[Loop, ...] = ()
+    spatial: tuple[Loop, ...] = ()
+    innermost: dict[str, Site] = field(default_factory=dict)
+    sites: tuple[Site, ...] = ()
+
+
+class Compiler:
+    """Builds the plan of one mapping; `reasons` collects what is wrong with its structure."""
+
+    def __init__(self, workload: Workload, machine: Machine, mapping: Mapping) -> None:
+        self.workload, self.machine, self.mapping = workload, machine, mapping
+        self.reasons: list[str] = []
+        self.sites: list[Site] = []
+        self.leaves: list[LeafPlan] = []
+        self.bit = {einsum.name: 1 << i for i, einsum in enumerate(workload.einsums)}
+        pairs = [(einsum.name, v) for einsum in workload.einsums for v in einsum.variables]
+        self.place = {pair: i for i, pair in enumerate(pairs)}
+        self.ranges = [(0, workload.extents[v]) for _, v in pairs]
+
+    def plan(self) -> Plan:
+        order = self.mapping.einsums
+        for einsum in self.workload.einsums:
+            if order.count(einsum.name) != 1:
+                self.reasons.append(f"structure: Einsum {einsum.name} has {order.count(einsum.name)} leaves, needs 1")
+            if any(len(index.terms) > 1 for index in einsum.output.indices):
+                self.reasons.append(f"not simulated: the output of {einsum.name} is indexed by a sum")
+            if einsum.reduction == "online_softmax":
+                self.reasons.append(f"not simulated: online softmax in {einsum.name}")
+        unknown = sorted(set(order) - set(self.bit))
+        self.reasons.extend(f"structure: no Einsum is called {name}" for name in unknown)
+        root = NestPlan([], 0, ())
+        if not self.reasons:
+            contexts = Contexts(self.mapping.nest, self.place, self.ranges)
+            root = self._nest(self.mapping.nest, _Above(), contexts)
+        return Plan(root, self.ranges, self.sites, self.leaves, self.reasons)
+
+    def _nest(self, nest: Nest, above: _Above, contexts: Contexts) -> NestPlan:
+        nodes: list[NodePlan] = []
+        below = einsums_below(nest)
+        outside = set(map(id, self.sites))
+        last_store = max((i for i, node in enumerate(nest) if isinstance(node, Store)), default=-1)
+        if not nest or not isinstance(nest[-1], Split | Compute):
+            self.reasons.append("structure: a nest must end with a split or a compute")
+            return NestPlan([], 0, ())
+        for i, node in enumerate(nest):
+            if i == last_store + 1 and isinstance(nest[-1], Compute):
+                nodes.append(Moment(nest[-1].einsum, above.sites))
+            if isinstance(node, Store):
+                sites, above = self._store(node, nest[i + 1 :], above)
+                nodes.append(StorePlan(sites))
+            elif isinstance(node, Loop):
+                nodes.append(self._loop(node, nest[i + 1 :], contexts))
+                above = (
+                    replace(above, temporal=(*above.temporal, node))
+                    if node.axis is None
+                    else replace(above, spatial=(*above.spatial, node))
+                )
+            elif i != len(nest) - 1:
+                self.reasons.append("structure: a split or a compute must end its nest")
+            elif isinstance(node, Split):
+                if node.kind != "sequential":
+                    self.reasons.append(f"not simulated: {node.kind} split")
+                nodes.append(SplitPlan(tuple(self._nest(b, above, contexts.copy()) for b in node.branches)))
+            else:
+                leaf = self._leaf(node, above, contexts)
+                if leaf is not None:
+                    nodes.append(leaf)
+                    self.leaves.append(leaf)
+        tops = tuple(s for s in self.sites if id(s) not in outside and (s.parent is None or id(s.parent) in outside))
+        return NestPlan(nodes, sum(self.bit[name] for name in below), tops)
+
+    # -- loops -------------------------------------------------------------------------------------------------
+
+    def _loop(self, loop: Loop, below: Nest, contexts: Contexts) -> LoopPlan:
+        einsums = einsums_below(below)
+        bound = dict(loop.binds)
+        if len(bound) != len(loop.binds):
+            self.reasons.append("structure: a loop binds two variables of one Einsum")
+        cuts: list[Cut] = []
+        for einsum in reversed(einsums):
+            if einsum not in bound:
+                continue
+            place = self.place.get((einsum, bound[einsum]))
+            if place is None:
+                self.reasons.append(f"structure: {einsum} has no variable {bound[einsum]}")
+                continue
+            needs = self._needs(einsum, bound, einsums)
+            extent = contexts.extent(place)
+            tile = loop.tile or -(-extent // loop.trips)
+            if not needs and loop.trips != -(-extent // tile):
+                self.reasons.append(
+                    f"trips: {einsum}.{bound[einsum]} of extent {extent} in tiles of {tile} takes "
+                    f"{-(-extent // tile)} trips, not {loop.trips}"
+                )
+            cuts.append(Cut(place, self.bit[einsum], tile, needs))
+        self.reasons.extend(f"structure: a loop binds {e}, which is not below it" for e in bound if e not in einsums)
+        if loop.axis is not None and loop.axis not in self.machine.axes:
+            self.reasons.append(f"structure: no fanout axis is called {loop.axis}")
+        plan = LoopPlan(loop.trips, loop.axis, tuple(cuts), sum(self.bit[name] for name in einsums))
+        contexts.advance(plan)
+        return plan
+
+    def _needs(self, einsum: str, bound: dict[str, str], einsums: tuple[str, ...]) -> tuple[Need, ...]:
+        """The later consumers below a loop that the bound variable of `einsum` must follow."""
+        output = self.workload.einsum(einsum).output
+        variable = bound[einsum]
+        rank = output.rank_of(variable)
+        if rank is None:
+            return ()
+        size = self.workload.tensor(output.tensor).shape[rank]
+        needs = []
+        for name in einsums[einsums.index(einsum) + 1 :]:
+            consumer = self.workload.einsum(name)
+            if name not in bound or all(a.tensor != output.tensor for a in consumer.inputs):
+                continue
+            index = consumer.access(output.tensor).indices[rank]
+            if bound[name] not in index.variables:
+                continue
+            if not output.indices[rank].simple:
+                self.reasons.append(f"not simulated: {einsum} follows {name} through {output.indices[rank]}")
+                continue
+            others = sum(c * (self.workload.extents[v] - 1) for v, c in index.terms if v != bound[name])
+            coefficient = dict(index.terms)[bound[name]]
+            needs.append(Need(self.place[name, bound[name]], coefficient, others + index.constant, size))
+        return tuple(needs)
+
+    # -- stores ------------------------------------------------------------------------------------------------
+
+    def _store(self, store: Store, below: Nest, above: _Above) -> tuple[tuple[Site, ...], _Above]:
+        if store.memory not in {memory.name for memory in self.machine.memories}:
+            self.reasons.append(f"not simulated: {store.memory} is no memory of this machine")
+            return (), above
+        if store.slots is not None:
+            self.reasons.append("not simulated: slots")
+        self._check_fanouts(store.memory, above)
+        sites = []
+        for tensor in store.tensors:
+            users = tuple(e for e in einsums_below(below) if tensor in self.workload.einsum(e).tensors)
+            if not users:
+                self.reasons.append(f"structure: no Einsum below the store of {tensor} in {store.memory} accesses it")
+                continue
+            site = self._site(store.memory, tensor, users, below, above)
+            if site.parent is not None:
+                site.parent.children.append(site)
+                outer = site.parent.memory
+                if self.machine.position[outer] > self.machine.position[store.memory]:
+                    self.reasons.append(f"structure: {tensor} in {store.memory} stands below its store in {outer}")
+            sites.append(site)
+        self.sites.extend(sites)
+        innermost = {**above.innermost, **{site.tensor: site for site in sites}}
+        return tuple(sites), replace(above, innermost=innermost, sites=(*above.sites, *sites))
+
+    def _site(self, name: str, tensor: str, users: tuple[str, ...], below: Nest, above: _Above) -> Site:
+        memory = self.machine.memory(name)
+        parent = above.innermost.get(tensor)
+        producer = self.workload.producers.get(tensor)
+        depth = parent.depth if parent else 0
+        data = self.workload.tensor(tensor)
+        width = max(memory.bits(self.workload, user, tensor) for user in users)
+        return Site(
+            memory=name,
+            tensor=tensor,
+            users=tuple((u, self.bit[u], self._expressions(u, self.workload.einsum(u).access(tensor))) for u in users),
+            producer=producer if producer in users else None,
+            parent=parent,
+            depth=len(above.spatial),
+            cut=self._sliding(tensor, users, above.temporal),
+            read_by=self._apart(tensor, users, users[0], above.spatial, depth),
+            write_by=self._apart(tensor, users, producer if producer in users else users[0], above.spatial, depth),
+            spatial=tuple((loop.axis or "", loop.trips) for loop in above.spatial),
+            width=width * memory.capacity_share(),
+            needed=self._needed(tensor),
+            alive=always_alive(below, users),
+            persistent=data.persistent and parent is None,
+        )
+
+    def _needed(self, tensor: str) -> int:
+        """Operations that complete one element (0 for an input of the cascade)."""
+        producer = self.workload.producers.get(tensor)
+        if producer is None:
+            return 0
+        count = 1
+        for variable in self.workload.einsum(producer).reduced:
+            count *= self.workload.extents[variable]
+        return count
+
+    def _depends(self, loop: Loop, tensor: str, users: tuple[str, ...]) -> bool:
+        return any(loop.variable(user) in self.workload.einsum(user).access(tensor).variables for user in users)
+
+    def _sliding(self, tensor: str, users: tuple[str, ...], temporal: tuple[Loop, ...]) -> int:
+        """Temporal loops further out than the sliding loop (0 if there is none: nothing is ever forgotten)."""
+        for i in reversed(range(len(temporal))):
+            if temporal[i].trips > 1 and self._depends(temporal[i], tensor, users):
+                return i
+        return 0
+
+    def _apart(
+        self, tensor: str, users: tuple[str, ...], payer: str, spatial: tuple[Loop, ...], start: int
+    ) -> tuple[int, ...]:
+        """Coordinates that distinguish requests at the next store above, which has `start` spatial loops above it."""
+        writes = self.workload.producers.get(tensor) == payer
+        kept = list(range(start))
+        for i in range(start, len(spatial)):
+            axis = self.machine.axes.get(spatial[i].axis or "")
+            shared = axis is not None and tensor in select(
+                axis.reduce if writes else axis.multicast, self.workload, payer
+            )
+            if self._depends(spatial[i], tensor, users) or not shared:
+                kept.append(i)
+        return tuple(kept)
+
+    def _expressions(self, einsum: str, access: Access) -> tuple[Expression, ...]:
+        shape = self.workload.tensor(access.tensor).shape
+        return tuple(
+            Expression(tuple((self.place[einsum, v], c) for v, c in index.terms), index.constant, size)
+            for index, size in zip(access.indices, shape, strict=True)
+        )
+
+    # -- fanouts -----------------------------------------------------------------------------------------------
+
+    def _check_fanouts(self, level: str, above: _Above) -> None:
+        """A level stands below spatial loops over the fanouts listed before it, and over no other."""
+        before = self.machine.levels[: self.machine.position[level]]
+        private = {axis.name for fanout in before if isinstance(fanout, Fanout) for axis in fanout.axes}
+        for loop in above.spatial:
+            if loop.axis not in private:
+                self.reasons.append(f"fanout: {level} stands below a spatial loop over {loop.axis}, listed after it")
+        for name, axis in self.machine.axes.items():
+            used = 1
+            for loop in above.spatial:
+                used *= loop.trips if loop.axis == name else 1
+            if used > axis.size:
+                self.reasons.append(f"fanout: {used} instances of axis {name} are used, it has {axis.size}")
+
+    def _leaf(self, node: Compute, above: _Above, contexts: Contexts) -> LeafPlan | None:
+        einsum = self.workload.einsum(node.einsum)
+        places = tuple(self.place[node.einsum, v] for v in einsum.variables)
+        for variable, place in zip(einsum.variables, places, strict=True):
+            if contexts.extent(place) > 1:
+                self.reasons.append(
+                    f"structure: {node.einsum}.{variable} has extent {contexts.extent(place)} at the leaf, not 1"
+                )
+        missing = [tensor for tensor in einsum.tensors if tensor not in above.innermost]
+        self.reasons.extend(f"structure: {tensor} is stored nowhere above {node.einsum}" for tensor in missing)
+        if (node.unit is None) != (einsum.kind == "copy"):
+            self.reasons.append(f"structure: {node.einsum} needs {'no' if node.unit else 'a'} compute unit")
+        elif node.unit is not None:
+            self._check_fanouts(node.unit, above)
+        if missing:
+            return None
+
+        def operand(access: Access) -> Operand:
+            site = above.innermost[access.tensor]
+            apart = self._apart(access.tensor, (node.einsum,), node.einsum, above.spatial, site.depth)
+            return Operand(access.tensor, self._expressions(node.einsum, access), site, apart)
+
+        output = operand(einsum.output)
+        inputs = tuple(operand(access) for access in einsum.inputs)
+        return LeafPlan(
+            einsum=node.einsum,
+            unit=node.unit,
+            places=places,
+            inputs=inputs,
+            output=output,
+            kind=einsum.kind,
+            function=einsum.function or "identity",
+            reduction=einsum.reduction,
+            free=einsum.kind == "copy" and inputs[0].site.memory == output.site.memory,
+            spatial=tuple((loop.axis or "", loop.trips) for loop in above.spatial),
+        )

@@ -1,0 +1,206 @@
+"""Runs a plan: all loops in program order, all spatial instances in the same step, one operation at a time."""
+
+from __future__ import annotations
+
+from ..workload.einsum import Workload
+from .lifetime import Peaks
+from .plan import Coords, Element, LeafPlan, LoopPlan, Moment, NestPlan, Operand, Plan, SplitPlan, StorePlan
+from .reference import Array, apply_function, combine
+from .stores import Lane, Stores
+
+
+class Execution:
+    """One run of a plan on given inputs; afterwards `stores`, `peaks` and `operations` hold what happened.
+
+    operations: per Einsum, operations of every spatial instance.
+    """
+
+    def __init__(self, workload: Workload, plan: Plan, inputs: dict[str, Array], once: bool) -> None:
+        self.plan = plan
+        self.stores = Stores(
+            {name: {index: int(value) for index, value in _items(array)} for name, array in inputs.items()},
+            {einsum.output.tensor: einsum.reduction for einsum in workload.einsums},
+            once,
+        )
+        self.peaks = Peaks()
+        self.operations: dict[str, dict[Coords, int]] = {einsum.name: {} for einsum in workload.einsums}
+        self.time: list[int] = []
+
+    def run(self) -> None:
+        """Execute everything, then empty all stores."""
+        self._nest(self.plan.root, 0, [Lane((), list(self.plan.ranges))])
+        self.stores.empty_all(self.plan.root.tops)
+
+    def _nest(self, nest: NestPlan, at: int, lanes: list[Lane]) -> None:
+        for i in range(at, len(nest.nodes)):
+            node = nest.nodes[i]
+            if isinstance(node, StorePlan):
+                step = tuple(self.time)
+                for site in node.sites:
+                    self.stores.visit(site, lanes, step)
+            elif isinstance(node, Moment):
+                for lane in lanes:
+                    self.peaks.at(node, lane.coords)
+            elif isinstance(node, LoopPlan):
+                self._loop(nest, i, node, lanes)
+                return
+            elif isinstance(node, LeafPlan):
+                self._leaf(node, lanes)
+            else:
+                self._split(node, lanes)
+
+    def _loop(self, nest: NestPlan, at: int, loop: LoopPlan, lanes: list[Lane]) -> None:
+        if loop.axis is not None:
+            spread = [inner for lane in lanes for i in range(loop.trips) for inner in _enter(loop, lane, i)]
+            if spread:
+                self._nest(nest, at + 1, spread)
+            return
+        for i in range(loop.trips):
+            inner = [found for lane in lanes for found in _enter(loop, lane, i)]
+            if inner:
+                self.time.append(i)
+                self._nest(nest, at + 1, inner)
+                self.time.pop()
+
+    def _split(self, split: SplitPlan, lanes: list[Lane]) -> None:
+        for branch in split.branches:
+            busy = [lane for lane in lanes if branch.mask & ~lane.dead]
+            if busy:
+                self._nest(branch, 0, busy)
+                self.stores.empty_all(branch.tops)
+
+    # -- leaves ------------------------------------------------------------------------------------------------
+
+    def _leaf(self, leaf: LeafPlan, lanes: list[Lane]) -> None:
+        """One operation in every spatial instance that has work in this step."""
+        asked: set[tuple[int, Coords, Element]] = set()
+        contributions = []
+        operations = self.operations[leaf.einsum]
+        for lane in lanes:
+            point = tuple(lane.ranges[place][0] for place in leaf.places)
+            if point in leaf.done:
+                self.stores.reason("recomputation", f"{leaf.einsum} repeats an operation")
+                continue
+            leaf.done.add(point)
+            values: list[int | None] = []
+            for i, operand in enumerate(leaf.inputs):
+                values.append(self._operand(leaf, i, operand, lane, asked))
+            contributions.append((lane, _result(leaf, values)))
+            if leaf.unit is not None:
+                operations[lane.coords] = operations.get(lane.coords, 0) + 1
+        self._accumulate(leaf, contributions, asked)
+
+    def _operand(
+        self, leaf: LeafPlan, i: int, operand: Operand, lane: Lane, asked: set[tuple[int, Coords, Element]]
+    ) -> int | None:
+        """The value of one operand; None for padding."""
+        element = _element(operand, lane)
+        if element is None:
+            return None
+        coords = lane.coords[: operand.site.depth]
+        held = operand.site.held.get(coords)
+        cell = held.cells.get(element) if held else None
+        if not leaf.free:
+            key = (i, tuple(lane.coords[j] for j in operand.apart), element)
+            if key not in asked:
+                asked.add(key)
+                reads = self.stores.counter(leaf.einsum, operand.site, "read")
+                reads[coords] = reads.get(coords, 0) + 1
+        if cell is None or cell[1] != operand.site.needed:
+            what = f"{operand.tensor}{list(element)} in {operand.site.memory}"
+            if cell is not None:
+                text = f"{leaf.einsum} reads {what} after {cell[1]} of {operand.site.needed} operations"
+                self.stores.reason("unfinished", text)
+            elif element in self.stores.results.get(operand.tensor, {}):
+                self.stores.reason("recomputation", f"{leaf.einsum} reads {what} after its store dropped it")
+            else:
+                self.stores.reason("missing", f"{leaf.einsum} reads {what}, which is not there")
+        value = cell[0] if cell is not None else None
+        return 0 if value is None else value
+
+    def _accumulate(
+        self,
+        leaf: LeafPlan,
+        contributions: list[tuple[Lane, int | None]],
+        asked: set[tuple[int, Coords, Element]],
+    ) -> None:
+        """Add every instance's result to the output's innermost store."""
+        output, site = leaf.output, leaf.output.site
+        written: set[tuple[Coords, Element]] = set()
+        for lane, value in contributions:
+            element = _element(output, lane)
+            if element is None:
+                continue
+            coords = lane.coords[: site.depth]
+            held = site.held.get(coords)
+            if held is None or element not in held.window:
+                self.stores.reason("lost", f"{leaf.einsum} writes {output.tensor}{list(element)} outside its tile")
+                continue
+            apart = tuple(lane.coords[j] for j in output.apart)
+            own = (lane.coords, element)
+            if own not in leaf.seen:
+                leaf.seen.add(own)
+            elif leaf.unit is not None and (-1, apart, element) not in asked:
+                asked.add((-1, apart, element))
+                reads = self.stores.counter(leaf.einsum, site, "read")
+                reads[coords] = reads.get(coords, 0) + 1
+            if not leaf.free and (apart, element) not in written:
+                written.add((apart, element))
+                writes = self.stores.counter(leaf.einsum, site, "write")
+                writes[coords] = writes.get(coords, 0) + 1
+            old, done = held.cells.get(element, (None, 0))
+            held.cells[element] = (combine(leaf.reduction, old, value), done + 1)
+            held.changed.add(element)
+
+
+def _enter(loop: LoopPlan, lane: Lane, i: int) -> list[Lane]:
+    """The instance inside iteration `i` of `loop`; nothing if no Einsum below has work in it."""
+    ranges, dead = list(lane.ranges), lane.dead
+    for cut, side in loop.step(lane.ranges, i):
+        ranges[cut.place] = side
+        if side[0] >= side[1]:
+            dead |= cut.einsum_bit
+    if not loop.mask & ~dead:
+        return []
+    return [Lane(lane.coords if loop.axis is None else (*lane.coords, i), ranges, dead)]
+
+
+def _element(operand: Operand, lane: Lane) -> Element | None:
+    """The element that an instance accesses; None outside the declared shape."""
+    found = []
+    for expression in operand.expressions:
+        position = expression.position(lane.ranges)
+        if not 0 <= position < expression.size:
+            return None
+        found.append(position)
+    return tuple(found)
+
+
+def _result(leaf: LeafPlan, values: list[int | None]) -> int | None:
+    """The value of one operation; padding counts as 0, and a maximum skips it."""
+    if leaf.reduction == "max" and any(value is None for value in values):
+        return None
+    numbers = [0 if value is None else value for value in values]
+    if leaf.kind == "map":
+        return apply_function(leaf.function, tuple(numbers))
+    product = 1
+    for number in numbers:
+        product *= number
+    return product
+
+
+def _items(array: Array) -> list[tuple[Element, int]]:
+    if array.ndim == 0:
+        return [((), int(array))]
+    return list(_walk(array.tolist(), ()))
+
+
+def _walk(values: list[object], prefix: Element) -> list[tuple[Element, int]]:
+    found: list[tuple[Element, int]] = []
+    for i, value in enumerate(values):
+        if isinstance(value, list):
+            found.extend(_walk(value, (*prefix, i)))
+        else:
+            assert isinstance(value, int)
+            found.append(((*prefix, i), value))
+    return found

@@ -1,0 +1,245 @@
+"""A mapping tree made ready to run: every name resolved to a place, every store to a site, no size multiplied.
+
+`compile.py` builds these; `execute.py` walks them. A *place* is the number of one (Einsum, rank variable) pair; the
+ranges that a spatial instance works on are a list of half-open intervals indexed by place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+Range = tuple[int, int]
+Element = tuple[int, ...]
+Coords = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """One index expression of one access, and the declared size of the rank it indexes."""
+
+    terms: tuple[tuple[int, int], ...]
+    constant: int
+    size: int
+
+    def interval(self, ranges: Sequence[Range]) -> Range:
+        """First and one past the last position reached, gaps included, cut at the declared shape."""
+        low = high = self.constant
+        for place, coefficient in self.terms:
+            start, stop = ranges[place]
+            low += coefficient * start
+            high += coefficient * (stop - 1)
+        return max(low, 0), min(high + 1, self.size)
+
+    def position(self, ranges: Sequence[Range]) -> int:
+        """The position at a single point."""
+        return self.constant + sum(coefficient * ranges[place][0] for place, coefficient in self.terms)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """How far into a producer's rank one consumer reaches: coefficient * (its end - 1) + reach + 1, within size."""
+
+    place: int
+    coefficient: int
+    reach: int
+    size: int
+
+    def end(self, consumer_end: int) -> int:
+        return min(self.coefficient * (consumer_end - 1) + self.reach + 1, self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What a loop does to one place: cut it in pieces of `tile`, or follow the `needs` of later consumers."""
+
+    place: int
+    einsum_bit: int
+    tile: int
+    needs: tuple[Need, ...] = ()
+
+
+@dataclass(slots=True)
+class LoopPlan:
+    """A loop; `cuts` lists consumers before the producers that follow them."""
+
+    trips: int
+    axis: str | None
+    cuts: tuple[Cut, ...]
+    mask: int
+
+    def step(self, ranges: Sequence[Range], i: int) -> list[tuple[Cut, Range]]:
+        """The range of every bound place in iteration `i`."""
+        now: dict[int, int] = {}
+        before: dict[int, int] = {}
+        found = []
+        for cut in self.cuts:
+            low, high = ranges[cut.place]
+            if cut.needs:
+                end = max(need.end(now[need.place]) for need in cut.needs)
+                start = low if i == 0 else max(need.end(before[need.place]) for need in cut.needs)
+                start, end = min(max(start, low), high), min(max(end, low), high)
+            else:
+                start, end = min(low + i * cut.tile, high), min(low + (i + 1) * cut.tile, high)
+            now[cut.place], before[cut.place] = end, start
+            found.append((cut, (start, end)))
+        return found
+
+
+@dataclass(slots=True, eq=False)
+class Visit:
+    """One visit of a store instance: bits its tile occupies, and whether any element of it is kept into the next."""
+
+    bits: int
+    kept: bool = False
+
+
+@dataclass(slots=True)
+class Held:
+    """What one spatial instance of a store holds of one tensor.
+
+    window: elements of the current tile, with the step in which each entered. cells: the values that are here, each
+    with the number of operations already in it (0 for cascade inputs). changed: elements modified since they entered.
+    seen: elements that have ever been in the tile. outer: iteration of the loops further out than the sliding loop.
+    """
+
+    window: dict[Element, tuple[int, ...]] = field(default_factory=dict)
+    cells: dict[Element, tuple[int | None, int]] = field(default_factory=dict)
+    changed: set[Element] = field(default_factory=set)
+    seen: set[Element] = field(default_factory=set)
+    outer: tuple[int, ...] | None = None
+    tile: tuple[Range, ...] | None = None
+    visit: Visit | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Site:
+    """One tensor of one store node.
+
+    users: Einsums below that access the tensor, in program order, each with its bit and its index expressions.
+    producer: the Einsum that writes the tensor, if it is among them. needed: operations that complete one element.
+    parent: the nearest store of the tensor above. depth: spatial loops above. cut: temporal loops above that are
+    further out than the sliding loop. read_by, write_by: coordinates that tell requests apart at the parent (all others
+    are multicast, or added on the way). spatial: axis and trips of the spatial loops above. width: bits per element.
+    alive: leaves at which the tile is alive whatever happens; at the other leaves below only if an element is kept.
+    """
+
+    memory: str
+    tensor: str
+    users: tuple[tuple[str, int, tuple[Expression, ...]], ...]
+    producer: str | None
+    parent: Site | None
+    depth: int
+    cut: int
+    read_by: tuple[int, ...]
+    write_by: tuple[int, ...]
+    spatial: tuple[tuple[str, int], ...]
+    width: int
+    needed: int
+    alive: frozenset[str]
+    persistent: bool
+    children: list[Site] = field(default_factory=list)
+    held: dict[Coords, Held] = field(default_factory=dict)
+    sent: set[tuple[Element, tuple[int, ...], Coords]] = field(default_factory=set)
+
+    @property
+    def produced(self) -> bool:
+        return self.producer is not None
+
+    @property
+    def payer(self) -> str:
+        """The Einsum that fills are charged to: the first below that accesses the tensor."""
+        return self.users[0][0]
+
+    def tile(self, ranges: Sequence[Range], dead: int) -> tuple[Range, ...] | None:
+        """Per rank the hull of what the Einsums with work need; None if none has work."""
+        boxes = []
+        idle = True
+        for _, bit, expressions in self.users:
+            if dead & bit:
+                continue
+            idle = False
+            box = [expression.interval(ranges) for expression in expressions]
+            if all(low < high for low, high in box):
+                boxes.append(box)
+        if idle:
+            return None
+        if not boxes:
+            return ((0, 0),)
+        by_rank = zip(*boxes, strict=True)
+        return tuple((min(low for low, _ in sides), max(high for _, high in sides)) for sides in by_rank)
+
+
+def elements(tile: tuple[Range, ...]) -> set[Element]:
+    """The elements of a box of half-open intervals."""
+    return set(product(*(range(low, high) for low, high in tile)))
+
+
+@dataclass(slots=True)
+class StorePlan:
+    sites: tuple[Site, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One access at a leaf: its expressions, the innermost site, and the coordinates that tell requests apart there."""
+
+    tensor: str
+    expressions: tuple[Expression, ...]
+    site: Site
+    apart: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class LeafPlan:
+    """A compute leaf; `places` are its Einsum's variables. free: a copy inside one memory, where nothing moves."""
+
+    einsum: str
+    unit: str | None
+    places: tuple[int, ...]
+    inputs: tuple[Operand, ...]
+    output: Operand
+    kind: str
+    function: str
+    reduction: str
+    free: bool
+    spatial: tuple[tuple[str, int], ...]
+    seen: set[tuple[Coords, Element]] = field(default_factory=set)
+    done: set[tuple[int, ...]] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The point after the last store above a leaf, where live tiles are added up; `sites` are those on its path."""
+
+    einsum: str
+    sites: tuple[Site, ...]
+
+
+@dataclass(slots=True)
+class NestPlan:
+    """A nest; mask: the Einsums in it; tops: sites in it whose parent is outside."""
+
+    nodes: list[NodePlan]
+    mask: int
+    tops: tuple[Site, ...]
+
+
+@dataclass(slots=True)
+class SplitPlan:
+    branches: tuple[NestPlan, ...]
+
+
+NodePlan = StorePlan | LoopPlan | LeafPlan | Moment | SplitPlan
+
+
+@dataclass(slots=True)
+class Plan:
+    """The whole tree: root nest, starting ranges, all sites and leaves, and why it cannot run, if it cannot."""
+
+    root: NestPlan
+    ranges: list[Range]
+    sites: list[Site]
+    leaves: list[LeafPlan]
+    reasons: list[str]
