@@ -1,0 +1,256 @@
+"""The workloads that ship with einloom, by name, each with its parameters and the source of every size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+
+from ..arithmetic import arithmetic
+from ..errors import SpecError
+from ..named import Entry, Parameter, check_keys, choose
+from .build import build_workload
+from .einsum import Fact, Workload
+from .facts import FactKind
+
+Values = Mapping[str, int]
+MAX_EINSUMS = 4096
+CHOSEN = "a parameter of the zoo entry"
+INPUTS = "research/conformance-inputs.md"
+GPT3 = "Brown et al. 2020 (GPT-3), Table 2.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How an entry is built; absent parameters without a default are left out of the values."""
+
+    entry: Entry
+    build: Callable[[Values], Workload]
+
+
+def zoo_workload(name: str, parameters: Mapping[str, str | int | bool] | None = None) -> Workload:
+    """The workload called `name`, with `parameters` in place of its defaults.
+
+    >>> zoo_workload("matmul", {"m": 8}).tensor("A").shape
+    (8, 64)
+
+    Raises SpecError for an unknown name, an unknown parameter, or a value that is no whole number (or true, false).
+    """
+    choose(name, "workload", entries())
+    entry = RECIPES[name].entry
+    given = {key: str(value) for key, value in (parameters or {}).items()}
+    check_keys(given, entry)
+    values = {p.name: _value(name, p.name, given.get(p.name, p.default)) for p in entry.parameters}
+    return _build(name, tuple((key, value) for key, value in values.items() if value is not None))
+
+
+@lru_cache(maxsize=64)
+def _build(name: str, values: tuple[tuple[str, int], ...]) -> Workload:
+    return RECIPES[name].build(dict(values))
+
+
+def _value(entry: str, key: str, text: str) -> int | None:
+    if not text:
+        return None
+    if text.lower() in ("true", "false"):
+        return int(text.lower() == "true")
+    try:
+        number = arithmetic(text)
+    except SpecError as error:
+        raise SpecError(f"{entry}: {key}: {error.message}") from None
+    if number.denominator != 1 or not 0 <= number <= 2**40:
+        raise SpecError(f"{entry}: {key}={text} must be a whole number from 0 to 2**40")
+    return int(number)
+
+
+def entries() -> Mapping[str, Entry]:
+    """Every workload with its description and parameters, by name."""
+    return MappingProxyType({name: recipe.entry for name, recipe in RECIPES.items()})
+
+
+def _facts(source: str, kind: FactKind, ranks: Mapping[str, int]) -> tuple[Fact, ...]:
+    return tuple(Fact(f"ranks.{rank}", source, kind) for rank in ranks)
+
+
+def _chosen(ranks: Mapping[str, int]) -> tuple[Fact, ...]:
+    return (*_facts(CHOSEN, "assumed", ranks), Fact("bits.default", CHOSEN, "assumed"))
+
+
+def _matmul(v: Values) -> Workload:
+    ranks = {rank: v[rank] for rank in "mnk"}
+    return build_workload("matmul", ["Z[m,n] = A[m,k] * B[k,n]"], ranks, bits=v["bits"], facts=_chosen(ranks))
+
+
+def _chain(name: str, m: int, widths: list[int], bits: int, facts: tuple[Fact, ...]) -> Workload:
+    """Matmuls in a row; widths are the sizes of n0, n1, and so on."""
+    from .notation import parse_einsum
+
+    einsums = [
+        parse_einsum(f"T{i + 1}[m,n{i + 1}] = T{i}[m,n{i}] * W{i}[n{i},n{i + 1}]", f"E{i}")
+        for i in range(len(widths) - 1)
+    ]
+    ranks = {"m": m, **{f"n{i}": width for i, width in enumerate(widths)}}
+    return build_workload(name, einsums, ranks, bits=bits, facts=facts)
+
+
+def _count(v: Values) -> int:
+    if not 1 <= v["n"] <= MAX_EINSUMS:
+        raise SpecError(f"n={v['n']}: a chain has 1 to {MAX_EINSUMS} matmuls")
+    return v["n"]
+
+
+def _matmuls(v: Values) -> Workload:
+    n = _count(v)
+    ranks = {"m": v["m"], **{f"n{i}": v["kn"] for i in range(n + 1)}}
+    return _chain("matmuls", v["m"], [v["kn"]] * (n + 1), v["bits"], _chosen(ranks))
+
+
+def _matmuls_ffm75(v: Values) -> Workload:
+    widths = [(16384, 16384, 4096, 4096)[i % 4] for i in range(_count(v) + 1)]
+    ranks = ["m", *(f"n{i}" for i in range(len(widths)))]
+    facts = _facts("FFM paper, section 7.5", "printed", dict.fromkeys(ranks, 0))
+    bits = Fact("bits.default", INPUTS, "code")
+    return _chain("matmuls-ffm75", 8192, widths, v["bits"], (*facts, bits))
+
+
+_GPT3_PREFILL = (
+    "I[b,m,d] = copy I_in[b,m,d]",
+    "V[b,m,h,e] = I[b,m,d] * WV[h,e,d]",
+    "K[b,m,h,e] = I[b,m,d] * WK[h,e,d]",
+    "Q[b,m,h,e] = I[b,m,d] * WQ[h,e,d]",
+    "QK[b,m,p,h] = Q[b,m,h,e] * K[b,p,h,e]",
+    "QK_softmax[b,m,p,h] = softmax(QK[b,m,p,h])",
+    "AV[b,m,h,f] = QK_softmax[b,m,p,h] * V[b,p,h,f]",
+    "Z[b,m,g] = AV[b,m,h,f] * WZ[h,f,g]",
+    "FFA[b,m,c] = Z[b,m,g] * WFFA[g,c]",
+    "FFB[b,m,j] = FFA[b,m,c] * WFFB[c,j]",
+)
+_GPT3_DECODE = tuple(
+    text.replace("* K[b,p,h,e]", "* K_cache[b,p,h,e]").replace("* V[b,p,h,f]", "* V_cache[b,p,h,f]")
+    for text in _GPT3_PREFILL
+)
+
+
+def _gpt3(name: str, heads: int, head: int, model: int) -> Callable[[Values], Workload]:
+    """One GPT-3 layer. Prefill: every token attends to all. Decode: the new tokens attend to the cached ones."""
+
+    def build(v: Values) -> Workload:
+        decode = bool(v["decode"])
+        if "cached" in v and not decode:
+            raise SpecError(f"{name}: cached counts only with decode=true")
+        tokens = v.get("tokens", 1 if decode else 2048)
+        ranks = {
+            **{"b": v["batch"], "m": tokens, "p": v.get("cached", 2047) if decode else tokens},
+            **{"d": model, "h": heads, "e": head, "f": head, "g": model, "c": 4 * model, "j": model},
+        }
+        facts = (
+            *_facts(CHOSEN, "assumed", {rank: ranks[rank] for rank in "bmp"}),
+            *_facts(GPT3, "printed", {rank: ranks[rank] for rank in "dhefgj"}),
+            Fact("ranks.c", "Brown et al. 2020 (GPT-3), section 2.1: d_ff = 4 d_model", "printed"),
+            Fact("bits.default", INPUTS, "code"),
+        )
+        einsums = _GPT3_DECODE if decode else _GPT3_PREFILL
+        return build_workload(name, einsums, ranks, bits=v["bits"], facts=facts)
+
+    return build
+
+
+def _mobilenet_block(v: Values) -> Workload:
+    """Two inverted residuals without the residual; 59520 values of inputs, outputs and weights."""
+    einsums = []
+    for block, (x, y, narrow, wide, out) in enumerate((("X", "Y1", "a", "b", "c"), ("Y1", "Y", "c", "d", "e")), 1):
+        einsums += [
+            f"E{block}[{wide},p,q] = {x}[{narrow},p,q] * WE{block}[{narrow},{wide}]",
+            f"D{block}[{wide},p,q] = E{block}[{wide},p+r-1,q+s-1] * WD{block}[{wide},r,s]",
+            f"{y}[{out},p,q] = D{block}[{wide},p,q] * WP{block}[{wide},{out}]",
+        ]
+    ranks = {"a": 24, "b": 192, "c": 24, "d": 192, "e": 24, "p": 28, "q": 28, "r": 3, "s": 3}
+    facts = (*_facts(INPUTS, "code", ranks), Fact("bits.default", INPUTS, "code"))
+    return build_workload("mobilenet-block", einsums, ranks, bits=v["bits"], facts=facts)
+
+
+def _conv_chain(name: str, row: Mapping[str, int] | None = None) -> Callable[[Values], Workload]:
+    """Two convolutions of stride one without padding; `row` holds the sizes that a table prints."""
+
+    def build(v: Values) -> Workload:
+        sizes = {**v, **(row or {})}
+        ranks = {"c": sizes["c"], "l": sizes["l"], "k": sizes["k"], "h": sizes["h"], "w": sizes["w"]}
+        ranks.update(dict.fromkeys(("r", "s"), v["first"]), **dict.fromkeys(("u", "v"), v["second"]))
+        ranks.update(y=sizes["h"] + v["second"] - 1, x=sizes["w"] + v["second"] - 1)
+        einsums = ("Act[y,x,l] = Im[y+r,x+s,c] * W1[l,r,s,c]", "Out[h,w,k] = Act[h+u,w+v,l] * W2[k,u,v,l]")
+        if row is None:
+            return build_workload(name, einsums, ranks, bits=v["bits"], facts=_chosen(ranks))
+        table = "TileFlow paper, Table 3"
+        facts = (
+            *_facts(table, "printed", {rank: 0 for rank in "clkhw"}),
+            *_facts(
+                "TileFlow paper, Figure 12 and code (data/tileflow_tables.yaml)", "printed", {r: 0 for r in "rsuv"}
+            ),
+            *_facts(f"{table}: height and width are those of the last output; no padding", "derived", {"y": 0, "x": 0}),
+            Fact("bits.default", "TileFlow's code: word_bits 16", "code"),
+        )
+        return build_workload(name, einsums, ranks, bits=v["bits"], facts=facts)
+
+    return build
+
+
+def _residual_diamond(v: Values) -> Workload:
+    einsums = (
+        "H[m,d] = X[m,k] * W0[k,d]",
+        "A[m,n] = H[m,d] * W1[d,n]",
+        "B[m,d] = A[m,n] * W2[n,d]",
+        "Y[m,d] = add(B[m,d], H[m,d])",
+    )
+    ranks = {rank: v[rank] for rank in ("m", "k", "d", "n")}
+    return build_workload("residual-diamond", einsums, ranks, bits=v["bits"], facts=_chosen(ranks))
+
+
+def _recipe(name: str, description: str, parameters: str, build: Callable[[Values], Workload]) -> tuple[str, Recipe]:
+    """`parameters` reads ``m=64 n=64``; an empty default means that the value depends on the others."""
+    pairs = (part.partition("=") for part in parameters.split())
+    return name, Recipe(Entry(name, description, tuple(Parameter(key, default) for key, _, default in pairs)), build)
+
+
+_LAYER = "batch=1 tokens= cached= decode=false bits=16"
+_TILEFLOW = (
+    ("cc1", "Yolo", {"c": 64, "h": 112, "w": 112, "l": 192, "k": 128}),
+    ("cc2", "Inception-V3", {"c": 32, "h": 147, "w": 147, "l": 64, "k": 80}),
+    ("cc3", "Darknet-19", {"c": 64, "h": 56, "w": 56, "l": 128, "k": 64}),
+    ("cc4", "Darknet-19", {"c": 128, "h": 28, "w": 28, "l": 256, "k": 128}),
+    ("cc5", "Squeezenet-V1.1", {"c": 16, "h": 227, "w": 227, "l": 64, "k": 16}),
+)
+
+RECIPES: Mapping[str, Recipe] = MappingProxyType(
+    dict(
+        (
+            _recipe("matmul", "one matrix multiplication", "m=64 n=64 k=64 bits=8", _matmul),
+            _recipe("matmuls", "a chain of n equal matrix multiplications", "n=2 m=64 kn=64 bits=8", _matmuls),
+            _recipe("matmuls-ffm75", "the chain of the FFM paper's section 7.5", "n=16 bits=8", _matmuls_ffm75),
+            _recipe("gpt3-6.7b", "one layer of GPT-3 6.7B", _LAYER, _gpt3("gpt3-6.7b", 32, 128, 4096)),
+            _recipe("gpt3-175b", "one layer of GPT-3 175B", _LAYER, _gpt3("gpt3-175b", 96, 128, 12288)),
+            _recipe("mobilenet-block", "two MobileNet blocks at 28 x 28", "bits=8", _mobilenet_block),
+            _recipe(
+                "conv-chain",
+                "two convolutions in a row, no padding: c channels to l to k, output h x w",
+                "c=4 h=8 w=8 l=8 k=4 first=3 second=3 bits=16",
+                _conv_chain("conv-chain"),
+            ),
+            *(
+                _recipe(
+                    f"tileflow-{short}",
+                    f"{model}'s two convolutions, {short.upper()} of TileFlow's Table 3",
+                    "first=3 second=3 bits=16",
+                    _conv_chain(f"tileflow-{short}", row),
+                )
+                for short, model, row in _TILEFLOW
+            ),
+            _recipe(
+                "residual-diamond",
+                "two matrix multiplications and the addition that goes around them",
+                "m=8 k=4 d=4 n=8 bits=8",
+                _residual_diamond,
+            ),
+        )
+    )
+)
