@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise, product
 from math import prod
+from operator import mul
 
 from ..constraints import select
 from ..machine.levels import Axis, Machine
@@ -31,8 +32,9 @@ def outside(workload: Workload, machine: Machine, mapspace: Mapspace, mapping: M
     reasons: list[str] = []
     if mapping.einsums != tuple(e.name for e in workload.einsums):
         reasons.append(f"rule 1: the leaves stand in the order {', '.join(mapping.einsums)}, not in program order")
+    rules = (_perfect, _hierarchical, _block_order, _one_loop, _no_recomputation, _own_stores, _limits, _copies)
     for einsum in tree.paths:
-        for rule in (_perfect, _hierarchical, _block_order, _one_loop, _no_recomputation, _own_stores, _limits, _copies):
+        for rule in rules:
             reasons.extend(rule(tree, einsum))
     reasons.extend(_fusion(tree, mapping.nest, (), ()))
     return tuple(dict.fromkeys(reasons))
@@ -51,17 +53,9 @@ def full_use(workload: Workload, machine: Machine, einsum: str, unit: str) -> in
         extent = workload.extents[variable]
         options = [_factors(extent, a.size) if _may_spread(workload, einsum, a, variable) else (1,) for a in axes]
         choices = [choice for choice in product(*options) if extent % prod(choice) == 0]
-        states = {
-            used
-            for state in states
-            for choice in choices
-            if all(u <= a.size for u, a in zip(used := tuple(map(_times, state, choice)), axes, strict=True))
-        }
+        grown = {tuple(map(mul, state, choice)) for state in states for choice in choices}
+        states = {used for used in grown if all(u <= a.size for u, a in zip(used, axes, strict=True))}
     return max(prod(state) for state in states)
-
-
-def _times(a: int, b: int) -> int:
-    return a * b
 
 
 def _factors(extent: int, limit: int) -> tuple[int, ...]:
@@ -141,7 +135,7 @@ def _hierarchical(tree: _Tree, einsum: str) -> Iterator[str]:
 
 
 def _block_order(tree: _Tree, einsum: str) -> Iterator[str]:
-    """Between two stores temporal loops come first, then spatial ones, fanout by fanout; but see the end of the path."""
+    """Between two stores temporal loops come first, then spatial ones, fanout by fanout."""
     spatial: Loop | None = None
     after: Loop | None = None
     for _, node in tree.paths[einsum]:
@@ -191,8 +185,8 @@ def _no_recomputation(tree: _Tree, einsum: str) -> Iterator[str]:
             rank = e.access(tensor).rank_of(v)
             if rank is None or not e.access(tensor).indices[rank].simple:
                 yield (
-                    f"rule 6: '{describe(node)}' stands above the backing store of {tensor}, which {einsum}.{v} does not "
-                    "index alone"
+                    f"rule 6: '{describe(node)}' stands above the backing store of {tensor}, which {einsum}.{v} does "
+                    "not index alone"
                 )
 
 
@@ -210,7 +204,7 @@ def _own_stores(tree: _Tree, einsum: str) -> Iterator[str]:
                 if tensor in tree.workload.einsum(e).tensors and any(a == address for a, _ in steps)
             ]
             if len(served) > 1:
-                yield f"rule 8: the store of {tensor} in {node.memory} serves {len(served)} Einsums: {', '.join(served)}"
+                yield f"rule 8: the store of {tensor} in {node.memory} serves {', '.join(served)}, not one Einsum"
 
 
 def _limits(tree: _Tree, einsum: str) -> Iterator[str]:

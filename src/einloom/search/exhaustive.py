@@ -1,0 +1,79 @@
+"""The brute-force oracle: prices every tree of a tiny mapspace and returns the best. It shares nothing with `exact`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+
+from ..cost.evaluate import evaluate, legality
+from ..errors import BudgetExhausted, Infeasible, SpecError
+from ..mapping.tree import Mapping
+from ..mapspace.enumerate import enumerate_trees
+from ..problem import Budget, Guarantee, Problem
+
+__all__ = ["Exhaustive", "Found", "enumerate_trees"]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best mapping and its value; trees: how many the space has; legal: how many of them fit the memories.
+
+    complete: False if the budget ended first, so that `value` is only the best so far.
+    """
+
+    value: float
+    mapping: Mapping
+    legal: int
+    trees: int
+    complete: bool = True
+
+
+class Exhaustive:
+    """Looks at every tree of the space, in the order of the grammar."""
+
+    name = "exhaustive"
+    guarantee = Guarantee.OPTIMAL
+
+    def search(
+        self, problem: Problem, budget: Budget | None = None, watch: Callable[[Found], None] | None = None
+    ) -> Found:
+        """The best legal tree; of several that are equally good, the first.
+
+        watch: called with every improvement. Raises Infeasible if no tree of the space is legal, BudgetExhausted if the
+        budget ends before a legal one was seen, SpecError for a space other than ``ffm``.
+        """
+        if problem.mapspace.name != "ffm":
+            raise SpecError(f"exhaustive knows the mapspace ffm, not {problem.mapspace.name!r}", suggestion="ffm")
+        budget = budget or Budget()
+        started = monotonic()
+        workload, machine = problem.workload, problem.machine
+        best: Found | None = None
+        trees = legal = 0
+        complete = True
+        reasons: tuple[str, ...] = ("no tree keeps the limits of the machine and the rules of the space",)
+        for mapping in enumerate_trees(workload, machine, problem.mapspace):
+            trees += 1
+            over = legality(workload, machine, mapping)
+            if over:
+                reasons = over
+            else:
+                legal += 1
+                value = problem.objective.value(evaluate(workload, machine, mapping, problem.latency_rule))
+                if best is None or value < best.value:
+                    best = Found(value, mapping, legal, trees)
+                    if watch is not None:
+                        watch(best)
+            if _spent(budget, trees, started):
+                complete = False
+                break
+        if best is None:
+            if complete:
+                raise Infeasible(f"none of {trees} trees is legal; the last one: {'; '.join(reasons)}")
+            raise BudgetExhausted(0.0)
+        return Found(best.value, best.mapping, legal, trees, complete)
+
+
+def _spent(budget: Budget, steps: int, started: float) -> bool:
+    late = budget.seconds is not None and monotonic() - started >= budget.seconds
+    return late or (budget.steps is not None and steps >= budget.steps)
