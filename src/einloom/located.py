@@ -46,7 +46,7 @@ class Located:
         try:
             yield
         except SpecError as error:
-            if error.file is not None or error.line is not None or self.file is None:
+            if error.file is not None or error.line is not None or error.path is not None:
                 raise
             raise self.error(error.message, error.suggestion) from None
 
@@ -235,7 +235,7 @@ class Gathering:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
         if not isinstance(error, SpecError):
             return False
-        placed = error.file is not None or error.line is not None or self._view.file is None
+        placed = error.file is not None or error.line is not None or error.path is not None
         self._gathered.append(error if placed else self._view.error(error.message, error.suggestion))
         return True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..named import Entry, looks_like_path, split_call
+from ..workload.named import Entry, looks_like_path, split_call
 from .files import read_machine
 from .levels import Machine
 from .zoo import entries, zoo_machine

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ..located import Located, read_file
-from ..named import Entry, Parameter, check_keys, choose
+from ..workload.named import Entry, Parameter, check_keys, choose
 from .files import machine_from
 from .levels import Machine
 

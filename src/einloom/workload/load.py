@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..named import Entry, looks_like_path, split_call
 from .einsum import Workload
 from .files import read_workload
+from .named import Entry, looks_like_path, split_call
 from .zoo import entries, zoo_workload
 
 

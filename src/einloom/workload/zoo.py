@@ -9,10 +9,11 @@ from types import MappingProxyType
 
 from ..arithmetic import arithmetic
 from ..errors import SpecError
-from ..named import Entry, Parameter, check_keys, choose
 from .build import build_workload
 from .einsum import Fact, Workload
 from .facts import FactKind
+from .named import Entry, Parameter, check_keys, choose
+from .notation import parse_einsum
 
 Values = Mapping[str, int]
 MAX_EINSUMS = 4096
@@ -41,7 +42,7 @@ def zoo_workload(name: str, parameters: Mapping[str, str | int | bool] | None = 
     entry = RECIPES[name].entry
     given = {key: str(value) for key, value in (parameters or {}).items()}
     check_keys(given, entry)
-    values = {p.name: _value(name, p.name, given.get(p.name, p.default)) for p in entry.parameters}
+    values = {p.name: _value(name, p, given.get(p.name, p.default)) for p in entry.parameters}
     return _build(name, tuple((key, value) for key, value in values.items() if value is not None))
 
 
@@ -50,17 +51,20 @@ def _build(name: str, values: tuple[tuple[str, int], ...]) -> Workload:
     return RECIPES[name].build(dict(values))
 
 
-def _value(entry: str, key: str, text: str) -> int | None:
+def _value(entry: str, parameter: Parameter, text: str) -> int | None:
     if not text:
         return None
-    if text.lower() in ("true", "false"):
+    key = parameter.name
+    if parameter.default in ("true", "false"):
+        if text.lower() not in ("true", "false"):
+            raise SpecError(f"{entry}: {key}={text} must be true or false")
         return int(text.lower() == "true")
     try:
         number = arithmetic(text)
     except SpecError as error:
         raise SpecError(f"{entry}: {key}: {error.message}") from None
-    if number.denominator != 1 or not 0 <= number <= 2**40:
-        raise SpecError(f"{entry}: {key}={text} must be a whole number from 0 to 2**40")
+    if number.denominator != 1 or not 1 <= number <= 2**40:
+        raise SpecError(f"{entry}: {key}={text} must be a whole number from 1 to 2**40")
     return int(number)
 
 
@@ -77,6 +81,11 @@ def _chosen(ranks: Mapping[str, int]) -> tuple[Fact, ...]:
     return (*_facts(CHOSEN, "assumed", ranks), Fact("bits.default", CHOSEN, "assumed"))
 
 
+def _bits_fact(v: Values, printed: int, source: str = INPUTS) -> Fact:
+    """Where the bits come from: `source` if they are what it says, else whoever chose them."""
+    return Fact("bits.default", source, "code") if v["bits"] == printed else Fact("bits.default", CHOSEN, "assumed")
+
+
 def _matmul(v: Values) -> Workload:
     ranks = {rank: v[rank] for rank in "mnk"}
     return build_workload("matmul", ["Z[m,n] = A[m,k] * B[k,n]"], ranks, bits=v["bits"], facts=_chosen(ranks))
@@ -84,8 +93,6 @@ def _matmul(v: Values) -> Workload:
 
 def _chain(name: str, m: int, widths: list[int], bits: int, facts: tuple[Fact, ...]) -> Workload:
     """Matmuls in a row; widths are the sizes of n0, n1, and so on."""
-    from .notation import parse_einsum
-
     einsums = [
         parse_einsum(f"T{i + 1}[m,n{i + 1}] = T{i}[m,n{i}] * W{i}[n{i},n{i + 1}]", f"E{i}")
         for i in range(len(widths) - 1)
@@ -110,8 +117,7 @@ def _matmuls_ffm75(v: Values) -> Workload:
     widths = [(16384, 16384, 4096, 4096)[i % 4] for i in range(_count(v) + 1)]
     ranks = ["m", *(f"n{i}" for i in range(len(widths)))]
     facts = _facts("FFM paper, section 7.5", "printed", dict.fromkeys(ranks, 0))
-    bits = Fact("bits.default", INPUTS, "code")
-    return _chain("matmuls-ffm75", 8192, widths, v["bits"], (*facts, bits))
+    return _chain("matmuls-ffm75", 8192, widths, v["bits"], (*facts, _bits_fact(v, 8)))
 
 
 _GPT3_PREFILL = (
@@ -141,14 +147,22 @@ def _gpt3(name: str, heads: int, head: int, model: int) -> Callable[[Values], Wo
             raise SpecError(f"{name}: cached counts only with decode=true")
         tokens = v.get("tokens", 1 if decode else 2048)
         ranks = {
-            **{"b": v["batch"], "m": tokens, "p": v.get("cached", 2047) if decode else tokens},
-            **{"d": model, "h": heads, "e": head, "f": head, "g": model, "c": 4 * model, "j": model},
+            "b": v["batch"],
+            "m": tokens,
+            "p": v.get("cached", 2047) if decode else tokens,
+            "d": model,
+            "h": heads,
+            "e": head,
+            "f": head,
+            "g": model,
+            "c": 4 * model,
+            "j": model,
         }
         facts = (
             *_facts(CHOSEN, "assumed", {rank: ranks[rank] for rank in "bmp"}),
             *_facts(GPT3, "printed", {rank: ranks[rank] for rank in "dhefgj"}),
             Fact("ranks.c", "Brown et al. 2020 (GPT-3), section 2.1: d_ff = 4 d_model", "printed"),
-            Fact("bits.default", INPUTS, "code"),
+            _bits_fact(v, 16),
         )
         einsums = _GPT3_DECODE if decode else _GPT3_PREFILL
         return build_workload(name, einsums, ranks, bits=v["bits"], facts=facts)
@@ -166,7 +180,7 @@ def _mobilenet_block(v: Values) -> Workload:
             f"{y}[{out},p,q] = D{block}[{wide},p,q] * WP{block}[{wide},{out}]",
         ]
     ranks = {"a": 24, "b": 192, "c": 24, "d": 192, "e": 24, "p": 28, "q": 28, "r": 3, "s": 3}
-    facts = (*_facts(INPUTS, "code", ranks), Fact("bits.default", INPUTS, "code"))
+    facts = (*_facts(INPUTS, "code", ranks), _bits_fact(v, 8))
     return build_workload("mobilenet-block", einsums, ranks, bits=v["bits"], facts=facts)
 
 
@@ -183,16 +197,21 @@ def _conv_chain(name: str, row: Mapping[str, int] | None = None) -> Callable[[Va
             return build_workload(name, einsums, ranks, bits=v["bits"], facts=_chosen(ranks))
         table = "TileFlow paper, Table 3"
         facts = (
-            *_facts(table, "printed", {rank: 0 for rank in "clkhw"}),
-            *_facts(
-                "TileFlow paper, Figure 12 and code (data/tileflow_tables.yaml)", "printed", {r: 0 for r in "rsuv"}
-            ),
+            *_facts(table, "printed", dict.fromkeys("clkhw", 0)),
+            *_kernel_facts("rs", v["first"]),
+            *_kernel_facts("uv", v["second"]),
             *_facts(f"{table}: height and width are those of the last output; no padding", "derived", {"y": 0, "x": 0}),
-            Fact("bits.default", "TileFlow's code: word_bits 16", "code"),
+            _bits_fact(v, 16, "TileFlow's code: word_bits 16"),
         )
         return build_workload(name, einsums, ranks, bits=v["bits"], facts=facts)
 
     return build
+
+
+def _kernel_facts(ranks: str, size: int) -> tuple[Fact, ...]:
+    if size != 3:
+        return _facts(CHOSEN, "assumed", dict.fromkeys(ranks, size))
+    return _facts("TileFlow paper, Figure 12", "printed", dict.fromkeys(ranks, size))
 
 
 def _residual_diamond(v: Values) -> Workload:

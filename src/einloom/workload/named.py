@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import SpecError, nearest
+from ..errors import SpecError, nearest
 
 MAX_CALL = 2000
 SUFFIXES = (".yaml", ".yml", ".json")
