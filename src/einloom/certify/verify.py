@@ -1,0 +1,186 @@
+"""Is a result true? Everything that it claims is checked again, from its own inputs.
+
+A result comes in; a `Verdict` goes out with every check and every reason to reject. The value is priced again,
+capacities are compared in integers, the mapping is held against the definition of its space, the certificate against
+the result, and the problem is solved again by a route without the pruning that the proof rests on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import isclose, isfinite
+
+from ..cost.evaluate import evaluate, legality
+from ..cost.record import Cost
+from ..errors import BudgetExhausted, EinloomError, Infeasible
+from ..mapspace.ffm import outside
+from ..problem import MODEL_VERSION, Certificate, Guarantee
+from ..result import Provenance, Result
+from .again import Answer, solve_again
+
+SAME_NUMBER = 1e-12  # recomputed sums may differ in the last place
+SAME_OPTIMUM = 1e-9
+Solver = Callable[[Result], Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question, whether it was answered well, and the detail that a reader wants."""
+
+    name: str
+    passed: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """ok: nothing speaks against the result. reasons: everything that does. checks: all questions in order."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(check.passed for check in self.checks)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        return tuple(f"{check.name}: {check.detail}" for check in self.checks if not check.passed)
+
+
+def verify(result: Result, quick: bool = False, solver: Solver = solve_again) -> Verdict:
+    """Check every claim of `result`; `quick` leaves out the second solution.
+
+    The later checks are made only if the earlier ones leave them a meaning: no price for an illegal mapping.
+    """
+    checks = [_digest(result), _versions(result)]
+    legal = _legal(result)
+    checks.append(legal)
+    if legal.passed:
+        cost = evaluate(result.workload, result.machine, result.mapping, result.latency_rule)
+        checks += [_capacity(result, cost), *_prices(result, cost), _provenance(result), _member(result)]
+        checks += _certificate(result, cost)
+    if not quick and all(check.passed for check in checks) and result.certificate is not None:
+        checks.append(_solved_again(result, result.certificate, solver))
+    return Verdict(tuple(checks))
+
+
+def _digest(result: Result) -> Check:
+    if result.recorded_digest is None:
+        return Check("digest", True, "not from a file")
+    same = result.recorded_digest == result.found_digest
+    return Check("digest", same, "as recorded" if same else "the file was changed after it was written")
+
+
+def _versions(result: Result) -> Check:
+    found = result.provenance.model_version
+    same = found == MODEL_VERSION
+    return Check("model", same, f"version {found}" if same else f"made with model {found}, this is {MODEL_VERSION}")
+
+
+def _legal(result: Result) -> Check:
+    try:
+        reasons = legality(result.workload, result.machine, result.mapping)
+    except EinloomError as error:
+        reasons = (str(error),)
+    return Check("legality", not reasons, "; ".join(reasons) or "legal")
+
+
+def _capacity(result: Result, cost: Cost) -> Check:
+    if cost.occupancy != result.cost.occupancy:
+        return Check("capacity", False, "the occupancy in the file is not that of the mapping")
+    limits = {memory.name: memory.size for memory in result.machine.memories}
+    over = [o for o in cost.occupancy if (size := limits[o.memory]) is not None and o.bits > size]
+    detail = "; ".join(f"{o.memory} needs {o.bits} of {limits[o.memory]} bits" for o in over)
+    return Check("capacity", not over, detail or "every memory holds what is alive in it")
+
+
+def _prices(result: Result, cost: Cost) -> Iterator[Check]:
+    claimed = result.cost
+    for name, mine, theirs in (
+        ("energy", cost.energy, claimed.energy),
+        ("latency", cost.latency, claimed.latency),
+        ("roofline", cost.roofline, claimed.roofline),
+    ):
+        same = isclose(mine, theirs, rel_tol=SAME_NUMBER)
+        yield Check(name, same, f"{mine!r}" if same else f"the file says {theirs!r}, the mapping costs {mine!r}")
+    parts = all(_same_rows(mine, theirs) for mine, theirs in zip(_tables(cost), _tables(claimed), strict=True))
+    yield Check("breakdown", parts, "as priced again" if parts else "the breakdown in the file is not the mapping's")
+
+
+def _tables(cost: Cost) -> tuple[list[tuple[tuple[object, ...], float]], ...]:
+    """All tables of a cost as (row without its number, number) pairs."""
+    actions = [
+        ((a.einsum, a.component, a.tensor, a.action, a.count, a.bits, a.busiest), a.energy) for a in cost.actions
+    ]
+    busy = [((einsum, component), seconds) for einsum, component, seconds in cost.busy]
+    return actions, busy, [((einsum,), seconds) for einsum, seconds in cost.einsum_latency]
+
+
+def _same_rows(mine: list[tuple[tuple[object, ...], float]], theirs: list[tuple[tuple[object, ...], float]]) -> bool:
+    """True if two tables have the same rows in the same order, numbers up to the last place."""
+    return len(mine) == len(theirs) and all(
+        row == other and isclose(number, claimed, rel_tol=SAME_NUMBER)
+        for (row, number), (other, claimed) in zip(mine, theirs, strict=True)
+    )
+
+
+def _provenance(result: Result) -> Check:
+    counted = Provenance.of(result.workload, result.machine)
+    same = (counted.facts, counted.assumed) == (result.provenance.facts, result.provenance.assumed)
+    return Check(
+        "sources", same, f"{counted.assumed} of {counted.facts} assumed" + ("" if same else ", not as the file says")
+    )
+
+
+def _member(result: Result) -> Check:
+    if result.certificate is None:
+        return Check("space", True, "no claim about a space")
+    reasons = outside(result.workload, result.machine, result.mapspace, result.mapping)
+    return Check("space", not reasons, "; ".join(reasons) or f"in {result.mapspace.name}")
+
+
+def _certificate(result: Result, cost: Cost) -> Iterator[Check]:
+    certificate = result.certificate
+    if certificate is None:
+        given = result.method == "evaluate"
+        yield Check(
+            "certificate", given, "none claimed" if given else f"method {result.method!r} leaves one; it is gone"
+        )
+        return
+    value = result.objective.value(cost)
+    same = isclose(certificate.value, value, rel_tol=SAME_NUMBER)
+    yield Check(
+        "value", same, f"{value!r}" if same else f"certified {certificate.value!r}, the mapping gives {value!r}"
+    )
+    yield _bound(certificate)
+    described = result.mapspace.describe()
+    same = certificate.mapspace == described
+    yield Check(
+        "mapspace", same, "as described" if same else f"certified for {certificate.mapspace!r}, asked {described!r}"
+    )
+
+
+def _bound(certificate: Certificate) -> Check:
+    value, bound = certificate.value, certificate.bound
+    if not isfinite(bound) or bound > value * (1 + SAME_OPTIMUM):
+        return Check("bound", False, f"bound {bound!r} is above the value {value!r}")
+    if certificate.guarantee is Guarantee.OPTIMAL and not isclose(value, bound, rel_tol=SAME_OPTIMUM):
+        return Check("bound", False, f"said to be optimal, but bound {bound!r} is below the value {value!r}")
+    return Check("bound", True, f"{certificate.guarantee.value}, {bound!r}")
+
+
+def _solved_again(result: Result, certificate: Certificate, solver: Solver) -> Check:
+    """Solve the problem once more and compare with the certified bound."""
+    try:
+        answer = solver(result)
+    except Infeasible as error:
+        return Check("again", False, f"the second solution finds no legal mapping at all: {error}")
+    except BudgetExhausted as error:
+        return Check("again", False, f"the second solution was not finished: {error}")
+    found = f"{answer.method} finds {answer.value!r}"
+    if certificate.guarantee is Guarantee.OPTIMAL:
+        same = isclose(answer.value, certificate.bound, rel_tol=SAME_OPTIMUM)
+        return Check("again", same, found + ("" if same else f", certified was {certificate.bound!r}"))
+    above = answer.value >= certificate.bound * (1 - SAME_OPTIMUM)
+    return Check("again", above, found + ("" if above else f", below the certified bound {certificate.bound!r}"))
