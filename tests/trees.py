@@ -1,0 +1,353 @@
+"""Random small mapping trees, mostly legal, and the features that each has.
+
+`random_case` draws a workload (`small_workloads`), a machine and a tree from one seed; everything is a function of the
+seed. The trees obey the structural rules (zones between fanouts, outer memories before inner ones, no loop above a split
+that leaves an Einsum below it unbound), the rest is left to chance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from small_workloads import random_workload
+
+from einloom.constraints import select, selector
+from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
+from einloom.mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, path
+from einloom.oracle.compile import Compiler
+from einloom.oracle.contexts import Contexts
+from einloom.workload.einsum import Workload
+
+FEATURES = (
+    "overlapping_window",
+    "ragged_two_ranks",
+    "partial_sum_readback",
+    "bypass_under_fanout",
+    "non_reducing_axis",
+    "split_under_loop",
+)
+SELECTORS = ("all", "nothing", "all", "nothing", "input", "weight", "output", "input | output")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One random case; `features` is a subset of FEATURES."""
+
+    workload: Workload
+    machine: Machine
+    mapping: Mapping
+    features: frozenset[str]
+
+
+def random_machine(rng: Random) -> Machine:
+    """One to four memories, up to two fanouts of one or two axes, one compute unit."""
+    memories = rng.choice((1, 2, 2, 3, 3, 3, 4))
+    places = sorted(rng.sample(range(memories), min(memories, rng.choice((0, 1, 1, 1, 2)))))
+    levels: list[Level] = []
+    axes = 0
+    for i in range(memories):
+        widths = ((selector(rng.choice(("output", "weight"))), rng.choice((2, 5))),) if rng.random() < 0.15 else ()
+        levels.append(
+            Memory(f"M{i}", widths=widths, double_buffer=i > 0 and rng.random() < 0.15, read_throughput=1.0)
+        )
+        if i in places:
+            own = []
+            for _ in range(rng.choice((1, 1, 2))):
+                multicast, reduce = (selector(rng.choice(SELECTORS)) for _ in range(2))
+                own.append(Axis(f"X{axes}", rng.choice((2, 3, 4)), multicast, reduce))
+                axes += 1
+            levels.append(Fanout(f"F{i}", tuple(own)))
+    levels.append(ComputeUnit("MAC", 1.0, 1.0))
+    return Machine("random", tuple(levels), rng.choice(("read-modify-write",) * 4 + ("once",)))  # type: ignore[arg-type]
+
+
+def random_case(seed: int) -> Case:
+    """The case of one seed."""
+    rng = Random(seed)
+    workload, machine = random_workload(rng), random_machine(rng)
+    mapping = TreeGrower(rng, workload, machine).mapping()
+    return Case(workload, machine, mapping, classify(workload, machine, mapping))
+
+
+@dataclass
+class Trunk:
+    """Where growth stands: zone of the machine, memories that hold each tensor on this path, instances used per axis."""
+
+    zone: int = 0
+    held: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    used: dict[str, int] = field(default_factory=dict)
+
+    def copy(self) -> Trunk:
+        return Trunk(self.zone, dict(self.held), dict(self.used))
+
+
+class TreeGrower:
+    """Grows one tree from the root: stores, loops and splits by the dice, then all loops that are left."""
+
+    def __init__(self, rng: Random, workload: Workload, machine: Machine) -> None:
+        self.rng, self.workload, self.machine = rng, workload, machine
+        self.zones: list[list[Memory]] = [[]]
+        self.fanouts: list[Fanout] = []
+        for level in machine.levels:
+            if isinstance(level, Memory):
+                self.zones[-1].append(level)
+            elif isinstance(level, Fanout):
+                self.fanouts.append(level)
+                self.zones.append([])
+        self.compiler = Compiler(workload, machine, Mapping(()))
+        self.backing = self._backings()
+
+    def _backings(self) -> dict[str, str]:
+        """Memory of every tensor's outermost store: the first one, except for intermediates and persistent tensors."""
+        first = self.machine.memories[0].name
+        zone = [memory.name for memory in self.zones[0]]
+        inner = set(self.workload.intermediates) - set(self.workload.outputs)
+        table = {}
+        for tensor in self.workload.tensors:
+            free = tensor.name in inner or tensor.persistent
+            table[tensor.name] = self.rng.choice(zone) if free and self.rng.random() < 0.7 else first
+        return table
+
+    def mapping(self) -> Mapping:
+        names = tuple(einsum.name for einsum in self.workload.einsums)
+        ties = [Loop(binds, 1) for binds in self._all_ties(names)]
+        contexts = Contexts(tuple(ties), self.compiler.place, self.compiler.ranges)
+        late = set(self.workload.intermediates) - set(self.workload.outputs) if self.rng.random() < 0.8 else set()
+        now = [t.name for t in self.workload.tensors if t.name not in late]
+        nodes: list[Node] = []
+        trunk = Trunk()
+        for memory in self.machine.memories:
+            here = [name for name in now if self.backing[name] == memory.name]
+            self.rng.shuffle(here)
+            cut = self.rng.choice((0, len(here)))
+            for part in (here[:cut], here[cut:]):
+                if part:
+                    nodes.append(Store(memory.name, tuple(part)))
+                    trunk.held.update({name: (memory.name,) for name in part})
+        return Mapping((*nodes, *self._grow(names, trunk, contexts)))
+
+    def _grow(self, names: tuple[str, ...], trunk: Trunk, contexts: Contexts) -> Nest:
+        if len(names) == 1:
+            return self._branch(names[0], trunk, contexts)
+        nodes: list[Node] = []
+        for _ in range(self.rng.choice((0, 1, 1, 2, 2, 3))):
+            self._shared_loop(names, trunk, contexts, nodes, None)
+            self._stores(names, trunk, nodes, 0.12)
+        if trunk.zone < len(self.fanouts) and self.rng.random() < 0.15:
+            for axis in self.fanouts[trunk.zone].axes:
+                self._shared_loop(names, trunk, contexts, nodes, axis)
+            trunk.zone += 1
+            self._back(names, trunk, nodes)
+            self._stores(names, trunk, nodes, 0.15)
+        self._back(names, trunk, nodes)
+        self._stores(names, trunk, nodes, 0.1)
+        cut = sorted(self.rng.sample(range(1, len(names)), self.rng.choice((1, len(names) - 1))))
+        groups = [names[a:b] for a, b in zip([0, *cut], [*cut, len(names)], strict=True)]
+        branches = tuple(self._grow(group, trunk.copy(), contexts.copy()) for group in groups)
+        return (*nodes, Split("sequential", branches))
+
+    def _back(self, names: tuple[str, ...], trunk: Trunk, nodes: list[Node]) -> None:
+        """Give every tensor that is still unheld its outermost store, here if it leaves this nest's branches."""
+        for tensor in self.workload.tensors:
+            if tensor.name not in trunk.held and self._users(names, tensor.name):
+                zone = [memory.name for memory in self.zones[trunk.zone]] if trunk.zone else []
+                memory = self.rng.choice([self.backing[tensor.name], *zone] if not trunk.zone else zone or [""])
+                if memory:
+                    nodes.append(Store(memory, (tensor.name,)))
+                    trunk.held[tensor.name] = (memory,)
+
+    def _users(self, names: tuple[str, ...], tensor: str) -> tuple[str, ...]:
+        return tuple(name for name in names if tensor in self.workload.einsum(name).tensors)
+
+    def _stores(self, names: tuple[str, ...], trunk: Trunk, nodes: list[Node], chance: float) -> None:
+        """Stores of this zone's memories, each tensor only below where it is held already."""
+        for memory in self.zones[trunk.zone]:
+            for tensor in self.workload.tensors:
+                held = trunk.held.get(tensor.name)
+                if held is None or not self._users(names, tensor.name) or self.rng.random() > chance:
+                    continue
+                if self.machine.position[held[-1]] < self.machine.position[memory.name]:
+                    nodes.append(Store(memory.name, (tensor.name,)))
+                    trunk.held[tensor.name] = (*held, memory.name)
+
+    # -- loops -------------------------------------------------------------------------------------------------
+
+    def _all_ties(self, names: tuple[str, ...]) -> list[tuple[tuple[str, str], ...]]:
+        last = self.workload.einsum(names[-1])
+        found = (self._tie(names, (last.name, variable)) for variable in last.variables)
+        return [binds for binds in found if binds]
+
+    def _tie(self, names: tuple[str, ...], start: tuple[str, str]) -> tuple[tuple[str, str], ...]:
+        """Binds of a loop that iterates `start` and, through shared tensors, all other Einsums; () if it cannot."""
+        bound = dict([start])
+        for _ in names:
+            for name in reversed(names):
+                if name in bound:
+                    continue
+                for other in list(bound):
+                    variable = self._partner(name, other, bound[other])
+                    if variable:
+                        bound[name] = variable
+                        break
+        return tuple((name, bound[name]) for name in names) if len(bound) == len(names) else ()
+
+    def _partner(self, name: str, other: str, variable: str) -> str | None:
+        mine, theirs = self.workload.einsum(name), self.workload.einsum(other)
+        for access in theirs.accesses:
+            shared = access.tensor in self.workload.intermediates and access.tensor in mine.tensors
+            rank = access.rank_of(variable)
+            if not shared or rank is None or access.tensor == theirs.output.tensor:
+                continue
+            if mine.access(access.tensor).indices[rank].variables:
+                return mine.access(access.tensor).indices[rank].variables[0]
+        return None
+
+    def _shared_loop(
+        self, names: tuple[str, ...], trunk: Trunk, contexts: Contexts, nodes: list[Node], axis: Axis | None
+    ) -> None:
+        binds = self._all_ties(names)
+        if not binds:
+            return
+        chosen = self.rng.choice(binds)
+        extent = contexts.extent(self.compiler.place[chosen[-1]])
+        free = [pair for pair in chosen if not self.compiler._needs(pair[0], dict(chosen), names)]
+        if any(contexts.extent(self.compiler.place[pair]) != extent for pair in free):
+            return
+        self._loop(chosen, extent, trunk, contexts, nodes, axis)
+
+    def _loop(
+        self,
+        binds: tuple[tuple[str, str], ...],
+        extent: int,
+        trunk: Trunk,
+        contexts: Contexts,
+        nodes: list[Node],
+        axis: Axis | None = None,
+        final: bool = False,
+    ) -> None:
+        if extent <= 1 and self.rng.random() > 0.05:
+            return
+        tile = 1 if final and self.rng.random() < 0.7 else self.rng.randint(1, max(extent - 1, 1))
+        if self.rng.random() < 0.04:
+            tile = extent
+        if axis is not None:
+            room = axis.size // trunk.used.get(axis.name, 1)
+            if room < 2:
+                return
+            tile = max(tile, -(-extent // room))
+        trips = -(-extent // tile)
+        if axis is not None:
+            trunk.used[axis.name] = trunk.used.get(axis.name, 1) * trips
+        short = -(-extent // trips) == tile and self.rng.random() < 0.5
+        loop = Loop(binds, trips, None if short else tile, axis.name if axis is not None else None)
+        nodes.append(loop)
+        self.compiler._loop(loop, tuple(Compute(name) for name, _ in binds), contexts)
+
+    # -- one Einsum --------------------------------------------------------------------------------------------
+
+    def _branch(self, name: str, trunk: Trunk, contexts: Contexts) -> Nest:
+        nodes: list[Node] = []
+        einsum = self.workload.einsum(name)
+        self._back((name,), trunk, nodes)
+
+        def extent(variable: str) -> int:
+            return contexts.extent(self.compiler.place[name, variable])
+
+        while True:
+            for _ in range(self.rng.choice((0, 1, 1, 2))):
+                variable = self.rng.choice(einsum.variables)
+                self._loop(((name, variable),), extent(variable), trunk, contexts, nodes)
+                self._stores((name,), trunk, nodes, 0.3)
+            self._stores((name,), trunk, nodes, 0.25)
+            if trunk.zone >= len(self.fanouts):
+                break
+            for axis in self.fanouts[trunk.zone].axes:
+                if self.rng.random() < 0.8:
+                    open_ = [v for v in einsum.variables if extent(v) > 1] or list(einsum.variables)
+                    variable = self.rng.choice([v for v in open_ if v in einsum.reduced] * 2 + open_)
+                    self._loop(((name, variable),), extent(variable), trunk, contexts, nodes, axis)
+            trunk.zone += 1
+        left = [variable for variable in einsum.variables if extent(variable) > 1]
+        while left:
+            self.rng.shuffle(left)
+            self._loop(((name, left[0]),), extent(left[0]), trunk, contexts, nodes, final=True)
+            self._stores((name,), trunk, nodes, 0.1)
+            left = [variable for variable in einsum.variables if extent(variable) > 1]
+        nodes.append(Compute(name, None if einsum.kind == "copy" else "MAC"))
+        return tuple(nodes)
+
+
+# -- features --------------------------------------------------------------------------------------------------
+
+
+def classify(workload: Workload, machine: Machine, mapping: Mapping) -> frozenset[str]:
+    """Which of FEATURES a tree has, judged Einsum by Einsum along its path."""
+    found: set[str] = set()
+    for einsum in workload.einsums:
+        steps = path(mapping.nest, einsum.name)
+        found |= _loop_features(workload, machine, einsum.name, steps)
+        found |= _store_features(workload, einsum.name, steps)
+    return frozenset(found)
+
+
+def _loop_features(workload: Workload, machine: Machine, name: str, steps: tuple[Node, ...]) -> set[str]:
+    found: set[str] = set()
+    einsum = workload.einsum(name)
+    extents = {v: workload.extents[v] for v in einsum.variables}
+    ragged: set[str] = set()
+    looped = False
+    for at, node in enumerate(steps):
+        if isinstance(node, Split) and looped:
+            found.add("split_under_loop")
+        if not isinstance(node, Loop):
+            continue
+        looped = looped or (node.axis is None and node.trips > 1)
+        variable = node.variable(name)
+        if variable is not None:
+            tile = node.tile or -(-extents[variable] // node.trips)
+            if extents[variable] % tile and extents[variable] > tile:
+                ragged.add(variable)
+            extents[variable] = min(tile, extents[variable])
+        if node.axis is not None and node.trips > 1:
+            axis = machine.axes[node.axis]
+            output = einsum.output.tensor
+            if variable in einsum.reduced and output not in select(axis.reduce, workload, name):
+                found.add("non_reducing_axis")
+            below = {tensor for step in steps[at:] if isinstance(step, Store) for tensor in step.tensors}
+            if set(einsum.tensors) - below and below & set(einsum.tensors):
+                found.add("bypass_under_fanout")
+    if len(ragged) >= 2:
+        found.add("ragged_two_ranks")
+    return found
+
+
+def _store_features(workload: Workload, name: str, steps: tuple[Node, ...]) -> set[str]:
+    found: set[str] = set()
+    einsum = workload.einsum(name)
+    held: set[str] = set()
+    extents = {v: workload.extents[v] for v in einsum.variables}
+    loops: list[tuple[str | None, int]] = []
+    for node in steps:
+        if isinstance(node, Loop):
+            variable = node.variable(name)
+            if variable is not None:
+                extents[variable] = min(node.tile or -(-extents[variable] // node.trips), extents[variable])
+            if node.axis is None and node.trips > 1:
+                loops.append((variable, extents[variable] if variable is not None else 0))
+        if not isinstance(node, Store):
+            continue
+        for tensor in node.tensors:
+            if tensor in held and tensor in einsum.tensors:
+                access = einsum.access(tensor)
+                at = [i for i, (variable, _) in enumerate(loops) if variable in access.variables]
+                outer = loops[: at[-1]] if at else []
+                if tensor == einsum.output.tensor and any(v in einsum.reduced for v, _ in outer):
+                    found.add("partial_sum_readback")
+                if at:
+                    variable, tile = loops[at[-1]]
+                    index = access.indices[access.rank_of(str(variable)) or 0]
+                    if index.extent(extents) > dict(index.terms)[str(variable)] * tile:
+                        found.add("overlapping_window")
+            held.add(tensor)
+    return found
