@@ -1,1 +1,86 @@
-"""einloom: optimal fused mappings of Einsum cascades, each with a certificate."""
+"""einloom: optimal fused mappings of Einsum cascades onto accelerators, each with a certificate.
+
+>>> import einloom as el
+>>> best = el.map(el.zoo.matmul(m=4, n=4, k=4), el.zoo.simple(), objective="edp", max_fused_loops=1)
+>>> best.certificate.gap
+0.0
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .version import VERSION as __version__  # noqa: N811 - the name that Python expects
+
+if TYPE_CHECKING:
+    from . import zoo
+    from .errors import BudgetExhausted, EinloomError, IllegalMapping, Infeasible, SpecError
+    from .machine.levels import Machine
+    from .machine.load import load_machine
+    from .mapping.tree import Mapping
+    from .problem import Budget, Certificate, Guarantee, Problem
+    from .result import Result
+    from .verbs import evaluate, map, simulate, verify
+    from .workload.einsum import Workload
+    from .workload.load import load_workload
+
+_HOMES = {
+    "map": "verbs",
+    "evaluate": "verbs",
+    "simulate": "verbs",
+    "verify": "verbs",
+    "Result": "result",
+    "Mapping": "mapping.tree",
+    "Workload": "workload.einsum",
+    "Machine": "machine.levels",
+    "load_workload": "workload.load",
+    "load_machine": "machine.load",
+    "Problem": "problem",
+    "Budget": "problem",
+    "Certificate": "problem",
+    "Guarantee": "problem",
+    "EinloomError": "errors",
+    "SpecError": "errors",
+    "IllegalMapping": "errors",
+    "Infeasible": "errors",
+    "BudgetExhausted": "errors",
+}
+
+__all__ = [
+    "Budget",
+    "BudgetExhausted",
+    "Certificate",
+    "EinloomError",
+    "Guarantee",
+    "IllegalMapping",
+    "Infeasible",
+    "Machine",
+    "Mapping",
+    "Problem",
+    "Result",
+    "SpecError",
+    "Workload",
+    "__version__",
+    "evaluate",
+    "load_machine",
+    "load_workload",
+    "map",
+    "simulate",
+    "verify",
+    "zoo",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "zoo":
+        return import_module(".zoo", __name__)
+    if name in _HOMES:
+        value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

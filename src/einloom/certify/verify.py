@@ -22,6 +22,7 @@ from .again import Answer, solve_again
 SAME_NUMBER = 1e-12  # recomputed sums may differ in the last place
 SAME_OPTIMUM = 1e-9
 Solver = Callable[[Result], Answer]
+Table = list[tuple[tuple[object, ...], float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +109,16 @@ def _prices(result: Result, cost: Cost) -> Iterator[Check]:
     yield Check("breakdown", parts, "as priced again" if parts else "the breakdown in the file is not the mapping's")
 
 
-def _tables(cost: Cost) -> tuple[list[tuple[tuple[object, ...], float]], ...]:
+def _tables(cost: Cost) -> tuple[Table, Table, Table]:
     """All tables of a cost as (row without its number, number) pairs."""
-    actions = [
+    actions: Table = [
         ((a.einsum, a.component, a.tensor, a.action, a.count, a.bits, a.busiest), a.energy) for a in cost.actions
     ]
-    busy = [((einsum, component), seconds) for einsum, component, seconds in cost.busy]
+    busy: Table = [((einsum, component), seconds) for einsum, component, seconds in cost.busy]
     return actions, busy, [((einsum,), seconds) for einsum, seconds in cost.einsum_latency]
 
 
-def _same_rows(mine: list[tuple[tuple[object, ...], float]], theirs: list[tuple[tuple[object, ...], float]]) -> bool:
+def _same_rows(mine: Table, theirs: Table) -> bool:
     """True if two tables have the same rows in the same order, numbers up to the last place."""
     return len(mine) == len(theirs) and all(
         row == other and isclose(number, claimed, rel_tol=SAME_NUMBER)

@@ -1,0 +1,234 @@
+"""The public verbs as functions; `einloom` and the command line call these and nothing further in.
+
+Workloads, machines and mappings may be given as objects, as the names of the zoo, or as files.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from .certify.verify import Verdict
+from .certify.verify import verify as _verify
+from .constraints import Selector, unknown_names
+from .cost.evaluate import evaluate as _evaluate
+from .cost.record import Cost
+from .errors import BudgetExhausted, SpecError, nearest
+from .machine.levels import Axis, Fanout, Machine, Memory
+from .machine.load import load_machine
+from .mapping.text import parse_mapping
+from .mapping.tree import Mapping
+from .mapspace.space import Mapspace
+from .oracle.simulate import Simulation
+from .oracle.simulate import simulate as _simulate
+from .problem import Budget, Certificate, Guarantee, Problem, objective
+from .result import Result
+from .search.protocol import Recorder, Watcher, optimizer
+from .workload.einsum import Workload
+from .workload.load import load_workload
+from .yamltree import MAX_FILE_BYTES
+
+SIMULATED_POINTS = 2_000_000
+
+
+def problem(
+    workload: Workload | str, machine: Machine | str, goal: str = "energy", max_fused_loops: int | None = None
+) -> Problem:
+    """The mapping problem; names and files are read. Raises SpecError for whatever does not fit together."""
+    cascade = load_workload(workload) if isinstance(workload, str) else workload
+    hardware = load_machine(machine) if isinstance(machine, str) else machine
+    check_names(cascade, hardware)
+    return Problem(cascade, hardware, Mapspace("ffm", max_fused_loops), objective(goal, hardware))
+
+
+def check_names(workload: Workload, machine: Machine) -> None:
+    """Refuse a machine whose limits speak of tensors that the workload does not have."""
+    for place, which in _selectors(machine):
+        for name in unknown_names(which, workload):
+            known = [tensor.name for tensor in workload.tensors]
+            raise SpecError(
+                f"machine {machine.name}, {place}: {name!r} in {str(which)!r} is no tensor of {workload.name}",
+                suggestion=nearest(name, known),
+            )
+
+
+def _selectors(machine: Machine) -> list[tuple[str, Selector]]:
+    found: list[tuple[str, Selector]] = []
+    for level in machine.levels:
+        if isinstance(level, Memory):
+            found += [(f"{level.name}.{key}", getattr(level, key)) for key in ("must", "may", "backs")]
+            found += [(f"{level.name}.widths", which) for which, _ in level.widths]
+        elif isinstance(level, Fanout):
+            for axis in level.axes:
+                found += [(f"{level.name}.{axis.name}.{key}", which) for key, which in _axis_selectors(axis)]
+    return found
+
+
+def _axis_selectors(axis: Axis) -> list[tuple[str, Selector]]:
+    return [(key, getattr(axis, key)) for key in ("multicast", "reduce", "only_irrelevant_to")]
+
+
+def map(
+    workload: Workload | str,
+    machine: Machine | str,
+    objective: str = "energy",
+    *,
+    max_fused_loops: int | None = None,
+    method: str = "exact",
+    seconds: float | None = None,
+    watch: Watcher | None = None,
+) -> Result:
+    """The best mapping of a workload onto a machine, with its certificate.
+
+    >>> import einloom as el
+    >>> el.map("matmul:m=4,n=4,k=4", "simple", max_fused_loops=1).certificate.gap
+    0.0
+
+    objective: ``energy``, ``latency``, ``edp`` or ``traffic:MEMORY``. seconds: a budget of wall time; what is found by
+    then comes back with a bound. Raises SpecError, Infeasible, BudgetExhausted.
+    """
+    return solve(problem(workload, machine, objective, max_fused_loops), method, seconds, watch)
+
+
+def solve(asked: Problem, method: str = "exact", seconds: float | None = None, watch: Watcher | None = None) -> Result:
+    """The answer of `method` to a problem."""
+    return optimizer(method).search(asked, Budget(seconds=seconds), Watcher() if watch is None else watch)
+
+
+def best_so_far(asked: Problem, recorder: Recorder, method: str) -> Result:
+    """What an interrupted search had found, certified by the bound that it had proven. BudgetExhausted if nothing."""
+    bound = max(recorder.lower or 0.0, 0.0)
+    if recorder.best_mapping is None:
+        raise BudgetExhausted(bound)
+    plain = Result.of(asked, recorder.best_mapping)
+    certificate = Certificate(
+        Guarantee.BOUNDED, plain.value, min(bound, plain.value), asked.mapspace.describe(), dict(recorder.counts)
+    )
+    return Result.of(
+        asked,
+        plain.mapping,
+        plain.cost,
+        certificate=certificate,
+        method=method,
+        seconds=recorder.seconds,
+        trace=recorder.trace,
+    )
+
+
+def evaluate(
+    workload: Workload | str | Result,
+    machine: Machine | str | None = None,
+    mapping: Mapping | str | None = None,
+    objective: str = "energy",
+) -> Result:
+    """The cost of a given mapping (an object, its text, or a file), or of the mapping in a result or result file.
+
+    Raises IllegalMapping with every reason.
+    """
+    asked, tree = given(workload, machine, mapping, objective)
+    return Result.of(asked, tree, _evaluate(asked.workload, asked.machine, tree, asked.latency_rule))
+
+
+def given(
+    workload: Workload | str | Result,
+    machine: Machine | str | None = None,
+    mapping: Mapping | str | None = None,
+    objective: str = "energy",
+) -> tuple[Problem, Mapping]:
+    """The problem and the mapping that three arguments, or a single result, speak of."""
+    if machine is None or mapping is None:
+        if machine is not None or isinstance(workload, Workload):
+            raise SpecError("a workload, a machine and a mapping are needed, or one result")
+        result = Result.read(workload) if isinstance(workload, str) else workload
+        return result.problem, result.mapping
+    if isinstance(workload, Result):
+        raise SpecError("a result brings its own machine and mapping")
+    asked = problem(workload, machine, objective)
+    if isinstance(mapping, Mapping):
+        return asked, mapping
+    if mapping.endswith(".json"):
+        return asked, parse_mapping(Result.read(mapping).mapping_text, asked.workload, asked.machine, mapping)
+    if "\n" in mapping:
+        return asked, parse_mapping(mapping, asked.workload, asked.machine)
+    return asked, parse_mapping(_mapping_file(mapping), asked.workload, asked.machine, mapping)
+
+
+def _mapping_file(path: str) -> str:
+    try:
+        with Path(path).open("rb") as stream:
+            raw = stream.read(MAX_FILE_BYTES + 1)
+        if len(raw) > MAX_FILE_BYTES:
+            raise SpecError(f"larger than {MAX_FILE_BYTES // 10**6} MB; einloom does not read it", file=path, line=1)
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise SpecError("not a text file in UTF-8", file=path) from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise SpecError(f"cannot read the file: {reason}", file=path) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One executed mapping beside its price. differences: counts that are not the same, as text; empty if all are."""
+
+    problem: Problem
+    mapping: Mapping
+    simulation: Simulation
+    cost: Cost
+    differences: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        return self.simulation.correct and not self.simulation.reasons and not self.differences
+
+
+def simulate(
+    workload: Workload | str | Result,
+    machine: Machine | str | None = None,
+    mapping: Mapping | str | None = None,
+    seed: int = 0,
+) -> Comparison:
+    """Execute a mapping with real integers, and hold what was counted against what `evaluate` says.
+
+    For small sizes: raises SpecError beyond two million points of all Einsums together, IllegalMapping as `evaluate`.
+    """
+    asked, tree = given(workload, machine, mapping)
+    points = sum(_points(asked.workload, einsum.name) for einsum in asked.workload.einsums)
+    if points > SIMULATED_POINTS:
+        raise SpecError(
+            f"{asked.workload.name} has {points:,} points; simulate executes at most {SIMULATED_POINTS:,} one by one"
+        )
+    cost = _evaluate(asked.workload, asked.machine, tree, asked.latency_rule)
+    simulation = _simulate(asked.workload, asked.machine, tree, seed)
+    return Comparison(asked, tree, simulation, cost, _differences(simulation, cost))
+
+
+def _points(workload: Workload, einsum: str) -> int:
+    total = 1
+    for variable in workload.einsum(einsum).variables:
+        total *= workload.extents[variable]
+    return total
+
+
+def _differences(simulation: Simulation, cost: Cost) -> tuple[str, ...]:
+    if simulation.reasons:
+        return ()
+    priced = {
+        (a.einsum, a.component, a.tensor, str(a.action)): a.count
+        for a in cost.actions
+        if a.tensor is not None and a.count and a.action in ("read", "write")
+    }
+    found = []
+    for key in sorted({*priced, *simulation.counts}):
+        counted, computed = simulation.counts.get(key, 0), priced.get(key, 0)
+        if counted != computed:
+            found.append(f"{' '.join(key)}: executed {counted}, priced {computed}")
+    for o in cost.occupancy:
+        if (held := simulation.occupancy.get(o.memory, 0)) != o.bits:
+            found.append(f"occupancy of {o.memory}: executed {held} bits, priced {o.bits}")
+    return tuple(found)
+
+
+def verify(result: Result | str | Path, quick: bool = False) -> Verdict:
+    """Whether everything that a result (or result file) claims is true; `quick` does not solve again."""
+    return _verify(result if isinstance(result, Result) else Result.read(result), quick)

@@ -1,0 +1,65 @@
+"""What ships with einloom, as attributes: ``el.zoo.gpt3_6_7b(batch=1, tokens=2048)``, ``el.zoo.tpu_v4i()``.
+
+An attribute is the entry's name with ``_`` for every ``-`` and ``.``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from .errors import nearest
+from .machine.levels import Machine
+from .machine.load import load_machine
+from .machine.load import names as machine_entries
+from .workload.einsum import Workload
+from .workload.load import load_workload
+from .workload.load import names as workload_entries
+from .workload.named import Entry
+
+Value = str | int | float | bool
+
+
+def workloads() -> tuple[Entry, ...]:
+    """The workloads that ship, with their parameters."""
+    return workload_entries()
+
+
+def machines() -> tuple[Entry, ...]:
+    """The machines that ship, with their parameters."""
+    return machine_entries()
+
+
+def attribute(name: str) -> str:
+    """The attribute under which an entry is found.
+
+    >>> attribute("gpt3-6.7b")
+    'gpt3_6_7b'
+    """
+    return re.sub(r"\W", "_", name)
+
+
+def _call(name: str, parameters: dict[str, Value]) -> str:
+    texts = (f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in parameters.items())
+    return f"{name}:{','.join(texts)}" if parameters else name
+
+
+def _maker(entry: Entry, load: Callable[[str], Workload | Machine]) -> Callable[..., Workload | Machine]:
+    def make(**parameters: Value) -> Workload | Machine:
+        return load(_call(entry.name, parameters))
+
+    make.__doc__ = f"{entry.description}: {entry.signature}"
+    return make
+
+
+def __getattr__(name: str) -> Callable[..., Workload | Machine]:
+    for entries, load in ((workload_entries, load_workload), (machine_entries, load_machine)):
+        for entry in entries():
+            if attribute(entry.name) == name:
+                return _maker(entry, load)
+    close = nearest(name, __dir__())
+    raise AttributeError(f"the zoo has no {name!r}" + (f"; did you mean {close!r}?" if close else ""))
+
+
+def __dir__() -> list[str]:
+    return [attribute(entry.name) for entry in (*workload_entries(), *machine_entries())] + ["machines", "workloads"]
