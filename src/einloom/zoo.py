@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from .errors import nearest
+from .errors import SpecError, nearest
 from .machine.levels import Machine
 from .machine.load import load_machine
 from .machine.load import names as machine_entries
@@ -28,6 +28,18 @@ def workloads() -> tuple[Entry, ...]:
 def machines() -> tuple[Entry, ...]:
     """The machines that ship, with their parameters."""
     return machine_entries()
+
+
+def load(text: str) -> Workload | Machine:
+    """The workload or machine that ``name:key=value,…`` names. SpecError with a suggestion if there is none."""
+    name = text.partition(":")[0]
+    if name in [entry.name for entry in workload_entries()]:
+        return load_workload(text)
+    machine_names = [entry.name for entry in machine_entries()]
+    if name in machine_names:
+        return load_machine(text)
+    known = [*(entry.name for entry in workload_entries()), *machine_names]
+    raise SpecError(f"the zoo has no {name!r}; `einloom zoo` lists what it has", suggestion=nearest(name, known))
 
 
 def attribute(name: str) -> str:
@@ -62,4 +74,8 @@ def __getattr__(name: str) -> Callable[..., Workload | Machine]:
 
 
 def __dir__() -> list[str]:
-    return [attribute(entry.name) for entry in (*workload_entries(), *machine_entries())] + ["machines", "workloads"]
+    return [attribute(entry.name) for entry in (*workload_entries(), *machine_entries())] + [
+        "load",
+        "machines",
+        "workloads",
+    ]
