@@ -18,10 +18,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import NoReturn
 
-from ..errors import SpecError
+from ..errors import SpecError, nearest
 from ..machine.levels import Machine
 from ..workload.einsum import Workload
 from .tree import Compute, Loop, Mapping, Nest, Node, Split, SplitKind, Store, einsums_below
@@ -127,8 +126,7 @@ class _Parser:
                 self.items.append(_Item(tokens[0].column, tuple(tokens)))
 
     def fail(self, message: str, token: _Token, known: Iterable[str] = (), wanted: str | None = None) -> NoReturn:
-        close = get_close_matches(wanted or token.text, list(known), 1, 0.5)
-        suggestion = close[0] if close else None
+        suggestion = nearest(wanted or token.text, known)
         raise SpecError(message, file=self.file, line=token.line, column=token.column, suggestion=suggestion)
 
     def nest(self, column: int, depth: int) -> Nest:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from ..cost.evaluate import evaluate, legality
 from ..errors import BudgetExhausted, Infeasible, SpecError
 from ..mapping.tree import Mapping
 from ..mapspace.enumerate import enumerate_trees
 from ..problem import Budget, Guarantee, Problem
+
+if TYPE_CHECKING:
+    from .protocol import Watcher
 
 __all__ = ["Exhaustive", "Found", "enumerate_trees"]
 
@@ -35,13 +38,11 @@ class Exhaustive:
     name = "exhaustive"
     guarantee = Guarantee.OPTIMAL
 
-    def search(
-        self, problem: Problem, budget: Budget | None = None, watch: Callable[[Found], None] | None = None
-    ) -> Found:
+    def search(self, problem: Problem, budget: Budget | None = None, watch: Watcher | None = None) -> Found:
         """The best legal tree; of several that are equally good, the first.
 
-        watch: called with every improvement. Raises Infeasible if no tree of the space is legal, BudgetExhausted if the
-        budget ends before a legal one was seen, SpecError for a space other than ``ffm``.
+        Raises Infeasible if no tree of the space is legal, BudgetExhausted if the budget ends before a legal one was
+        seen, SpecError for a space other than ``ffm``.
         """
         if problem.mapspace.name != "ffm":
             raise SpecError(f"exhaustive knows the mapspace ffm, not {problem.mapspace.name!r}", suggestion="ffm")
@@ -63,8 +64,10 @@ class Exhaustive:
                 if best is None or value < best.value:
                     best = Found(value, mapping, legal, trees)
                     if watch is not None:
-                        watch(best)
-            if _spent(budget, trees, started):
+                        watch.incumbent(value, mapping)
+            if watch is not None:
+                watch.count("capacity" if over else "evaluated")
+            if _spent(budget, trees, started) or (watch is not None and watch.stopped()):
                 complete = False
                 break
         if best is None:
