@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import math
+import warnings
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -33,7 +34,10 @@ def arithmetic(text: str, names: Mapping[str, Number] | None = None) -> Fraction
     if len(text) > MAX_EXPRESSION_LENGTH:
         raise SpecError(f"an expression may have at most {MAX_EXPRESSION_LENGTH} characters, this one has {len(text)}")
     try:
-        tree = ast.parse(text.strip(), mode="eval")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            warnings.simplefilter("ignore", DeprecationWarning)
+            tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise SpecError(f"cannot read {text!r} as a number or as arithmetic") from None
     return _value(tree.body, text, names or {})

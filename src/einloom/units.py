@@ -62,7 +62,7 @@ _PRINTED: Mapping[Quantity, str] = MappingProxyType(
     {"rate": "Hz", "energy": "J", "time": "s", "power": "W", "size": "bit", "throughput": "bit/s"}
 )
 _WRITTEN = re.compile(
-    r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?![eE][+-]?\d+\s*\Z)([A-Za-zµ][A-Za-zµ0-9/]*)\s*\Z"
+    r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(?![eE][+-]?\d+\s*\Z)([A-Za-zµ][A-Za-zµ0-9/]*)\s*\Z"
 )
 _MEANING: Mapping[Quantity, str] = MappingProxyType(
     {
@@ -115,7 +115,7 @@ def _read(text: str, quantity: Quantity, names: Mapping[str, Number]) -> Fractio
     number, unit = match.groups()
     factor = _UNITS[quantity].get(unit)
     if factor is not None:
-        return arithmetic(number) * factor
+        return Fraction(number) * factor
     elsewhere = [_MEANING[other] for other, units in _UNITS.items() if unit in units]
     if elsewhere:
         raise SpecError(f"{text.strip()!r} is {elsewhere[0]}, but this must be {_MEANING[quantity]}")
@@ -133,7 +133,7 @@ def _suggested_unit(unit: str, quantity: Quantity) -> str | None:
     for candidate in (bits, binary):
         if candidate in known:
             return candidate
-    same = [name for name in known if name.lower() == unit.lower()]
+    same = sorted((name for name in known if name.lower() == unit.lower()), key=lambda name: name[0] != unit[0])
     return same[0] if same else nearest(unit, known)
 
 

@@ -1,0 +1,143 @@
+"""Workload files: read, write, and every mistake with its place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from einloom.errors import SpecError, SpecErrors
+from einloom.workload.build import build_workload
+from einloom.workload.einsum import Fact, Workload
+from einloom.workload.files import (
+    parse_workload,
+    read_workload,
+    workload_data,
+    workload_from_data,
+    workload_text,
+    write_workload,
+)
+
+GOOD = """\
+schema: workload/1
+name: two matmuls
+parameters: {tokens: 128, wide: 2 * tokens}
+source: a table
+kind: printed
+ranks: {m: tokens, k: 64, n: {value: wide, source: measured, kind: derived}}
+bits: {default: 16, W: 8}
+einsums:
+  - T[m,n] = X[m,k] * W[k,n]
+  - {name: S, einsum: "Y[m] = T[m,n]", reduction: max}
+  - {name: P, einsum: "m,m->m", inputs: [Y, V], output: Q}
+outputs: [Q]
+persistent: [W]
+repeat: 32
+"""
+
+
+def test_read() -> None:
+    w = parse_workload(GOOD)
+    assert w.extents == {"m": 128, "n": 256, "k": 64}
+    assert [e.name for e in w.einsums] == ["T", "S", "P"]
+    assert w.einsum("S").reduction == "max" and w.einsum("P").tensors == ("Q", "Y", "V")
+    assert w.tensor("W").bits == 8 and w.tensor("W").persistent and w.repeat == 32
+    assert Fact("ranks.n", "measured", "derived") in w.facts and Fact("ranks.m", "a table", "printed") in w.facts
+
+
+def test_parameters_may_be_set() -> None:
+    w = parse_workload(GOOD, parameters={"tokens": "2*8"})
+    assert w.extents["m"] == 16 and w.extents["n"] == 32
+    with pytest.raises(SpecError, match="did you mean 'tokens'"):
+        parse_workload(GOOD, parameters={"token": "3"})
+
+
+def test_round_trips(tmp_path: Path) -> None:
+    w = parse_workload(GOOD)
+    again = parse_workload(workload_text(w))
+    assert again == w and set(again.facts) == set(w.facts)
+    assert workload_from_data(json.loads(json.dumps(workload_data(w)))) == w
+    write_workload(w, tmp_path / "w.yaml")
+    assert read_workload(tmp_path / "w.yaml") == w
+
+
+HEAD = "schema: workload/1\nname: x\nbits: 8\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        (HEAD + "ranks: {m: 3}\neinsums: ['A[m] = B[m]']\nrepaet: 3\n", "w.yaml:6:1:", "did you mean 'repeat'"),
+        (HEAD + "ranks: {m: 3, m: 4}\n", "w.yaml:4:15:", "stands here twice"),
+        (HEAD + "ranks: {m: 3, p: 4}\neinsums:\n- A[m] = B[m]\n- C[p] = A[p]\n", "w.yaml:7:3:", "unequal size"),
+        (HEAD + "ranks: {m: 3}\neinsums:\n- A[m] = B[m\n", "w.yaml:6:3:", "expected ',' or ']'"),
+        (HEAD + "ranks: {m: 3}\neinsums:\n- A[m] = B[m]\noutputs: [B]\n", "w.yaml:7:10:", "which no Einsum writes"),
+        (
+            HEAD + "ranks: {m: 3}\neinsums:\n- A[m] = B[m]\n- C[m] = B[m]\noutputs: [A]\n",
+            "w.yaml:8:10:",
+            "tensor C is written, but no Einsum reads it",
+        ),
+        (HEAD + "ranks: {m: 3, n: 3}\neinsums: ['A[m] = B[m]']\n", "w.yaml:4:15:", "used by no Einsum"),
+        (HEAD + "ranks: {m: -3}\neinsums: ['A[m] = B[m]']\n", "w.yaml:4:12:", "at least 1"),
+        (HEAD + "ranks: {m: 1.5}\neinsums: ['A[m] = B[m]']\n", "w.yaml:4:12:", "not a whole number"),
+        (
+            HEAD + "ranks: {m: __import__('os').system('x')}\neinsums: ['A[m] = B[m]']\n",
+            "w.yaml:4:12:",
+            "not arithmetic",
+        ),
+        (HEAD + "ranks: {m: 3}\neinsums: [{einsum: 'A[m] = B[m]', nam: E}]\n", "w.yaml:5:35:", "did you mean 'name'"),
+        (HEAD + "ranks: {m: 3}\neinsums: []\n", "w.yaml:5:10:", "at least one Einsum"),
+        (HEAD + "ranks: {m: 3}\n", "w.yaml:1:1:", "key 'einsums' is missing"),
+        ("schema: machine/1\n", "w.yaml:1:9:", "a workload file is expected"),
+        ("- 3\n", "w.yaml:1:1:", "expected a mapping"),
+    ],
+)
+def test_mistakes_have_a_place(text: str, place: str, message: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        parse_workload(text, "w.yaml")
+    assert str(caught.value).startswith(place) and message in str(caught.value)
+
+
+def test_several_mistakes_come_at_once() -> None:
+    text = HEAD + "ranks: {m: x, n: 0}\neinsums: ['A[m] = ', 'B[m] = exq(C[m])']\nreapeat: 1\n"
+    with pytest.raises(SpecErrors) as caught:
+        parse_workload(text, "w.yaml")
+    assert [error.line for error in caught.value.problems] == [5, 5, 4, 4, 6]
+
+
+@st.composite
+def cascades(draw: st.DrawFn) -> Workload:
+    """Chains of maps, matmuls and padded convolutions with random bits, outputs and repeats."""
+    length = draw(st.integers(1, 4))
+    einsums, ranks = [], {"m": draw(st.integers(1, 9)), "n": draw(st.integers(1, 9)), "r": 3}
+    used = {"m", "n"}
+    for i in range(length):
+        kind = draw(st.sampled_from(("matmul", "map", "copy", "convolution")))
+        if kind == "convolution" and i:
+            einsums.append(f"T{i + 1}[m,n] = T{i}[m+r-1,n] * W{i}[r]")
+            used.add("r")
+        elif kind == "matmul":
+            ranks[f"k{i}"] = draw(st.integers(1, 9))
+            used.add(f"k{i}")
+            einsums.append(f"T{i + 1}[m,n] = T{i}[m,n] * W{i}[n,k{i}]")
+        else:
+            einsums.append(f"T{i + 1}[m,n] = {'copy' if kind == 'copy' else 'exp'}(T{i}[m,n])")
+    return build_workload(
+        draw(st.text(min_size=1, max_size=12).filter(str.strip)),
+        einsums,
+        {rank: size for rank, size in ranks.items() if rank in used},
+        bits={"default": draw(st.integers(1, 32)), "T0": draw(st.integers(1, 32))},
+        outputs=[f"T{length}", *draw(st.lists(st.sampled_from([f"T{i + 1}" for i in range(length)]), max_size=2))],
+        persistent=draw(st.sampled_from(((), ("T0",)))),
+        repeat=draw(st.integers(1, 3)),
+        facts=draw(st.sampled_from(((), (Fact("ranks.m", "somewhere: a table", "assumed"),)))),
+    )
+
+
+@given(cascades())
+def test_written_workloads_read_back(workload: Workload) -> None:
+    again = parse_workload(workload_text(workload))
+    assert again == workload and again.facts == workload.facts
