@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from einloom.errors import SpecError, SpecErrors
+from einloom.errors import SpecError, SpecErrors, nearest
 from einloom.located import from_data, read_file, read_text
 from einloom.yamltree import dump_yaml
 
@@ -76,7 +77,7 @@ def test_alias_bomb_is_refused_quickly() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 20)]
     start = time.perf_counter()
-    with pytest.raises(SpecError, match="more than 500000 values"):
+    with pytest.raises(SpecError, match="more than 200000 values"):
         read_text("\n".join(lines))
     assert time.perf_counter() - start < 5
 
@@ -188,3 +189,14 @@ def test_what_is_dumped_reads_back(data: dict[str, object]) -> None:
 def test_any_text_reads_or_gives_a_spec_error(text: str) -> None:
     with suppress(SpecError):
         read_text(text)
+
+
+def test_errors_travel_between_processes_and_suggest() -> None:
+    errors = SpecErrors([SpecError("a", file="f", line=1, column=2, path="p"), SpecError("b", suggestion="c")])
+    assert str(pickle.loads(pickle.dumps(errors))) == "f:1:2: a (at p)\nb; did you mean 'c'?" == str(errors)
+    assert nearest("Read_enregy", ["read_energy", "size"]) == "read_energy" and nearest("zzz", ["a"]) is None
+
+
+def test_plain_data_gives_errors_with_a_path() -> None:
+    with pytest.raises(SpecError, match=r"expected a number, found 'x y' \(at a\.b\)|cannot read 'x y'.*\(at a\.b\)"):
+        from_data({"a": {"b": "x y"}}).require("a").require("b").integer()

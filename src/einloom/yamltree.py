@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MAX_FILE_BYTES = 5_000_000
 MAX_DEPTH = 40
-MAX_NODES = 500_000
+MAX_NODES = 200_000
 
 _INTEGER = re.compile(r"[-+]?[0-9]+\Z|0x[0-9a-fA-F]+\Z")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
