@@ -1,0 +1,92 @@
+"""The brute-force oracle finds what pencil and paper find, and says so when there is nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from cases import cascade, machine
+from einloom.constraints import selector
+from einloom.cost.evaluate import evaluate, legality
+from einloom.errors import BudgetExhausted, Infeasible, SpecError
+from einloom.machine.levels import ComputeUnit, Machine, Memory
+from einloom.mapspace.space import Mapspace
+from einloom.problem import Budget, Guarantee, Objective, Problem
+from einloom.search.exhaustive import Exhaustive, enumerate_trees
+from einloom.workload.einsum import Workload
+
+CHAIN = cascade("E0: T[m] = exp(A[m])\nE1: Z[m] = exp(T[m])", {"m": 2})
+MATMUL = cascade("E: Z[m,n] = A[m,k] * B[k,n]", {"m": 2, "n": 2, "k": 1})
+
+
+def simple(size: int | None, dram: float = 10.0) -> Machine:
+    return machine(
+        Memory("DRAM", None, dram, dram, must=selector("~intermediate")),
+        Memory("GLB", size, 1.0, 1.0, must=selector("unheld")),
+        ComputeUnit("MAC", 1.0, 1.0),
+    )
+
+
+def problem(workload: Workload, on: Machine, objective: str = "energy") -> Problem:
+    return Problem(workload, on, Mapspace(), Objective(objective))
+
+
+def test_a_chain_fuses_if_a_value_fits() -> None:
+    """Fused: read A and write Z at 10 each, write and read T at 1 each, 2 values: 44, and 4 operations."""
+    found = Exhaustive().search(problem(CHAIN, simple(1)))
+    assert found.value == 48
+    assert found.trees == 176
+    assert evaluate(CHAIN, simple(1), found.mapping).energy == found.value
+
+
+def test_a_chain_stays_apart_if_nothing_fits() -> None:
+    """Unfused: 8 accesses of DRAM and 4 operations."""
+    found = Exhaustive().search(problem(CHAIN, simple(0)))
+    assert found.value == 84
+    assert found.legal == 1
+
+
+def test_capacity_only_removes_trees() -> None:
+    values = [Exhaustive().search(problem(CHAIN, simple(size))) for size in (0, 1, 2, 4, None)]
+    assert [v.value for v in values] == sorted((v.value for v in values), reverse=True)
+    assert [v.legal for v in values] == sorted(v.legal for v in values)
+    assert values[-1].legal == values[-1].trees == 176
+    fits = sum(not legality(CHAIN, simple(1), tree) for tree in enumerate_trees(CHAIN, simple(1), Mapspace()))
+    assert values[1].legal == fits
+
+
+def test_an_outer_product_reads_each_value_once() -> None:
+    """DRAM: A 2, B 2 read, Z 4 written; GLB: A and B written 2 and read 4 each; one of them may come by DRAM directly."""
+    found = Exhaustive().search(problem(MATMUL, simple(None)))
+    assert found.value == 10 * 8 + 2 * (2 + 4) + 4
+    assert found.trees == 120
+
+
+@pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
+def test_the_value_is_what_evaluate_says(objective: str) -> None:
+    asked = problem(CHAIN, simple(2), objective)
+    found = Exhaustive().search(asked)
+    assert found.value == asked.objective.value(evaluate(CHAIN, simple(2), found.mapping))
+    assert found == Exhaustive().search(asked)
+
+
+def test_infeasible_names_a_witness() -> None:
+    on = machine(Memory("DRAM"), Memory("GLB", 1, must=selector("all")), ComputeUnit("MAC"))
+    with pytest.raises(Infeasible, match="GLB"):
+        Exhaustive().search(problem(CHAIN, on))
+    with pytest.raises(Infeasible, match="none of 0 trees is legal"):
+        Exhaustive().search(problem(CHAIN, machine(Memory("DRAM"), ComputeUnit("MAC", kinds=("multiply",)))))
+
+
+def test_budget() -> None:
+    found = Exhaustive().search(problem(CHAIN, simple(None)), Budget(steps=5))
+    assert (found.trees, found.complete) == (5, False)
+    with pytest.raises(BudgetExhausted):
+        Exhaustive().search(problem(CHAIN, machine(Memory("DRAM", 0), ComputeUnit("MAC"))), Budget(steps=1))
+
+
+def test_it_promises_the_optimum_in_ffm_only() -> None:
+    assert Exhaustive.guarantee is Guarantee.OPTIMAL
+    with pytest.raises(SpecError, match="ragged"):
+        Exhaustive().search(replace(problem(CHAIN, simple(1)), mapspace=Mapspace("ragged")))
