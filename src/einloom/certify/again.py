@@ -10,7 +10,7 @@ from ..problem import Budget, Guarantee, Problem
 from ..result import Result
 from ..search.protocol import Optimizer, Watcher, optimizer
 
-TINY_POINTS = 100
+TINY_POINTS = 16
 TINY_EINSUMS = 2
 TINY_SECONDS = 10.0
 

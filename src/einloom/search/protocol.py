@@ -123,7 +123,7 @@ class Optimizer(Protocol):
 
 
 _METHODS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {"exact": ("einloom.search.exact", "Exact"), "exhaustive": ("einloom.search.exhaustive", "Exhaustive")}
+    {"exact": ("einloom.search.exact", "Exact"), "exhaustive": ("einloom.search.enumerated", "Enumerated")}
 )
 
 

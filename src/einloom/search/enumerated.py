@@ -1,0 +1,34 @@
+"""`exhaustive` as an `Optimizer`: the best of all trees, with the certificate that having seen all of them gives."""
+
+from __future__ import annotations
+
+import time
+
+from ..problem import Budget, Certificate, Guarantee, Problem
+from ..result import Result
+from .exhaustive import Exhaustive
+from .protocol import Recorder, Watcher
+
+
+class Enumerated:
+    """Prices every tree of the space; OPTIMAL if the budget lets it see all of them, else the bound is zero."""
+
+    name = "exhaustive"
+    guarantee = Guarantee.OPTIMAL
+
+    def search(self, problem: Problem, budget: Budget, watch: Watcher) -> Result:
+        """The best of all trees. Raises Infeasible, or BudgetExhausted if the budget ended before a legal one."""
+        start = time.monotonic()
+        found = Exhaustive().search(problem, budget, watch)
+        certificate = Certificate(
+            Guarantee.OPTIMAL if found.complete else Guarantee.BOUNDED,
+            found.value,
+            found.value if found.complete else 0.0,
+            problem.mapspace.describe(),
+            {"trees": found.trees, "legal": found.legal},
+        )
+        trace = watch.trace if isinstance(watch, Recorder) else ()
+        seconds = time.monotonic() - start
+        return Result.of(
+            problem, found.mapping, certificate=certificate, method=self.name, seconds=seconds, trace=trace
+        )
