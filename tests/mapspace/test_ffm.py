@@ -51,9 +51,8 @@ INNER = "store DRAM: A B Z\n"
         (
             MATMUL,
             array(),
-            f"{INNER}par m in 4 @ X\nstore LB: A\nfor n in 2\npar k in 2 @ Y\nfor n in 2\nfor k in 2\ncompute E @ MAC".replace(
-                "for n in 2\npar", "for n in 2\nstore LB: B\npar"
-            ),
+            f"{INNER}par m in 4 @ X\nstore LB: A\nfor n in 2\nstore LB: B\n"
+            "par k in 2 @ Y\nfor n in 2\nfor k in 2\ncompute E @ MAC",
         ),
         (
             TWO,

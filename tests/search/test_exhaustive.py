@@ -57,7 +57,7 @@ def test_capacity_only_removes_trees() -> None:
 
 
 def test_an_outer_product_reads_each_value_once() -> None:
-    """DRAM: A 2, B 2 read, Z 4 written; GLB: A and B written 2 and read 4 each; one of them may come by DRAM directly."""
+    """DRAM: A 2, B 2 read, Z 4 written; GLB: A and B written 2 and read 4 each."""
     found = Exhaustive().search(problem(MATMUL, simple(None)))
     assert found.value == 10 * 8 + 2 * (2 + 4) + 4
     assert found.trees == 120
