@@ -108,7 +108,7 @@ def tree(text: str) -> Mapping:
 
 
 def _nest(tokens: list[str], at: int) -> tuple[tuple[Node, ...], int]:
-    """Nodes until a closing brace: ``MEM[A B]`` stores, ``E.m,F.n:4/2@X`` loops of 4 trips and tile 2, ``!E@MAC`` leaves.
+    """Nodes until a closing brace: ``MEM[A B]`` stores, ``E.m,F.n:4/2@X`` loops (4 trips, tile 2), ``!E@MAC`` leaves.
 
     Braces in a row are the branches of one sequential split.
     """

@@ -7,7 +7,6 @@ from dataclasses import replace
 from random import Random
 
 from cases import cascade
-
 from einloom.workload.einsum import Workload
 
 

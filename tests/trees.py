@@ -1,16 +1,14 @@
 """Random small mapping trees, mostly legal, and the features that each has.
 
-`random_case` draws a workload (`small_workloads`), a machine and a tree from one seed; everything is a function of the
-seed. The trees obey the structural rules (zones between fanouts, outer memories before inner ones, no loop above a split
-that leaves an Einsum below it unbound), the rest is left to chance.
+`random_case` draws a workload (`small_workloads`), a machine and a tree from one seed; everything is a function of
+the seed. The trees obey the structural rules (zones between fanouts, outer memories before inner ones, no loop above a
+split that leaves an Einsum below it unbound), the rest is left to chance.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
-
-from small_workloads import random_workload
 
 from einloom.constraints import select, selector
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
@@ -18,6 +16,7 @@ from einloom.mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Stor
 from einloom.oracle.compile import Compiler
 from einloom.oracle.contexts import Contexts
 from einloom.workload.einsum import Workload
+from small_workloads import random_workload
 
 FEATURES = (
     "overlapping_window",
@@ -48,9 +47,8 @@ def random_machine(rng: Random) -> Machine:
     axes = 0
     for i in range(memories):
         widths = ((selector(rng.choice(("output", "weight"))), rng.choice((2, 5))),) if rng.random() < 0.15 else ()
-        levels.append(
-            Memory(f"M{i}", widths=widths, double_buffer=i > 0 and rng.random() < 0.15, read_throughput=1.0)
-        )
+        double = i > 0 and rng.random() < 0.15
+        levels.append(Memory(f"M{i}", widths=widths, double_buffer=double, read_throughput=1.0))
         if i in places:
             own = []
             for _ in range(rng.choice((1, 1, 2))):
@@ -66,20 +64,25 @@ def random_case(seed: int) -> Case:
     """The case of one seed."""
     rng = Random(seed)
     workload, machine = random_workload(rng), random_machine(rng)
-    mapping = TreeGrower(rng, workload, machine).mapping()
+    grower = TreeGrower(rng, workload, machine)
+    mapping = grower.mapping()
+    first = machine.memories[0]
+    if any(tensor.persistent and grower.backing[tensor.name] != first.name for tensor in workload.tensors):
+        machine = replace(machine, levels=(replace(first, backs=selector("~persistent")), *machine.levels[1:]))
     return Case(workload, machine, mapping, classify(workload, machine, mapping))
 
 
 @dataclass
 class Trunk:
-    """Where growth stands: zone of the machine, memories that hold each tensor on this path, instances used per axis."""
+    """Where growth stands: zone of the machine, memories that hold each tensor here, instances used per axis, ties."""
 
     zone: int = 0
+    ties: tuple[dict[str, str], ...] = ()
     held: dict[str, tuple[str, ...]] = field(default_factory=dict)
     used: dict[str, int] = field(default_factory=dict)
 
     def copy(self) -> Trunk:
-        return Trunk(self.zone, dict(self.held), dict(self.used))
+        return Trunk(self.zone, self.ties, dict(self.held), dict(self.used))
 
 
 class TreeGrower:
@@ -105,13 +108,14 @@ class TreeGrower:
         inner = set(self.workload.intermediates) - set(self.workload.outputs)
         table = {}
         for tensor in self.workload.tensors:
-            free = tensor.name in inner or tensor.persistent
-            table[tensor.name] = self.rng.choice(zone) if free and self.rng.random() < 0.7 else first
+            choices = zone if tensor.name in inner else zone[:2] if tensor.persistent else [first]
+            table[tensor.name] = self.rng.choice(choices) if self.rng.random() < 0.7 else first
         return table
 
     def mapping(self) -> Mapping:
         names = tuple(einsum.name for einsum in self.workload.einsums)
-        ties = [Loop(binds, 1) for binds in self._all_ties(names)]
+        parts = [names[a:b] for a in range(len(names)) for b in range(a + 2, len(names) + 1)]
+        ties = [Loop(binds, 1) for part in parts for binds in self._all_ties(part)]
         contexts = Contexts(tuple(ties), self.compiler.place, self.compiler.ranges)
         late = set(self.workload.intermediates) - set(self.workload.outputs) if self.rng.random() < 0.8 else set()
         now = [t.name for t in self.workload.tensors if t.name not in late]
@@ -124,7 +128,7 @@ class TreeGrower:
             for part in (here[:cut], here[cut:]):
                 if part:
                     nodes.append(Store(memory.name, tuple(part)))
-                    trunk.held.update({name: (memory.name,) for name in part})
+                    trunk.held.update(dict.fromkeys(part, (memory.name,)))
         return Mapping((*nodes, *self._grow(names, trunk, contexts)))
 
     def _grow(self, names: tuple[str, ...], trunk: Trunk, contexts: Contexts) -> Nest:
@@ -134,7 +138,7 @@ class TreeGrower:
         for _ in range(self.rng.choice((0, 1, 1, 2, 2, 3))):
             self._shared_loop(names, trunk, contexts, nodes, None)
             self._stores(names, trunk, nodes, 0.12)
-        if trunk.zone < len(self.fanouts) and self.rng.random() < 0.15:
+        if trunk.zone < len(self.fanouts) and self.zones[trunk.zone + 1] and self.rng.random() < 0.2:
             for axis in self.fanouts[trunk.zone].axes:
                 self._shared_loop(names, trunk, contexts, nodes, axis)
             trunk.zone += 1
@@ -211,9 +215,15 @@ class TreeGrower:
             return
         chosen = self.rng.choice(binds)
         extent = contexts.extent(self.compiler.place[chosen[-1]])
-        free = [pair for pair in chosen if not self.compiler._needs(pair[0], dict(chosen), names)]
+        free = [pair for pair in chosen if not self.compiler.needs(pair[0], dict(chosen), names)]
         if any(contexts.extent(self.compiler.place[pair]) != extent for pair in free):
             return
+        tie = dict(chosen)
+        for other in trunk.ties:
+            same = {name for name in tie if other.get(name, tie[name]) == tie[name]}
+            if same and same != set(tie):
+                return
+        trunk.ties = (*trunk.ties, tie)
         self._loop(chosen, extent, trunk, contexts, nodes, axis)
 
     def _loop(
@@ -242,7 +252,7 @@ class TreeGrower:
         short = -(-extent // trips) == tile and self.rng.random() < 0.5
         loop = Loop(binds, trips, None if short else tile, axis.name if axis is not None else None)
         nodes.append(loop)
-        self.compiler._loop(loop, tuple(Compute(name) for name, _ in binds), contexts)
+        self.compiler.loop(loop, tuple(name for name, _ in binds), contexts)
 
     # -- one Einsum --------------------------------------------------------------------------------------------
 

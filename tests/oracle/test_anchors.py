@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from cases import arrayed, cascade, energy, machine, simple, tree
-
 from einloom.constraints import selector
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.oracle import Simulation, simulate
@@ -222,9 +221,7 @@ TOP = "DRAM[T0 T2 W0 W1] "
 
 
 def test_R1_weights_above_the_shared_loop() -> None:
-    found = run(
-        pair(), simple(2.0), TOP + f"GLB[W0 W1] E0.m,E1.m:4 GLB[T0 T2] GLB[T1] {{ {LEAF0} }} {{ {LEAF1} }}"
-    )
+    found = run(pair(), simple(2.0), TOP + f"GLB[W0 W1] E0.m,E1.m:4 GLB[T0 T2] GLB[T1] {{ {LEAF0} }} {{ {LEAF1} }}")
     assert (energy(found), latency(found, simple(2.0)), found.occupancy["GLB"]) == (736, 128, 40)
 
 
@@ -332,8 +329,13 @@ def test_V_projection_of_gpt3_in_small() -> None:
         Memory("GLB"),
         Fanout("Z", (Axis("Z", 4, selector("nothing"), selector("nothing")),)),
         Memory("LB"),
-        Fanout("A", (Axis("ri", 2, selector("input"), selector("nothing")),
-                     Axis("ro", 3, selector("nothing"), selector("output")))),
+        Fanout(
+            "A",
+            (
+                Axis("ri", 2, selector("input"), selector("nothing")),
+                Axis("ro", 3, selector("nothing"), selector("output")),
+            ),
+        ),
         Memory("Reg"),
         ComputeUnit("MAC"),
     )

@@ -33,10 +33,11 @@ from .plan import (
 
 @dataclass(frozen=True)
 class _Above:
-    """What stands above a node: loops (temporal and spatial, outermost first), innermost site per tensor, all sites."""
+    """What stands above a node: loops (outermost first; also as plans), innermost site per tensor, all sites."""
 
     temporal: tuple[Loop, ...] = ()
     spatial: tuple[Loop, ...] = ()
+    plans: tuple[LoopPlan, ...] = ()
     innermost: dict[str, Site] = field(default_factory=dict)
     sites: tuple[Site, ...] = ()
 
@@ -50,9 +51,9 @@ class Compiler:
         self.sites: list[Site] = []
         self.leaves: list[LeafPlan] = []
         self.bit = {einsum.name: 1 << i for i, einsum in enumerate(workload.einsums)}
-        pairs = [(einsum.name, v) for einsum in workload.einsums for v in einsum.variables]
-        self.place = {pair: i for i, pair in enumerate(pairs)}
-        self.ranges = [(0, workload.extents[v]) for _, v in pairs]
+        self.pairs = [(einsum.name, v) for einsum in workload.einsums for v in einsum.variables]
+        self.place = {pair: i for i, pair in enumerate(self.pairs)}
+        self.ranges = [(0, workload.extents[v]) for _, v in self.pairs]
 
     def plan(self) -> Plan:
         order = self.mapping.einsums
@@ -86,11 +87,14 @@ class Compiler:
                 sites, above = self._store(node, nest[i + 1 :], above)
                 nodes.append(StorePlan(sites))
             elif isinstance(node, Loop):
-                nodes.append(self._loop(node, nest[i + 1 :], contexts))
-                above = (
-                    replace(above, temporal=(*above.temporal, node))
-                    if node.axis is None
-                    else replace(above, spatial=(*above.spatial, node))
+                plan = self.loop(node, einsums_below(nest[i + 1 :]), contexts)
+                self._check_guides(plan, above)
+                nodes.append(plan)
+                above = replace(
+                    above,
+                    temporal=(*above.temporal, *([node] if node.axis is None else [])),
+                    spatial=(*above.spatial, *([node] if node.axis is not None else [])),
+                    plans=(*above.plans, plan),
                 )
             elif i != len(nest) - 1:
                 self.reasons.append("structure: a split or a compute must end its nest")
@@ -108,8 +112,8 @@ class Compiler:
 
     # -- loops -------------------------------------------------------------------------------------------------
 
-    def _loop(self, loop: Loop, below: Nest, contexts: Contexts) -> LoopPlan:
-        einsums = einsums_below(below)
+    def loop(self, loop: Loop, einsums: tuple[str, ...], contexts: Contexts) -> LoopPlan:
+        """The plan of `loop` above the leaves of `einsums`; `contexts` goes below it."""
         bound = dict(loop.binds)
         if len(bound) != len(loop.binds):
             self.reasons.append("structure: a loop binds two variables of one Einsum")
@@ -121,7 +125,7 @@ class Compiler:
             if place is None:
                 self.reasons.append(f"structure: {einsum} has no variable {bound[einsum]}")
                 continue
-            needs = self._needs(einsum, bound, einsums)
+            needs = self.needs(einsum, bound, einsums)
             extent = contexts.extent(place)
             tile = loop.tile or -(-extent // loop.trips)
             if not needs and loop.trips != -(-extent // tile):
@@ -137,7 +141,20 @@ class Compiler:
         contexts.advance(plan)
         return plan
 
-    def _needs(self, einsum: str, bound: dict[str, str], einsums: tuple[str, ...]) -> tuple[Need, ...]:
+    def _check_guides(self, plan: LoopPlan, above: _Above) -> None:
+        """A producer's variable may follow only one variable of each consumer: two of them have no common order."""
+        for cut in plan.cuts:
+            guides = {self.pairs[need.place][0]: self.pairs[need.place][1] for need in cut.needs}
+            outer = [c for p in above.plans if p.trips > 1 and plan.trips > 1 for c in p.cuts if c.place == cut.place]
+            for consumer, variable in (self.pairs[need.place] for c in outer for need in c.needs):
+                if guides.get(consumer, variable) != variable:
+                    name, own = self.pairs[cut.place]
+                    self.reasons.append(
+                        f"not simulated: {name}.{own} follows {consumer}.{variable} in one loop and "
+                        f"{consumer}.{guides[consumer]} in another inside it"
+                    )
+
+    def needs(self, einsum: str, bound: dict[str, str], einsums: tuple[str, ...]) -> tuple[Need, ...]:
         """The later consumers below a loop that the bound variable of `einsum` must follow."""
         output = self.workload.einsum(einsum).output
         variable = bound[einsum]
@@ -193,7 +210,7 @@ class Compiler:
         producer = self.workload.producers.get(tensor)
         depth = parent.depth if parent else 0
         data = self.workload.tensor(tensor)
-        width = max(memory.bits(self.workload, user, tensor) for user in users)
+        width = memory.bits(self.workload, users[0], tensor)
         return Site(
             memory=name,
             tensor=tensor,

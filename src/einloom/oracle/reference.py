@@ -26,9 +26,9 @@ def random_inputs(workload: Workload, seed: int = 0) -> dict[str, Array]:
     random = Random(seed)
     choices = [value for value in range(-9, 10) if value]
     return {
-        name: np.array(
-            [random.choice(choices) for _ in range(workload.tensor(name).size)], dtype=np.int64
-        ).reshape(workload.tensor(name).shape)
+        name: np.array([random.choice(choices) for _ in range(workload.tensor(name).size)], dtype=np.int64).reshape(
+            workload.tensor(name).shape
+        )
         for name in workload.inputs
     }
 
