@@ -142,6 +142,11 @@ def largest(extent: Number, cuts: tuple[Cut, ...]) -> Number:
     return extent
 
 
+def perfect_trips(extent: Number, tile: Number, spread: Number) -> Number:
+    """Temporal iterations above a tile when every loop divides evenly and `spread` instances share the extent."""
+    return extent // (tile * spread)
+
+
 def refills(moved: Number, fresh: Number) -> Number:
     """Partial results that are read back: all that is written up, less the first write of each (no value before it).
 

@@ -1,0 +1,6 @@
+"""The exact search (FFM's problem, table by table)."""
+
+from .engine import Exact, ExactOptions
+from .tables import Rules
+
+__all__ = ["Exact", "ExactOptions", "Rules"]

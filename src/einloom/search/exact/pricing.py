@@ -1,0 +1,179 @@
+"""What one element costs to move over each link, in the columns that an objective needs.
+
+The exact search prices a store as ``per_element * moved - skipped``: `moved` counts elements over all temporal visits, the
+two vectors depend only on which memories are linked and on the spatial choice. All counts come from `cost.terms`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Literal
+
+import numpy as np
+
+from ...cost import terms
+from ...machine.levels import Machine
+from ...problem import Objective
+from .skyline import FloatArray
+from .spatial import Classes, Spread
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One additive cost: joules, seconds of one port of a memory (or of compute, memory -1), or bits of traffic."""
+
+    kind: Literal["energy", "time", "traffic"]
+    memory: int = -1
+    port: Literal["shared", "read", "write", "compute"] = "shared"
+
+
+def columns(machine: Machine, objective: Objective) -> tuple[Column, ...]:
+    """The columns that decide an objective: every pruning compares all of them."""
+    found: list[Column] = []
+    leaks = any(level.leakage for level in (*machine.memories, *machine.units))
+    if objective.name in ("energy", "edp"):
+        found.append(Column("energy"))
+    if objective.name in ("latency", "edp") or (objective.name == "energy" and leaks):
+        for i, memory in enumerate(machine.memories):
+            ports: list[Literal["shared", "read", "write"]] = []
+            if memory.ports == "shared":
+                if memory.read_throughput is not None or memory.write_throughput is not None:
+                    ports = ["shared"]
+            else:
+                ports += ["read"] if memory.read_throughput is not None else []
+                ports += ["write"] if memory.write_throughput is not None else []
+            found.extend(Column("time", i, port) for port in ports)
+        if any(unit.throughput is not None for unit in machine.units):
+            found.append(Column("time", -1, "compute"))
+    if objective.name == "traffic":
+        names = [m.name for m in machine.memories]
+        assert objective.memory is not None
+        found.append(Column("traffic", names.index(objective.memory)))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Pricing:
+    """Link prices of one Einsum under one spatial choice."""
+
+    machine: Machine
+    columns: tuple[Column, ...]
+    classes: Classes
+    above: tuple[int, ...]
+    fanouts: int
+    spread: Spread
+    unit: str | None
+
+    @cached_property
+    def _axes(self) -> tuple[tuple[int, frozenset[int], tuple[int, ...]], ...]:
+        visible = [axis for axis in self.classes.signature.axes if axis.fanout < self.fanouts]
+        return tuple((a.fanout, a.joined, row) for a, row in zip(visible, self.spread, strict=True))
+
+    @cached_property
+    def instances(self) -> tuple[tuple[int, ...], ...]:
+        """For each memory, then the unit: instances that each class takes above it."""
+        return tuple(
+            tuple(
+                prod(row[d] for fanout, _, row in self._axes if fanout < stop) for d in range(len(self.classes.members))
+            )
+            for stop in (*self.above, self.fanouts)
+        )
+
+    def place(self, memory: int | None) -> int:
+        return len(self.above) if memory is None else memory
+
+    def link(self, tensor: int, parent: int, child: int | None) -> tuple[FloatArray, FloatArray]:
+        """(cost per element moved, cost of the first results that are not read back), per column.
+
+        child None is the leaf. Elements are counted over all instances of the classes that index the tensor and over
+        temporal visits; instances along other classes are in the price.
+        """
+        low, high = self.instances[self.place(child)], self.instances[parent]
+        bottom = self.fanouts if child is None else self.above[child]
+        others = [d for d in range(len(low)) if not self.classes.relevant(tensor, d)]
+        mine = [d for d in range(len(low)) if self.classes.relevant(tensor, d)]
+        apart = prod(
+            row[d]
+            for fanout, joined, row in self._axes
+            if self.above[parent] <= fanout < bottom and tensor not in joined
+            for d in others
+        )
+        signature = self.classes.signature.tensors[tensor]
+        below = (prod(low[d] for d in others), 1.0 / prod(low[d] for d in mine))
+        above = (prod(high[d] for d in others) * apart, apart / prod(high[d] for d in mine))
+        zero = np.zeros(len(self.columns))
+        if not signature.output:
+            price = self._charge(tensor, parent, "read", *above)
+            if child is not None:
+                price = price + self._charge(tensor, child, "write", *below)
+            return price, zero
+        up = self._charge(tensor, parent, "write", *above)
+        back = self._charge(tensor, parent, "read", *above)
+        if child is not None:
+            up = up + self._charge(tensor, child, "read", *below)
+            back = back + self._charge(tensor, child, "write", *below)
+        if child is not None and self.machine.partial_sums == "once":
+            return up, zero
+        return up + back, back
+
+    def copied(self, source: int, target: int) -> tuple[FloatArray, FloatArray]:
+        """Prices per element of a copy's leaf: (read of tensor 1, write of tensor 0); zero within one memory."""
+        zero = np.zeros(len(self.columns))
+        if source == target:
+            return zero, zero
+        return self._one_way(1, source, "read"), self._one_way(0, target, "write")
+
+    def _one_way(self, tensor: int, memory: int, action: Literal["read", "write"]) -> FloatArray:
+        mine = [d for d in range(len(self.classes.members)) if self.classes.relevant(tensor, d)]
+        return self._charge(tensor, memory, action, 1.0, 1.0 / prod(self.instances[memory][d] for d in mine))
+
+    def _charge(
+        self, tensor: int, memory: int, action: Literal["read", "write"], total: float, one: float
+    ) -> FloatArray:
+        """Column vector for one element: `total` over all instances, `one` in the busiest."""
+        level = self.machine.memories[memory]
+        bits = self.classes.signature.tensors[tensor].bits[memory]
+        vector = np.zeros(len(self.columns))
+        per_access = level.read_energy if action == "read" else level.write_energy
+        throughput = level.read_throughput if action == "read" else level.write_throughput
+        for i, column in enumerate(self.columns):
+            if column.kind == "energy":
+                vector[i] = terms.energy(total * bits, per_access, level.bits_per_access)
+            elif column.memory == memory:
+                if column.kind == "traffic":
+                    vector[i] = total * bits
+                elif column.port in ("shared", action) and throughput is not None:
+                    vector[i] = terms.transfer_time(one * bits, throughput)
+        return vector
+
+    @cached_property
+    def compute(self) -> FloatArray:
+        """Column vector of the operations themselves."""
+        vector = np.zeros(len(self.columns))
+        if self.unit is None:
+            return vector
+        unit = self.machine.unit(self.unit)
+        operations = prod(self.classes.extents)
+        for i, column in enumerate(self.columns):
+            if column.kind == "energy":
+                vector[i] = operations * unit.energy
+            elif column.port == "compute" and unit.throughput is not None:
+                vector[i] = terms.transfer_time(operations // prod(self.instances[-1]), unit.throughput)
+        return vector
+
+
+def settle(machine: Machine, cols: tuple[Column, ...], cost: FloatArray, objective: Objective) -> FloatArray:
+    """Columns of complete Einsums -> additive objective columns: (E), (L), (E, L) or (traffic)."""
+    times = [i for i, column in enumerate(cols) if column.kind == "time"]
+    latency = cost[:, times].max(axis=1) if times else np.zeros(len(cost))
+    if objective.name == "traffic":
+        return np.ascontiguousarray(cost[:, :1])
+    if objective.name == "latency":
+        return latency[:, None]
+    leakage = sum(level.leakage * machine.instances(level.name) for level in (*machine.memories, *machine.units))
+    energy = cost[:, 0] + leakage * latency
+    if objective.name == "energy":
+        return energy[:, None]
+    return np.stack([energy, latency], axis=1)

@@ -1,0 +1,194 @@
+"""From chosen rows back to one mapping tree.
+
+Comes in: for every Einsum a block and a row of it, and how many loops each neighbouring pair shares. Goes out: the tree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+
+import numpy as np
+
+from ...machine.levels import Machine
+from ...mapping.tree import Compute, Loop, Mapping, Node, Split, Store
+from ...workload.einsum import Workload
+from .fused import Block
+from .spatial import Classes
+from .tables import FAR, PEND, Rows
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One Einsum's part: fused loops (variable, trips, axis), stores by depth (memory, tensor, own?), and the nodes below."""
+
+    einsum: str
+    loops: tuple[tuple[str, int, str | None], ...]
+    stores: tuple[tuple[int, int, str, bool], ...]
+    below: tuple[Node, ...]
+
+
+def piece(workload: Workload, machine: Machine, position: int, block: Block, row: int) -> Piece:
+    """Spell out one row of a block. stores: (depth, memory, tensor, own)."""
+    einsum = workload.einsums[position]
+    names, variables = einsum.tensors, einsum.variables
+    variant = block.variants[block.variant[row]]
+    pricing = variant.pricings[variant.remainder.source[block.remainder[row]]]
+    classes = pricing.classes
+    axis_names = tuple(axis.name for fanout in machine.fanouts for axis in fanout.axes)
+    structure = block.structure
+    loops = tuple(
+        (variables[loop.variable], int(n), None if loop.axis is None else axis_names[loop.axis])
+        for loop, n in zip(structure.loops, block.trips[row], strict=True)
+    )
+    left = {v: workload.extents[v] for v in variables}
+    for v, n, _ in loops:
+        left[v] //= n
+    stores = tuple((depth, m, names[t], False) for t, m, depth in structure.backings)
+    stores += tuple((s.depth, s.memory, names[s.tensor], True) for s in variant.own)
+    boundary = [1] * len(classes.members)
+    for d, members in enumerate(classes.members):
+        for v in members:
+            boundary[d] *= left[variables[v]]
+    unwinder = _Unwinder(machine, classes, variables, names, einsum.name, left, axis_names, pricing)
+    below = unwinder.nodes(variant.remainder, int(block.remainder[row]), boundary)
+    return Piece(einsum.name, loops, stores, (*below, Compute(einsum.name, variant.option.unit)))
+
+
+@dataclass
+class _Unwinder:
+    machine: Machine
+    classes: Classes
+    variables: tuple[str, ...]
+    names: tuple[str, ...]
+    einsum: str
+    left: dict[str, int]
+    axis_names: tuple[str, ...]
+    pricing: object
+
+    def nodes(self, rows: Rows, row: int, boundary: list[int]) -> list[Node]:
+        """The nodes from a boundary down to the leaf."""
+        found: list[Node] = []
+        found += self._block(boundary, rows.x[row], int(rows.pending[row]))
+        while rows.action[0] != "leaf":
+            source, previous = rows.sources[rows.source[row]], int(rows.row[row])
+            if rows.action[0] == "store":
+                _, memory, tensor = rows.action
+                assert isinstance(memory, int) and isinstance(tensor, int)
+                found.append(Store(self.machine.memories[memory].name, (self.names[tensor],)))
+            elif rows.action[0] == "loops":
+                found += self._block(list(rows.x[row]), source.x[previous], int(source.pending[previous]))
+            elif rows.action[0] == "cross":
+                found += self._spatial(rows.action[1])
+            rows, row = source, previous
+        return found
+
+    def _take(self, d: int, trips: int) -> list[tuple[str, int]]:
+        """Share the trips of a class out to its variables."""
+        shared = []
+        for v in self.classes.members[d]:
+            name = self.variables[v]
+            n = gcd(trips, self.left[name])
+            if n > 1:
+                shared.append((name, n))
+                self.left[name] //= n
+                trips //= n
+        assert trips == 1, "a class takes more than its variables have"
+        return shared
+
+    def _block(self, above: list[int] | np.ndarray, below: np.ndarray, pending: int) -> list[Node]:
+        trips = [int(a) // int(b) for a, b in zip(above, below, strict=True)]
+        order = list(range(len(trips)))
+        if pending:
+            inner = (pending % FAR) // PEND
+            order.remove(inner)
+            order.append(inner)
+        return [Loop(((self.einsum, v),), n) for d in order if trips[d] > 1 for v, n in self._take(d, trips[d])]
+
+    def _spatial(self, memory: object) -> list[Node]:
+        pricing = self.pricing
+        assert isinstance(memory, int)
+        bottom = pricing.above[memory + 1] if memory + 1 < len(pricing.above) else pricing.fanouts  # type: ignore[attr-defined]
+        found: list[Node] = []
+        axes = [(i, a) for i, a in enumerate(self.classes.signature.axes) if a.fanout < pricing.fanouts]  # type: ignore[attr-defined]
+        for (i, axis), row in zip(axes, pricing.spread, strict=True):  # type: ignore[attr-defined]
+            if pricing.above[memory] <= axis.fanout < bottom:  # type: ignore[attr-defined]
+                for d, n in enumerate(row):
+                    if n > 1:
+                        found += [
+                            Loop(((self.einsum, v),), k, axis=self.axis_names[i]) for v, k in self._take(d, int(n))
+                        ]
+        return found
+
+
+def tree(workload: Workload, machine: Machine, pieces: list[Piece], shared: list[int]) -> Mapping:
+    """The mapping: shared[i] loops are common to Einsum i and the next."""
+    outer = machine.memories[0].name
+    on_chip = {t for p in pieces for _, m, t, own in p.stores if not own and m > 0}
+    top = tuple(t.name for t in workload.tensors if t.name not in on_chip)
+    builder = _Builder(workload, machine, pieces, shared)
+    return Mapping((Store(outer, top), *builder.group(0, len(pieces) - 1, 0, set())))
+
+
+@dataclass
+class _Builder:
+    workload: Workload
+    machine: Machine
+    pieces: list[Piece]
+    shared: list[int]
+
+    def group(self, low: int, high: int, depth: int, done: set[str]) -> list[Node]:
+        """Nodes of Einsums low..high below their first `depth` common loops."""
+        if low == high:
+            return self._single(low, depth, done)
+        cuts = [i for i in range(low, high) if self.shared[i] <= depth]
+        if not cuts:
+            stores = self._stores(low, high, depth, done, own=True)
+            lead = self.pieces[low].loops[depth]
+            binds = tuple((p.einsum, p.loops[depth][0]) for p in self.pieces[low : high + 1])
+            loop = Loop(binds, lead[1], axis=lead[2])
+            return [*stores, loop, *self.group(low, high, depth + 1, done)]
+        starts = [low, *(i + 1 for i in cuts)]
+        ends = [*cuts, high]
+        spanning = {
+            t
+            for t in self._tensors(low, high, depth)
+            if sum(any(self._uses(i, t) for i in range(a, b + 1)) for a, b in zip(starts, ends, strict=True)) > 1
+        }
+        stores = self._stores(low, high, depth, done, own=False, only=spanning)
+        branches = tuple(tuple(self.group(a, b, depth, done)) for a, b in zip(starts, ends, strict=True))
+        return [*stores, Split("sequential", branches)]
+
+    def _single(self, i: int, depth: int, done: set[str]) -> list[Node]:
+        nodes: list[Node] = []
+        p = self.pieces[i]
+        for d in range(depth, len(p.loops) + 1):
+            nodes += self._stores(i, i, d, done, own=True)
+            if d < len(p.loops):
+                v, n, axis = p.loops[d]
+                nodes.append(Loop(((p.einsum, v),), n, axis=axis))
+        return [*nodes, *p.below]
+
+    def _uses(self, i: int, tensor: str) -> bool:
+        return tensor in self.workload.einsum(self.pieces[i].einsum).tensors
+
+    def _tensors(self, low: int, high: int, depth: int) -> set[str]:
+        """Shared on-chip tensors stored at `depth` in this group."""
+        return {t for p in self.pieces[low : high + 1] for d, m, t, own in p.stores if d == depth and not own and m > 0}
+
+    def _stores(
+        self, low: int, high: int, depth: int, done: set[str], own: bool, only: set[str] | None = None
+    ) -> list[Node]:
+        found: dict[int, list[str]] = {}
+        for p in self.pieces[low : high + 1]:
+            for d, m, t, mine in p.stores:
+                if d != depth or (mine and not own):
+                    continue
+                if mine:
+                    if f"{p.einsum}/{m}/{t}" not in done:
+                        done.add(f"{p.einsum}/{m}/{t}")
+                        found.setdefault(m, []).append(t)
+                elif m > 0 and t not in done and (only is None or t in only):
+                    done.add(t)
+                    found.setdefault(m, []).append(t)
+        return [Store(self.machine.memories[m].name, tuple(dict.fromkeys(ts))) for m, ts in sorted(found.items())]

@@ -1,0 +1,199 @@
+"""One Einsum seen without names: all that its tables depend on, as hashable data.
+
+Comes in: a problem. Goes out: a `Signature` per Einsum. Einsums with equal signatures (the Q, K and V projections, the
+layers of a network) have equal tables and are explored once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+from ...constraints import select
+from ...errors import Infeasible
+from ...machine.levels import ComputeUnit, Fanout, Machine, Memory
+from ...workload.einsum import Workload
+
+Held = tuple[frozenset[int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSignature:
+    """A tensor of the Einsum by position: (variable, coefficient) terms and constant per rank, shape, bits per memory."""
+
+    ranks: tuple[tuple[tuple[int, int], ...], ...]
+    constants: tuple[int, ...]
+    shape: tuple[int, ...]
+    bits: tuple[int, ...]
+    output: bool
+    intermediate: bool
+    shared: bool
+
+    @property
+    def variables(self) -> frozenset[int]:
+        return frozenset(v for rank in self.ranks for v, _ in rank)
+
+    def simple(self, rank: int) -> bool:
+        return len(self.ranks[rank]) == 1 and self.ranks[rank][0][1] == 1 and self.constants[rank] == 0
+
+    @property
+    def complex_variables(self) -> frozenset[int]:
+        """Variables of ranks that are more than one plain variable."""
+        return frozenset(v for r, rank in enumerate(self.ranks) if not self.simple(r) for v, _ in rank)
+
+    @property
+    def slides(self) -> bool:
+        """True if windows of neighbouring tiles may overlap."""
+        return any(len(rank) > 1 for rank in self.ranks)
+
+    def simple_rank(self, variable: int) -> int | None:
+        """The rank that `variable` indexes alone, or None."""
+        return next((r for r, rank in enumerate(self.ranks) if self.simple(r) and rank[0][0] == variable), None)
+
+
+@dataclass(frozen=True, slots=True)
+class AxisSignature:
+    """A fanout axis as the Einsum meets it: tensors that it joins (multicast or reduction), tensors it must not cut."""
+
+    fanout: int
+    size: int
+    joined: frozenset[int]
+    barred: frozenset[int]
+    full: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UnitOption:
+    """A compute unit that may execute the Einsum (None for a copy), with what its path sees.
+
+    above: for each memory that the path sees, how many fanouts stand above it; fanouts: how many stand above the unit;
+    held: every admissible choice of held tensors per memory.
+    """
+
+    unit: str | None
+    above: tuple[int, ...]
+    fanouts: int
+    held: tuple[Held, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """An Einsum by position. extents: per rank variable; tensors: output first, then inputs; merge: classes allowed."""
+
+    extents: tuple[int, ...]
+    tensors: tuple[TensorSignature, ...]
+    copy: bool
+    axes: tuple[AxisSignature, ...]
+    units: tuple[UnitOption, ...]
+    merge: bool
+
+
+def signature(workload: Workload, machine: Machine, name: str) -> Signature:
+    """The signature of one Einsum.
+
+    Raises Infeasible if no compute unit accepts it or the machine's constraints admit no choice of stores.
+    """
+    einsum = workload.einsum(name)
+    names = einsum.tensors
+    variables = {v: i for i, v in enumerate(einsum.variables)}
+    tensors = tuple(
+        TensorSignature(
+            ranks=tuple(tuple((variables[v], c) for v, c in index.terms) for index in access.indices),
+            constants=tuple(index.constant for index in access.indices),
+            shape=workload.tensor(access.tensor).shape,
+            bits=tuple(m.bits(workload, name, access.tensor) for m in machine.memories),
+            output=access.tensor == einsum.output.tensor,
+            intermediate=access.tensor in workload.intermediates,
+            shared=is_shared(workload, access.tensor),
+        )
+        for access in einsum.accesses
+    )
+    position = {t: i for i, t in enumerate(names)}
+    copy = einsum.kind == "copy"
+    units: list[ComputeUnit | None] = [None] if copy else list(machine.units_for(einsum))
+    if not units:
+        raise Infeasible(f"no compute unit of {machine.name} executes Einsum {name} ({einsum.kind})")
+    options = []
+    for unit in units:
+        stop = machine.position[unit.name if unit is not None else machine.units[0].name]
+        visible = machine.levels[:stop]
+        memories = tuple(level for level in visible if isinstance(level, Memory))
+        held = tuple(held_choices(workload, machine, name, memories, position))
+        if held:
+            fanouts = sum(isinstance(level, Fanout) for level in visible)
+            above = tuple(
+                sum(isinstance(level, Fanout) for level in machine.levels[: machine.position[m.name]]) for m in memories
+            )
+            options.append(UnitOption(unit.name if unit else None, above, fanouts, held))
+    if not options:
+        raise Infeasible(f"{machine.name}: what its memories must and may hold leaves no choice of stores for {name}")
+    axes = tuple(
+        AxisSignature(
+            fanout=f,
+            size=axis.size,
+            joined=_joined(workload, name, axis.multicast, axis.reduce, position),
+            barred=frozenset(position[t] for t in select(axis.only_irrelevant_to, workload, name)),
+            full=axis.use == "full",
+        )
+        for f, fanout in enumerate(machine.fanouts)
+        for axis in fanout.axes
+    )
+    extents = tuple(workload.extents[v] for v in einsum.variables)
+    return Signature(extents, tensors, copy, axes, tuple(options), not fuses_below_fanout(machine, workload))
+
+
+def is_shared(workload: Workload, tensor: str) -> bool:
+    """True if more than one Einsum accesses the tensor."""
+    return len(workload.consumers[tensor]) + (tensor in workload.producers) > 1
+
+
+def _joined(workload, name, multicast, reduce, position) -> frozenset[int]:  # type: ignore[no-untyped-def]
+    output = workload.einsum(name).output.tensor
+    joined = {t for t in select(multicast, workload, name) if t != output}
+    joined |= {t for t in select(reduce, workload, name) if t == output}
+    return frozenset(position[t] for t in joined)
+
+
+def fuses_below_fanout(machine: Machine, workload: Workload) -> bool:
+    """True if a memory behind a fanout may back an intermediate: then rank variables keep their identity there."""
+    behind = False
+    for level in machine.levels:
+        if isinstance(level, Fanout):
+            behind = True
+        elif isinstance(level, Memory) and behind:
+            for einsum in workload.einsums:
+                backs = select(level.backs, workload, einsum.name) & frozenset(workload.intermediates)
+                if backs & machine.may_hold(level, workload, einsum.name, ()):
+                    return True
+    return False
+
+
+def held_choices(
+    workload: Workload, machine: Machine, name: str, memories: tuple[Memory, ...], position: dict[str, int]
+) -> Iterator[Held]:
+    """Every choice of held tensors per memory that the machine's must, may and backs admit (mapspace rule 5)."""
+    einsum = workload.einsum(name)
+    intermediates = frozenset(workload.intermediates)
+
+    def extend(level: int, held: Held, above: frozenset[str]) -> Iterator[Held]:
+        if level == len(memories):
+            if above == frozenset(einsum.tensors):
+                yield held
+            return
+        memory = memories[level]
+        must = machine.must_hold(memory, workload, name, above)
+        may = machine.may_hold(memory, workload, name, above)
+        if level == 0:
+            must = must | (frozenset(einsum.tensors) - intermediates)
+            if not must <= may:
+                return
+        optional = sorted(may - must)
+        for count in range(len(optional) + 1):
+            for extra in combinations(optional, count):
+                chosen = must | frozenset(extra)
+                backed = chosen - above
+                if backed <= select(memory.backs, workload, name, above):
+                    yield from extend(level + 1, (*held, frozenset(position[t] for t in chosen)), above | chosen)
+
+    yield from extend(0, (), frozenset())

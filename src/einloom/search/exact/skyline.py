@@ -1,0 +1,113 @@
+"""Pareto filters: keep the rows that no other row of the same key beats in every column.
+
+`skyline` picks between two equal implementations: NumPy (small inputs, and the oracle in tests) and a compiled kernel that
+is loaded only when an input is large enough to pay for it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+COMPILED_FROM = 20_000
+
+
+def skyline(keys: IntArray, values: FloatArray, compiled: bool | None = None) -> IntArray:
+    """Indices of the rows that stay, sorted by key.
+
+    keys: [n]; rows compete only within a key. values: [n, c], smaller is better; of equal rows the first stays.
+    compiled: force one implementation; None picks by size.
+    """
+    n, columns = values.shape
+    if n == 0:
+        return np.zeros(0, np.int64)
+    order = np.lexsort((*(values[:, c] for c in range(columns - 1, -1, -1)), keys))
+    sorted_keys = keys[order]
+    starts = np.ones(n, bool)
+    starts[1:] = sorted_keys[1:] != sorted_keys[:-1]
+    if columns <= 1:
+        return np.asarray(order[starts])
+    if columns == 2:
+        return _sweep(order, starts, values[order, 1])
+    ranked = np.ascontiguousarray(values[order])
+    if compiled is None:
+        compiled = n >= COMPILED_FROM
+    keep = _compiled()(starts, ranked) if compiled else _peel(starts, ranked)
+    return np.asarray(order[keep])
+
+
+def _sweep(order: IntArray, starts: NDArray[np.bool_], second: FloatArray) -> IntArray:
+    """Two columns: after sorting by the first, a row stays if its second is below all before it in its group."""
+    n = len(order)
+    group = np.cumsum(starts) - 1
+    ranks = np.empty(n, np.int64)
+    ranks[np.argsort(second, kind="stable")] = np.arange(n)
+    # dense rank of the value, so that equal values do not count as better
+    by_value = np.sort(second)
+    dense = np.searchsorted(by_value, second)
+    shifted = dense - group * (n + 1)
+    lowest = np.minimum.accumulate(shifted)
+    before = np.empty(n, np.int64)
+    before[0] = np.iinfo(np.int64).max
+    before[1:] = lowest[:-1]
+    keep = starts | (shifted < before)
+    return np.asarray(order[keep])
+
+
+def _peel(starts: NDArray[np.bool_], ranked: FloatArray) -> NDArray[np.bool_]:
+    """Sort-filter skyline, all groups at once: the first open row of each group stays and removes what it dominates."""
+    n = len(ranked)
+    group = np.cumsum(starts) - 1
+    keep = np.zeros(n, bool)
+    open_rows = np.arange(n)
+    while len(open_rows):
+        open_group = group[open_rows]
+        first = np.ones(len(open_rows), bool)
+        first[1:] = open_group[1:] != open_group[:-1]
+        heads = open_rows[first]
+        keep[heads] = True
+        pivot = ranked[heads[np.cumsum(first) - 1]]
+        dominated = (pivot <= ranked[open_rows]).all(axis=1)
+        open_rows = open_rows[~dominated]
+    return keep
+
+
+@lru_cache(maxsize=1)
+def _compiled() -> Any:
+    import numba
+
+    @numba.njit("boolean[::1](boolean[::1], float64[:, ::1])", cache=True)  # type: ignore[untyped-decorator]
+    def kernel(starts: Any, ranked: Any) -> Any:
+        n, columns = ranked.shape
+        keep = np.zeros(n, np.bool_)
+        front = np.empty(n, np.int64)
+        size = 0
+        for i in range(n):
+            if starts[i]:
+                size = 0
+            dominated = False
+            for f in range(size):
+                j = front[f]
+                worse = True
+                for c in range(1, columns):
+                    if ranked[j, c] > ranked[i, c]:
+                        worse = False
+                        break
+                if worse:
+                    dominated = True
+                    if f > 0:  # move to front: what dominated once dominates again
+                        front[f] = front[f - 1]
+                        front[f - 1] = j
+                    break
+            if not dominated:
+                keep[i] = True
+                front[size] = i
+                size += 1
+        return keep
+
+    return kernel

@@ -1,0 +1,111 @@
+"""Spatial choices of one Einsum: how many instances of every axis each class of rank variables takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from .signature import Signature, UnitOption
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Rank variables merged where that is exact: same relevance to every tensor, plain ranks only.
+
+    members: variables of each class (dimension); extents: product of their extents.
+    """
+
+    signature: Signature
+
+    @cached_property
+    def members(self) -> tuple[tuple[int, ...], ...]:
+        s = self.signature
+        groups: dict[object, list[int]] = {}
+        complicated = frozenset().union(*(t.complex_variables for t in s.tensors))
+        for v in range(len(s.extents)):
+            relevance = tuple(v in t.variables for t in s.tensors)
+            key: object = relevance if s.merge and v not in complicated else v
+            groups.setdefault(key, []).append(v)
+        return tuple(tuple(group) for group in groups.values())
+
+    @cached_property
+    def extents(self) -> tuple[int, ...]:
+        return tuple(prod(self.signature.extents[v] for v in group) for group in self.members)
+
+    @cached_property
+    def of(self) -> dict[int, int]:
+        """Variable -> class."""
+        return {v: d for d, group in enumerate(self.members) for v in group}
+
+    def relevant(self, tensor: int, dimension: int) -> bool:
+        """True if any variable of the class indexes the tensor."""
+        return self.members[dimension][0] in self.signature.tensors[tensor].variables
+
+    def plain(self, tensor: int, dimension: int) -> bool:
+        """True if the class indexes the tensor alone on its ranks."""
+        return all(self.signature.tensors[tensor].simple_rank(v) is not None for v in self.members[dimension])
+
+
+Spread = tuple[tuple[int, ...], ...]
+
+
+def divisors(n: int) -> tuple[int, ...]:
+    """The divisors of n, ascending."""
+    small = [i for i in range(1, int(n**0.5) + 1) if n % i == 0]
+    return tuple(sorted({*small, *(n // i for i in small)}))
+
+
+def spreads(classes: Classes, option: UnitOption) -> tuple[Spread, ...]:
+    """Every spatial choice on one unit's path: for each visible axis the instances that each class takes.
+
+    Rules: the product on an axis is at most its size, classes relevant to a barred tensor and padded ranks are not
+    spread, and of the choices on `use: full` axes only those with the largest product stay (copies are exempt).
+    """
+    s = classes.signature
+    axes = [axis for axis in s.axes if axis.fanout < option.fanouts]
+    if s.copy and all(not held for held in _behind_fanouts(option)):
+        return (tuple((1,) * len(classes.members) for _ in axes),)
+    padded = _padded(s)
+
+    def allowed(axis: int, d: int) -> bool:
+        if any(v in padded for v in classes.members[d]):
+            return False
+        return not any(classes.relevant(t, d) for t in axes[axis].barred)
+
+    def fill(axis: int, d: int, room: int, left: tuple[int, ...], row: tuple[int, ...]) -> Iterator[Spread]:
+        if axis == len(axes):
+            yield ()
+            return
+        if d == len(left):
+            after = tuple(n // z for n, z in zip(left, row, strict=True))
+            for rest in fill(axis + 1, 0, axes[axis + 1].size if axis + 1 < len(axes) else 1, after, ()):
+                yield (row, *rest)
+            return
+        for z in divisors(left[d]) if allowed(axis, d) else (1,):
+            if z > room:
+                break
+            yield from fill(axis, d + 1, room // z, left, (*row, z))
+
+    found = list(fill(0, 0, axes[0].size if axes else 1, classes.extents, ()))
+    if s.copy:
+        return tuple(found)
+    used = [prod(prod(row) for row, axis in zip(spread, axes, strict=True) if axis.full) for spread in found]
+    return tuple(spread for spread, n in zip(found, used, strict=True) if n == max(used))
+
+
+def _behind_fanouts(option: UnitOption) -> list[frozenset[int]]:
+    """What the memories behind a fanout hold, over all choices."""
+    return [held[m] for held in option.held for m, above in enumerate(option.above) if above]
+
+
+def _padded(s: Signature) -> frozenset[int]:
+    """Variables of ranks whose windows reach outside the declared shape."""
+    found: set[int] = set()
+    for tensor in s.tensors:
+        for rank, constant, size in zip(tensor.ranks, tensor.constants, tensor.shape, strict=True):
+            reach = sum(c * (s.extents[v] - 1) for v, c in rank) + constant + 1
+            if constant < 0 or reach > size:
+                found.update(v for v, _ in rank)
+    return frozenset(found)

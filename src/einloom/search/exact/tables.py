@@ -1,0 +1,508 @@
+"""Everything below a boundary, from the leaf outwards: Pareto rows by boundary tile.
+
+Comes in: an Einsum's signature, one unit, one spatial choice, one choice of held tensors. Goes out: for each memory and
+each subset of its stores, the undominated ways to place those stores and everything below, as rows (extents at the top,
+costs, occupancy). Costs are totals over the whole run, so a loop changes nothing but the extents: a store's cost depends
+only on the extents where it is placed. Levels nest, and levels below are shared by all choices above that look alike.
+
+Which loops may stand between two neighbouring stores is cut down by two rules (docs/model/pruning.md): a loop directly
+above a store that lacks its variable moves below it (``stationary``), a loop directly below a store that its variable
+indexes alone moves above it (``lowering``). Neither is used for the variables of tensors with sliding windows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...cost import terms, windows
+from .pricing import Pricing
+from .signature import Held
+from .skyline import FloatArray, IntArray, skyline
+from .spatial import Classes, divisors
+
+PEND = 1 << 32
+FAR = 1 << 60
+NEAR = 1 << 61
+LEAF = -1
+
+
+@dataclass(eq=False)
+class Rows:
+    """Parallel arrays, one entry per row.
+
+    x: extents per class below the next loop. cost: totals per column. occupied: bits per limited memory. pending: 0, or
+    class * PEND + trips of the loop that must be the next one to touch the sliding tensor, plus FAR if it stands above
+    the next fanout, NEAR if below it (neither where that makes no difference). `action` made these rows from
+    `sources` (row `row` of source number `source`): ("leaf",), ("loops",), ("store", memory, tensor), ("cross", memory).
+    """
+
+    x: IntArray
+    cost: FloatArray
+    occupied: IntArray
+    pending: IntArray
+    action: tuple[object, ...]
+    sources: tuple[Rows, ...] = ()
+    source: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    row: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.cost)
+
+    def take(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> Rows:
+        """The chosen rows, with their history."""
+        return Rows(
+            self.x[index],
+            self.cost[index],
+            self.occupied[index],
+            self.pending[index],
+            self.action,
+            self.sources,
+            self.source[index],
+            self.row[index],
+        )
+
+
+def union(parts: list[Rows]) -> Rows:
+    """All rows of several blocks made by the same action, histories kept."""
+    if len(parts) == 1:
+        return parts[0]
+    sources: list[Rows] = []
+    shifted = []
+    for part in parts:
+        shifted.append(part.source + len(sources))
+        sources.extend(part.sources)
+    return Rows(
+        np.concatenate([p.x for p in parts]),
+        np.concatenate([p.cost for p in parts]),
+        np.concatenate([p.occupied for p in parts]),
+        np.concatenate([p.pending for p in parts]),
+        parts[0].action,
+        tuple(sources),
+        np.concatenate(shifted).astype(np.int32),
+        np.concatenate([p.row for p in parts]),
+    )
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Pruning rules of the tables; each can be switched off."""
+
+    stationary: bool = True
+    lowering: bool = True
+    dominance: bool = True
+    limits: bool = True
+
+
+State = tuple[frozenset[int], int]
+
+
+class Tables:
+    """The tables of one Einsum for one unit and spatial choice; `level(m, held)` answers per choice of held tensors."""
+
+    def __init__(
+        self,
+        pricing: Pricing,
+        capacities: tuple[int | None, ...],
+        tracked: tuple[int, ...],
+        shares: tuple[int, ...],
+        limits: FloatArray,
+        rules: Rules,
+        counts: dict[str, int],
+    ) -> None:
+        self.pricing = pricing
+        self.classes: Classes = pricing.classes
+        self.capacities = capacities
+        self.tracked = tracked
+        self.shares = shares
+        self.limits = limits
+        self.rules = rules
+        self.counts = counts
+        self._bases: dict[object, list[tuple[Rows, int]]] = {}
+        self._levels: dict[object, dict[State, Rows]] = {}
+        s = self.classes.signature
+        self.sliding = next((t for t, tensor in enumerate(s.tensors) if tensor.slides), None)
+        self.limited = tuple(m for m, c in enumerate(capacities) if c is not None)
+        self._windows: dict[object, int] = {}
+
+    # ---- what a store moves and holds -------------------------------------------------------------------------
+
+    def visits(self, tensor: int, x: IntArray, memory: int | None) -> IntArray:
+        """Temporal visits that re-read the tensor: product over the classes that it lacks."""
+        spread = self.pricing.instances[self.pricing.place(memory)]
+        total = np.ones(len(x), np.int64)
+        for d, extent in enumerate(self.classes.extents):
+            if not self.classes.relevant(tensor, d):
+                total = total * terms.perfect_trips(extent, x[:, d], spread[d])
+        return total
+
+    def moved(self, tensor: int, x: IntArray, memory: int | None, slide: tuple[int, int, int] | None = None) -> IntArray:
+        """Elements of the tensor that its visits move, over all instances of its own classes."""
+        signature = self.classes.signature.tensors[tensor]
+        total = self.visits(tensor, x, memory)
+        for rank, expression in enumerate(signature.ranks):
+            if signature.simple(rank):
+                total = total * self.classes.signature.extents[expression[0][0]]
+            else:
+                total = total * self._listed(tensor, rank, x, memory, slide)
+        return total
+
+    def _listed(
+        self, tensor: int, rank: int, x: IntArray, memory: int | None, slide: tuple[int, int, int] | None
+    ) -> IntArray:
+        """Elements of a window rank over all tiles, for every row (equal extents are computed once)."""
+        expression = self.classes.signature.tensors[tensor].ranks[rank]
+        dims = [self.classes.of[v] for v, _ in expression]
+        unique, inverse = np.unique(x[:, dims], axis=0, return_inverse=True)
+        values = np.array([self._window_sum(tensor, rank, tuple(map(int, row)), memory, slide) for row in unique])
+        return np.asarray(values[inverse.reshape(-1)])
+
+    def _window_sum(
+        self, tensor: int, rank: int, tiles: tuple[int, ...], memory: int | None, slide: tuple[int, int, int] | None
+    ) -> int:
+        signature = self.classes.signature.tensors[tensor]
+        chains = []
+        sliding_place = None
+        for k, ((v, coefficient), tile) in enumerate(zip(signature.ranks[rank], tiles, strict=True)):
+            d, extent = self.classes.of[v], self.classes.signature.extents[v]
+            chain = []
+            if slide is not None and d == slide[0]:
+                step = tile * (1 if slide[2] == NEAR else self._inside(d, memory))
+                chain.append((2 * k, terms.Cut(step * slide[1], trips=-(-extent // (step * slide[1])))))
+                chain.append((100, terms.Cut(step, trips=slide[1])))
+                sliding_place = 100
+                chain.append((101 + k, terms.Cut(tile, trips=-(-step // tile))))
+            else:
+                chain.append((2 * k, terms.Cut(tile, trips=-(-extent // tile))))
+            chains.append((coefficient, extent, tuple(chain)))
+        use = windows.RankUse(tuple(chains), signature.constants[rank])
+        return windows.moved((use,), signature.shape[rank], sliding_place)
+
+    def _inside(self, d: int, memory: int | None) -> int:
+        """Instances along class d between the store and the nearest temporal loop above: those of the fanouts above it."""
+        assert memory is not None
+        here = self.pricing.above[memory]
+        outer = max((self.pricing.above[m] for m in range(memory) if self.pricing.above[m] < here), default=here)
+        if outer == here:
+            return 1
+        m = next(i for i, a in enumerate(self.pricing.above) if a == outer)
+        return self.pricing.instances[memory][d] // self.pricing.instances[m][d]
+
+    def tile_bits(self, tensor: int, x: IntArray, memory: int) -> IntArray:
+        """Bits that a tile occupies in one instance of the memory."""
+        signature = self.classes.signature.tensors[tensor]
+        total = np.full(len(x), signature.bits[memory] * self.shares[memory], np.int64)
+        for rank, expression in enumerate(signature.ranks):
+            if signature.simple(rank) and len(self.classes.members[self.classes.of[expression[0][0]]]) == 1:
+                total = total * x[:, self.classes.of[expression[0][0]]]
+            elif not signature.simple(rank):
+                total = total * self._widest(tensor, rank, x)
+        merged = {
+            self.classes.of[e[0][0]]
+            for r, e in enumerate(signature.ranks)
+            if signature.simple(r) and len(self.classes.members[self.classes.of[e[0][0]]]) > 1
+        }
+        for d in sorted(merged):
+            total = total * x[:, d]
+        return total
+
+    def _widest(self, tensor: int, rank: int, x: IntArray) -> IntArray:
+        expression = self.classes.signature.tensors[tensor].ranks[rank]
+        dims = [self.classes.of[v] for v, _ in expression]
+        unique, inverse = np.unique(x[:, dims], axis=0, return_inverse=True)
+        values = []
+        for row in unique:
+            key = ("widest", tensor, rank, tuple(map(int, row)))
+            if key not in self._windows:
+                self._windows[key] = self._widest_window(tensor, rank, tuple(map(int, row)))
+            values.append(self._windows[key])
+        return np.asarray(np.array(values, np.int64)[inverse.reshape(-1)])
+
+    def _widest_window(self, tensor: int, rank: int, tiles: tuple[int, ...]) -> int:
+        signature = self.classes.signature.tensors[tensor]
+        starts = [signature.constants[rank]]
+        reach = 1
+        for (v, coefficient), tile in zip(signature.ranks[rank], tiles, strict=True):
+            reach += coefficient * (tile - 1)
+            extent = self.classes.signature.extents[v]
+            starts = [s + coefficient * p for s in starts for p in range(0, extent, tile)]
+        size = signature.shape[rank]
+        return max(max(0, min(s + reach, size) - max(s, 0)) for s in starts)
+
+    # ---- steps ------------------------------------------------------------------------------------------------
+
+    def leaf(self, held: Held) -> Rows:
+        """The single row of the leaf: extents one, operations and the traffic of the innermost stores."""
+        dims = len(self.classes.members)
+        x = np.ones((1, dims), np.int64)
+        cost = self.pricing.compute[None, :].copy()
+        signature = self.classes.signature
+        inner = [max(m for m, h in enumerate(held) if t in h) for t in range(len(signature.tensors))]
+        if signature.copy:
+            read, write = self.pricing.copied(inner[1], inner[0])
+            cost = cost + read * self.moved(1, x, None)[0] + write * self.moved(0, x, None)[0]
+        else:
+            for t in range(len(signature.tensors)):
+                price, skipped = self.pricing.link(t, inner[t], None)
+                cost = cost + price * self.moved(t, x, None)[0] - skipped * self._size(t)
+        zero = np.zeros(1, np.int64)
+        return Rows(x, cost, np.zeros((1, len(self.limited)), np.int64), zero, ("leaf",))
+
+    def _size(self, tensor: int) -> int:
+        """Elements of an output: each of its ranks is one plain variable."""
+        signature = self.classes.signature
+        return prod(signature.extents[v] for rank in signature.tensors[tensor].ranks for v, _ in rank)
+
+    def loops(self, rows: Rows, dims: list[int], fanouts_above: int) -> Rows:
+        """Every choice of one loop per class in `dims` above `rows` (trips 1 included)."""
+        index = np.arange(len(rows))
+        x = rows.x
+        for d in dims:
+            room = self.classes.extents[d] // self._still_spread(d, fanouts_above)
+            values = np.array(divisors(room), np.int64)
+            options = [np.flatnonzero(values % v == 0) for v in values]
+            at = np.searchsorted(values, x[:, d])
+            fits = (at < len(values)) & (values[np.minimum(at, len(values) - 1)] == x[:, d])
+            if not fits.all():
+                x, index, at = x[fits], index[fits], at[fits]
+            sizes = np.array([len(o) for o in options])
+            flat = np.concatenate(options)
+            offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+            counts = sizes[at]
+            repeat = np.repeat(np.arange(len(at)), counts)
+            within = np.arange(len(repeat)) - np.repeat(np.cumsum(counts) - counts, counts)
+            x = x[repeat]
+            x[:, d] = values[flat[offsets[at[repeat]] + within]]
+            index = index[repeat]
+        pending = rows.pending[index]
+        if self.sliding is not None and pending.any():
+            keep, pending = self._resolve(rows.x[index], x, pending)
+            x, index, pending = x[keep], index[keep], pending[keep]
+        return Rows(
+            x,
+            rows.cost[index],
+            rows.occupied[index],
+            pending,
+            ("loops",),
+            (rows,),
+            np.zeros(len(index), np.int32),
+            index,
+        )
+
+    def _resolve(self, before: IntArray, after: IntArray, pending: IntArray) -> tuple[NDArray[np.bool_], IntArray]:
+        """Which rows keep the promise of a sliding loop, and what is still pending."""
+        assert self.sliding is not None
+        trips = after // before
+        mine = [d for d in range(trips.shape[1]) if self.classes.relevant(self.sliding, d)]
+        touched = (trips[:, mine] > 1).any(axis=1)
+        code = pending % FAR
+        promised = trips[np.arange(len(trips)), code // PEND]
+        far = (pending & FAR) > 0
+        keep = (pending == 0) | ~touched | ((promised == code % PEND) & ~far)
+        return keep, np.where(touched, 0, pending)
+
+    def _still_spread(self, d: int, fanouts_above: int) -> int:
+        axes = [a for a in self.classes.signature.axes if a.fanout < self.pricing.fanouts]
+        return prod(row[d] for a, row in zip(axes, self.pricing.spread, strict=True) if a.fanout < fanouts_above)
+
+    def store(self, rows: Rows, tensor: int, memory: int, parent: int) -> Rows:
+        """Place a store of `tensor` in `memory` on top of `rows`; over-full and hopeless rows are dropped."""
+        parts = []
+        for slide in self._slides(tensor, memory):
+            part = self._store_one(rows, tensor, memory, parent, slide)
+            if len(part):
+                parts.append(part)
+        if not parts:
+            return rows.take(np.zeros(0, np.int64))
+        return union(parts)
+
+    def _slides(self, tensor: int, memory: int) -> list[tuple[int, int, int] | None]:
+        """The choices of the next loop on the sliding tensor: none in particular, or a class, its trips and FAR or NEAR."""
+        found: list[tuple[int, int, int] | None] = [None]
+        if tensor != self.sliding:
+            return found
+        signature = self.classes.signature.tensors[tensor]
+        dims = {self.classes.of[v] for rank in signature.ranks if len(rank) > 1 for v, _ in rank}
+        for d in sorted(dims):
+            sides = (0,) if self._inside(d, memory) == 1 else (NEAR, FAR)
+            found.extend((d, n, side) for n in divisors(self.classes.extents[d]) if n > 1 for side in sides)
+        return found
+
+    def _store_one(
+        self, rows: Rows, tensor: int, memory: int, parent: int, slide: tuple[int, int, int] | None
+    ) -> Rows:
+        index = np.arange(len(rows))
+        code = 0 if slide is None else slide[0] * PEND + slide[1] + slide[2]
+        if tensor == self.sliding:
+            keep = (rows.pending == 0) | (rows.pending == code)
+            if slide is not None:
+                d, n, _ = slide
+                spread = self.pricing.instances[memory][d]
+                keep = keep & (self.classes.extents[d] % (rows.x[:, d] * n * spread) == 0)
+            index = index[keep]
+        x = rows.x[index]
+        price, skipped = self.pricing.link(tensor, parent, memory)
+        moved = self.moved(tensor, x, memory, slide)
+        cost = rows.cost[index] + moved[:, None] * price - self._size(tensor) * skipped
+        occupied = rows.occupied[index]
+        good = np.ones(len(index), bool)
+        if memory in self.limited:
+            at = self.limited.index(memory)
+            occupied = occupied.copy()
+            occupied[:, at] += self.tile_bits(tensor, x, memory)
+            capacity = self.capacities[memory]
+            assert capacity is not None
+            good = occupied[:, at] <= capacity
+            self.counts["capacity"] = self.counts.get("capacity", 0) + int((~good).sum())
+        if self.rules.limits:
+            hopeful = (cost <= self.limits).all(axis=1)
+            self.counts["slack"] = self.counts.get("slack", 0) + int((good & ~hopeful).sum())
+            good &= hopeful
+        pending = rows.pending[index] if slide is None else np.full(len(index), code, np.int64)
+        kept = np.flatnonzero(good)
+        self.counts["evaluated"] = self.counts.get("evaluated", 0) + len(index)
+        return Rows(
+            x[kept],
+            cost[kept],
+            occupied[kept],
+            pending[kept],
+            ("store", memory, tensor),
+            (rows,),
+            np.zeros(len(kept), np.int32),
+            index[kept],
+        )
+
+    def front(self, rows: Rows) -> Rows:
+        """Rows that no other row with the same extents and promise beats in every cost and occupancy."""
+        if not self.rules.dominance or len(rows) < 2:
+            return rows
+        keys = self.key(rows.x, rows.pending)
+        values = np.concatenate([rows.cost, rows.occupied.astype(np.float64)], axis=1)
+        used = values.max(axis=0) > values.min(axis=0)
+        kept = skyline(keys, np.ascontiguousarray(values[:, used]) if used.any() else values[:, :1])
+        self.counts["dominated"] = self.counts.get("dominated", 0) + len(rows) - len(kept)
+        return rows.take(kept)
+
+    def key(self, x: IntArray, pending: IntArray) -> IntArray:
+        """One integer per distinct (extents, pending)."""
+        stacked = np.concatenate([x, pending[:, None]], axis=1)
+        total = np.zeros(len(x), np.int64)
+        for c in range(stacked.shape[1]):
+            values, inverse = np.unique(stacked[:, c], return_inverse=True)
+            if len(values) > 1:
+                total = total * len(values) + inverse.reshape(-1)
+        return total
+
+    # ---- levels -----------------------------------------------------------------------------------------------
+
+    def base(self, memory: int, held: Held, own: Held | None = None) -> list[tuple[Rows, int]]:
+        """Complete rows of everything below `memory`'s own stores, with the topmost store (LEAF if none) of each block."""
+        placing = held if own is None else own
+        key = (memory, held[memory + 1 :], placing[memory + 1 :], self._parents(held, memory + 1))
+        if key not in self._bases:
+            if memory == len(self.pricing.above) - 1:
+                blocks = [(self.leaf(held), LEAF)]
+                below = self.pricing.fanouts
+            else:
+                states = self.level(memory + 1, held, own)
+                full = frozenset(t for t in placing[memory + 1] if any(t in h for h in held[: memory + 1]))
+                blocks = [(rows, top) for (placed, top), rows in states.items() if placed == full]
+                blocks = [(self._forget(rows, memory + 1), top) for rows, top in blocks]
+                below = self.pricing.above[memory + 1]
+            self._bases[key] = [(self._cross(rows, memory, below), top) for rows, top in blocks]
+        return self._bases[key]
+
+    def _forget(self, rows: Rows, memory: int) -> Rows:
+        """Drop the occupancy of a memory that no other Einsum shares; it has been checked."""
+        if memory not in self.limited or memory in self.tracked:
+            return rows
+        at = self.limited.index(memory)
+        if not rows.occupied[:, at].any():
+            return rows
+        occupied = rows.occupied.copy()
+        occupied[:, at] = 0
+        again = Rows(rows.x, rows.cost, occupied, rows.pending, rows.action, rows.sources, rows.source, rows.row)
+        return self.front(again)
+
+    def _cross(self, rows: Rows, memory: int, below: int) -> Rows:
+        """Spread the rows over the fanouts between `memory` and what is below it."""
+        axes = [a for a in self.classes.signature.axes if a.fanout < self.pricing.fanouts]
+        factor = np.ones(len(self.classes.members), np.int64)
+        for axis, row in zip(axes, self.pricing.spread, strict=True):
+            if self.pricing.above[memory] <= axis.fanout < below:
+                factor = factor * np.array(row, np.int64)
+        if self.pricing.above[memory] == below:
+            return rows
+        near = (rows.pending & NEAR) > 0
+        if rows.pending.any():
+            rows = rows.take(~near)
+        n = len(rows)
+        return Rows(
+            rows.x * factor,
+            rows.cost,
+            rows.occupied,
+            rows.pending & ~np.int64(FAR),
+            ("cross", memory),
+            (rows,),
+            np.zeros(n, np.int32),
+            np.arange(n),
+        )
+
+    def level(self, memory: int, held: Held, own: Held | None = None) -> dict[State, Rows]:
+        """Rows for every subset of `memory`'s stores placed, by (subset, topmost store)."""
+        placing = held if own is None else own
+        key = (memory, held[memory:], placing[memory:], self._parents(held, memory))
+        if key in self._levels:
+            return self._levels[key]
+        states: dict[State, list[Rows]] = {}
+        for rows, top in self.base(memory, held, own):
+            states.setdefault((frozenset(), top), []).append(rows)
+        done: dict[State, Rows] = {}
+        mine = sorted(t for t in placing[memory] if any(t in h for h in held[:memory]))
+        for count in range(len(mine) + 1):
+            for subset in combinations(mine, count):
+                placed = frozenset(subset)
+                for state in [s for s in states if s[0] == placed]:
+                    done[state] = self._merge(states[state])
+                    for tensor in sorted(set(mine) - placed):
+                        grown = self._grow(done[state], state[1], tensor, memory, held)
+                        if len(grown):
+                            states.setdefault((placed | {tensor}, tensor), []).append(grown)
+        self._levels[key] = done
+        return done
+
+    def _merge(self, parts: list[Rows]) -> Rows:
+        return parts[0] if len(parts) == 1 else self.front(union(parts))
+
+    def _grow(self, rows: Rows, top: int, tensor: int, memory: int, held: Held) -> Rows:
+        parent = max(m for m in range(memory) if tensor in held[m])
+        dims = [d for d in range(len(self.classes.members)) if self._may_stand(d, top, tensor)]
+        looped = self.loops(rows, dims, self.pricing.above[memory])
+        return self.front(self.store(looped, tensor, memory, parent))
+
+    def _may_stand(self, d: int, top: int, tensor: int) -> bool:
+        """True if a loop of class d is worth considering between store `top` (below) and a store of `tensor`."""
+        if self.sliding is not None and self.classes.relevant(self.sliding, d):
+            return True
+        if self.rules.stationary and top != LEAF and not self.classes.relevant(top, d):
+            return False
+        return not (self.rules.lowering and self.classes.relevant(tensor, d) and self.classes.plain(tensor, d))
+
+    def _parents(self, held: Held, memory: int) -> tuple[int, ...]:
+        """For each tensor the innermost memory above `memory` that holds it (its parent from there on), else -1."""
+        return tuple(
+            max((m for m in range(memory) if t in held[m]), default=-1)
+            for t in range(len(self.classes.signature.tensors))
+        )
+
+    def relaxed(self, held: Held, own: tuple[frozenset[int], ...], whole: IntArray) -> list[Rows]:
+        """Rows with every own store of `held` placed and no backing store below the outermost memory, unfused."""
+        found = []
+        for rows, _ in self.base(0, held, own):
+            fits = (whole % rows.x == 0).all(axis=1)
+            found.append(rows.take(np.flatnonzero(fits)))
+        return found
