@@ -1,4 +1,4 @@
-"""One Einsum of the published GPT-3 6.7B optimum on TPU v4i, in its published mapping (the printed numbers are float32)."""
+"""One Einsum of the published GPT-3 6.7B optimum on TPU v4i, in its published mapping; printed numbers are float32."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from worked import check, load_cases
 
 CASES = load_cases((Path(__file__).parent / "small_cases.yaml").read_text(encoding="utf-8"))
@@ -18,5 +19,12 @@ def test_small_case(case: dict[str, Any]) -> None:
 
 def test_no_case_is_missing() -> None:
     names = " ".join(case["case"] for case in CASES).split()
-    rows = ["A0 A1 A2 A3 A4 A5 A6", "B1 B2 B3 B4 B5 B6 B7", "V0 V1 V2 V3", "R1 R2 R3 R4 R5", "C1 C2 C3", "Sliding Nested"]
+    rows = [
+        "A0 A1 A2 A3 A4 A5 A6",
+        "B1 B2 B3 B4 B5 B6 B7",
+        "V0 V1 V2 V3",
+        "R1 R2 R3 R4 R5",
+        "C1 C2 C3",
+        "Sliding Nested",
+    ]
     assert set(" ".join(rows).split()) <= set(names)

@@ -1,0 +1,211 @@
+"""`verify` accepts what a search wrote, and rejects every file that was edited since."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pytest
+
+import einloom as el
+from einloom.cost.evaluate import evaluate
+from einloom.machine.files import machine_from_data
+from einloom.mapping.text import parse_mapping
+from einloom.problem import Certificate, Guarantee
+from einloom.result import Result
+from einloom.result.file import digest
+from einloom.workload.files import workload_from_data
+
+Data = dict[str, Any]
+WORSE = "store DRAM: A B Z\nfor m in 2\nfor n in 2\nfor k in 2\ncompute Z @ MAC\n"
+
+
+@cache
+def solved() -> Result:
+    """A tiny optimum that the buffer's size limits."""
+    return el.map("matmul:m=2,n=2,k=2", "simple:glb_bits=16,dram_energy=10", method="exhaustive")
+
+
+def rewritten(data: Data, mapping: str | None = None, guarantee: Guarantee | None = None, slack: float = 1.0) -> Data:
+    """The file that an honest run would have written had the edited inputs, and this mapping, been its answer."""
+    workload, machine = workload_from_data(data["workload"]), machine_from_data(data["machine"])
+    old = solved()
+    problem = el.Problem(workload, machine, old.mapspace, old.objective)
+    tree = parse_mapping(mapping or data["mapping"], workload, machine)
+    value = problem.objective.value(evaluate(workload, machine, tree))
+    certificate = Certificate(guarantee or Guarantee.OPTIMAL, value, value * slack, old.mapspace.describe())
+    made = Result.of(problem, tree, certificate=certificate, method="exhaustive", trace=old.trace)
+    return made.to_data()
+
+
+def put(*path: str | int, value: Any) -> Callable[[Data], None]:
+    """An edit that sets one field; a callable value gets the old one."""
+
+    def edit(data: Data) -> None:
+        place: Any = data
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = value(place[path[-1]]) if callable(value) else value
+
+    return edit
+
+
+def swap(path: str, old: str, new: str) -> Callable[[Data], None]:
+    def edit(data: Data) -> None:
+        assert old in data[path], data[path]
+        data[path] = data[path].replace(old, new, 1)
+
+    return edit
+
+
+def plain(field: Any) -> Any:
+    return field["value"] if isinstance(field, dict) else field
+
+
+def level(data: Data, name: str) -> Data:
+    return next(entry for entry in data["machine"]["levels"] if name in entry.values())
+
+
+def machine_number(name: str, key: str, change: Callable[[Any], Any]) -> Callable[[Data], None]:
+    def edit(data: Data) -> None:
+        entry = level(data, name)
+        if isinstance(entry.get(key), dict):
+            entry[key]["value"] = change(entry[key]["value"])
+        else:
+            entry[key] = change(entry.get(key))
+
+    return edit
+
+
+def consistent(change: Callable[[Data], None] | None = None, **options: Any) -> Callable[[Data], None]:
+    """An edit whose author priced everything again: only the second solution can tell."""
+
+    def edit(data: Data) -> None:
+        if change is not None:
+            change(data)
+        data.update(rewritten(data, **options))
+
+    return edit
+
+
+def both_values(data: Data) -> None:
+    data["certificate"].update(value=data["certificate"]["value"] * 0.9, bound=data["certificate"]["value"] * 0.9)
+
+
+def scaled_energy(data: Data) -> None:
+    for entry in data["breakdown"]:
+        entry["energy"] *= 0.5
+    data["energy"] *= 0.5
+    data["edp"] = data["energy"] * data["latency"]
+    data["certificate"].update(value=data["energy"], bound=data["energy"])
+
+
+def lines(change: Callable[[list[str]], list[str]]) -> Callable[[Data], None]:
+    def edit(data: Data) -> None:
+        data["mapping"] = "\n".join(change(data["mapping"].splitlines())) + "\n"
+
+    return edit
+
+
+EDITS: dict[str, Callable[[Data], None]] = {
+    # mapping
+    "mapping: another legal one": put("mapping", value=WORSE),
+    "mapping: another, priced again": consistent(mapping=WORSE),
+    "mapping: another, priced again, said to be near": consistent(
+        mapping=WORSE, guarantee=Guarantee.BOUNDED, slack=0.99
+    ),
+    "mapping: a loop less": lines(lambda found: [line for line in found if line != "for k in 2"]),
+    "mapping: more trips": swap("mapping", "in 2", "in 3"),
+    "mapping: a store less": lines(
+        lambda found: [line for i, line in enumerate(found) if not line.startswith("store GLB")]
+    ),
+    "mapping: a store more": lines(lambda found: [*found[:-1], "store GLB: A B Z", found[-1]]),
+    "mapping: a store further out": lines(lambda found: sorted(found, key=lambda line: not line.startswith("store"))),
+    "mapping: cut short": put("mapping", value=lambda old: old[: len(old) // 2]),
+    "mapping: not text": put("mapping", value=["store DRAM: A B Z"]),
+    # bound and value
+    "bound: lower": put("certificate", "bound", value=lambda old: old * 0.5),
+    "bound: higher": put("certificate", "bound", value=lambda old: old * 1.5),
+    "bound: negative": put("certificate", "bound", value=-1.0),
+    "bound: a gap": put("certificate", "gap", value=0.25),
+    "bound: none": put("certificate", "bound", value=None),
+    "value: lower": put("certificate", "value", value=lambda old: old * 0.9),
+    "value: with its bound": both_values,
+    "value: all energies halved": scaled_energy,
+    "value: energy": put("energy", value=lambda old: old * 0.9),
+    "value: latency": put("latency", value=lambda old: old * 0.9),
+    "value: edp": put("edp", value=lambda old: old * 0.9),
+    "value: one action": put("breakdown", 0, "energy", value=lambda old: old + 1.0),
+    "value: one count": put("breakdown", 0, "count", value=lambda old: old + 1),
+    "value: occupancy": put("occupancy", 0, "bits", value=lambda old: old - 8),
+    "value: busy": put("busy", 0, "seconds", value=lambda old: old + 1.0),
+    "value: no certificate": put("certificate", value=None),
+    "value: not a number": put("energy", value="little"),
+    # machine
+    "machine: cheaper DRAM": machine_number("DRAM", "read_energy", lambda old: 1),
+    "machine: dearer buffer, priced again": consistent(machine_number("GLB", "read_energy", lambda old: 100)),
+    "machine: larger buffer": machine_number("GLB", "size", lambda old: 4096),
+    "machine: larger buffer, priced again": consistent(machine_number("GLB", "size", lambda old: 4096)),
+    "machine: smaller buffer": machine_number("GLB", "size", lambda old: 8),
+    "machine: faster": machine_number("MAC", "throughput", lambda old: 2),
+    "machine: no buffer": put("machine", "levels", value=lambda old: [e for e in old if "GLB" not in e.values()]),
+    "machine: leaky": machine_number("GLB", "leakage", lambda old: 1),
+    "machine: unknown key": put("machine", "levels", 0, value=lambda old: {**old, "sizes": 3}),
+    # workload
+    "workload: smaller": put("workload", "ranks", "k", value=1),
+    "workload: larger": put("workload", "ranks", "k", value=4),
+    "workload: narrower": put("workload", "bits", value=4),
+    "workload: narrower, priced again": consistent(put("workload", "bits", value=4)),
+    "workload: repeated": lambda data: data["workload"].update(repeat=2),
+    "workload: another Einsum": put("workload", "einsums", value=["Z[m] = A[m,k] * B[k,n]"]),
+    "workload: another output": put("workload", "outputs", value=["A"]),
+    "workload: without sources": put("workload", "bits", value=plain),
+    # space
+    "space: fewer fused loops": put("mapspace", "max_fused_loops", value=0),
+    "space: another name": put("mapspace", "name", value="everything"),
+    "space: another description": put("certificate", "mapspace", value="all mappings"),
+    "space: another objective": put("objective", value="latency"),
+    "space: another rule": put("latency_rule", value="tile"),
+    "space: another model": put("model_version", value="0"),
+    "space: another schema": put("schema", value="result/2"),
+}
+
+
+def verdict_of(data: Data) -> tuple[bool, tuple[str, ...]]:
+    try:
+        verdict = el.verify(Result.from_json(json.dumps(data)))
+    except el.SpecError as error:
+        return False, (str(error),)
+    return verdict.ok, verdict.reasons
+
+
+def test_what_was_found_is_verified() -> None:
+    ok, reasons = verdict_of(json.loads(solved().to_json()))
+    assert ok, reasons
+
+
+def test_there_are_fifty() -> None:
+    assert len(EDITS) >= 50
+
+
+@pytest.mark.parametrize("sealed", [False, True], ids=["as edited", "digest renewed"])
+@pytest.mark.parametrize("name", EDITS)
+def test_edited_files_are_rejected(name: str, sealed: bool) -> None:
+    data = json.loads(solved().to_json())
+    before = json.dumps(data, sort_keys=True)
+    recorded = data["digest"]
+    EDITS[name](data)
+    assert json.dumps(data, sort_keys=True) != before, "the edit changed nothing"
+    data["digest"] = digest(data) if sealed else recorded
+    ok, reasons = verdict_of(data)
+    assert not ok
+    assert reasons and all(reasons)
+
+
+def test_bounded_claims_that_are_true_are_accepted() -> None:
+    data = json.loads(solved().to_json())
+    data = rewritten(data, mapping=WORSE, guarantee=Guarantee.BOUNDED, slack=0.1)
+    ok, reasons = verdict_of(data)
+    assert ok, reasons
