@@ -116,6 +116,7 @@ class Link:
         """Values that cross the link, counted at one side: over all instances, or (`picks`) of one instance there."""
         above = self.parent.place if at_parent else self.place
         flags = self._once(above, at_parent, picks is not None, fresh)
+        picks = None if picks is None else {place: i for place, i in picks.items() if place < above}
         sliding = None if self.written else self.retention[1]
         total: Number = 1
         for rank in range(len(self.access.indices)):

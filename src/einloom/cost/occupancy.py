@@ -2,7 +2,8 @@
 
 A tile is alive from the first to the last leaf below its store that touches it, everything between included. Where a
 temporal loop stands between the store and a split, or the store keeps elements into its next visit, it is alive in all
-branches. Persistent tensors are alive for the whole run, once per repeat.
+branches. Backing tiles of persistent tensors are alive for the whole run, once per repeat; tiles of their inner stores
+are like any other.
 """
 
 from __future__ import annotations
@@ -78,25 +79,22 @@ def tiles(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> 
                 continue
             memory = machine.memory(store.memory)
             width = memory.bits(workload, users[0].einsum.name, store.tensor)
-            repeats = workload.repeat if workload.tensor(store.tensor).persistent else 1
-            alive = _lifetime(workload, machine, store, below, users, all_paths)
+            stays = _persists(workload, store, users[0])
+            repeats = workload.repeat if stays else 1
+            alive = range(len(all_paths)) if stays else _lifetime(workload, machine, store, below, users)
             found.append(Tile(store, users, alive, width, memory.capacity_share() * repeats))
     return tuple(found)
 
 
+def _persists(workload: Workload, store: PathStore, user: Path) -> bool:
+    """True for the backing store of a persistent tensor: its tile stays for the whole run, one for each repeat."""
+    return workload.tensor(store.tensor).persistent and user.holders(store.tensor)[0].address == store.address
+
+
 def _lifetime(
-    workload: Workload,
-    machine: Machine,
-    store: PathStore,
-    below: tuple[Path, ...],
-    users: tuple[Path, ...],
-    all_paths: tuple[Path, ...],
+    workload: Workload, machine: Machine, store: PathStore, below: tuple[Path, ...], users: tuple[Path, ...]
 ) -> range:
     everywhere = range(below[0].order, below[-1].order + 1)
-    holders = users[0].holders(store.tensor)
-    at = next(i for i, h in enumerate(holders) if h.address == store.address)
-    if workload.tensor(store.tensor).persistent and at == 0:
-        return range(0, len(all_paths))
     if _keeps(workload, machine, store, users):
         return everywhere
     first, last = users[0].order, users[-1].order
