@@ -246,7 +246,7 @@ UNFUSED0, UNFUSED1 = "for m in 4; for n in 4; for k in 4", "for m in 4; for n in
         (
             MATMUL,
             simple(),
-            "store DRAM: A B\nfor k in 4\nstore DRAM: Z\nfor m in 4\nfor n in 4\ncompute E @ MAC",
+            "store DRAM: A B\nfor k in 4\nfor m in 4\nstore DRAM: Z\nfor n in 4\ncompute E @ MAC",
             "unfinished reduction: 'for k in 4' stands above the backing store of Z in DRAM, but E reduces k",
         ),
         # sliding windows: T[p+r], only the innermost temporal loop above its store keeps the overlap
@@ -273,6 +273,22 @@ UNFUSED0, UNFUSED1 = "for m in 4; for n in 4; for k in 4", "for m in 4; for n in
             arrayed(),
             two("store DRAM: A W Z; par E0.u, E1.p in 4 @ X; store Reg: T", "for u in 4", "for p in 2; for r in 3"),
             "recomputation: E1 needs 2 positions of T again that were held by other instances of",
+        ),
+        (
+            CONVS,
+            arrayed(),
+            two("store DRAM: A T W Z; par E0.u, E1.p in 4 @ X; store Reg: T", "for u in 4", "for p in 2; for r in 3"),
+            "recomputation: E1 needs 2 positions of T again that were held by other instances of",
+        ),
+        (
+            CONVS,
+            arrayed(),
+            two(
+                "store DRAM: A W Z; store GLB: T; par E0.u, E1.p in 2 @ X; for E0.u, E1.p in 2",
+                "for u in 4",
+                "for p in 2; for r in 3",
+            ),
+            "recomputation: E1 needs 2 positions of T again that were computed in later steps by other instances of",
         ),
         # not there yet
         (

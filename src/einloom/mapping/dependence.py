@@ -65,6 +65,19 @@ class _Tree:
         steps = self.paths[einsum]
         return next((i for i, n in enumerate(steps) if isinstance(n, Store) and tensor in n.tensors), None)
 
+    def fault(self, producer: str, consumer: str, tensor: str, i: int) -> str:
+        """What becomes of the overlap between iterations of the loop at `i`; empty if nothing bad does."""
+        loop = self.paths[producer][i]
+        assert isinstance(loop, Loop)
+        if loop.axis is None:
+            return "dropped between iterations"
+        shared = self.shared(producer, consumer)
+        if any(isinstance(node, Store) and tensor in node.tensors for node in self.paths[producer][i:shared]):
+            return "held by other instances"
+        variable = loop.variable(producer)
+        later = (j for j, n in self.loops(producer, shared) if n.axis is None and n.variable(producer) == variable)
+        return "computed in later steps by other instances" if any(j > i for j in later) else ""
+
     def oversized_chains(self) -> Iterator[str]:
         """Chains of loops too long to reason about; a legal one has about as many trips as its variable values."""
         for einsum in self.paths:
@@ -127,44 +140,54 @@ def _untied(tree: _Tree, tensor: str, consumer: str) -> Iterator[str]:
 
 
 def _unfinished_in_store(tree: _Tree, tensor: str) -> Iterator[str]:
-    """A backing store below a loop that its producer reduces would lose partial results."""
+    """A backing store drops partial results between steps of a loop that its producer reduces.
+
+    Unless the loop is temporal and no temporal loop of the tensor's own ranks stands between it and the store: then the
+    store keeps its tile.
+    """
     producer = tree.workload.producers[tensor]
     backing = tree.backing(producer, tensor)
+    store = None if backing is None else tree.paths[producer][backing]
+    if not isinstance(store, Store):
+        return
     kept = tree.workload.einsum(producer).output.variables
-    for _, loop in tree.loops(producer, backing or 0):
+    forgets = False
+    for _, loop in reversed(tree.loops(producer, backing)):
         u = loop.variable(producer)
-        if u is not None and u not in kept:
-            memory = tree.paths[producer][backing or 0]
-            assert isinstance(memory, Store)
+        if u in kept:
+            forgets = forgets or loop.axis is None
+        elif u is not None and (forgets or loop.axis is not None):
             yield (
                 f"unfinished reduction: '{describe(loop)}' stands above the backing store of {tensor} in "
-                f"{memory.memory}, but {producer} reduces {u}"
+                f"{store.memory}, but {producer} reduces {u}"
             )
 
 
 def _dropped(tree: _Tree, tensor: str) -> Iterator[str]:
-    """Elements that a consumer needs again after the backing store dropped them, or from another instance.
+    """Elements that a consumer needs again after the backing store dropped them, or that another instance has.
 
-    Only the innermost temporal loop above the store (one trip does not count) keeps the overlap with the window before.
+    Of the temporal loops above the backing store only the innermost keeps the overlap with the window before (one trip
+    does not count). Across the instances of a shared spatial loop an overlap is lost if a store that producer and
+    consumer share stands below the loop (instances exchange nothing), and comes too late if a shared temporal loop of
+    the same variable does (another instance computes it in a later step).
     """
     producer = tree.workload.producers[tensor]
-    backing = tree.backing(producer, tensor)
-    loops = tree.loops(producer, backing or 0)
-    sliding = max((i for i, loop in loops if loop.axis is None), default=None)
-    for i, loop in loops:
-        if i == sliding or (producer, i) not in tree.cuts:
+    backing = tree.backing(producer, tensor) or 0
+    sliding = max((i for i, loop in tree.loops(producer, backing) if loop.axis is None), default=None)
+    for i, loop in tree.loops(producer):
+        if i == sliding or (producer, i) not in tree.cuts or (loop.axis is None and i > backing):
             continue
-        ends = tree.cuts[producer, i]
         for consumer, spans in windows(tree.workload, tree.mapping, producer, i):
-            again = [
-                ends[n - 1] - max(spans[n][0], 0)
-                for n in range(1, len(spans))
-                if n % loop.trips and spans[n][1] > spans[n][0]
-            ]
-            most = max(again, default=0)
-            if most > 0:
-                kind = "dropped between iterations" if loop.axis is None else "held by other instances"
+            most = _overlap(tree.cuts[producer, i], spans, loop.trips)
+            fault = tree.fault(producer, consumer, tensor, i)
+            if most and fault:
                 yield (
-                    f"recomputation: {consumer} needs {most} positions of {tensor} again that were {kind} of "
-                    f"'{describe(loop)}' above its backing store"
+                    f"recomputation: {consumer} needs {most} positions of {tensor} again that were {fault} of "
+                    f"'{describe(loop)}' above its store"
                 )
+
+
+def _overlap(ends: tuple[int, ...], spans: tuple[tuple[int, int], ...], trips: int) -> int:
+    """The most positions that one step of the innermost loop reads again, of those computed before that step."""
+    steps = (n for n in range(1, len(spans)) if n % trips and spans[n][1] > spans[n][0])
+    return max((0, *(ends[n - 1] - max(spans[n][0], 0) for n in steps)))
