@@ -63,6 +63,20 @@ def test_an_outer_product_reads_each_value_once() -> None:
     assert found.trees == 120
 
 
+def test_a_store_that_keeps_its_tile_below_an_irrelevant_loop_can_win() -> None:
+    """B stays in LB over m while A and Z move through GLB; LB[B] above m would stand above stores of GLB (rule 3)."""
+    on = machine(
+        Memory("DRAM", None, 100.0, 100.0),
+        Memory("GLB", 6, 10.0, 10.0, must=selector("all")),
+        Memory("LB", 4, 1.0, 1.0, must=selector("all")),
+        ComputeUnit("MAC", 1.0, 1.0),
+    )
+    found = Exhaustive().search(problem(MATMUL, on))
+    # DRAM: 8 accesses; GLB: 4 writes of A and B, 4 reads of them, 4 writes and 4 reads of Z; LB: 4 writes of A and B,
+    # 8 reads of them, 4 writes and 4 reads of Z; 4 operations
+    assert found.value == 100 * 8 + 10 * (4 + 4 + 4 + 4) + (4 + 8 + 4 + 4) + 4
+
+
 @pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
 def test_the_value_is_what_evaluate_says(objective: str) -> None:
     asked = problem(CHAIN, simple(2), objective)
