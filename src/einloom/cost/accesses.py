@@ -1,8 +1,8 @@
 """How many values every store reads and writes: the tree walk.
 
-Comes in: the paths of a well-formed mapping. Goes out: `Move` records, one for each (Einsum, memory, tensor, action) and
-link, in values, over all instances or for one instance. A link joins a store to the next store of its tensor above (or the
-leaf to its innermost stores); what crosses it is a product of per-rank counts from `terms` and `windows`.
+Comes in: the paths of a well-formed mapping. Goes out: `Move` records, one for each (Einsum, memory, tensor, action)
+and link, in values, over all instances or for one instance. A link joins a store to the next store of its tensor above
+(or the leaf to its innermost stores); what crosses it is a product of per-rank counts from `terms` and `windows`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from math import prod
 
 from ..constraints import select
@@ -63,7 +64,7 @@ class Link:
 
     @cached_property
     def retention(self) -> tuple[dict[int, Number], int | None]:
-        """(flag per temporal loop that the tensor lacks: does the store keep its tile over it; place of the sliding loop).
+        """(per temporal loop that the tensor lacks, a flag: is the tile kept over it; place of the sliding loop).
 
         Walks outwards from the store: loops that the tensor lacks, directly above, keep the tile; the first that it
         depends on slides; a sequential split, or anything further out, forgets. The leaf keeps nothing.
@@ -161,7 +162,7 @@ def links(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> 
         for access in path.einsum.accesses:
             written = access.tensor == path.einsum.output.tensor
             holders = path.holders(access.tensor)
-            for parent, child in zip(holders, holders[1:], strict=False):
+            for parent, child in pairwise(holders):
                 if (child.address, access.tensor) in seen:
                     continue
                 seen.add((child.address, access.tensor))
@@ -211,11 +212,12 @@ def _copy_in_place(link: Link) -> bool:
 
 
 def _halo(link: Link, *, at_parent: bool, picks: Picks | None) -> Number:
-    """Elements computed earlier that consumers below a shared, non-backing store read again: its windows less what is new."""
+    """Elements computed earlier that consumers below a shared inner store read again: its windows less what is new."""
     if link.child is None or len(link.users) == 1:
         return 0
     readers = tuple(user for user in link.users if link.tensor != user.einsum.output.tensor)
-    if not any(r.complex_rank(r.einsum.access(link.tensor), i) for r in readers for i in range(len(link.access.indices))):
+    ranks = range(len(link.access.indices))
+    if not any(r.complex_rank(r.einsum.access(link.tensor), i) for r in readers for i in ranks):
         return 0
     first = Link(link.workload, link.machine, readers[0], link.tensor, link.parent, link.child, link.users, False)
     return first.moved(at_parent=at_parent, picks=picks) - link.moved(at_parent=at_parent, picks=picks)
@@ -229,14 +231,12 @@ def operations(path: Path, picks: Picks | None = None) -> Number:
     def once(loop: PathLoop) -> Number:
         return int(picks is not None and loop.axis is not None)
 
-    counts = [
-        terms.visits(path.extent(v), path.cuts(v, len(path.nodes), once, picks)) for v in path.einsum.variables
-    ]
+    counts = [terms.visits(path.extent(v), path.cuts(v, len(path.nodes), once, picks)) for v in path.einsum.variables]
     return prod(counts)
 
 
 def instance_choices(path: Path) -> list[Picks]:
-    """The instances that may be the busiest: the first, or every one along axes where windows are clipped or derived."""
+    """The instances that may be the busiest: the first, or each along axes where windows are clipped or derived."""
     choices: list[Picks] = [{}]
     for loop in path.complex_axes:
         assert isinstance(loop.trips, int)

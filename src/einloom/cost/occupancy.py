@@ -10,28 +10,110 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 from ..machine.levels import Machine
 from ..mapping.extents import Address
-from ..mapping.tree import Loop
 from ..workload.einsum import Workload
 from . import terms, windows
 from .accesses import Link, rank_use
-from .paths import Path, PathStore
+from .paths import Path, PathLoop, PathStore
 from .record import Occupancy
 from .terms import Number
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A stored tile: the paths whose Einsums touch it, and the leaves (by order) where it is alive."""
+    """A stored tile: the leaves below its store, by order, and the paths of the Einsums that touch it.
+
+    stays: it is the backing tile of a persistent tensor. steps: the temporal loops above the store whose next iteration
+    may find elements of the tile again, each with a flag (or an array of flags) that says whether it has one.
+    """
 
     store: PathStore
+    below: range
     users: tuple[Path, ...]
-    alive: range
     width: int
     copies: int
+    stays: bool
+    steps: tuple[tuple[PathLoop, Number], ...]
+
+    def alive(self, path: Path, choice: dict[int, int]) -> Number:
+        """1 if the tile is alive when `path` reaches its leaf, else 0; an array of both where trips are arrays."""
+        if self.stays:
+            return 1
+        if path.order not in self.below:
+            return 0
+        first, last = self.users[0], self.users[-1]
+        if first.order <= path.order <= last.order:
+            return 1
+        flag: Number = 0
+        for end in (first, last):
+            for loop in end.loops:
+                if loop.axis is None and self.store.place < loop.place and path.shares(end, loop.place):
+                    flag = terms.maximum(flag, terms.positive(loop.trips - 1))
+        return flag if isinstance(flag, int) and flag else terms.maximum(flag, self.kept(choice))
+
+    def kept(self, choice: dict[int, int]) -> Number:
+        """1 if the visit of `choice` leaves elements to the next visit, else 0.
+
+        Loops in `choice` are asked piece by piece, because a piece may be empty; every other loop is in its first.
+        """
+        moving = tuple(loop for loop, _ in self.steps if loop.place in self.moving)
+        flag: Number = 0
+        for loop, keeps in self.steps:
+            if loop not in moving:
+                flag = terms.maximum(flag, keeps)
+        if (isinstance(flag, int) and flag) or not moving:
+            return flag
+        inside = {loop.place for loop in moving}
+        outer = tuple(sorted((p, i) for p, i in choice.items() if p in self.moving and p not in inside))
+        return self._visits(outer)[tuple(choice.get(loop.place, 0) for loop in moving)]
+
+    @cached_property
+    def _known(self) -> dict[tuple[tuple[int, int], ...], dict[tuple[int, ...], int]]:
+        return {}
+
+    def _visits(self, outer: tuple[tuple[int, int], ...]) -> dict[tuple[int, ...], int]:
+        """For every iteration of the moving steps: does the visit before or in it leave elements to the one after?"""
+        if outer not in self._known:
+            moving = [loop for loop, _ in self.steps if loop.place in self.moving]
+            table: dict[tuple[int, ...], int] = {}
+            waiting: list[tuple[int, ...]] = []
+            before: tuple[tuple[int, int], ...] | None = None
+            for at in product(*(range(loop.trips) for loop in moving)):
+                box = self._box({**dict(outer), **{loop.place: i for loop, i in zip(moving, at, strict=True)}})
+                if box is not None:
+                    again = before is not None and all(
+                        min(a[1], b[1]) > max(a[0], b[0]) for a, b in zip(before, box, strict=True)
+                    )
+                    table.update(dict.fromkeys(waiting, int(again)))
+                    waiting, before = [], box
+                waiting.append(at)
+            table.update(dict.fromkeys(waiting, 0))
+            self._known[outer] = table
+        return self._known[outer]
+
+    def _box(self, choice: dict[int, int]) -> tuple[tuple[int, int], ...] | None:
+        """The windows of the complex ranks in one iteration; None if no user has work in it."""
+        busy = tuple(user for user in self.users if not user.idle(choice, self.store.place))
+        if not busy:
+            return None
+        shape = self.users[0].workload.tensor(self.store.tensor).shape
+        places = {loop.place for user in self.users for loop in user.loops}
+        full = {**dict.fromkeys(places, 0), **choice}
+        box = []
+        for rank, size in enumerate(shape):
+            if self._complex(rank):
+                uses = tuple(rank_use(u, self.store.tensor, rank, self.store.place, {}, None) for u in busy)
+                window = windows.hull(uses, full, size)
+                assert window is not None
+                box.append(window)
+        return tuple(box)
+
+    def _complex(self, rank: int) -> bool:
+        return any(user.complex_rank(user.einsum.access(self.store.tensor), rank) for user in self.users)
 
     def size(self, choice: dict[int, int]) -> Number:
         """Values in the tile for one choice of piece in the loops of complex ranks, every other loop in its first."""
@@ -39,10 +121,11 @@ class Tile:
         access = first.einsum.access(self.store.tensor)
         total: Number = 1
         for rank, index in enumerate(access.indices):
-            if any(u.complex_rank(u.einsum.access(self.store.tensor), rank) for u in self.users):
+            if self._complex(rank):
                 uses = tuple(rank_use(u, self.store.tensor, rank, self.store.place, {}, None) for u in self.users)
-                at = tuple((p, choice.get(p, 0)) for p in sorted({p for u in uses for _, _, c in u.terms for p, _ in c}))
-                total = total * windows.extent_at(uses, first.workload.tensor(self.store.tensor).shape[rank], at)
+                places = sorted({p for u in uses for _, _, chain in u.terms for p, _ in chain})
+                size = first.workload.tensor(self.store.tensor).shape[rank]
+                total = total * windows.extent_at(uses, size, tuple((p, choice.get(p, 0)) for p in places))
             else:
                 variable = index.variables[0]
                 cuts = first.cuts(variable, self.store.place, lambda loop: 0)
@@ -52,16 +135,22 @@ class Tile:
     def bits(self, choice: dict[int, int]) -> Number:
         return self.size(choice) * self.width * self.copies
 
-    def moving_places(self) -> frozenset[int]:
-        """Places of the loops that change the tile's size in other ways than a ragged edge."""
+    @cached_property
+    def moving(self) -> frozenset[int]:
+        """Places of the loops that change the tile's size, or end its use, in other ways than a ragged edge."""
         found: set[int] = set()
+        steps = {loop.place for loop, _ in self.steps}
         for user in self.users:
             access = user.einsum.access(self.store.tensor)
             for rank, index in enumerate(access.indices):
-                if any(u.complex_rank(u.einsum.access(self.store.tensor), rank) for u in self.users):
+                if self._complex(rank):
                     for variable in index.variables:
-                        found.update(p.place for p in user.by_variable[variable] if p.place < self.store.place)
-        return frozenset(found)
+                        found.update(p.place for p in user.by_variable[variable])
+            for variable in user.derived:
+                if any(p.place in steps for p in user.by_variable[variable]):
+                    found.update(p.place for p in user.by_variable[variable])
+        many = {p.place for user in self.users for p in user.loops if not (isinstance(p.trips, int) and p.trips == 1)}
+        return frozenset(place for place in found & many if place < self.store.place)
 
 
 def tiles(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> tuple[Tile, ...]:
@@ -80,9 +169,10 @@ def tiles(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> 
             memory = machine.memory(store.memory)
             width = memory.bits(workload, users[0].einsum.name, store.tensor)
             stays = _persists(workload, store, users[0])
-            repeats = workload.repeat if stays else 1
-            alive = range(len(all_paths)) if stays else _lifetime(workload, machine, store, below, users)
-            found.append(Tile(store, users, alive, width, memory.capacity_share() * repeats))
+            copies = memory.capacity_share() * (workload.repeat if stays else 1)
+            steps = () if stays else _steps(workload, machine, store, users)
+            leaves = range(below[0].order, below[-1].order + 1)
+            found.append(Tile(store, leaves, users, width, copies, stays, steps))
     return tuple(found)
 
 
@@ -91,75 +181,62 @@ def _persists(workload: Workload, store: PathStore, user: Path) -> bool:
     return workload.tensor(store.tensor).persistent and user.holders(store.tensor)[0].address == store.address
 
 
-def _lifetime(
-    workload: Workload, machine: Machine, store: PathStore, below: tuple[Path, ...], users: tuple[Path, ...]
-) -> range:
-    everywhere = range(below[0].order, below[-1].order + 1)
-    if _keeps(workload, machine, store, users):
-        return everywhere
-    first, last = users[0].order, users[-1].order
-    for end in (users[0], users[-1]):
-        group = _loop_group(end, store, below)
-        first, last = min(first, group[0]), max(last, group[1])
-    return range(first, last + 1)
-
-
-def _loop_group(path: Path, store: PathStore, below: tuple[Path, ...]) -> tuple[int, int]:
-    """First and last leaf under the outermost temporal loop between the store and the leaf of `path` (or the leaf)."""
-    for place in range(store.place + 1, len(path.nodes)):
-        node = path.nodes[place]
-        if isinstance(node, Loop) and node.axis is None and not (isinstance(node.trips, int) and node.trips == 1):
-            same = [p.order for p in below if p.addresses[place : place + 1] == path.addresses[place : place + 1]]
-            return min(same), max(same)
-    return path.order, path.order
-
-
-def _keeps(workload: Workload, machine: Machine, store: PathStore, users: tuple[Path, ...]) -> bool:
-    """True if any element of the tile stays from one visit to the next."""
-    user = users[0]
-    link = Link(workload, machine, user, store.tensor, store, store, users, False)
+def _steps(
+    workload: Workload, machine: Machine, store: PathStore, users: tuple[Path, ...]
+) -> tuple[tuple[PathLoop, Number], ...]:
+    """The loops above the store that may keep elements of its tile: those its tensor lacks, and the sliding one."""
+    link = Link(workload, machine, users[0], store.tensor, store, store, users, False)
     keeps, sliding = link.retention
-    if any(keeps.get(p.place, 0) is True and isinstance(p.trips, int) and p.trips > 1 for p in user.loops):
-        return True
-    if sliding is None:
-        return False
-    for rank in range(len(link.access.indices)):
+    found: list[tuple[PathLoop, Number]] = []
+    for loop in users[0].loops:
+        if loop.place == sliding:
+            if _slides(workload, store, users, loop):
+                found.append((loop, 1))
+        elif loop.place in keeps:
+            flag = terms.positive(loop.trips - 1) * keeps[loop.place]
+            if not isinstance(flag, int) or flag:
+                found.append((loop, flag))
+    return tuple(found)
+
+
+def _slides(workload: Workload, store: PathStore, users: tuple[Path, ...], loop: PathLoop) -> bool:
+    """True if some step of the sliding loop finds elements of the tile again: windows that overlap."""
+    for rank, size in enumerate(workload.tensor(store.tensor).shape):
         if any(u.complex_rank(u.einsum.access(store.tensor), rank) for u in users):
             uses = tuple(rank_use(u, store.tensor, rank, store.place, {}, None) for u in users)
-            if any(sliding == p for u in uses for _, _, chain in u.terms for p, _ in chain) and windows.overlaps(
-                uses, workload.tensor(store.tensor).shape[rank], sliding
-            ):
+            places = {place for use in uses for _, _, chain in use.terms for place, _ in chain}
+            if loop.place in places and windows.overlaps(uses, size, loop.place):
                 return True
     return False
 
 
 def _choices(path: Path, found: list[Tile]) -> Iterator[dict[int, int]]:
-    """Every combination of pieces of the loops that change tile sizes on this path."""
-    places = sorted({p for tile in found for p in tile.moving_places() if p < len(path.nodes)})
-    ranges = []
-    for place in places:
-        node = path.nodes[place]
-        assert isinstance(node, Loop)
-        ranges.append(range(node.trips))
-    for combination in product(*ranges):
-        yield dict(zip(places, combination, strict=True))
+    """Every combination of pieces of the loops that change tiles on this path, as far as it has work in them."""
+    places = {place for tile in found for place in tile.moving}
+    loops = [loop for loop in path.loops if loop.place in places]
+    for combination in product(*(range(loop.trips) for loop in loops)):
+        choice = {loop.place: i for loop, i in zip(loops, combination, strict=True)}
+        if not path.idle(choice, len(path.nodes)):
+            yield choice
 
 
-def peak(all_tiles: tuple[Tile, ...], all_paths: tuple[Path, ...], memory: str) -> tuple[Number, tuple[tuple[str, Number], ...]]:
-    """(bits, tensors alive with their bits) at the worst moment of one instance of `memory`."""
+def peak(
+    all_tiles: tuple[Tile, ...], all_paths: tuple[Path, ...], memory: str
+) -> tuple[Number, tuple[tuple[str, Number], ...]]:
+    """(bits, tensors alive with their bits) at the worst moment of one instance of `memory`; no tensors for arrays."""
     mine = [tile for tile in all_tiles if tile.store.memory == memory]
     worst: Number = 0
     alive_then: tuple[tuple[str, Number], ...] = ()
     for path in all_paths:
-        alive = [tile for tile in mine if path.order in tile.alive]
-        for choice in _choices(path, alive):
-            sizes = [(tile.store.tensor, tile.bits(choice)) for tile in alive]
+        near = [tile for tile in mine if tile.stays or path.order in tile.below]
+        for choice in _choices(path, near):
+            flags = [(tile, tile.alive(path, choice)) for tile in near]
+            sizes = [(t.store.tensor, t.bits(choice) * flag) for t, flag in flags if not isinstance(flag, int) or flag]
             total: Number = sum(bits for _, bits in sizes)
-            if isinstance(total, int) and isinstance(worst, int):
-                if total > worst:
-                    worst, alive_then = total, tuple(sizes)
-            else:
+            if not isinstance(total, int) or not isinstance(worst, int):
                 worst = terms.maximum(worst, total)
+            elif total > worst:
+                worst, alive_then = total, tuple(sizes)
     return worst, alive_then
 
 

@@ -1,8 +1,9 @@
-"""The way from the root of a mapping to one leaf, with what the analysis asks of it: loops, stores and splits in order."""
+"""The way from the root of a mapping to one leaf: its loops, stores and splits in order, for the analysis."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Mapping as Table
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -85,6 +86,27 @@ class Path:
         """True if the node of `store` is on this path."""
         return store.place < len(self.addresses) and self.addresses[store.place] == store.address
 
+    def idle(self, choice: Table[int, int], stop: int) -> bool:
+        """True if the Einsum has no work below the loops above `stop`: a piece named by `choice` is empty.
+
+        Loops that are not in `choice` are in their first iteration.
+        """
+        for variable, loops in self.by_variable.items():
+            if not any(loop.place in choice for loop in loops):
+                continue
+            extent, number = self.extent(variable), 0
+            for loop in (loop for loop in loops if loop.place < stop):
+                at = choice.get(loop.place, 0)
+                number = number * loop.trips + at
+                extent = loop.cut(0).extent_of(extent, at, number)
+                if extent <= 0:
+                    return True
+        return False
+
+    def shares(self, other: Path, place: int) -> bool:
+        """True if the node at `place` of the path of `other` is on this path, too."""
+        return self.addresses[place : place + 1] == other.addresses[place : place + 1]
+
     def complex_rank(self, access: Access, rank: int) -> bool:
         """True if the rank's windows overlap, leave gaps, are clipped or follow from consumers: no closed product."""
         index = access.indices[rank]
@@ -109,8 +131,7 @@ def paths(workload: Workload, mapping: Mapping) -> tuple[Path, ...]:
     """The path of every Einsum in program order. The mapping must be well formed."""
     derived: dict[tuple[str, int], tuple[int, ...]] = derived_cuts(workload, mapping)
     return tuple(
-        _path(workload, trail, derived, order)
-        for order, trail in enumerate(addressed_paths(mapping.nest).values())
+        _path(workload, trail, derived, order) for order, trail in enumerate(addressed_paths(mapping.nest).values())
     )
 
 

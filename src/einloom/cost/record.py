@@ -30,7 +30,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """Largest number of bits of live tiles in one instance of a memory; `tensors` says what was alive at that moment."""
+    """Largest number of bits of live tiles in one instance of a memory; `tensors` says what was alive then."""
 
     memory: str
     bits: int
@@ -75,7 +75,9 @@ class Cost:
             and (einsum is None or a.einsum == einsum)
         )
 
-    def energy_by(self, *keys: Literal["einsum", "component", "tensor", "action"]) -> dict[tuple[str | None, ...], float]:
+    def energy_by(
+        self, *keys: Literal["einsum", "component", "tensor", "action"]
+    ) -> dict[tuple[str | None, ...], float]:
         """Energy summed by any combination of Einsum, component, tensor and action."""
         table: dict[tuple[str | None, ...], float] = {}
         for action in self.actions:

@@ -1,9 +1,9 @@
 """The only formulas of the project: how often tiles are visited, what a visit moves, what an instance does.
 
-Everything here is `+ - * // %`, minimum and selection on sizes, so the same code runs on Python ints (one mapping) and on
-NumPy arrays (many tile choices of one template). The tree walk of `accesses` and the tables of the exact search both
-price with these functions and with nothing else. Derivations: docs/model/moves.md; sources: DESIGN section 6 of the cost
-semantics, FFM section 4 and LoopTree (multiplicity of buffers), and the exact recursion for ragged tiles.
+Everything here is `+ - * // %`, minimum and selection on sizes, so the same code runs on Python ints (one mapping) and
+on NumPy arrays (many tile choices of one template). The tree walk of `accesses` and the tables of the exact search both
+price with these functions and with nothing else. Derivations: docs/model/moves.md; sources: DESIGN section 6 of the
+cost semantics, FFM section 4 and LoopTree (multiplicity of buffers), and the exact recursion for ragged tiles.
 """
 
 from __future__ import annotations
@@ -68,9 +68,13 @@ class Cut:
         start = self.ends[at - 1] if at else 0
         return start, self.ends[at] - start
 
+    def extent_of(self, extent: int, at: int, number: int) -> int:
+        """Extent of piece `at` of `extent`; `number` counts the pieces over all iterations, for a derived loop."""
+        return self.piece(number)[1] if self.ends is not None else max(0, min(self.tile, extent - at * self.tile))
+
     def picked(self, extent: Number) -> Number:
         """Extent of the one piece that a plain cut with `once` counts."""
-        return minimum(extent, self.tile) if self.pick == 0 else max(0, min(self.tile, extent - self.pick * self.tile))
+        return minimum(extent, self.tile) if self.pick == 0 else self.extent_of(extent, self.pick, 0)
 
 
 def _pieces_sum(extent: Number, cuts: tuple[Cut, ...], whole: bool) -> Number:
@@ -90,17 +94,14 @@ def _pieces_sum(extent: Number, cuts: tuple[Cut, ...], whole: bool) -> Number:
 
 
 def _listed_sum(extent: int, cuts: tuple[Cut, ...], whole: bool, at: int) -> int:
-    """As `_pieces_sum`, piece by piece, for chains with derived loops; `at` numbers the iteration of the loops above."""
+    """As `_pieces_sum`, piece by piece, for chains with derived loops; `at` numbers the iteration of loops above."""
     if not cuts:
         return extent if whole else int(extent > 0)
     head, rest = cuts[0], cuts[1:]
     total = 0
     for j in range(head.pick, head.pick + 1) if head.once else range(head.trips):
         place = at * head.trips + j
-        if head.ends is not None:
-            size = head.piece(place)[1]
-        else:
-            size = max(0, min(head.tile, extent - j * head.tile))
+        size = head.extent_of(extent, j, place)
         if size > 0:
             total += _listed_sum(size, rest, whole, place)
     return total

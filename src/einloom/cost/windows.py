@@ -1,8 +1,8 @@
 """Windows of one rank, piece by piece: for ranks with halos, strides, padding or consumer-derived pieces.
 
 Where a rank is a plain variable its counts are closed products (`terms.covered`); here the pieces are listed, because a
-window may overlap the one before, leave gaps, or be cut at the declared shape. Only the loops on the rank's own variables
-are listed, so the work is the product of a few trip counts.
+window may overlap the one before, leave gaps, or be cut at the declared shape. Only the loops on the rank's own
+variables are listed, so the work is the product of a few trip counts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class RankUse:
         return low, high + 1
 
 
-def _hull(uses: tuple[RankUse, ...], choice: dict[int, int], size: int) -> tuple[int, int] | None:
+def hull(uses: tuple[RankUse, ...], choice: dict[int, int], size: int) -> tuple[int, int] | None:
+    """[low, high) of what the Einsums need together, cut at the declared shape; None if none of them has work."""
     found = [i for use in uses if (i := use.interval(choice)) is not None]
     if not found:
         return None
@@ -64,8 +65,8 @@ def _ranges(uses: tuple[RankUse, ...]) -> dict[int, range]:
 def moved(uses: tuple[RankUse, ...], size: int, sliding: int | None) -> int:
     """Elements of the rank that all visits bring in: the window, less what the step of the sliding loop kept.
 
-    uses: the Einsums below the store that access the tensor. size: declared size of the rank. sliding: place of the loop
-    whose steps keep the overlap with the window before, or None.
+    uses: the Einsums below the store that access the tensor. size: declared size of the rank. sliding: place of the
+    loop whose steps keep the overlap with the window before, or None.
     """
     ranges = _ranges(uses)
     outer = [place for place in ranges if place != sliding]
@@ -77,20 +78,20 @@ def moved(uses: tuple[RankUse, ...], size: int, sliding: int | None) -> int:
         for step in steps:
             if sliding is not None:
                 choice[sliding] = step
-            hull = _hull(uses, choice, size)
-            if hull is None:
+            now = hull(uses, choice, size)
+            if now is None:
                 continue
-            kept = max(0, min(hull[1], before[1]) - max(hull[0], before[0])) if before is not None else 0
-            total += hull[1] - hull[0] - kept
-            before = hull
+            kept = max(0, min(now[1], before[1]) - max(now[0], before[0])) if before is not None else 0
+            total += now[1] - now[0] - kept
+            before = now
     return total
 
 
 @lru_cache(maxsize=100_000)
 def extent_at(uses: tuple[RankUse, ...], size: int, choice: tuple[tuple[int, int], ...]) -> int:
     """Size of the window for one choice of piece per loop place."""
-    hull = _hull(uses, dict(choice), size)
-    return 0 if hull is None else hull[1] - hull[0]
+    found = hull(uses, dict(choice), size)
+    return 0 if found is None else found[1] - found[0]
 
 
 @lru_cache(maxsize=100_000)
