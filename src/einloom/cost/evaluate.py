@@ -5,6 +5,8 @@ Comes in: workload, machine, mapping. Goes out: a `Cost` with every action, or t
 
 from __future__ import annotations
 
+from functools import reduce
+
 from ..errors import IllegalMapping, SpecError
 from ..machine.levels import ComputeUnit, Machine, Memory
 from ..mapping.tree import Mapping
@@ -16,7 +18,8 @@ from .fits import overflows
 from .latency import component_time
 from .occupancy import occupancy
 from .paths import Path, paths
-from .record import Action, Cost
+from .record import Action, Cost, Occupancy
+from .terms import Number
 
 LATENCY_RULES = ("einsum",)
 
@@ -47,32 +50,38 @@ def evaluate(workload: Workload, machine: Machine, mapping: Mapping, latency_rul
     return price(workload, machine, all_paths, latency_rule, occupied)
 
 
-def price(workload, machine, all_paths, latency_rule, occupied) -> Cost:  # type: ignore[no-untyped-def]
-    """The cost of well-formed paths; capacity is not checked."""
+def price(
+    workload: Workload,
+    machine: Machine,
+    all_paths: tuple[Path, ...],
+    latency_rule: str,
+    occupied: tuple[Occupancy, ...],
+) -> Cost:
+    """The cost of well-formed paths; capacity is not checked. Numbers are arrays where the paths' tiles are."""
     all_links = links(workload, machine, all_paths)
     actions: list[Action] = []
-    busy: list[tuple[str, str, float]] = []
-    latencies: list[tuple[str, float]] = []
+    busy: list[tuple[str, str, Number]] = []
+    latencies: list[tuple[str, Number]] = []
     for path in all_paths:
         name = path.einsum.name
-        mine = [link for link in all_links if link.path is path]
-        instance, times = busiest(machine, path, mine)
-        actions.extend(_memory_actions(workload, machine, mine, instance))
+        mine = tuple(link for link in all_links if link.path is path)
+        instances, times = busiest(machine, path, mine)
+        actions.extend(_memory_actions(workload, machine, mine, instances))
         unit = _unit(machine, path)
         if unit is not None:
             count = operations(path) * workload.repeat
-            own = operations(path, {}) * workload.repeat
+            own = operations(path, instances[unit.name]) * workload.repeat
             actions.append(Action(name, unit.name, None, "compute", count, count, own, count * unit.energy))
-        total = max(times.values(), default=0.0) * workload.repeat
+        total = reduce(terms.maximum, times.values(), 0.0) * workload.repeat
         latencies.append((name, total))
         busy.extend((name, component, t * workload.repeat) for component, t in times.items())
         actions.extend(_leaks(machine, name, total))
     components = dict.fromkeys(component for _, component, _ in busy)
-    roofline = max((sum(t for _, c, t in busy if c == component) for component in components), default=0.0)
+    loads = [sum(t for _, c, t in busy if c == component) for component in components]
     return Cost(
         energy=sum(a.energy for a in actions),
         latency=sum(t for _, t in latencies),
-        roofline=roofline,
+        roofline=reduce(terms.maximum, loads, 0.0),
         latency_rule=latency_rule,
         actions=tuple(actions),
         busy=tuple(busy),
@@ -85,26 +94,39 @@ def _unit(machine: Machine, path: Path) -> ComputeUnit | None:
     return None if path.leaf.unit is None or path.einsum.kind == "copy" else machine.unit(path.leaf.unit)
 
 
-def busiest(machine: Machine, path: Path, mine: list[Link]) -> tuple[dict[int, int], dict[str, float]]:
-    """(instance, seconds per component of one run): every component's busiest instance, and the one that is latest."""
-    worst: dict[str, float] = {}
-    chosen: dict[int, int] = {}
+def busiest(
+    machine: Machine, path: Path, mine: tuple[Link, ...]
+) -> tuple[dict[str, dict[int, int]], dict[str, Number]]:
+    """(busiest instance of each component, seconds of one run of each whose throughput is finite).
+
+    The busiest instance takes longest; where nothing takes time, it moves most bits.
+    """
+    longest: dict[str, Number] = {}
+    chosen: dict[str, dict[int, int]] = {}
+    times: dict[str, Number] = {}
     unit = _unit(machine, path)
     for picks in instance_choices(path):
-        traffic = instance_traffic(machine, mine, picks)
-        times = {m.name: component_time(m, *traffic[m.name]) for m in machine.memories if m.name in traffic}
-        if unit is not None and unit.throughput is not None:
-            times[unit.name] = terms.transfer_time(operations(path, picks), unit.throughput)
-        for component, seconds in times.items():
-            if seconds is not None and seconds > worst.get(component, -1.0):
-                worst[component] = seconds
-                chosen = picks
-    return chosen, worst
+        found: dict[str, tuple[Number, Number | None]] = {}
+        for name, (read, written) in instance_traffic(machine, mine, picks).items():
+            found[name] = (read + written, component_time(machine.memory(name), read, written))
+        if unit is not None:
+            done = operations(path, picks)
+            seconds = None if unit.throughput is None else terms.transfer_time(done, unit.throughput)
+            found[unit.name] = (done, seconds)
+        for name, (load, seconds) in found.items():
+            length = load if seconds is None else seconds
+            if name not in chosen or length > longest[name]:
+                longest[name], chosen[name] = length, picks
+                if seconds is not None:
+                    times[name] = seconds
+    return chosen, times
 
 
-def instance_traffic(machine: Machine, mine: list[Link], picks: dict[int, int]) -> dict[str, tuple[int, int]]:
+def instance_traffic(
+    machine: Machine, mine: tuple[Link, ...], picks: dict[int, int]
+) -> dict[str, tuple[Number, Number]]:
     """Memory -> (bits read, bits written) of the picked instance."""
-    table: dict[str, tuple[int, int]] = {}
+    table: dict[str, tuple[Number, Number]] = {}
     for link in mine:
         for move in moves(link, picks):
             bits = move.count * _width(machine.memory(move.memory), link, move)
@@ -117,15 +139,22 @@ def _width(memory: Memory, link: Link, move: Move) -> int:
     return memory.bits(link.workload, move.einsum, move.tensor)
 
 
-def _memory_actions(workload: Workload, machine: Machine, mine: list[Link], picks: dict[int, int]) -> list[Action]:
-    table: dict[tuple[str, str, str], list[int]] = {}
+def _memory_actions(
+    workload: Workload, machine: Machine, mine: tuple[Link, ...], instances: dict[str, dict[int, int]]
+) -> list[Action]:
+    table: dict[tuple[str, str, str], list[Number]] = {}
     for link in mine:
-        for total, one in zip(moves(link), moves(link, picks), strict=True):
+        per_pick: dict[tuple[tuple[int, int], ...], list[Move]] = {}
+        for i, total in enumerate(moves(link)):
+            picks = instances[total.memory]
+            key = tuple(picks.items())
+            if key not in per_pick:
+                per_pick[key] = moves(link, picks)
             width = _width(machine.memory(total.memory), link, total)
             entry = table.setdefault((total.memory, total.tensor, total.action), [0, 0, 0])
-            entry[0] += total.count * workload.repeat
-            entry[1] += total.count * width * workload.repeat
-            entry[2] += one.count * width * workload.repeat
+            entry[0] = entry[0] + total.count * workload.repeat
+            entry[1] = entry[1] + total.count * width * workload.repeat
+            entry[2] = entry[2] + per_pick[key][i].count * width * workload.repeat
     einsum = mine[0].path.einsum.name if mine else ""
     found = []
     for (name, tensor, action), (count, bits, own) in table.items():
@@ -136,7 +165,7 @@ def _memory_actions(workload: Workload, machine: Machine, mine: list[Link], pick
     return found
 
 
-def _leaks(machine: Machine, einsum: str, seconds: float) -> list[Action]:
+def _leaks(machine: Machine, einsum: str, seconds: Number) -> list[Action]:
     found = []
     levels: tuple[Memory | ComputeUnit, ...] = (*machine.memories, *machine.units)
     for level in levels:
