@@ -82,7 +82,7 @@ class Link:
                 continue
             if isinstance(loop.trips, int):
                 if loop.trips > 1:
-                    sliding = loop.place if still else sliding
+                    sliding = loop.place if isinstance(still, bool) and still else sliding
                     still = False
             else:
                 still = still & (loop.trips == 1)

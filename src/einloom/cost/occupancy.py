@@ -60,16 +60,15 @@ class Tile:
 
         Loops in `choice` are asked piece by piece, because a piece may be empty; every other loop is in its first.
         """
-        moving = tuple(loop for loop, _ in self.steps if loop.place in self.moving)
+        inside = [loop.place for loop, _ in self.steps if loop.place in self.moving]
         flag: Number = 0
         for loop, keeps in self.steps:
-            if loop not in moving:
+            if loop.place not in inside:
                 flag = terms.maximum(flag, keeps)
-        if (isinstance(flag, int) and flag) or not moving:
+        if (isinstance(flag, int) and flag) or not inside:
             return flag
-        inside = {loop.place for loop in moving}
         outer = tuple(sorted((p, i) for p, i in choice.items() if p in self.moving and p not in inside))
-        return self._visits(outer)[tuple(choice.get(loop.place, 0) for loop in moving)]
+        return self._visits(outer)[tuple(choice.get(place, 0) for place in inside)]
 
     @cached_property
     def _known(self) -> dict[tuple[tuple[int, int], ...], dict[tuple[int, ...], int]]:
