@@ -29,6 +29,7 @@ def dependence_problems(workload: Workload, mapping: Mapping) -> Iterator[str]:
         yield from _unfinished_in_store(tree, tensor)
         for consumer in workload.consumers[tensor]:
             yield from _untied(tree, tensor, consumer)
+            yield from _two_guides(tree, tensor, consumer)
         yield from _dropped(tree, tensor)
 
 
@@ -137,6 +138,23 @@ def _untied(tree: _Tree, tensor: str, consumer: str) -> Iterator[str]:
             other = access.rank_of(v)
             where = f"rank {other}" if other is not None else "no rank"
             yield f"{said}: {producer}.{u} indexes its rank {rank}, {consumer}.{v} {where} of it"
+
+
+def _two_guides(tree: _Tree, tensor: str, consumer: str) -> Iterator[str]:
+    """A producer's variable may follow only one variable of a consumer: two of them have no common order."""
+    producer = tree.workload.producers[tensor]
+    output = tree.workload.einsum(producer).output
+    guides: dict[str, str] = {}
+    for _, loop in tree.loops(producer, tree.shared(producer, consumer)):
+        u, v = loop.variable(producer), loop.variable(consumer)
+        if u is None or v is None or output.rank_of(u) is None:
+            continue
+        first = guides.setdefault(u, v)
+        if first != v:
+            yield (
+                f"'{describe(loop)}': {producer}.{u} follows {consumer}.{v} here and {consumer}.{first} in a loop "
+                f"further out; it may follow only one variable of {consumer}"
+            )
 
 
 def _unfinished_in_store(tree: _Tree, tensor: str) -> Iterator[str]:
