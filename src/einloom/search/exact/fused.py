@@ -17,7 +17,7 @@ from .pricing import Column, Pricing, columns, settle
 from .signature import Held, Signature, UnitOption
 from .skyline import FloatArray, IntArray, skyline
 from .spatial import Classes, Spread, divisors, spreads
-from .tables import FAR, PEND, Rows, Rules, Tables, union
+from .tables import FAR, PEND, Rows, Rules, Tables, union, wrapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,11 +198,12 @@ class Explorer:
             parts, pricings = [], []
             for s, h in members:
                 if memory == 0:
-                    found = [rows for rows, _ in tables[s].base(0, h)]
+                    open_ended = [rows for rows, _ in tables[s].base(0, h)]
                 else:
-                    found = [rows for (placed, _), rows in tables[s].level(memory, h).items() if placed == rest]
+                    open_ended = [rows for (placed, _), rows in tables[s].level(memory, h).items() if placed == rest]
+                found = [tables[s].closed(rows, memory, h) for rows in open_ended]
                 found = [rows for rows in found if len(rows)]
-                parts.extend(_wrap(rows) for rows in found)
+                parts.extend(wrapped(rows) for rows in found)
                 pricings.extend([tables[s].pricing] * len(found))
             if not parts:
                 continue
@@ -479,11 +480,3 @@ def pareto(trips: IntArray, cost: FloatArray, reserved: IntArray) -> IntArray:
     used = values.max(axis=0) > values.min(axis=0)
     chosen = np.ascontiguousarray(values[:, used]) if used.any() else np.ascontiguousarray(values[:, :1])
     return skyline(pack(trips), chosen)
-
-
-def _wrap(rows: Rows) -> Rows:
-    """The same rows as a source of their own, so that a union remembers where each came from."""
-    n = len(rows)
-    return Rows(
-        rows.x, rows.cost, rows.occupied, rows.pending, ("same",), (rows,), np.zeros(n, np.int32), np.arange(n)
-    )

@@ -77,7 +77,9 @@ class _Unwinder:
                 assert isinstance(memory, int) and isinstance(tensor, int)
                 found.append(Store(self.machine.memories[memory].name, (self.names[tensor],)))
             elif rows.action[0] == "loops":
-                found += self._block(list(rows.x[row]), source.x[previous], int(source.pending[previous]))
+                inner = rows.action[1]
+                promise = int(source.pending[previous]) if inner is None else int(inner) * PEND + 1  # type: ignore[call-overload]
+                found += self._block(list(rows.x[row]), source.x[previous], promise)
             elif rows.action[0] == "cross":
                 found += self._spatial(rows.action[1])
             rows, row = source, previous

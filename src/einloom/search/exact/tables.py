@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,13 +39,18 @@ class Rows:
     x: extents per class below the next loop. cost: totals per column. occupied: bits per limited memory. pending: 0, or
     class * PEND + trips of the loop that must be the next one to touch the sliding tensor, plus FAR if it stands above
     the next fanout, NEAR if below it (neither where that makes no difference). `action` made these rows from
-    `sources` (row `row` of source number `source`): ("leaf",), ("loops",), ("store", memory, tensor), ("cross", memory).
+    `sources` (row `row` of source number `source`): ("leaf",), ("loops", class or None), ("store", memory, tensor),
+    ("cross", memory), ("same",). open: stores whose moves are not charged yet, because no loop that their tensor depends on stands
+    above them so far and a store of a memory further out does (bit memory * tensors + tensor); fresh: likewise, before
+    such a store is placed.
     """
 
     x: IntArray
     cost: FloatArray
     occupied: IntArray
     pending: IntArray
+    open: IntArray
+    fresh: IntArray
     action: tuple[object, ...]
     sources: tuple[Rows, ...] = ()
     source: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
@@ -60,11 +66,24 @@ class Rows:
             self.cost[index],
             self.occupied[index],
             self.pending[index],
+            self.open[index],
+            self.fresh[index],
             self.action,
             self.sources,
             self.source[index],
             self.row[index],
         )
+
+    def derived(self, index: NDArray[np.int64], action: tuple[object, ...], **changes: NDArray[Any]) -> Rows:
+        """New rows made from the chosen ones by `action`; arrays that change are given."""
+        arrays = {name: getattr(self, name) for name in ("x", "cost", "occupied", "pending", "open", "fresh")}
+        chosen = {name: changes[name] if name in changes else array[index] for name, array in arrays.items()}
+        return Rows(**chosen, action=action, sources=(self,), source=np.zeros(len(index), np.int32), row=index)
+
+
+def wrapped(rows: Rows) -> Rows:
+    """The same rows as a source of their own, so that a union remembers where each came from."""
+    return rows.derived(np.arange(len(rows)), ("same",))
 
 
 def union(parts: list[Rows]) -> Rows:
@@ -81,6 +100,8 @@ def union(parts: list[Rows]) -> Rows:
         np.concatenate([p.cost for p in parts]),
         np.concatenate([p.occupied for p in parts]),
         np.concatenate([p.pending for p in parts]),
+        np.concatenate([p.open for p in parts]),
+        np.concatenate([p.fresh for p in parts]),
         parts[0].action,
         tuple(sources),
         np.concatenate(shifted).astype(np.int32),
@@ -94,6 +115,7 @@ class Rules:
 
     stationary: bool = True
     lowering: bool = True
+    deferral: bool = True
     dominance: bool = True
     limits: bool = True
 
@@ -132,7 +154,10 @@ class Tables:
     # ---- what a store moves and holds -------------------------------------------------------------------------
 
     def visits(self, tensor: int, x: IntArray, memory: int | None) -> IntArray:
-        """Temporal visits that re-read the tensor: product over the classes that it lacks."""
+        """Temporal visits that re-read the tensor: product over the classes that it lacks.
+
+        x: extents where the first loop that counts stands, at `memory` (None: the leaf).
+        """
         spread = self.pricing.instances[self.pricing.place(memory)]
         total = np.ones(len(x), np.int64)
         for d, extent in enumerate(self.classes.extents):
@@ -140,16 +165,33 @@ class Tables:
                 total = total * terms.perfect_trips(extent, x[:, d], spread[d])
         return total
 
-    def moved(self, tensor: int, x: IntArray, memory: int | None, slide: tuple[int, int, int] | None = None) -> IntArray:
-        """Elements of the tensor that its visits move, over all instances of its own classes."""
+    def moved(
+        self,
+        tensor: int,
+        x: IntArray,
+        memory: int | None,
+        slide: tuple[int, int, int] | None = None,
+        at: int | None = None,
+    ) -> IntArray:
+        """Elements of the tensor that its visits move, over all instances of its own classes.
+
+        at: the memory at which the first loop that counts stands, if the store keeps its tile up to there.
+        """
         signature = self.classes.signature.tensors[tensor]
-        total = self.visits(tensor, x, memory)
+        total = self.visits(tensor, x, memory if at is None else at)
         for rank, expression in enumerate(signature.ranks):
             if signature.simple(rank):
                 total = total * self.classes.signature.extents[expression[0][0]]
             else:
-                total = total * self._listed(tensor, rank, x, memory, slide)
+                total = total * self._listed(tensor, rank, self._at_store(x, memory, at), memory, slide)
         return total
+
+    def _at_store(self, x: IntArray, memory: int | None, at: int | None) -> IntArray:
+        """Extents at the store, given those at `at` with only spatial loops and loops it lacks in between."""
+        if at is None or at == memory:
+            return x
+        here, there = self.pricing.instances[self.pricing.place(memory)], self.pricing.instances[at]
+        return x // np.array([a // b for a, b in zip(here, there, strict=True)], np.int64)
 
     def _listed(
         self, tensor: int, rank: int, x: IntArray, memory: int | None, slide: tuple[int, int, int] | None
@@ -171,7 +213,7 @@ class Tables:
             d, extent = self.classes.of[v], self.classes.signature.extents[v]
             chain = []
             if slide is not None and d == slide[0]:
-                step = tile * (1 if slide[2] == NEAR else self._inside(d, memory))
+                step = tile * slide[2]
                 chain.append((2 * k, terms.Cut(step * slide[1], trips=-(-extent // (step * slide[1])))))
                 chain.append((100, terms.Cut(step, trips=slide[1])))
                 sliding_place = 100
@@ -250,7 +292,7 @@ class Tables:
                 price, skipped = self.pricing.link(t, inner[t], None)
                 cost = cost + price * self.moved(t, x, None)[0] - skipped * self._size(t)
         zero = np.zeros(1, np.int64)
-        return Rows(x, cost, np.zeros((1, len(self.limited)), np.int64), zero, ("leaf",))
+        return Rows(x, cost, np.zeros((1, len(self.limited)), np.int64), zero, zero, zero, ("leaf",), (), np.zeros(1, np.int32), zero)
 
     def _size(self, tensor: int) -> int:
         """Elements of an output: each of its ranks is one plain variable."""
@@ -262,36 +304,113 @@ class Tables:
         index = np.arange(len(rows))
         x = rows.x
         for d in dims:
-            room = self.classes.extents[d] // self._still_spread(d, fanouts_above)
-            values = np.array(divisors(room), np.int64)
-            options = [np.flatnonzero(values % v == 0) for v in values]
-            at = np.searchsorted(values, x[:, d])
-            fits = (at < len(values)) & (values[np.minimum(at, len(values) - 1)] == x[:, d])
-            if not fits.all():
-                x, index, at = x[fits], index[fits], at[fits]
-            sizes = np.array([len(o) for o in options])
-            flat = np.concatenate(options)
-            offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-            counts = sizes[at]
-            repeat = np.repeat(np.arange(len(at)), counts)
-            within = np.arange(len(repeat)) - np.repeat(np.cumsum(counts) - counts, counts)
-            x = x[repeat]
-            x[:, d] = values[flat[offsets[at[repeat]] + within]]
-            index = index[repeat]
+            x, index = self._multiples(x, index, d, fanouts_above, 1)
         pending = rows.pending[index]
         if self.sliding is not None and pending.any():
             keep, pending = self._resolve(rows.x[index], x, pending)
             x, index, pending = x[keep], index[keep], pending[keep]
-        return Rows(
-            x,
-            rows.cost[index],
-            rows.occupied[index],
-            pending,
-            ("loops",),
-            (rows,),
-            np.zeros(len(index), np.int32),
-            index,
-        )
+        return rows.derived(index, ("loops", None), x=x, pending=pending)
+
+    def _multiples(
+        self, x: IntArray, index: IntArray, d: int, fanouts_above: int, least: int
+    ) -> tuple[IntArray, IntArray]:
+        """Rows with every loop of at least `least` trips over class d; rows that no trip count fits are dropped."""
+        room = self.classes.extents[d] // self._still_spread(d, fanouts_above)
+        values = np.array(divisors(room), np.int64)
+        options = [np.flatnonzero((values % v == 0) & (values >= least * v)) for v in values]
+        at = np.searchsorted(values, x[:, d])
+        fits = (at < len(values)) & (values[np.minimum(at, len(values) - 1)] == x[:, d])
+        if not fits.all():
+            x, index, at = x[fits], index[fits], at[fits]
+        sizes = np.array([len(o) for o in options])
+        flat = np.concatenate(options)
+        offsets = np.cumsum(sizes) - sizes
+        counts = sizes[at]
+        repeat = np.repeat(np.arange(len(at)), counts)
+        within = np.arange(len(repeat)) - np.repeat(np.cumsum(counts) - counts, counts)
+        x = x[repeat]
+        x[:, d] = values[flat[offsets[at[repeat]] + within]]
+        return x, index[repeat]
+
+    def ordered_loops(
+        self, rows: Rows, dims: list[int], at: int, held: Held, rest: list[int] | None, first: bool = True
+    ) -> list[Rows]:
+        """Loops above rows with open stores, innermost first, in every order that decides what those stores keep.
+
+        A store keeps its tile over loops that its tensor lacks until the first loop that it has: then it is charged.
+        dims: classes still without a loop here. rest: classes that may follow once all are charged; None stops there.
+        The first loop must be one that every open tensor lacks: otherwise charging at once is the same.
+        """
+        found = []
+        fanouts_above = self.pricing.above[at]
+        for d in dims:
+            start = rows
+            if first:
+                lacking = ~self._bits_of(d)
+                start = rows.take(np.flatnonzero((rows.open & ~lacking) == 0))
+            x, index = self._multiples(start.x, np.arange(len(start)), d, fanouts_above, 2)
+            if not len(index):
+                continue
+            charged = self.charge(start, d, at, held)
+            pending = start.pending[index]
+            if self.sliding is not None and pending.any():
+                keep, pending = self._resolve(start.x[index], x, pending)
+                x, index, pending = x[keep], index[keep], pending[keep]
+            step = charged.derived(index, ("loops", d), x=x, pending=pending)
+            step = step.take(np.flatnonzero(self._hopeful(step.cost, np.ones(len(step), bool))))
+            others = [e for e in dims if e != d]
+            done = np.flatnonzero(step.open == 0)
+            if len(done) and rest is None:
+                found.append(step.take(done))
+            elif len(done) and rest is not None:
+                found.append(self.loops(step.take(done), [e for e in rest if e != d], fanouts_above))
+            left = np.flatnonzero(step.open != 0)
+            if len(left):
+                kept = self.front(step.take(left))
+                found.append(kept)
+                found.extend(self.ordered_loops(kept, others, at, held, rest, False))
+        return found
+
+    def _bits_of(self, d: int) -> np.int64:
+        """Bits of all stores whose tensor has class d."""
+        tensors = len(self.classes.signature.tensors)
+        bits = 0
+        for m in range(len(self.pricing.above)):
+            for t in range(tensors):
+                if self.classes.relevant(t, d):
+                    bits |= 1 << (m * tensors + t)
+        return np.int64(bits)
+
+    def charge(self, rows: Rows, d: int | None, at: int, held: Held) -> Rows:
+        """Charge the open stores whose tensor has class d (all if None) at the extents at memory `at`."""
+        bits = int(np.bitwise_or.reduce(rows.open)) if len(rows) else 0
+        tensors = len(self.classes.signature.tensors)
+        cost, still = rows.cost, rows.open
+        for bit in range(bits.bit_length()):
+            memory, tensor = divmod(bit, tensors)
+            if not bits >> bit & 1 or (d is not None and not self.classes.relevant(tensor, d)):
+                continue
+            mine = np.flatnonzero(still >> bit & 1)
+            cost = cost.copy()
+            for code in np.unique(rows.pending[mine]) if tensor == self.sliding else [None]:
+                chosen = mine if code is None else mine[rows.pending[mine] == code]
+                cost[chosen] += self._moves_cost(tensor, memory, rows.x[chosen], code, at, held)
+            still = still & ~np.int64(1 << bit)
+        return rows.derived(np.arange(len(rows)), ("same",), cost=cost, open=still)
+
+    def _moves_cost(
+        self, tensor: int, memory: int, x: IntArray, code: int | None, at: int, held: Held
+    ) -> FloatArray:
+        """Cost of an open store's moves when the next loop is one that its tensor has."""
+        slide = None
+        if code:
+            d = int(code % FAR // PEND)
+            inside = self.pricing.instances[memory][d] // self.pricing.instances[at][d]
+            slide = (d, int(code % PEND), inside)
+        parent = max(m for m in range(memory) if tensor in held[m])
+        price, skipped = self.pricing.link(tensor, parent, memory)
+        moved = self.moved(tensor, x, memory, slide, at)
+        return np.asarray(moved[:, None] * price - self._size(tensor) * skipped)
 
     def _resolve(self, before: IntArray, after: IntArray, pending: IntArray) -> tuple[NDArray[np.bool_], IntArray]:
         """Which rows keep the promise of a sliding loop, and what is still pending."""
@@ -313,12 +432,19 @@ class Tables:
         """Place a store of `tensor` in `memory` on top of `rows`; over-full and hopeless rows are dropped."""
         parts = []
         for slide in self._slides(tensor, memory):
-            part = self._store_one(rows, tensor, memory, parent, slide)
-            if len(part):
-                parts.append(part)
+            for deferred in (False, True) if self._may_defer(tensor, memory, parent) else (False,):
+                part = self._store_one(rows, tensor, memory, parent, slide, deferred)
+                if len(part):
+                    parts.append(part)
         if not parts:
             return rows.take(np.zeros(0, np.int64))
         return union(parts)
+
+    def _may_defer(self, tensor: int, memory: int, parent: int) -> bool:
+        """True if stores of a memory further out may come between this store and the first loop that its tensor has."""
+        price, _ = self.pricing.link(tensor, parent, memory)
+        lacks = any(not self.classes.relevant(tensor, d) for d in range(len(self.classes.members)))
+        return self.rules.deferral and memory > 1 and lacks and bool(price.any())
 
     def _slides(self, tensor: int, memory: int) -> list[tuple[int, int, int] | None]:
         """The choices of the next loop on the sliding tensor: none in particular, or a class, its trips and FAR or NEAR."""
@@ -333,21 +459,37 @@ class Tables:
         return found
 
     def _store_one(
-        self, rows: Rows, tensor: int, memory: int, parent: int, slide: tuple[int, int, int] | None
+        self,
+        rows: Rows,
+        tensor: int,
+        memory: int,
+        parent: int,
+        choice: tuple[int, int, int] | None,
+        deferred: bool,
     ) -> Rows:
         index = np.arange(len(rows))
-        code = 0 if slide is None else slide[0] * PEND + slide[1] + slide[2]
+        code, slide = 0, None
+        if choice is not None:
+            d, n, side = choice
+            code = d * PEND + n + side
+            slide = (d, n, 1 if side == NEAR else self._inside(d, memory))
         if tensor == self.sliding:
             keep = (rows.pending == 0) | (rows.pending == code)
             if slide is not None:
-                d, n, _ = slide
-                spread = self.pricing.instances[memory][d]
-                keep = keep & (self.classes.extents[d] % (rows.x[:, d] * n * spread) == 0)
+                spread = self.pricing.instances[memory][slide[0]]
+                keep = keep & (self.classes.extents[slide[0]] % (rows.x[:, slide[0]] * slide[1] * spread) == 0)
             index = index[keep]
         x = rows.x[index]
-        price, skipped = self.pricing.link(tensor, parent, memory)
-        moved = self.moved(tensor, x, memory, slide)
-        cost = rows.cost[index] + moved[:, None] * price - self._size(tensor) * skipped
+        cost = rows.cost[index]
+        bit = np.int64(1 << (memory * len(self.classes.signature.tensors) + tensor))
+        crossing = self._outside(memory)
+        opened, fresh = rows.open[index] | (rows.fresh[index] & crossing), rows.fresh[index] & ~crossing
+        if deferred:
+            fresh = fresh | bit
+        else:
+            price, skipped = self.pricing.link(tensor, parent, memory)
+            moved = self.moved(tensor, x, memory, slide)
+            cost = cost + moved[:, None] * price - self._size(tensor) * skipped
         occupied = rows.occupied[index]
         good = np.ones(len(index), bool)
         if memory in self.limited:
@@ -358,39 +500,48 @@ class Tables:
             assert capacity is not None
             good = occupied[:, at] <= capacity
             self.counts["capacity"] = self.counts.get("capacity", 0) + int((~good).sum())
-        if self.rules.limits:
-            hopeful = (cost <= self.limits).all(axis=1)
-            self.counts["slack"] = self.counts.get("slack", 0) + int((good & ~hopeful).sum())
-            good &= hopeful
-        pending = rows.pending[index] if slide is None else np.full(len(index), code, np.int64)
+        good &= self._hopeful(cost, good)
+        pending = rows.pending[index] if choice is None else np.full(len(index), code, np.int64)
         kept = np.flatnonzero(good)
         self.counts["evaluated"] = self.counts.get("evaluated", 0) + len(index)
-        return Rows(
-            x[kept],
-            cost[kept],
-            occupied[kept],
-            pending[kept],
-            ("store", memory, tensor),
-            (rows,),
-            np.zeros(len(kept), np.int32),
+        return rows.derived(
             index[kept],
+            ("store", memory, tensor),
+            cost=cost[kept],
+            occupied=occupied[kept],
+            pending=pending[kept],
+            open=opened[kept],
+            fresh=fresh[kept],
         )
+
+    def _outside(self, memory: int) -> np.int64:
+        """Bits of the stores in memories further in than `memory`."""
+        return np.int64(-1) << np.int64((memory + 1) * len(self.classes.signature.tensors))
+
+    def _hopeful(self, cost: FloatArray, good: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Rows whose cost so far is within the limits."""
+        if not self.rules.limits:
+            return np.ones(len(cost), bool)
+        hopeful = np.asarray((cost <= self.limits).all(axis=1))
+        self.counts["slack"] = self.counts.get("slack", 0) + int((good & ~hopeful).sum())
+        return hopeful
 
     def front(self, rows: Rows) -> Rows:
         """Rows that no other row with the same extents and promise beats in every cost and occupancy."""
         if not self.rules.dominance or len(rows) < 2:
             return rows
-        keys = self.key(rows.x, rows.pending)
+        keys = self.key(rows)
         values = np.concatenate([rows.cost, rows.occupied.astype(np.float64)], axis=1)
         used = values.max(axis=0) > values.min(axis=0)
         kept = skyline(keys, np.ascontiguousarray(values[:, used]) if used.any() else values[:, :1])
         self.counts["dominated"] = self.counts.get("dominated", 0) + len(rows) - len(kept)
         return rows.take(kept)
 
-    def key(self, x: IntArray, pending: IntArray) -> IntArray:
-        """One integer per distinct (extents, pending)."""
-        stacked = np.concatenate([x, pending[:, None]], axis=1)
-        total = np.zeros(len(x), np.int64)
+    def key(self, rows: Rows) -> IntArray:
+        """One integer per distinct (extents, promises)."""
+        promises = np.stack([rows.pending, rows.open, rows.fresh], axis=1)
+        stacked = np.concatenate([rows.x, promises], axis=1)
+        total = np.zeros(len(rows), np.int64)
         for c in range(stacked.shape[1]):
             values, inverse = np.unique(stacked[:, c], return_inverse=True)
             if len(values) > 1:
@@ -402,19 +553,26 @@ class Tables:
     def base(self, memory: int, held: Held, own: Held | None = None) -> list[tuple[Rows, int]]:
         """Complete rows of everything below `memory`'s own stores, with the topmost store (LEAF if none) of each block."""
         placing = held if own is None else own
-        key = (memory, held[memory + 1 :], placing[memory + 1 :], self._parents(held, memory + 1))
+        above = any(self._placeable(placing, held, m) for m in range(1, memory + 1))
+        key = (memory, held[memory + 1 :], placing[memory + 1 :], self._parents(held, memory + 1), above)
         if key not in self._bases:
             if memory == len(self.pricing.above) - 1:
                 blocks = [(self.leaf(held), LEAF)]
                 below = self.pricing.fanouts
             else:
                 states = self.level(memory + 1, held, own)
-                full = frozenset(t for t in placing[memory + 1] if any(t in h for h in held[: memory + 1]))
+                full = self._placeable(placing, held, memory + 1)
                 blocks = [(rows, top) for (placed, top), rows in states.items() if placed == full]
                 blocks = [(self._forget(rows, memory + 1), top) for rows, top in blocks]
+                if not above:
+                    blocks = [(rows.take(np.flatnonzero(rows.fresh == 0)), top) for rows, top in blocks]
                 below = self.pricing.above[memory + 1]
             self._bases[key] = [(self._cross(rows, memory, below), top) for rows, top in blocks]
         return self._bases[key]
+
+    def _placeable(self, placing: Held, held: Held, memory: int) -> frozenset[int]:
+        """The tensors that have a store of their own, not a backing one, in `memory`."""
+        return frozenset(t for t in placing[memory] if any(t in h for h in held[:memory]))
 
     def _forget(self, rows: Rows, memory: int) -> Rows:
         """Drop the occupancy of a memory that no other Einsum shares; it has been checked."""
@@ -425,7 +583,8 @@ class Tables:
             return rows
         occupied = rows.occupied.copy()
         occupied[:, at] = 0
-        again = Rows(rows.x, rows.cost, occupied, rows.pending, rows.action, rows.sources, rows.source, rows.row)
+        again = rows.take(np.arange(len(rows)))
+        again.occupied = occupied
         return self.front(again)
 
     def _cross(self, rows: Rows, memory: int, below: int) -> Rows:
@@ -438,31 +597,23 @@ class Tables:
         if self.pricing.above[memory] == below:
             return rows
         near = (rows.pending & NEAR) > 0
-        if rows.pending.any():
-            rows = rows.take(~near)
-        n = len(rows)
-        return Rows(
-            rows.x * factor,
-            rows.cost,
-            rows.occupied,
-            rows.pending & ~np.int64(FAR),
-            ("cross", memory),
-            (rows,),
-            np.zeros(n, np.int32),
-            np.arange(n),
+        index = np.flatnonzero(~near)
+        return rows.derived(
+            index, ("cross", memory), x=rows.x[index] * factor, pending=rows.pending[index] & ~np.int64(FAR)
         )
 
     def level(self, memory: int, held: Held, own: Held | None = None) -> dict[State, Rows]:
         """Rows for every subset of `memory`'s stores placed, by (subset, topmost store)."""
         placing = held if own is None else own
-        key = (memory, held[memory:], placing[memory:], self._parents(held, memory))
+        above = any(self._placeable(placing, held, m) for m in range(1, memory))
+        key = (memory, held[memory:], placing[memory:], self._parents(held, memory), above)
         if key in self._levels:
             return self._levels[key]
         states: dict[State, list[Rows]] = {}
         for rows, top in self.base(memory, held, own):
             states.setdefault((frozenset(), top), []).append(rows)
         done: dict[State, Rows] = {}
-        mine = sorted(t for t in placing[memory] if any(t in h for h in held[:memory]))
+        mine = sorted(self._placeable(placing, held, memory))
         for count in range(len(mine) + 1):
             for subset in combinations(mine, count):
                 placed = frozenset(subset)
@@ -481,8 +632,39 @@ class Tables:
     def _grow(self, rows: Rows, top: int, tensor: int, memory: int, held: Held) -> Rows:
         parent = max(m for m in range(memory) if tensor in held[m])
         dims = [d for d in range(len(self.classes.members)) if self._may_stand(d, top, tensor)]
-        looped = self.loops(rows, dims, self.pricing.above[memory])
-        return self.front(self.store(looped, tensor, memory, parent))
+        free = np.flatnonzero((rows.open == 0) & (rows.fresh == 0))
+        waiting = np.flatnonzero(rows.fresh != 0)
+        open_rows = np.flatnonzero((rows.open != 0) & (rows.fresh == 0))
+        parts = [rows.take(waiting)] if len(waiting) else []
+        if len(free):
+            parts.append(self.loops(rows.take(free), dims, self.pricing.above[memory]))
+        if len(open_rows):
+            every = list(range(len(self.classes.members)))
+            chosen = rows.take(open_rows)
+            rest = [
+                d for d in every if not (self.classes.relevant(tensor, d) and self.classes.plain(tensor, d))
+            ] if self.rules.lowering else every
+            parts.append(chosen)
+            parts.extend(self.ordered_loops(chosen, every, memory, held, rest))
+        placed = [p for part in parts if len(part) and len(p := self.store(part, tensor, memory, parent))]
+        return self.front(union(placed)) if placed else rows.take(np.zeros(0, np.int64))
+
+    def closed(self, rows: Rows, memory: int, held: Held) -> Rows:
+        """Complete rows as a boundary at `memory` sees them: open stores are charged, over loops inside the boundary.
+
+        Rows with fresh stores go: charging those at once, or lowering the loops below them, is as good.
+        """
+        done = np.flatnonzero((rows.open == 0) & (rows.fresh == 0))
+        parts = [wrapped(rows.take(done))]
+        open_rows = np.flatnonzero((rows.open != 0) & (rows.fresh == 0))
+        if len(open_rows):
+            every = list(range(len(self.classes.members)))
+            for part in self.ordered_loops(rows.take(open_rows), every, memory, held, None):
+                charged = self.charge(part, None, memory, held)
+                hopeful = np.flatnonzero(self._hopeful(charged.cost, np.ones(len(charged), bool)))
+                if len(hopeful):
+                    parts.append(charged.take(hopeful))
+        return self.front(union([p for p in parts if len(p)])) if any(len(p) for p in parts) else parts[0]
 
     def _may_stand(self, d: int, top: int, tensor: int) -> bool:
         """True if a loop of class d is worth considering between store `top` (below) and a store of `tensor`."""
