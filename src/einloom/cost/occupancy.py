@@ -106,9 +106,7 @@ class Tile:
         for rank, size in enumerate(shape):
             if self._complex(rank):
                 uses = tuple(rank_use(u, self.store.tensor, rank, self.store.place, {}, None) for u in busy)
-                window = windows.hull(uses, full, size)
-                assert window is not None
-                box.append(window)
+                box.append(windows.hull(uses, full, size) or (0, 0))
         return tuple(box)
 
     def _complex(self, rank: int) -> bool:
