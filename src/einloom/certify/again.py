@@ -1,4 +1,8 @@
-"""The second solution: the optimum of a result's problem by a route that does not share the pruning under test."""
+"""The second solution: the optimum of a result's problem by a route that does not share the pruning under test.
+
+Tiny problems are enumerated. Small ones are solved by `exact` without any rule but dominance; the others without the
+incumbent and its limits, the rules that discard rows because of a value that the search itself has found.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,8 @@ from ..problem import Budget, Guarantee, Problem
 from ..result import Result
 from ..search.protocol import Optimizer, Watcher, optimizer
 
-TINY_POINTS = 16
-TINY_EINSUMS = 2
-TINY_SECONDS = 10.0
+TINY_POINTS, TINY_EINSUMS, TINY_LEVELS, TINY_SECONDS = 16, 2, 4, 10.0
+SMALL_TILES, SMALL_EINSUMS = 1000, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,31 +27,44 @@ class Answer:
 
 
 def solve_again(result: Result) -> Answer:
-    """The optimum of the result's problem: by enumeration if it is tiny, else by `exact` without optional pruning.
-
-    Raises Infeasible, or BudgetExhausted if the solution is not proven.
-    """
-    if _tiny(result.problem):
+    """The optimum of the result's problem. Raises Infeasible, or BudgetExhausted if the solution is not proven."""
+    problem = result.problem
+    if _tiny(problem):
         try:
-            return _solved(result.problem, optimizer("exhaustive"), Budget(seconds=TINY_SECONDS), "exhaustive")
+            return _solved(problem, optimizer("exhaustive"), Budget(seconds=TINY_SECONDS), "enumeration of all trees")
         except BudgetExhausted:
             pass
-    return _solved(result.problem, _unpruned(), Budget(), "exact without optional pruning")
+    method, route = _unpruned(problem)
+    return _solved(problem, method, Budget(), route)
 
 
 def _tiny(problem: Problem) -> bool:
-    workload = problem.workload
-    points = max(prod(workload.extents[v] for v in einsum.variables) for einsum in workload.einsums)
-    return len(workload.einsums) <= TINY_EINSUMS and points <= TINY_POINTS and len(problem.machine.levels) <= 4
+    einsums = problem.workload.einsums
+    points = max(prod(problem.workload.extents[v] for v in einsum.variables) for einsum in einsums)
+    return len(einsums) <= TINY_EINSUMS and points <= TINY_POINTS and len(problem.machine.levels) <= TINY_LEVELS
 
 
-def _solved(problem: Problem, method: Optimizer, budget: Budget, name: str) -> Answer:
+def _small(problem: Problem) -> bool:
+    """True if no Einsum has more tile shapes (a divisor of each extent) than a table without pruning can bear."""
+    extents = problem.workload.extents
+    if len(problem.workload.einsums) > SMALL_EINSUMS or max(extents.values()) > 2**20:
+        return False
+    divisors = {n: sum(n % d == 0 for d in range(1, n + 1)) for n in set(extents.values())}
+    return all(prod(divisors[extents[v]] for v in e.variables) <= SMALL_TILES for e in problem.workload.einsums)
+
+
+def _solved(problem: Problem, method: Optimizer, budget: Budget, route: str) -> Answer:
     again = method.search(problem, budget, Watcher())
     if again.certificate is None or again.certificate.guarantee is not Guarantee.OPTIMAL:
         raise BudgetExhausted(0.0 if again.certificate is None else again.certificate.bound)
-    return Answer(again.value, name)
+    return Answer(again.value, route)
 
 
-def _unpruned() -> Optimizer:
-    """The exact search with every pruning rule off that the second solution can afford to miss."""
-    return optimizer("exact")
+def _unpruned(problem: Problem) -> tuple[Optimizer, str]:
+    """The exact search with every pruning rule off that this problem can afford to miss."""
+    from ..search.exact import Exact, ExactOptions, Rules
+
+    if _small(problem):
+        rules = Rules(stationary=False, lowering=False, deferral=False, limits=False)
+        return Exact(ExactOptions(rules, incumbent=False)), "exact, with dominance as its only pruning rule,"
+    return Exact(ExactOptions(Rules(limits=False), incumbent=False)), "exact without incumbent and limits"
