@@ -39,7 +39,7 @@ def three(size: int | None, double: bool = False, partial_sums: str = "read-modi
         Memory("DRAM", None, 7.0, 9.0, 4, 3.0, 2.0, leakage=0.5),
         Memory("GLB", size, 1.5, 1.25, 2, 16.0, 8.0, "separate", double_buffer=double),
         FANOUT,
-        Memory("Reg", 120, 0.1, 0.2, 1, 1.0, 1.0, leakage=0.125),
+        Memory("Reg", 180, 0.1, 0.2, 1, 1.0, 1.0, leakage=0.125),
         ComputeUnit("MAC", 1.0, 0.3),
         partial_sums=partial_sums,
     )
