@@ -105,9 +105,9 @@ def fusion(result: Result) -> str:
     outermost = result.machine.memories[0].name
     rows = []
     for name, memory, loops in backed:
-        users = (result.workload.producers[name], *result.workload.consumers[name])
+        users = f"{result.workload.producers[name]} > {', '.join(result.workload.consumers[name])}"
         where = "not fused" if memory == outermost else ("fused, whole" if not loops else "fused, " + _cuts(loops))
-        rows.append((name, memory, " > ".join(users), where))
+        rows.append((name, memory, users, where))
     return columns("what is fused where", ("tensor", "in", "from > to", "how"), rows)
 
 
