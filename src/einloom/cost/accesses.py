@@ -55,6 +55,11 @@ class Link:
         return len(self.path.nodes) if self.child is None else self.child.place
 
     @cached_property
+    def known(self) -> dict[tuple[tuple[int, int], ...] | None, tuple[Move, ...]]:
+        """What `moves` found, by picked instance."""
+        return {}
+
+    @cached_property
     def access(self) -> Access:
         return self.path.einsum.access(self.tensor)
 
@@ -177,8 +182,17 @@ def links(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> 
     return tuple(found)
 
 
-def moves(link: Link, picks: Picks | None = None) -> list[Move]:
-    """What a link costs at both ends, in values; with `picks`, of the busiest instance at each end."""
+def moves(link: Link, picks: Picks | None = None) -> tuple[Move, ...]:
+    """What a link costs at both ends, in values; with `picks`, of the picked instance at each end."""
+    if not link.axes:
+        picks = None  # there is one instance, and it does everything
+    key = None if picks is None else tuple(picks.items())
+    if key not in link.known:
+        link.known[key] = tuple(_moves(link, picks))
+    return link.known[key]
+
+
+def _moves(link: Link, picks: Picks | None) -> list[Move]:
     einsum, tensor = link.path.einsum.name, link.tensor
     parent, child = link.parent.memory, None if link.child is None else link.child.memory
     if link.path.einsum.kind == "copy" and child is None and _copy_in_place(link):

@@ -144,17 +144,13 @@ def _memory_actions(
 ) -> list[Action]:
     table: dict[tuple[str, str, str], list[Number]] = {}
     for link in mine:
-        per_pick: dict[tuple[tuple[int, int], ...], list[Move]] = {}
         for i, total in enumerate(moves(link)):
-            picks = instances[total.memory]
-            key = tuple(picks.items())
-            if key not in per_pick:
-                per_pick[key] = moves(link, picks)
+            one = moves(link, instances[total.memory])[i]
             width = _width(machine.memory(total.memory), link, total)
             entry = table.setdefault((total.memory, total.tensor, total.action), [0, 0, 0])
             entry[0] = entry[0] + total.count * workload.repeat
             entry[1] = entry[1] + total.count * width * workload.repeat
-            entry[2] = entry[2] + per_pick[key][i].count * width * workload.repeat
+            entry[2] = entry[2] + one.count * width * workload.repeat
     einsum = mine[0].path.einsum.name if mine else ""
     found = []
     for (name, tensor, action), (count, bits, own) in table.items():
