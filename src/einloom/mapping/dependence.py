@@ -29,8 +29,11 @@ def dependence_problems(workload: Workload, mapping: Mapping) -> Iterator[str]:
         yield from _unfinished_in_store(tree, tensor)
         for consumer in workload.consumers[tensor]:
             yield from _untied(tree, tensor, consumer)
-            yield from _two_guides(tree, tensor, consumer)
-        yield from _dropped(tree, tensor)
+        dropped = tuple(_dropped(tree, tensor))
+        yield from dropped
+        if not dropped:  # else that is the reason why two of the loops have no common order
+            for consumer in workload.consumers[tensor]:
+                yield from _two_guides(tree, tensor, consumer)
 
 
 @dataclass(frozen=True)
