@@ -2,7 +2,8 @@
 
 Machine and mapspace files carry them; `select` evaluates one for one Einsum. Grammar, `|` weakest::
 
-    expression := term ('|' term)*      term := factor ('&' factor)*      factor := '~' factor | '(' expression ')' | NAME
+    expression := term ('|' term)*      term := factor ('&' factor)*
+    factor := '~' factor | '(' expression ')' | NAME
 
 Names: ``all``, ``nothing``; roles ``input``, ``weight``, ``output`` (of the Einsum at hand); ``intermediate``,
 ``cascade_input``, ``cascade_output``, ``persistent``; ``copy`` (every tensor, if the Einsum is a copy);

@@ -25,8 +25,8 @@ class Memory:
     """A memory; there is one instance of it for each instance of the fanouts listed before it.
 
     size: bits per instance. read_energy, write_energy: joules per access. bits_per_access: width of one access (actions
-    are counted in bits, an access is `bits / bits_per_access`, not rounded). read_throughput, write_throughput: bits per
-    second and instance. ports: ``shared`` adds the times of reads and writes, ``separate`` takes their maximum.
+    are counted in bits, an access is `bits / bits_per_access`, not rounded). read_throughput, write_throughput: bits
+    per second and instance. ports: ``shared`` adds the times of reads and writes, ``separate`` takes their maximum.
     widths: (selector, bits) pairs that replace a tensor's bits per value here; the first that selects it counts.
     must, may: tensors that it must hold and that it may hold. backs: tensors whose outermost store it may be.
     double_buffer: a tile takes twice its size. leakage: watts per instance. area: square metres per instance.
@@ -65,8 +65,8 @@ class Axis:
     """One named direction of a fanout.
 
     multicast: tensors that one read above sends to all instances along the axis. reduce: outputs that are added on the
-    way up. only_irrelevant_to: if not ``nothing``, only rank variables that none of these tensors has may be spread here.
-    use: ``full`` admits only the spatial choices of an Einsum that use the most instances.
+    way up. only_irrelevant_to: if not ``nothing``, only rank variables that none of these tensors has may be spread
+    here. use: ``full`` admits only the spatial choices of an Einsum that use the most instances.
     """
 
     name: str

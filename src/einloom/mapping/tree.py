@@ -1,7 +1,7 @@
 """ONE schedule: the mapping tree, as immutable data.
 
-A mapping is a nest: a tuple of nodes, outermost first. The last node of a nest is a `Split` or a `Compute`, the others are
-`Store` and `Loop`. Grammar: docs/mapping.md.
+A mapping is a nest: a tuple of nodes, outermost first. The last node of a nest is a `Split` or a `Compute`, the
+others are `Store` and `Loop`. Grammar: docs/mapping.md.
 """
 
 from __future__ import annotations

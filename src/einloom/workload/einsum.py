@@ -1,6 +1,6 @@
 """WHAT is computed: index expressions, accesses, Einsums, tensors and cascades, as frozen data.
 
-First step of the flow: nothing comes in; every other folder reads these. Readers (`notation`, `files`, `zoo`) make them.
+First step of the flow: nothing comes in; every other folder reads these. `notation`, `files` and `zoo` make them.
 """
 
 from __future__ import annotations
