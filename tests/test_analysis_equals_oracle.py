@@ -95,7 +95,7 @@ def test_one_variable_may_be_followed_twice() -> None:
 
 
 def test_only_the_oracle_refuses_what_it_does_not_simulate() -> None:
-    """An output indexed by a sum."""
+    """An output indexed by a sum: the reader of workloads refuses it, so the analysis never meets one from a file."""
     workload = cascade("E: O[p+r] = I[p] * F[r]", {"p": 3, "r": 2})
     mine, theirs = judged(workload, simple(), "DRAM[I F O] E.p:3 E.r:2 !E@MAC")
     assert theirs == ("not simulated: the output of E is indexed by a sum",)
