@@ -7,7 +7,7 @@ argument for every rule: docs/exact.md, docs/model/pruning.md (after FFM, sectio
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
@@ -21,7 +21,7 @@ from ...result import Result
 from ..protocol import Recorder, Watcher
 from .fused import Block, Explorer, Setting
 from .join import Joiner, Partial
-from .pricing import columns
+from .lower import column_limits, least_alone
 from .rebuild import Piece, piece, tree
 from .signature import Signature, signature
 from .skyline import FloatArray
@@ -84,35 +84,64 @@ class Exact:
         )
 
     def _solve(self, problem: Problem, watcher: Watcher, counts: dict[str, int]) -> Solution:
-        limit = float("inf")
-        if self.options.incumbent and problem.objective.name == "edp" and len(problem.workload.einsums) > 1:
-            first = problem.mapspace.max_fused_loops
-            coarse = replace(problem.mapspace, max_fused_loops=1 if first is None else min(first, 1))
-            easier = replace(problem, mapspace=coarse, objective=Objective("energy"))
+        """Raise a limit from the sum of lower bounds until some cascade stays below it: then the best one is optimal."""
+        attempt = _Pass(problem, self.options, watcher, counts)
+        if not self.options.incumbent:
+            return attempt.run(float("inf"))
+        bound = attempt.lower_bound()
+        for step in STEPS:
+            limit = bound * (1 + step) if bound > 0 and np.isfinite(bound) else float("inf")
+            watcher.stage(f"looking below {limit:.6g}")
             try:
-                start = _Pass(easier, self.options, float("inf"), watcher, counts).run()
-                priced = evaluate(problem.workload, problem.machine, start.mapping, problem.latency_rule)
-                limit = problem.objective.value(priced) / problem.workload.repeat**2
-                watcher.incumbent(problem.objective.value(priced), start.mapping)
+                solution = attempt.run(limit)
             except Infeasible:
-                pass
-        return _Pass(problem, self.options, limit, watcher, counts).run()
+                if not np.isfinite(limit):
+                    raise
+                watcher.bound(limit * attempt.repeats)
+                continue
+            if solution.value <= limit * (1 + TIE):
+                return solution
+        raise AssertionError("the last step has no limit")
+
+
+STEPS = (0.002, 0.02, 0.1, 0.4, 1.5, 8.0, np.inf)
+TIE = 1e-9
 
 
 class _Pass:
-    """One complete solution of a problem, given an upper bound (inf if none) on the objective of one repeat."""
+    """Complete solutions of one problem under a limit on the objective (of one repeat)."""
 
-    def __init__(
-        self, problem: Problem, options: ExactOptions, limit: float, watcher: Watcher, counts: dict[str, int]
-    ) -> None:
+    def __init__(self, problem: Problem, options: ExactOptions, watcher: Watcher, counts: dict[str, int]) -> None:
         self.problem = problem
         self.options = options
-        self.limit = limit * (1 + 1e-9)
         self.watcher = watcher
         self.counts = counts
+        self.repeats = problem.workload.repeat ** (2 if problem.objective.name == "edp" else 1)
         workload, machine = problem.workload, problem.machine
         self.signatures = [signature(workload, machine, e.name) for e in workload.einsums]
         self.setting = self._setting()
+        names = ("energy", "latency") if problem.objective.name == "edp" else (problem.objective.name,)
+        self.least = np.zeros((len(self.signatures), len(names)))
+        self.limit = float("inf")
+
+    def lower_bound(self) -> float:
+        """The product (one factor unless EDP) of the sums of what every Einsum costs at least."""
+        edp = self.problem.objective.name == "edp"
+        objectives = (Objective("energy"), Objective("latency")) if edp else (self.problem.objective,)
+        for column, objective in enumerate(objectives):
+            setting = Setting.of(
+                self.problem.machine, objective, (), self.setting.capacities, 0, self.options.rules
+            )
+            found: dict[Signature, float] = {}
+            for i, sig in enumerate(self.signatures):
+                self.watcher.stage(f"bounding {objective}", i, len(self.signatures))
+                if sig not in found:
+                    found[sig] = least_alone(setting, sig)
+                self.least[i, column] = found[sig]
+                if not np.isfinite(found[sig]):
+                    name = self.problem.workload.einsums[i].name
+                    raise Infeasible(f"Einsum {name} has no mapping on its own: " + self._blame())
+        return float(self.least.sum(axis=0).prod())
 
     def _setting(self) -> Setting:
         workload, machine = self.problem.workload, self.problem.machine
@@ -142,15 +171,16 @@ class _Pass:
             for held in option.held
         )
 
-    def run(self) -> Solution:
-        """The optimum, or Infeasible."""
-        limits, rest = self._bounds()
-        blocks = self._blocks(limits)
+    def run(self, limit: float) -> Solution:
+        """The best cascade whose value is at most `limit` (others may come out too), or Infeasible."""
+        self.limit = limit * (1 + TIE)
+        self.rest = np.concatenate([np.cumsum(self.least[::-1], axis=0)[::-1][1:], self.least[:1] * 0])
+        blocks = self._blocks(self._column_limits())
         joiner = Joiner(
             self.problem.workload,
             self.setting,
             tuple(axis.name for fanout in self.problem.machine.fanouts for axis in fanout.axes),
-            lambda position, cost: self._hopeless(position, cost, rest),
+            self._hopeless,
             self.counts,
         )
         total = len(blocks)
@@ -163,37 +193,21 @@ class _Pass:
                 raise Infeasible(f"no combination of mappings fits from the first Einsum up to {name}: " + self._blame())
         return self._best(partials)
 
-    def _bounds(self) -> tuple[list[FloatArray], FloatArray]:
-        """Per Einsum the largest useful value per column, and per position the least cost of all later Einsums."""
-        n = len(self.signatures)
+    def _column_limits(self) -> list[FloatArray]:
+        """Per Einsum the largest useful value of each column."""
         width = len(self.setting.columns)
-        unlimited = [np.full(width, np.inf) for _ in range(n)]
-        self.least = np.zeros((n, 2))
-        if self.limit == float("inf") or self.problem.objective.name != "edp":
-            return unlimited, np.zeros((n, 2))
-        energy = self._least("energy")
-        latency = self._least("latency")
-        self.least = np.stack([energy, latency], axis=1)
-        rest = np.concatenate([np.cumsum(self.least[::-1], axis=0)[::-1][1:], np.zeros((1, 2))])
+        if not np.isfinite(self.limit):
+            return [np.full(width, np.inf) for _ in self.signatures]
+        total = self.least.sum(axis=0)
         limits = []
-        for i in range(n):
-            most_energy = self.limit / latency.sum() - (energy.sum() - energy[i]) if latency.sum() > 0 else np.inf
-            most_time = self.limit / energy.sum() - (latency.sum() - latency[i]) if energy.sum() > 0 else np.inf
-            bound = [most_energy if c.kind == "energy" else most_time for c in self.setting.columns]
-            limits.append(np.array(bound) * (1 + 1e-9))
-        return limits, rest
-
-    def _least(self, name: str) -> FloatArray:
-        """The least energy or latency of every Einsum on its own: shared tensors anywhere, nothing else in their way."""
-        objective = Objective(name)
-        setting = Setting.of(
-            self.problem.machine, objective, (), self.setting.capacities, 0, self.options.rules
-        )
-        found: dict[Signature, float] = {}
-        for sig in self.signatures:
-            if sig not in found:
-                found[sig] = _alone(setting, sig)
-        return np.array([found[sig] for sig in self.signatures])
+        for least in self.least:
+            if len(total) == 1:
+                limits.append(column_limits(self.setting, self.limit - (total[0] - least[0])))
+                continue
+            most_energy = self.limit / total[1] - (total[0] - least[0]) if total[1] > 0 else np.inf
+            most_time = self.limit / total[0] - (total[1] - least[1]) if total[0] > 0 else np.inf
+            limits.append(np.array([most_energy if c.kind == "energy" else most_time for c in self.setting.columns]))
+        return [limit + np.abs(limit) * TIE for limit in limits]
 
     def _blocks(self, limits: list[FloatArray]) -> list[list[Block]]:
         loosest: dict[Signature, FloatArray] = {}
@@ -220,14 +234,11 @@ class _Pass:
                 parts.append(f"{memory.name} holds {memory.size} bits")
         return ("; ".join(parts) + " and what must stay there is larger") if parts else "the constraints contradict"
 
-    def _hopeless(self, position: int, cost: FloatArray, rest: FloatArray) -> np.ndarray:
-        if self.limit == float("inf") or not self.options.incumbent:
+    def _hopeless(self, position: int, cost: FloatArray) -> np.ndarray:
+        """Partial costs that exceed the limit once every later Einsum adds what it costs at least."""
+        if not np.isfinite(self.limit) or not self.options.incumbent:
             return np.zeros(len(cost), bool)
-        if cost.shape[1] == 2:
-            reachable = (cost[:, 0] + rest[position, 0]) * (cost[:, 1] + rest[position, 1])
-        else:
-            reachable = cost[:, 0] + rest[position, 0]
-        return np.asarray(reachable > self.limit)
+        return np.asarray((cost + self.rest[position]).prod(axis=1) > self.limit * (1 + TIE))
 
     def _best(self, partials: list[Partial]) -> Solution:
         best: tuple[float, Partial, int] | None = None
@@ -252,13 +263,3 @@ class _Pass:
             row, current, position = int(current.left[row]), previous, position - 1
         mapping = tree(workload, machine, pieces[::-1], shared[::-1])
         return Solution(value, cost, normal_form(mapping, workload))
-
-
-def _alone(setting: Setting, sig: Signature) -> float:
-    """The least value of one Einsum in any context: every admissible choice of stores, no fused loops, no partners."""
-    from .lower import least_alone
-
-    return least_alone(setting, sig)
-
-
-__all__ = ["Exact", "ExactOptions", "columns"]

@@ -144,6 +144,9 @@ class Explorer:
             for held in option.held:
                 memory = self._fused_memory(held)
                 for spread in choices:
+                    if self.setting.rules.limits and (tables[spread].floor(held) > self.limits).any():
+                        self.counts["choices of stores"] = self.counts.get("choices of stores", 0) + 1
+                        continue
                     key = (memory, held[: memory + 1], self._upper(option, spread, memory))
                     groups.setdefault(key, []).append((spread, held))
             for key, members in groups.items():
@@ -152,19 +155,33 @@ class Explorer:
                 self._group(option, memory, members, tables)
         return [b for parts in self.found.values() if len(b := self._reduce(parts))]
 
+    def floor(self) -> float:
+        """A quick lower bound on the Einsum's objective: leaf, and every own store filled once."""
+        values = [
+            settle(self.setting.machine, self.setting.columns, tables.floor(held)[None, :], self.setting.objective)
+            for option in self.signature.units
+            for spread in spreads(self.classes, option)
+            for tables in (self._tables(option, spread),)
+            for held in option.held
+        ]
+        return float(min(v.min() for v in values))
+
     def relaxed(self) -> Iterator[Rows]:
         """For every choice of unit, stores and spatial loops, the rows that hold all stores but backing ones, anywhere.
 
         The rows fit the memories without their shared tensors and stand below no fused loop: a relaxation.
         """
+        whole = np.array(self.classes.extents, np.int64)
         for option in self.signature.units:
             for spread in spreads(self.classes, option):
                 tables = self._tables(option, spread)
                 for held in option.held:
+                    if self.setting.rules.limits and (tables.floor(held) > self.limits).any():
+                        continue
                     own = tuple(
                         frozenset(t for t in h if m == 0 or self.backing(held, t) != m) for m, h in enumerate(held)
                     )
-                    yield from tables.relaxed(held, own, np.array(self.classes.extents, np.int64))
+                    yield from tables.relaxed(held, own, whole)
 
     def _tables(self, option: UnitOption, spread: Spread) -> Tables:
         s = self.setting
@@ -396,7 +413,7 @@ class Explorer:
             x = self._below(structure, trips, s.depth)
             parent = max((m for m in range(s.memory) if s.tensor in held[m]), default=None)
             if parent is not None:
-                price, skipped = tables.pricing.link(s.tensor, parent, s.memory)
+                price, skipped = tables.link(s.tensor, parent, s.memory)
                 moved = tables.moved(s.tensor, x, s.memory)
                 cost += moved[:, None] * price - tables._size(s.tensor) * skipped
             if s.memory in self.setting.tracked:

@@ -7,23 +7,42 @@ import numpy as np
 from .fused import Explorer, Setting
 from .pricing import settle
 from .signature import Signature
-from .tables import Rows
+
+STEPS = (1e-9, 0.01, 0.1, 0.5, 2.0, 10.0, 100.0, np.inf)
 
 
 def least_alone(setting: Setting, signature: Signature) -> float:
     """The least objective value of the Einsum's stores other than backing ones, fused loops and shared room ignored.
 
-    Valid bound: any mapping of the Einsum inside a cascade places the same own stores under at least as many loops, so
-    each of its moves costs at least as much.
+    A valid bound: any mapping of the Einsum inside a cascade places the same own stores under at least as many loops
+    that count, so each of its moves costs at least as much. Found by raising a limit from `Explorer.floor` until some
+    row stays below it. Infinite if nothing fits.
     """
-    explorer = Explorer(setting, signature, np.full(len(setting.columns), np.inf), {})
-    best = np.inf
-    for rows in explorer.relaxed():
-        best = min(best, _least(setting, rows))
-    return float(best)
+    floor = Explorer(setting, signature, np.full(len(setting.columns), np.inf), {}).floor()
+    for step in STEPS:
+        limit = floor * (1 + step) if np.isfinite(step) and floor > 0 else np.inf
+        explorer = Explorer(setting, signature, column_limits(setting, limit), {})
+        best = min((_least(setting, rows.cost) for rows in explorer.relaxed()), default=np.inf)
+        if best <= limit and np.isfinite(best):
+            return float(best)
+        if not np.isfinite(limit):
+            break
+    return float("inf")
 
 
-def _least(setting: Setting, rows: Rows) -> float:
-    if not len(rows):
+def column_limits(setting: Setting, limit: float) -> np.ndarray:
+    """Largest useful value of each column when the settled objective may not exceed `limit`."""
+    if setting.objective.name != "energy":
+        return np.full(len(setting.columns), limit)
+    leakage = sum(
+        level.leakage * setting.machine.instances(level.name)
+        for level in (*setting.machine.memories, *setting.machine.units)
+    )
+    time = limit / leakage if leakage > 0 else np.inf
+    return np.array([limit if column.kind == "energy" else time for column in setting.columns])
+
+
+def _least(setting: Setting, cost: np.ndarray) -> float:
+    if not len(cost):
         return float("inf")
-    return float(settle(setting.machine, setting.columns, rows.cost, setting.objective).min())
+    return float(settle(setting.machine, setting.columns, cost, setting.objective).min())

@@ -123,6 +123,15 @@ class Rules:
 State = tuple[frozenset[int], int]
 
 
+def _strides(extents: tuple[int, ...]) -> IntArray | None:
+    """Weights that give every vector of tile extents its own integer; None if that does not fit 62 bits."""
+    weights, product = [], 1
+    for extent in extents:
+        weights.append(product)
+        product *= extent + 1
+    return np.array(weights, np.int64) if product < 1 << 62 else None
+
+
 class Tables:
     """The tables of one Einsum for one unit and spatial choice; `level(m, held)` answers per choice of held tensors."""
 
@@ -150,6 +159,9 @@ class Tables:
         self.sliding = next((t for t, tensor in enumerate(s.tensors) if tensor.slides), None)
         self.limited = tuple(m for m, c in enumerate(capacities) if c is not None)
         self._windows: dict[object, int] = {}
+        self._strides = _strides(self.classes.extents)
+        self._options: dict[tuple[int, int, int], tuple[IntArray, IntArray, IntArray, IntArray]] = {}
+        self._links: dict[tuple[int, int, int], tuple[FloatArray, FloatArray]] = {}
 
     # ---- what a store moves and holds -------------------------------------------------------------------------
 
@@ -275,6 +287,13 @@ class Tables:
         size = signature.shape[rank]
         return max(max(0, min(s + reach, size) - max(s, 0)) for s in starts)
 
+    def link(self, tensor: int, parent: int, child: int | None) -> tuple[FloatArray, FloatArray]:
+        """As `Pricing.link`, remembered."""
+        key = (tensor, parent, -1 if child is None else child)
+        if key not in self._links:
+            self._links[key] = self.pricing.link(tensor, parent, child)
+        return self._links[key]
+
     # ---- steps ------------------------------------------------------------------------------------------------
 
     def leaf(self, held: Held) -> Rows:
@@ -289,7 +308,7 @@ class Tables:
             cost = cost + read * self.moved(1, x, None)[0] + write * self.moved(0, x, None)[0]
         else:
             for t in range(len(signature.tensors)):
-                price, skipped = self.pricing.link(t, inner[t], None)
+                price, skipped = self.link(t, inner[t], None)
                 cost = cost + price * self.moved(t, x, None)[0] - skipped * self._size(t)
         zero = np.zeros(1, np.int64)
         return Rows(x, cost, np.zeros((1, len(self.limited)), np.int64), zero, zero, zero, ("leaf",), (), np.zeros(1, np.int32), zero)
@@ -315,16 +334,18 @@ class Tables:
         self, x: IntArray, index: IntArray, d: int, fanouts_above: int, least: int
     ) -> tuple[IntArray, IntArray]:
         """Rows with every loop of at least `least` trips over class d; rows that no trip count fits are dropped."""
-        room = self.classes.extents[d] // self._still_spread(d, fanouts_above)
-        values = np.array(divisors(room), np.int64)
-        options = [np.flatnonzero((values % v == 0) & (values >= least * v)) for v in values]
+        key = (d, fanouts_above, least)
+        if key not in self._options:
+            room = self.classes.extents[d] // self._still_spread(d, fanouts_above)
+            values = np.array(divisors(room), np.int64)
+            options = [np.flatnonzero((values % v == 0) & (values >= least * v)) for v in values]
+            sizes = np.array([len(o) for o in options])
+            self._options[key] = (values, sizes, np.concatenate(options), np.cumsum(sizes) - sizes)
+        values, sizes, flat, offsets = self._options[key]
         at = np.searchsorted(values, x[:, d])
         fits = (at < len(values)) & (values[np.minimum(at, len(values) - 1)] == x[:, d])
         if not fits.all():
             x, index, at = x[fits], index[fits], at[fits]
-        sizes = np.array([len(o) for o in options])
-        flat = np.concatenate(options)
-        offsets = np.cumsum(sizes) - sizes
         counts = sizes[at]
         repeat = np.repeat(np.arange(len(at)), counts)
         within = np.arange(len(repeat)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -408,7 +429,7 @@ class Tables:
             inside = self.pricing.instances[memory][d] // self.pricing.instances[at][d]
             slide = (d, int(code % PEND), inside)
         parent = max(m for m in range(memory) if tensor in held[m])
-        price, skipped = self.pricing.link(tensor, parent, memory)
+        price, skipped = self.link(tensor, parent, memory)
         moved = self.moved(tensor, x, memory, slide, at)
         return np.asarray(moved[:, None] * price - self._size(tensor) * skipped)
 
@@ -428,12 +449,15 @@ class Tables:
         axes = [a for a in self.classes.signature.axes if a.fanout < self.pricing.fanouts]
         return prod(row[d] for a, row in zip(axes, self.pricing.spread, strict=True) if a.fanout < fanouts_above)
 
-    def store(self, rows: Rows, tensor: int, memory: int, parent: int) -> Rows:
-        """Place a store of `tensor` in `memory` on top of `rows`; over-full and hopeless rows are dropped."""
+    def store(self, rows: Rows, tensor: int, memory: int, parent: int, later: FloatArray) -> Rows:
+        """Place a store of `tensor` in `memory` on top of `rows`; over-full and hopeless rows are dropped.
+
+        later: what the stores still to come in this memory cost at least.
+        """
         parts = []
         for slide in self._slides(tensor, memory):
             for deferred in (False, True) if self._may_defer(tensor, memory, parent) else (False,):
-                part = self._store_one(rows, tensor, memory, parent, slide, deferred)
+                part = self._store_one(rows, tensor, memory, parent, slide, deferred, later)
                 if len(part):
                     parts.append(part)
         if not parts:
@@ -442,7 +466,7 @@ class Tables:
 
     def _may_defer(self, tensor: int, memory: int, parent: int) -> bool:
         """True if stores of a memory further out may come between this store and the first loop that its tensor has."""
-        price, _ = self.pricing.link(tensor, parent, memory)
+        price, _ = self.link(tensor, parent, memory)
         lacks = any(not self.classes.relevant(tensor, d) for d in range(len(self.classes.members)))
         return self.rules.deferral and memory > 1 and lacks and bool(price.any())
 
@@ -466,6 +490,7 @@ class Tables:
         parent: int,
         choice: tuple[int, int, int] | None,
         deferred: bool,
+        later: FloatArray,
     ) -> Rows:
         index = np.arange(len(rows))
         code, slide = 0, None
@@ -487,7 +512,7 @@ class Tables:
         if deferred:
             fresh = fresh | bit
         else:
-            price, skipped = self.pricing.link(tensor, parent, memory)
+            price, skipped = self.link(tensor, parent, memory)
             moved = self.moved(tensor, x, memory, slide)
             cost = cost + moved[:, None] * price - self._size(tensor) * skipped
         occupied = rows.occupied[index]
@@ -500,7 +525,7 @@ class Tables:
             assert capacity is not None
             good = occupied[:, at] <= capacity
             self.counts["capacity"] = self.counts.get("capacity", 0) + int((~good).sum())
-        good &= self._hopeful(cost, good)
+        good &= self._hopeful(cost + later, good)
         pending = rows.pending[index] if choice is None else np.full(len(index), code, np.int64)
         kept = np.flatnonzero(good)
         self.counts["evaluated"] = self.counts.get("evaluated", 0) + len(index)
@@ -539,13 +564,18 @@ class Tables:
 
     def key(self, rows: Rows) -> IntArray:
         """One integer per distinct (extents, promises)."""
-        promises = np.stack([rows.pending, rows.open, rows.fresh], axis=1)
-        stacked = np.concatenate([rows.x, promises], axis=1)
-        total = np.zeros(len(rows), np.int64)
-        for c in range(stacked.shape[1]):
-            values, inverse = np.unique(stacked[:, c], return_inverse=True)
-            if len(values) > 1:
-                total = total * len(values) + inverse.reshape(-1)
+        if self._strides is None:
+            columns = [rows.x[:, d] for d in range(rows.x.shape[1])]
+        else:
+            columns = [rows.x @ self._strides]
+        for promise in (rows.pending, rows.open, rows.fresh):
+            if promise.any():
+                columns.append(promise)
+        total = columns[0]
+        for column in columns[1:]:
+            first, low = np.unique(total, return_inverse=True)
+            second, high = np.unique(column, return_inverse=True)
+            total = low.reshape(-1) * len(second) + high.reshape(-1)
         return total
 
     # ---- levels -----------------------------------------------------------------------------------------------
@@ -569,6 +599,22 @@ class Tables:
                 below = self.pricing.above[memory + 1]
             self._bases[key] = [(self._cross(rows, memory, below), top) for rows, top in blocks]
         return self._bases[key]
+
+    def compulsory(self, held: Held, stores: list[tuple[int, int]]) -> FloatArray:
+        """The least cost of (tensor, memory) stores: every element of a plain tensor moves once."""
+        total = np.zeros(len(self.pricing.columns))
+        for t, m in stores:
+            signature = self.classes.signature.tensors[t]
+            if all(signature.simple(r) for r in range(len(signature.ranks))):
+                parent = max(p for p in range(m) if t in held[p])
+                price, skipped = self.link(t, parent, m)
+                total = total + self._size(t) * (price - skipped)
+        return total
+
+    def floor(self, held: Held) -> FloatArray:
+        """The least cost of a choice of stores: the leaf, and every own store filled once."""
+        stores = [(t, m) for m in range(1, len(held)) for t in self._placeable(held, held, m)]
+        return np.asarray(self.leaf(held).cost[0] + self.compulsory(held, stores))
 
     def _placeable(self, placing: Held, held: Held, memory: int) -> frozenset[int]:
         """The tensors that have a store of their own, not a backing one, in `memory`."""
@@ -614,13 +660,14 @@ class Tables:
             states.setdefault((frozenset(), top), []).append(rows)
         done: dict[State, Rows] = {}
         mine = sorted(self._placeable(placing, held, memory))
+        set_mine = frozenset(mine)
         for count in range(len(mine) + 1):
             for subset in combinations(mine, count):
                 placed = frozenset(subset)
                 for state in [s for s in states if s[0] == placed]:
                     done[state] = self._merge(states[state])
                     for tensor in sorted(set(mine) - placed):
-                        grown = self._grow(done[state], state[1], tensor, memory, held)
+                        grown = self._grow(done[state], state[1], tensor, memory, held, set_mine - placed - {tensor})
                         if len(grown):
                             states.setdefault((placed | {tensor}, tensor), []).append(grown)
         self._levels[key] = done
@@ -629,7 +676,11 @@ class Tables:
     def _merge(self, parts: list[Rows]) -> Rows:
         return parts[0] if len(parts) == 1 else self.front(union(parts))
 
-    def _grow(self, rows: Rows, top: int, tensor: int, memory: int, held: Held) -> Rows:
+    def _grow(
+        self, rows: Rows, top: int, tensor: int, memory: int, held: Held, missing: frozenset[int]
+    ) -> Rows:
+        """Rows with one more store; `missing`: the stores of this memory that still come after it."""
+        later = self.compulsory(held, [(t, memory) for t in missing])
         parent = max(m for m in range(memory) if tensor in held[m])
         dims = [d for d in range(len(self.classes.members)) if self._may_stand(d, top, tensor)]
         free = np.flatnonzero((rows.open == 0) & (rows.fresh == 0))
@@ -646,7 +697,7 @@ class Tables:
             ] if self.rules.lowering else every
             parts.append(chosen)
             parts.extend(self.ordered_loops(chosen, every, memory, held, rest))
-        placed = [p for part in parts if len(part) and len(p := self.store(part, tensor, memory, parent))]
+        placed = [p for part in parts if len(part) and len(p := self.store(part, tensor, memory, parent, later))]
         return self.front(union(placed)) if placed else rows.take(np.zeros(0, np.int64))
 
     def closed(self, rows: Rows, memory: int, held: Held) -> Rows:
@@ -685,6 +736,7 @@ class Tables:
         """Rows with every own store of `held` placed and no backing store below the outermost memory, unfused."""
         found = []
         for rows, _ in self.base(0, held, own):
-            fits = (whole % rows.x == 0).all(axis=1)
-            found.append(rows.take(np.flatnonzero(fits)))
+            done = self.closed(rows, 0, held)
+            fits = (whole % done.x == 0).all(axis=1)
+            found.append(done.take(np.flatnonzero(fits)))
         return found
