@@ -7,7 +7,7 @@ argument for every rule: docs/exact.md, docs/model/pruning.md (after FFM, sectio
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -89,8 +89,15 @@ class Exact:
         if not self.options.incumbent:
             return attempt.run(float("inf"))
         bound = attempt.lower_bound()
-        for step in STEPS:
-            limit = bound * (1 + step) if bound > 0 and np.isfinite(bound) else float("inf")
+        watcher.bound(bound * attempt.repeats)
+        limits = [bound * (1 + step) if bound > 0 and np.isfinite(bound) else float("inf") for step in STEPS]
+        if problem.objective.name in ("latency", "edp") and bound > 0:
+            dived = self._dive(problem, attempt, bound, watcher)
+            if dived is not None and dived.value <= bound * (1 + TIE):
+                return dived
+            if dived is not None:
+                limits = [dived.value]
+        for limit in limits:
             watcher.stage(f"looking below {limit:.6g}")
             try:
                 solution = attempt.run(limit)
@@ -102,6 +109,19 @@ class Exact:
             if solution.value <= limit * (1 + TIE):
                 return solution
         raise AssertionError("the last step has no limit")
+
+
+    def _dive(self, problem: Problem, attempt: _Pass, bound: float, watcher: Watcher) -> Solution | None:
+        """A quick feasible solution near the bound, or None."""
+        rules = replace(self.options.rules, dive=True)
+        quick = _Pass(problem, replace(self.options, rules=rules), watcher, {})
+        quick.least = attempt.least
+        try:
+            solution = quick.run(bound * (1 + STEPS[1]))
+        except Infeasible:
+            return None
+        watcher.incumbent(solution.value * attempt.repeats, solution.mapping)
+        return solution
 
 
 STEPS = (0.002, 0.02, 0.1, 0.4, 1.5, 8.0, np.inf)

@@ -450,7 +450,9 @@ class Explorer:
             fits &= (remainder.pending == 0) | (touched & promised & ((remainder.pending & FAR) == 0))
         index = np.flatnonzero(fits)
         if self.setting.rules.dominance and len(index) > 1:
-            values = np.concatenate([remainder.cost[index], remainder.occupied[index].astype(np.float64)], axis=1)
+            cost = remainder.cost[index]
+            cost = tables.weighed(cost) if self.setting.rules.dive else cost
+            values = np.concatenate([cost, remainder.occupied[index].astype(np.float64)], axis=1)
             used = values.max(axis=0) > values.min(axis=0)
             columns_used = np.ascontiguousarray(values[:, used]) if used.any() else values[:, :1]
             index = index[skyline(np.zeros(len(index), np.int64), columns_used)]

@@ -111,13 +111,18 @@ def union(parts: list[Rows]) -> Rows:
 
 @dataclass(frozen=True)
 class Rules:
-    """Pruning rules of the tables; each can be switched off."""
+    """Pruning rules of the tables; each can be switched off.
+
+    dive: compare rows by one weighted sum of their columns instead of every column. Quick, not exact: what comes out is
+    a feasible mapping, an upper bound.
+    """
 
     stationary: bool = True
     lowering: bool = True
     deferral: bool = True
     dominance: bool = True
     limits: bool = True
+    dive: bool = False
 
 
 State = tuple[frozenset[int], int]
@@ -556,11 +561,18 @@ class Tables:
         if not self.rules.dominance or len(rows) < 2:
             return rows
         keys = self.key(rows)
-        values = np.concatenate([rows.cost, rows.occupied.astype(np.float64)], axis=1)
+        cost = self.weighed(rows.cost) if self.rules.dive else rows.cost
+        values = np.concatenate([cost, rows.occupied.astype(np.float64)], axis=1)
         used = values.max(axis=0) > values.min(axis=0)
         kept = skyline(keys, np.ascontiguousarray(values[:, used]) if used.any() else values[:, :1])
         self.counts["dominated"] = self.counts.get("dominated", 0) + len(rows) - len(kept)
         return rows.take(kept)
+
+    def weighed(self, cost: FloatArray) -> FloatArray:
+        """One column: each cost as a share of its limit, added; the larger shares count more."""
+        top = np.where(np.isfinite(self.limits), self.limits, cost.max(axis=0, initial=0.0))
+        shares = cost / np.where(top > 0, top, 1.0)
+        return np.asarray((shares + shares**4).sum(axis=1, keepdims=True))
 
     def key(self, rows: Rows) -> IntArray:
         """One integer per distinct (extents, promises)."""
