@@ -25,6 +25,7 @@ from .lower import column_limits, least_alone
 from .rebuild import Piece, piece, tree
 from .signature import Signature, signature
 from .skyline import FloatArray
+from .spatial import Classes
 from .tables import Rules
 
 
@@ -116,6 +117,7 @@ class Exact:
         rules = replace(self.options.rules, dive=True)
         quick = _Pass(problem, replace(self.options, rules=rules), watcher, {})
         quick.least = attempt.least
+        quick.classes = attempt.classes
         try:
             solution = quick.run(bound * (1 + STEPS[1]))
         except Infeasible:
@@ -139,6 +141,7 @@ class _Pass:
         self.repeats = problem.workload.repeat ** (2 if problem.objective.name == "edp" else 1)
         workload, machine = problem.workload, problem.machine
         self.signatures = [signature(workload, machine, e.name) for e in workload.einsums]
+        self.classes = {sig: Classes(sig) for sig in self.signatures}
         self.setting = self._setting()
         names = ("energy", "latency") if problem.objective.name == "edp" else (problem.objective.name,)
         self.least = np.zeros((len(self.signatures), len(names)))
@@ -156,7 +159,7 @@ class _Pass:
             for i, sig in enumerate(self.signatures):
                 self.watcher.stage(f"bounding {objective}", i, len(self.signatures))
                 if sig not in found:
-                    found[sig] = least_alone(setting, sig)
+                    found[sig] = least_alone(setting, self.classes[sig])
                 self.least[i, column] = found[sig]
                 if not np.isfinite(found[sig]):
                     name = self.problem.workload.einsums[i].name
@@ -238,7 +241,7 @@ class _Pass:
         for i, sig in enumerate(self.signatures):
             self.watcher.stage("exploring Einsums", i, len(self.signatures))
             if sig not in cache:
-                cache[sig] = Explorer(self.setting, sig, loosest[sig], self.counts).blocks()
+                cache[sig] = Explorer(self.setting, self.classes[sig], loosest[sig], self.counts).blocks()
             else:
                 self.counts["isomorphic"] = self.counts.get("isomorphic", 0) + 1
             if not cache[sig]:

@@ -14,9 +14,9 @@ import numpy as np
 from ...machine.levels import Machine
 from ...problem import Objective
 from .pricing import Column, Pricing, columns, settle
-from .signature import Held, Signature, UnitOption
+from .signature import Held, UnitOption
 from .skyline import FloatArray, IntArray, skyline
-from .spatial import Classes, Spread, divisors, spreads
+from .spatial import Classes, Spread, divisors
 from .tables import FAR, PEND, Rows, Rules, Tables, union, wrapped
 
 
@@ -125,10 +125,10 @@ class Setting:
 class Explorer:
     """All blocks of one signature."""
 
-    def __init__(self, setting: Setting, signature: Signature, limits: FloatArray, counts: dict[str, int]) -> None:
+    def __init__(self, setting: Setting, classes: Classes, limits: FloatArray, counts: dict[str, int]) -> None:
         self.setting = setting
-        self.signature = signature
-        self.classes = Classes(signature)
+        self.classes = classes
+        self.signature = signature = classes.signature
         self.limits = limits
         self.counts = counts
         self.found: dict[Structure, list[Block]] = {}
@@ -138,7 +138,7 @@ class Explorer:
     def blocks(self) -> list[Block]:
         """The blocks, each reduced to its undominated rows."""
         for option in self.signature.units:
-            choices = spreads(self.classes, option)
+            choices = self.classes.spreads(option)
             tables = {spread: self._tables(option, spread) for spread in choices}
             groups: dict[tuple[object, ...], list[tuple[Spread, Held]]] = {}
             for held in option.held:
@@ -160,7 +160,7 @@ class Explorer:
         values = [
             settle(self.setting.machine, self.setting.columns, tables.floor(held)[None, :], self.setting.objective)
             for option in self.signature.units
-            for spread in spreads(self.classes, option)
+            for spread in self.classes.spreads(option)
             for tables in (self._tables(option, spread),)
             for held in option.held
         ]
@@ -173,7 +173,7 @@ class Explorer:
         """
         whole = np.array(self.classes.extents, np.int64)
         for option in self.signature.units:
-            for spread in spreads(self.classes, option):
+            for spread in self.classes.spreads(option):
                 tables = self._tables(option, spread)
                 for held in option.held:
                     if self.setting.rules.limits and (tables.floor(held) > self.limits).any():

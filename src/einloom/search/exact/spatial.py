@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 
 from .signature import Signature, UnitOption
+
+
+Spread = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -39,30 +42,47 @@ class Classes:
         """Variable -> class."""
         return {v: d for d, group in enumerate(self.members) for v in group}
 
+    @cached_property
+    def relevance(self) -> tuple[tuple[bool, ...], ...]:
+        """Per tensor and class: does any variable of the class index the tensor?"""
+        return tuple(tuple(group[0] in t.variables for group in self.members) for t in self.signature.tensors)
+
+    @cached_property
+    def _plain(self) -> tuple[tuple[bool, ...], ...]:
+        return tuple(
+            tuple(all(t.simple_rank(v) is not None for v in group) for group in self.members)
+            for t in self.signature.tensors
+        )
+
     def relevant(self, tensor: int, dimension: int) -> bool:
         """True if any variable of the class indexes the tensor."""
-        return self.members[dimension][0] in self.signature.tensors[tensor].variables
+        return self.relevance[tensor][dimension]
 
     def plain(self, tensor: int, dimension: int) -> bool:
         """True if the class indexes the tensor alone on its ranks."""
-        return all(self.signature.tensors[tensor].simple_rank(v) is not None for v in self.members[dimension])
+        return self._plain[tensor][dimension]
+
+    @cached_property
+    def _spreads(self) -> dict[UnitOption, tuple[Spread, ...]]:
+        return {option: tuple(_every_spread(self, option)) for option in self.signature.units}
+
+    def spreads(self, option: UnitOption) -> tuple[Spread, ...]:
+        """Every spatial choice on one unit's path: for each visible axis the instances that each class takes.
+
+        Rules: the product on an axis is at most its size, classes relevant to a barred tensor and padded ranks are not
+        spread, and of the choices on `use: full` axes only those with the largest product stay (copies are exempt).
+        """
+        return self._spreads[option]
 
 
-Spread = tuple[tuple[int, ...], ...]
-
-
+@lru_cache(maxsize=4096)
 def divisors(n: int) -> tuple[int, ...]:
     """The divisors of n, ascending."""
     small = [i for i in range(1, int(n**0.5) + 1) if n % i == 0]
     return tuple(sorted({*small, *(n // i for i in small)}))
 
 
-def spreads(classes: Classes, option: UnitOption) -> tuple[Spread, ...]:
-    """Every spatial choice on one unit's path: for each visible axis the instances that each class takes.
-
-    Rules: the product on an axis is at most its size, classes relevant to a barred tensor and padded ranks are not
-    spread, and of the choices on `use: full` axes only those with the largest product stay (copies are exempt).
-    """
+def _every_spread(classes: Classes, option: UnitOption) -> tuple[Spread, ...]:
     s = classes.signature
     axes = [axis for axis in s.axes if axis.fanout < option.fanouts]
     if s.copy and all(not held for held in _behind_fanouts(option)):
