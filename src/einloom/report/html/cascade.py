@@ -1,0 +1,185 @@
+"""The cascade as a graph: Einsums as boxes, tensors as pills, what is fused inside coloured hulls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .layers import Layout, layout
+from .markup import Html, el, join, number
+from .subject import Subject
+
+COLUMN, ROW, BOX, HIGH, MARGIN = 92.0, 54.0, 76.0, 26.0, 34.0
+LETTER = 6.6
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Einsums that exchange `tensors` through tiles stored in `memory` at one place of the tree."""
+
+    memory: str
+    tensors: tuple[str, ...]
+    einsums: tuple[str, ...]
+    depth: int
+
+
+def groups(subject: Subject) -> list[Group]:
+    """The fused groups, outer ones first: Einsums joined by intermediates whose backing store is on chip."""
+    workload = subject.result.workload
+    by_store: dict[tuple[int, ...], list[tuple[str, set[str]]]] = {}
+    memory: dict[tuple[int, ...], str] = {}
+    depth: dict[tuple[int, ...], int] = {}
+    for tile in subject.tiles:
+        tensor = tile.store.tensor
+        if tile.store.memory == subject.outermost or tensor not in workload.intermediates:
+            continue
+        users = {user.einsum.name for user in tile.users}
+        if subject.backing[tensor] == tile.store.memory and len(users) > 1:
+            by_store.setdefault(tile.store.address, []).append((tensor, users))
+            memory[tile.store.address], depth[tile.store.address] = tile.store.memory, tile.store.place
+    found: list[Group] = []
+    for address, shared in by_store.items():
+        for tensors, einsums in _components(shared):
+            ordered = tuple(name for name in subject.leaves if name in einsums)
+            found.append(Group(memory[address], tuple(tensors), ordered, depth[address]))
+    return sorted(found, key=lambda group: (group.depth, -len(group.einsums)))
+
+
+def _components(shared: list[tuple[str, set[str]]]) -> list[tuple[list[str], set[str]]]:
+    found: list[tuple[list[str], set[str]]] = []
+    for tensor, users in shared:
+        touching = [part for part in found if part[1] & users]
+        rest = [part for part in found if not part[1] & users]
+        tensors = [name for part in touching for name in part[0]] + [tensor]
+        found = [*rest, (tensors, users.union(*(part[1] for part in touching)))]
+    return found
+
+
+def drawings(subject: Subject) -> list[Html]:
+    """One graph for each window of Einsums."""
+    fused = groups(subject)
+    return [_drawing(subject, set(subject.leaves[window.start : window.stop]), fused) for window in subject.windows]
+
+
+def _drawing(subject: Subject, shown: set[str], fused: list[Group]) -> Html:
+    nodes, edges = _graph(subject, shown)
+    placed = layout(nodes, edges)
+    width = placed.columns * COLUMN + 2 * MARGIN - (COLUMN - BOX)
+    height = placed.rows * ROW + 2 * MARGIN
+    middle = height / 2
+    points = {name: (MARGIN + BOX / 2 + c * COLUMN, middle + r * ROW) for name, (c, r) in placed.places.items()}
+    lines = {edge: _line(points, placed, edge, middle) for edge in edges}
+    outer = max((group.depth for group in fused), default=0)
+    hulls = [_hull(subject, group, points, lines, outer) for group in fused]
+    drawn = [_edge(subject, edge, line) for edge, line in lines.items()]
+    drawn += [_node(subject, name, *points[name]) for name in nodes]
+    box = {"viewBox": f"0 0 {number(width)} {number(height)}", "width": number(width), "height": number(height)}
+    label = f"Graph of {len(shown)} Einsums and their tensors"
+    return el("svg", *hulls, *drawn, class_="cascade", role="img", aria_label=label, **box)
+
+
+def _graph(subject: Subject, shown: set[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Nodes in topological order and edges; Einsums are called ``e:NAME``, tensors ``t:NAME``."""
+    workload = subject.result.workload
+    nodes: list[str] = []
+    edges: list[tuple[str, str]] = []
+    for einsum in workload.einsums:
+        if einsum.name not in shown:
+            continue
+        for tensor in dict.fromkeys(access.tensor for access in einsum.inputs):
+            if f"t:{tensor}" not in nodes:
+                nodes.append(f"t:{tensor}")
+            edges.append((f"t:{tensor}", f"e:{einsum.name}"))
+        nodes += [f"e:{einsum.name}", f"t:{einsum.output.tensor}"]
+        edges.append((f"e:{einsum.name}", f"t:{einsum.output.tensor}"))
+    return nodes, edges
+
+
+def _line(
+    points: dict[str, tuple[float, float]], placed: Layout, edge: tuple[str, str], middle: float
+) -> list[tuple[float, float]]:
+    (x0, y0), (x1, y1) = points[edge[0]], points[edge[1]]
+    bends = [(MARGIN + BOX / 2 + c * COLUMN, middle + r * ROW) for c, r in placed.bends[edge]]
+    return [(x0 + BOX / 2 - 4, y0), *bends, (x1 - BOX / 2 + 2, y1)]
+
+
+def _curve(line: list[tuple[float, float]]) -> str:
+    x, y = line[0]
+    text = f"M{number(x)} {number(y)}"
+    for x1, y1 in line[1:]:
+        half = (x + x1) / 2
+        text += f"C{number(half)} {number(y)} {number(half)} {number(y1)} {number(x1)} {number(y1)}"
+        x, y = x1, y1
+    return text
+
+
+def _hull(
+    subject: Subject,
+    group: Group,
+    points: dict[str, tuple[float, float]],
+    lines: dict[tuple[str, str], list[tuple[float, float]]],
+    deepest: int,
+) -> Html:
+    """A hull as the outline of thick strokes around the group's boxes and the edges of its tensors."""
+    inside = {f"e:{name}" for name in group.einsums} | {f"t:{tensor}" for tensor in group.tensors}
+    shapes = [_outline(*points[name]) for name in inside if name in points]
+    shapes += [_curve(line) for (a, b), line in lines.items() if a in inside and b in inside]
+    if not shapes:
+        return Html("")
+    position = [m.name for m in subject.result.machine.memories].index(group.memory)
+    wide = 30 if group.depth < deepest else 16
+    trail = "".join(sorted(shapes))
+    classes = f"hull m{min(position, 4)}{' inner' if group.depth == deepest and deepest else ''}"
+    tip = f"fused in {group.memory}: {', '.join(group.einsums[:12])} exchange {', '.join(group.tensors[:12])}"
+    rim = el("path", d=trail, class_="rim", stroke_width=wide + 3)
+    return el("g", rim, el("path", d=trail, class_="fill", stroke_width=wide), class_=classes, data_tip=tip)
+
+
+def _outline(x: float, y: float) -> str:
+    left, top = number(x - BOX / 2 + 6), number(y - HIGH / 2 + 4)
+    return f"M{left} {top}h{number(BOX - 12)}v{number(HIGH - 8)}h{number(12 - BOX)}z"
+
+
+def _edge(subject: Subject, edge: tuple[str, str], line: list[tuple[float, float]]) -> Html:
+    tensor = edge[0][2:] if edge[0].startswith("t:") else edge[1][2:]
+    head = "url(#arrow)" if edge[1].startswith("e:") else None
+    return el("path", d=_curve(line), class_="edge", marker_end=head, data_t=subject.number[tensor])
+
+
+def _node(subject: Subject, name: str, x: float, y: float) -> Html:
+    kind, plain = name[0], name[2:]
+    room = int((BOX - (26 if kind == "t" else 10)) / LETTER)
+    short = plain if len(plain) <= room else plain[: room - 1] + "…"
+    corner = {"x": number(x - BOX / 2), "y": number(y - HIGH / 2), "width": number(BOX), "height": number(HIGH)}
+    workload = subject.result.workload
+    if kind == "e":
+        einsum = workload.einsum(plain)
+        touched = " ".join(str(subject.number[tensor]) for tensor in einsum.tensors)
+        words = el("text", short, x=number(x), y=number(y + 4), text_anchor="middle")
+        frame = el("rect", rx=3, class_="box", **corner)
+        tip = f"{plain}: {einsum.output} from {', '.join(str(access) for access in einsum.inputs)}"
+        return el("g", frame, words, class_="einsum", data_t=touched, data_tip=tip)
+    shape = "×".join(str(extent) for extent in workload.tensor(plain).shape)
+    tip = f"{plain}: {shape} of {workload.tensor(plain).bits} bits, backed by {subject.backing.get(plain, '?')}"
+    frame = el("rect", rx=13, class_="pill", **corner)
+    spot = {"x": number(x - BOX / 2 + 7), "y": number(y - 6), "width": 12, "height": 12}
+    swatch = el("rect", rx=3, class_=subject.look(plain), **spot)
+    words = el("text", short, x=number(x - BOX / 2 + 23), y=number(y + 4))
+    whole = f"tensor{' offchip' if subject.backing.get(plain) == subject.outermost else ''}"
+    return el("g", frame, swatch, words, class_=whole, data_t=subject.number[plain], data_tip=tip)
+
+
+def key(subject: Subject) -> Html:
+    """What the shapes mean, and the fused groups in words."""
+    lines = [
+        el(
+            "li",
+            el("b", f"in {group.memory}: "),
+            join(((", " if i else ""), name) for i, name in enumerate(group.einsums[:24])),
+            f" … {len(group.einsums)} in all" if len(group.einsums) > 24 else "",
+            " exchange ",
+            join((subject.chip(tensor), " ") for tensor in group.tensors[:24]),
+        )
+        for group in groups(subject)[:40]
+    ]
+    none = el("p", "No two Einsums are fused: every shared tensor passes through ", subject.outermost, ".")
+    return join((el("ul", *lines, class_="groups") if lines else none,))

@@ -1,0 +1,93 @@
+"""How the search went: best value and proven bound against time, and how many points each rule dropped."""
+
+from __future__ import annotations
+
+from ...result import Result
+from ..text import objective_value
+from .markup import Html, el
+from .plot import Curve, Scale, mark, plot
+from .subject import Subject
+
+MAX_POINTS = 400
+
+
+def steps(pairs: list[tuple[float, float]], end: float) -> list[tuple[float, float]]:
+    """A staircase through (seconds, value) pairs, level until `end`."""
+    found: list[tuple[float, float]] = []
+    for at, value in pairs:
+        if found:
+            found.append((at, found[-1][1]))
+        found.append((at, value))
+    return [*found, (max(end, found[-1][0]), found[-1][1])] if found else []
+
+
+def picture(subject: Subject) -> Html:
+    """Best and bound over time, or a sentence if nothing was searched."""
+    result = subject.result
+    best = [(p.seconds, p.best) for p in result.trace if p.best is not None]
+    bound = [(p.seconds, p.bound) for p in result.trace if p.bound is not None and p.bound > 0]
+    if not best:
+        return el("p", "This mapping was given, not searched for: there is no progress to show.")
+    best, bound = _thinned(best), _thinned(bound)
+    values = [value for _, value in (*best, *bound)]
+    end = max(result.seconds, best[-1][0], bound[-1][0] if bound else 0.0) or 1.0
+    low, high = min(values), max(values)
+    margin = (high - low) * 0.12 or abs(high) * 0.05 or 1.0
+    across, up = Scale(0.0, end), Scale(low - margin, high + margin)
+    curves = [Curve(steps(best, end), "best"), Curve(steps(bound, end), "bound")]
+    marks = [
+        mark(across, up, point, "best", f"best {_value(result, point[1])} after {point[0]:.3g} s") for point in best
+    ]
+    marks += [
+        mark(across, up, point, "bound", f"bound {_value(result, point[1])} after {point[0]:.3g} s") for point in bound
+    ]
+    x_ticks = [(v, f"{v:g} s") for v in across.ticks()]
+    y_ticks = [(v, objective_value(result.objective, v, 4)) for v in up.ticks(4)]
+    label = f"Best value and proven bound over {end:.3g} seconds of search"
+    drawn = plot(
+        [curve for curve in curves if curve.points],
+        marks,
+        (across, x_ticks, "time"),
+        (up, y_ticks, _name(result)),
+        label,
+        230,
+    )
+    legend = (
+        el("span", el("i", class_="dash best"), "best so far"),
+        el("span", el("i", class_="dash bound"), "proven bound"),
+    )
+    return el("div", drawn, el("p", *legend, class_="legend"))
+
+
+def _name(result: Result) -> str:
+    return f"{result.objective}"
+
+
+def _value(result: Result, value: float) -> str:
+    return objective_value(result.objective, value, 6)
+
+
+def _thinned(pairs: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    if len(pairs) <= MAX_POINTS:
+        return pairs
+    step = -(-len(pairs) // MAX_POINTS)
+    return [*pairs[::step], pairs[-1]]
+
+
+def counts(result: Result) -> Html:
+    """Points seen and dropped, by rule, with bars on a logarithmic scale."""
+    certificate = result.certificate
+    if certificate is None or not certificate.counts:
+        return el("p", "No points were counted.")
+    largest = max(certificate.counts.values())
+    rows = []
+    for name, count in certificate.counts.items():
+        share = len(f"{count}") / len(f"{largest}") if count else 0
+        bar = el("i", class_="countbar", style=f"width:{100 * share:.0f}%")
+        rows.append(el("tr", el("th", name, scope="row"), el("td", f"{count:,}", class_="num"), el("td", bar)))
+    head = el(
+        "tr", el("th", "rule", scope="col"), el("th", "points", scope="col"), el("th", "(by digits)", scope="col")
+    )
+    return el(
+        "table", el("caption", "Points seen, kept and dropped"), el("thead", head), el("tbody", *rows), class_="counts"
+    )
