@@ -231,6 +231,20 @@ def show_verb(result: str, parts: str | None, json_path: str | None) -> None:
     _answer(found, json_path, views[parts](found).rstrip("\n") + "\n")
 
 
+@main.command("report")
+@click.argument("result", metavar="RESULT.json")
+@click.option("-o", "--output", metavar="FILE", help="The HTML file; beside the result, called RESULT.html, by default.")
+@guarded
+def report_verb(result: str, output: str | None) -> None:
+    """Draw a saved result as one HTML file that needs no network. Nothing is searched."""
+    from .report.html import write_page
+
+    target = str(Path(result).with_suffix(".html")) if output is None else output
+    _writable(target)
+    write_page(Result.read(result), target)
+    click.echo(f"wrote {target}")
+
+
 @main.command("zoo")
 @click.argument("name", required=False)
 @json_option

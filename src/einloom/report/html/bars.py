@@ -98,7 +98,9 @@ def table(subject: Subject) -> Html:
     priced = energy_sources(subject)
     position = result.machine.position
     rows = []
-    for (component, action), (count, moved, joules) in sorted(sums.items(), key=lambda item: position[item[0][0]]):
+    for (component, action), (count, moved, joules) in sorted(
+        sums.items(), key=lambda item: (position[item[0][0]], item[0][1])
+    ):
         if not count and not joules:
             continue
         path = priced.get((component, action))
@@ -108,7 +110,7 @@ def table(subject: Subject) -> Html:
         numbers = [el("td", cell, class_="num") for cell in cells]
         rows.append(el("tr", el("th", component, scope="row"), el("td", action), *numbers, el("td", price)))
     names = ("component", "action", "count", "moved", "energy", "share", "priced by")
-    heads = [el("th", name, scope="col") for name in names]
+    heads = [el("th", name, scope="col", class_="num" if 2 <= i <= 5 else None) for i, name in enumerate(names)]
     inner = el("table", el("thead", el("tr", *heads)), el("tbody", *rows))
     every = el(
         "details",

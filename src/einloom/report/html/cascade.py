@@ -8,8 +8,8 @@ from .layers import Layout, layout
 from .markup import Html, el, join, number
 from .subject import Subject
 
-COLUMN, ROW, BOX, HIGH, MARGIN = 92.0, 54.0, 76.0, 26.0, 34.0
-LETTER = 6.6
+COLUMN, ROW, BOX, HIGH, MARGIN = 72.0, 48.0, 60.0, 26.0, 20.0
+LETTER, FITS = 6.3, 1420
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +68,13 @@ def _drawing(subject: Subject, shown: set[str], fused: list[Group]) -> Html:
     middle = height / 2
     points = {name: (MARGIN + BOX / 2 + c * COLUMN, middle + r * ROW) for name, (c, r) in placed.places.items()}
     lines = {edge: _line(points, placed, edge, middle) for edge in edges}
-    outer = max((group.depth for group in fused), default=0)
-    hulls = [_hull(subject, group, points, lines, outer) for group in fused]
+    hulls = [_hull(subject, group, points, lines) for group in fused]
     drawn = [_edge(subject, edge, line) for edge, line in lines.items()]
     drawn += [_node(subject, name, *points[name]) for name in nodes]
     box = {"viewBox": f"0 0 {number(width)} {number(height)}", "width": number(width), "height": number(height)}
     label = f"Graph of {len(shown)} Einsums and their tensors"
-    return el("svg", *hulls, *drawn, class_="cascade", role="img", aria_label=label, **box)
+    classes = "cascade fit" if width <= FITS and placed.columns > 6 else "cascade"
+    return el("svg", *hulls, *drawn, class_=classes, role="img", aria_label=label, **box)
 
 
 def _graph(subject: Subject, shown: set[str]) -> tuple[list[str], list[tuple[str, str]]]:
@@ -117,7 +117,6 @@ def _hull(
     group: Group,
     points: dict[str, tuple[float, float]],
     lines: dict[tuple[str, str], list[tuple[float, float]]],
-    deepest: int,
 ) -> Html:
     """A hull as the outline of thick strokes around the group's boxes and the edges of its tensors."""
     inside = {f"e:{name}" for name in group.einsums} | {f"t:{tensor}" for tensor in group.tensors}
@@ -125,13 +124,17 @@ def _hull(
     shapes += [_curve(line) for (a, b), line in lines.items() if a in inside and b in inside]
     if not shapes:
         return Html("")
-    position = [m.name for m in subject.result.machine.memories].index(group.memory)
-    wide = 30 if group.depth < deepest else 16
+    wide = 26 if group.depth <= subject.shallowest else 14
     trail = "".join(sorted(shapes))
-    classes = f"hull m{min(position, 4)}{' inner' if group.depth == deepest and deepest else ''}"
+    classes = f"hull {_hull_look(subject, group)}"
     tip = f"fused in {group.memory}: {', '.join(group.einsums[:12])} exchange {', '.join(group.tensors[:12])}"
     rim = el("path", d=trail, class_="rim", stroke_width=wide + 3)
     return el("g", rim, el("path", d=trail, class_="fill", stroke_width=wide), class_=classes, data_tip=tip)
+
+
+def _hull_look(subject: Subject, group: Group) -> str:
+    position = [m.name for m in subject.result.machine.memories].index(group.memory)
+    return "inner" if group.depth > subject.shallowest else f"m{min(position, 4)}"
 
 
 def _outline(x: float, y: float) -> str:
@@ -147,25 +150,32 @@ def _edge(subject: Subject, edge: tuple[str, str], line: list[tuple[float, float
 
 def _node(subject: Subject, name: str, x: float, y: float) -> Html:
     kind, plain = name[0], name[2:]
-    room = int((BOX - (26 if kind == "t" else 10)) / LETTER)
-    short = plain if len(plain) <= room else plain[: room - 1] + "…"
-    corner = {"x": number(x - BOX / 2), "y": number(y - HIGH / 2), "width": number(BOX), "height": number(HIGH)}
+    frame_at = {"x": number(x - BOX / 2), "y": number(y - HIGH / 2), "width": number(BOX), "height": number(HIGH)}
     workload = subject.result.workload
     if kind == "e":
         einsum = workload.einsum(plain)
         touched = " ".join(str(subject.number[tensor]) for tensor in einsum.tensors)
-        words = el("text", short, x=number(x), y=number(y + 4), text_anchor="middle")
-        frame = el("rect", rx=3, class_="box", **corner)
+        words = _words(plain, BOX - 6, x=number(x), y=number(y + 4), text_anchor="middle")
         tip = f"{plain}: {einsum.output} from {', '.join(str(access) for access in einsum.inputs)}"
-        return el("g", frame, words, class_="einsum", data_t=touched, data_tip=tip)
+        return el("g", el("rect", rx=3, class_="box", **frame_at), words, class_="einsum", data_t=touched, data_tip=tip)
     shape = "×".join(str(extent) for extent in workload.tensor(plain).shape)
     tip = f"{plain}: {shape} of {workload.tensor(plain).bits} bits, backed by {subject.backing.get(plain, '?')}"
-    frame = el("rect", rx=13, class_="pill", **corner)
-    spot = {"x": number(x - BOX / 2 + 7), "y": number(y - 6), "width": 12, "height": 12}
-    swatch = el("rect", rx=3, class_=subject.look(plain), **spot)
-    words = el("text", short, x=number(x - BOX / 2 + 23), y=number(y + 4))
+    spot = {"x": number(x - BOX / 2 + 6), "y": number(y - 5), "width": 9, "height": 10}
+    parts = (
+        el("rect", rx=13, class_="pill", **frame_at),
+        el("rect", rx=2, class_=subject.look(plain), **spot),
+        _words(plain, BOX - 22, x=number(x - BOX / 2 + 18), y=number(y + 4)),
+    )
     whole = f"tensor{' offchip' if subject.backing.get(plain) == subject.outermost else ''}"
-    return el("g", frame, swatch, words, class_=whole, data_t=subject.number[plain], data_tip=tip)
+    return el("g", *parts, class_=whole, data_t=subject.number[plain], data_tip=tip)
+
+
+def _words(text: str, room: float, **where: str) -> Html:
+    """A label as large as the room allows, cut where even small letters do not fit."""
+    if len(text) * LETTER <= room:
+        return el("text", text, **where)
+    letters = int(room / (LETTER * 0.84))
+    return el("text", text if len(text) <= letters else text[: letters - 1] + "…", class_="small", **where)
 
 
 def key(subject: Subject) -> Html:
@@ -173,6 +183,7 @@ def key(subject: Subject) -> Html:
     lines = [
         el(
             "li",
+            el("i", class_=f"hullkey {_hull_look(subject, group)}"),
             el("b", f"in {group.memory}: "),
             join(((", " if i else ""), name) for i, name in enumerate(group.einsums[:24])),
             f" … {len(group.einsums)} in all" if len(group.einsums) > 24 else "",

@@ -76,7 +76,7 @@ class _Drawing:
         )
         tip += f", tile {node.tile}" if node.tile is not None else ""
         tip += "; shared by several Einsums" if shared else ""
-        words = (el("b", kind), f" {short} ", el("span", f"× {node.trips:,}", class_="trips"))
+        words = (el("b", kind), f" {short} ", el("span", f"× {node.trips}", class_="trips"))
         axis = el("span", f"@ {node.axis}", class_="axis") if node.axis else None
         return el("div", words, axis, class_=f"node loop {kind}{' shared' if shared else ''}", data_tip=tip)
 
@@ -102,7 +102,8 @@ class _Drawing:
         costs = f"{energy(self.energies.get(node.einsum, 0.0), 3)}, {time(self.latencies.get(node.einsum, 0.0), 3)}"
         tip = f"{einsum.output} = {how}({inputs}); {costs}"
         words = (el("b", node.einsum), el("span", f"@ {node.unit}" if node.unit else "copy", class_="axis"))
-        return el("div", *words, class_="node leaf", data_t=touched, data_tip=tip)
+        prices = [el("small", cost) for cost in costs.split(", ")]
+        return el("div", *words, *prices, class_="node leaf", data_t=touched, data_tip=tip)
 
 
 def drawings(subject: Subject) -> list[Html]:
@@ -121,15 +122,11 @@ def drawings(subject: Subject) -> list[Html]:
 def key() -> Html:
     """What the boxes mean."""
     items = (
-        el("span", "store", class_="node store m1"),
-        " a tile kept in a memory, with a bar per tensor from the first to the last Einsum it is alive for ",
-        el("span", el("b", "for"), class_="node loop for"),
-        " loop in time ",
-        el("span", el("b", "par"), class_="node loop par"),
-        " loop in space ",
-        el("span", el("b", "for"), class_="node loop for shared"),
-        " loop that several Einsums share ",
-        el("span", el("b", "E"), class_="node leaf"),
-        " Einsum",
+        ("store m1", "store", "a tile in a memory: each tensor's bar covers the Einsums that it is alive for"),
+        ("loop for", "for", "loop in time"),
+        ("loop par", "par", "loop in space"),
+        ("loop for shared", "for", "loop that several Einsums share"),
+        ("leaf", "E", "Einsum, with its energy and latency"),
     )
-    return el("p", *items, class_="key")
+    drawn = [el("span", el("span", sign, class_=f"node {look}"), words) for look, sign, words in items]
+    return el("p", *drawn, class_="key")

@@ -36,10 +36,9 @@ def picture(subject: Subject) -> Html:
     across, up = Scale(0.0, end), Scale(low - margin, high + margin)
     curves = [Curve(steps(best, end), "best"), Curve(steps(bound, end), "bound")]
     marks = [
-        mark(across, up, point, "best", f"best {_value(result, point[1])} after {point[0]:.3g} s") for point in best
-    ]
-    marks += [
-        mark(across, up, point, "bound", f"bound {_value(result, point[1])} after {point[0]:.3g} s") for point in bound
+        mark(across, up, (at, value), which, f"{which} {_value(result, value)} after {at:.3g} s")
+        for which, pairs in (("bound", bound), ("best", best))
+        for at, value in pairs
     ]
     x_ticks = [(v, f"{v:g} s") for v in across.ticks()]
     y_ticks = [(v, objective_value(result.objective, v, 4)) for v in up.ticks(4)]
@@ -86,7 +85,10 @@ def counts(result: Result) -> Html:
         bar = el("i", class_="countbar", style=f"width:{100 * share:.0f}%")
         rows.append(el("tr", el("th", name, scope="row"), el("td", f"{count:,}", class_="num"), el("td", bar)))
     head = el(
-        "tr", el("th", "rule", scope="col"), el("th", "points", scope="col"), el("th", "(by digits)", scope="col")
+        "tr",
+        el("th", "rule", scope="col"),
+        el("th", "points", scope="col", class_="num"),
+        el("th", "(by digits)", scope="col"),
     )
     return el(
         "table", el("caption", "Points seen, kept and dropped"), el("thead", head), el("tbody", *rows), class_="counts"

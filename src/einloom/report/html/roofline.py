@@ -104,14 +104,9 @@ def picture(subject: Subject) -> Html:
     known = [point for point in (*fused, *unfused) if point.attainable]
     if not known or not limits.peaks:
         return el("p", "This machine has no finite rates, or nothing is computed: there is no roofline to draw.")
-    intensities = [point.intensity for point in known if point.intensity]
-    rates = [rate for point in known for rate in (point.attainable, point.achieved) if rate]
-    top = max([*rates, *(rate for _, rate in limits.peaks)])
-    ridge = [rate / limits.bandwidth for _, rate in limits.peaks] if limits.bandwidth else []
-    across = Scale(min([*intensities, *ridge, 1.0]) / 3, max([*intensities, *ridge, 1.0]) * 6, log=True)
-    up = Scale(min(rates) / 3, top * 3, log=True)
+    across, up = _scales(limits, known)
     marks = []
-    if len(fused) - 1 <= MAX_POINTS and len(fused) > 2:
+    if 2 < len(fused) <= MAX_POINTS + 1:
         marks += [_mark(across, up, point, "unfused") for point in unfused[:-1] if point.attainable]
         marks += [_mark(across, up, point, "fused") for point in fused[:-1] if point.attainable]
     marks.append(_mark(across, up, unfused[-1], "unfused whole", "unfused, at best"))
@@ -120,14 +115,40 @@ def picture(subject: Subject) -> Html:
         at = (fused[-1].intensity or across.high, fused[-1].achieved)
         tip = f"achieved: {_rate(fused[-1].achieved)} over the whole latency of {time(result.latency)}"
         marks.append(mark(across, up, at, "achieved whole", tip))
-    x_ticks = [(v, f"{v:g}") for v in across.ticks()]
+    x_ticks = [(v, f"{v:,g}") for v in across.ticks()]
     y_ticks = [(v, _rate(v)) for v in up.ticks(4)]
-    x_name = f"operations per byte of {subject.outermost}"
-    label = f"Roofline of {result.workload.name} on {result.machine.name}"
-    drawn = plot(
-        _lines(limits, across, up), marks, (across, x_ticks, x_name), (up, y_ticks, "operations per second"), label
+    x_axis, y_axis = (
+        (across, x_ticks, f"operations per byte of {subject.outermost}"),
+        (up, y_ticks, "operations per second"),
     )
-    return el("div", drawn, _words(subject, limits, fused[-1], unfused[-1]))
+    drawn = plot(_lines(limits, across, up), marks, x_axis, y_axis, _label(result, fused[-1], unfused[-1]))
+    return el("div", drawn, _legend(subject), _words(subject, limits, fused[-1], unfused[-1]))
+
+
+def _scales(limits: Roofs, known: list[Point]) -> tuple[Scale, Scale]:
+    intensities = [point.intensity for point in known if point.intensity]
+    rates = [rate for point in known for rate in (point.attainable, point.achieved) if rate]
+    peaks = [rate for _, rate in limits.peaks]
+    ridges = [rate / limits.bandwidth for rate in peaks] if limits.bandwidth else []
+    widths = [*intensities, *ridges] or [1.0]
+    return Scale(min(widths) / 4, max(widths) * 6, log=True), Scale(min(rates) / 3, max([*rates, *peaks]) * 4, log=True)
+
+
+def _label(result: Result, fused: Point, unfused: Point) -> str:
+    shown = [f"{point.intensity:.3g}" if point.intensity else "no traffic" for point in (fused, unfused)]
+    name = f"Roofline of {result.workload.name} on {result.machine.name}"
+    return f"{name}: {shown[0]} operations per byte as mapped, {shown[1]} unfused at best"
+
+
+def _legend(subject: Subject) -> Html:
+    items = (
+        ("fused", "an Einsum as mapped, on its roof"),
+        ("unfused", "an Einsum unfused, at best"),
+        ("achieved", "achieved in the mapping's latency"),
+    )
+    signs = [el("span", el("i", class_=f"mark {look}"), words) for look, words in items]
+    edge = el("span", f"at the right edge: no traffic through {subject.outermost}")
+    return el("p", *signs, edge, class_="legend")
 
 
 def _lines(limits: Roofs, across: Scale, up: Scale) -> list[Curve]:

@@ -79,6 +79,13 @@ class Subject:
                 table.setdefault(store.tensor, store.memory)
         return table
 
+    @cached_property
+    def shallowest(self) -> int:
+        """Depth of the first store on chip that holds what Einsums share; deeper groups are inner ones."""
+        shared = self.result.workload.intermediates
+        found = [t.store.place for t in self.tiles if t.store.memory != self.outermost and t.store.tensor in shared]
+        return min(found, default=0)
+
     def chip(self, tensor: str, *more: object, tag: str = "span", **attributes: object) -> Html:
         """A label for a tensor: swatch and name; lights up with the tensor."""
         inside = (el("i", class_=f"swatch {self.look(tensor)}"), el("span", tensor, class_="word"), *more)

@@ -65,14 +65,14 @@ def certificate(result: Result) -> Html:
             ("guarantee", found.guarantee.value),
             ("value", objective_value(result.objective, found.value, 10)),
             ("bound", objective_value(result.objective, found.bound, 10)),
-            ("gap", f"{found.gap:.6%}"),
+            ("gap", f"{100 * found.gap:.6g} %"),
         ]
     known = result.provenance
     rows += [
         ("made with", f"einloom {known.version}, model version {known.model_version}"),
         ("digest", (result.recorded_digest or "not saved")[:16] + ("…" if result.recorded_digest else "")),
     ]
-    listed = [part for name, text in rows for part in (el("dt", name), el("dd", text))]
+    listed: list[Html] = [part for name, text in rows for part in (el("dt", name), el("dd", text))]
     states = el("p", "This page shows what the result file says; ", el("code", "einloom verify"), " checks it.")
     altered = None
     if result.recorded_digest is not None and result.recorded_digest != result.found_digest:
@@ -123,7 +123,7 @@ def shared(subject: Subject) -> Html:
     names = ("tensor", "shape", "bits", "size", "from", "to", "backed by")
     heads = [el("th", name, scope="col") for name in names]
     more = el("p", f"{len(subject.tensors) - len(rows)} more.") if len(subject.tensors) > len(rows) else None
-    table = el("table", el("thead", el("tr", *heads)), el("tbody", *rows))
+    table = el("table", el("thead", el("tr", *heads)), el("tbody", *rows), class_="tensortable")
     return el("div", el("div", table, class_="scroll", tabindex=0, role="region", aria_label="tensors"), more)
 
 
