@@ -1,4 +1,5 @@
-"""Random problems that are small enough to look at every tree: workloads, machines, mapspaces and objectives by seed."""
+"""Random problems that are small enough to look at every tree: workloads, machines, mapspaces and objectives by
+seed."""
 
 from __future__ import annotations
 

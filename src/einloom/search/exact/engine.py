@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 
 from ...cost.evaluate import evaluate
-from ...errors import Infeasible
+from ...errors import BudgetExhausted, Infeasible
 from ...mapping.normal import normal_form
 from ...mapping.tree import Mapping
 from ...problem import Budget, Certificate, Guarantee, Objective, Problem
@@ -31,7 +31,8 @@ from .tables import Rules
 
 @dataclass(frozen=True)
 class ExactOptions:
-    """Which pruning rules the search may use. incumbent: a first feasible mapping and bounds limit the tables and joins."""
+    """Which pruning rules the search may use. incumbent: a first feasible mapping and bounds limit the tables and
+    joins."""
 
     rules: Rules = field(default_factory=Rules)
     incumbent: bool = True
@@ -55,75 +56,118 @@ class Exact:
     def __init__(self, options: ExactOptions | None = None) -> None:
         self.options = options or ExactOptions()
 
-    def search(self, problem: Problem, budget: Budget = Budget(), watch: Watcher | None = None) -> Result:
-        """The optimum of `problem`. Raises Infeasible with the limit that stands in the way."""
-        started = time.monotonic()
-        watcher = watch or Watcher()
-        counts: dict[str, int] = {}
-        solution = self._solve(problem, watcher, counts)
-        cost = evaluate(problem.workload, problem.machine, solution.mapping, problem.latency_rule)
-        value = problem.objective.value(cost)
-        repeats = problem.workload.repeat * (problem.workload.repeat if problem.objective.name == "edp" else 1)
-        if not np.isclose(value, solution.value * repeats, rtol=1e-9, atol=0.0):
-            raise AssertionError(f"the tables say {solution.value * repeats!r}, the tree costs {value!r}")
-        watcher.incumbent(value, solution.mapping)
-        watcher.bound(value)
-        for rule, number in counts.items():
-            watcher.count(rule, number)
-        certificate = Certificate(
-            Guarantee.OPTIMAL, value, value, problem.mapspace.describe(), MappingProxyType(dict(counts))
-        )
-        trace = watcher.trace if isinstance(watcher, Recorder) else ()
-        return Result.of(
-            problem,
-            solution.mapping,
-            cost,
-            certificate=certificate,
-            method=self.name,
-            seconds=time.monotonic() - started,
-            trace=trace,
-        )
+    def search(self, problem: Problem, budget: Budget | None = None, watch: Watcher | None = None) -> Result:
+        """The optimum of `problem`; if the budget ends first, the best so far with the bound proven so far.
 
-    def _solve(self, problem: Problem, watcher: Watcher, counts: dict[str, int]) -> Solution:
-        """Raise a limit from the sum of lower bounds until some cascade stays below it: then the best one is optimal."""
-        attempt = _Pass(problem, self.options, watcher, counts)
+        Raises Infeasible with the limit that stands in the way, BudgetExhausted if the budget ended before any legal
+        mapping was found.
+        """
+        run = _Run(problem, self.options, budget or Budget(), watch or Watcher())
+        try:
+            solution = run.solve()
+            guarantee, bound = Guarantee.OPTIMAL, None
+        except Stopped:
+            if run.best is None:
+                raise BudgetExhausted(run.bound) from None
+            solution, guarantee, bound = run.best, Guarantee.BOUNDED, run.bound
+        return run.result(self.name, solution, guarantee, bound)
+
+
+class Stopped(Exception):
+    """The budget ended, or the watcher asked to stop."""
+
+
+class _Run:
+    """One search under a budget: the attempts, the best solution and the bound so far."""
+
+    def __init__(self, problem: Problem, options: ExactOptions, budget: Budget, watcher: Watcher) -> None:
+        self.problem = problem
+        self.options = options
+        self.budget = budget
+        self.watcher = watcher
+        self.counts: dict[str, int] = {}
+        self.best: Solution | None = None
+        self.bound = 0.0
+        self.started = time.monotonic()
+
+    def checkpoint(self) -> None:
+        """Raise Stopped if the budget is spent."""
+        seconds, steps = self.budget.seconds, self.budget.steps
+        spent = seconds is not None and time.monotonic() - self.started > seconds
+        spent = spent or (steps is not None and self.counts.get("evaluated", 0) > steps)
+        if spent or self.watcher.stopped():
+            raise Stopped
+
+    def solve(self) -> Solution:
+        """Raise a limit from the sum of lower bounds until some cascade stays below it: the best one is optimal
+        then."""
+        attempt = _Pass(self)
         if not self.options.incumbent:
             return attempt.run(float("inf"))
         bound = attempt.lower_bound()
-        watcher.bound(bound * attempt.repeats)
+        self._prove(bound * attempt.repeats)
         limits = [bound * (1 + step) if bound > 0 and np.isfinite(bound) else float("inf") for step in STEPS]
-        if problem.objective.name in ("latency", "edp") and bound > 0:
-            dived = self._dive(problem, attempt, bound, watcher)
+        hurried = self.budget.seconds is not None or self.budget.steps is not None
+        if bound > 0 and (hurried or self.problem.objective.name in ("latency", "edp")):
+            dived = self._dive(attempt, bound)
             if dived is not None and dived.value <= bound * (1 + TIE):
                 return dived
             if dived is not None:
                 limits = [dived.value]
         for limit in limits:
-            watcher.stage(f"looking below {limit:.6g}")
+            self.watcher.stage(f"looking below {limit * attempt.repeats:.6g}")
             try:
                 solution = attempt.run(limit)
             except Infeasible:
                 if not np.isfinite(limit):
                     raise
-                watcher.bound(limit * attempt.repeats)
+                self._prove(limit * attempt.repeats)
                 continue
+            self._found(solution, attempt.repeats)
             if solution.value <= limit * (1 + TIE):
                 return solution
-        raise AssertionError("the last step has no limit")
+        raise AssertionError("the last limit admits a solution or none exists")
 
+    def _prove(self, bound: float) -> None:
+        self.bound = max(self.bound, bound)
+        self.watcher.bound(bound)
 
-    def _dive(self, problem: Problem, attempt: _Pass, bound: float, watcher: Watcher) -> Solution | None:
+    def _found(self, solution: Solution, repeats: int) -> None:
+        if self.best is None or solution.value < self.best.value:
+            self.best = solution
+            self.watcher.incumbent(solution.value * repeats, solution.mapping)
+
+    def _dive(self, attempt: _Pass, bound: float) -> Solution | None:
         """A quick feasible solution near the bound, or None."""
-        rules = replace(self.options.rules, dive=True)
-        quick = _Pass(problem, replace(self.options, rules=rules), watcher, {})
-        quick.least = attempt.least
-        quick.classes = attempt.classes
+        quick = _Pass(self, replace(self.options, rules=replace(self.options.rules, dive=True)))
+        quick.least, quick.classes = attempt.least, attempt.classes
         try:
             solution = quick.run(bound * (1 + STEPS[1]))
         except Infeasible:
             return None
-        watcher.incumbent(solution.value * attempt.repeats, solution.mapping)
+        self._found(solution, attempt.repeats)
         return solution
+
+    def result(self, method: str, solution: Solution, guarantee: Guarantee, bound: float | None) -> Result:
+        """The solution priced again by `evaluate`, with its certificate."""
+        problem, watcher = self.problem, self.watcher
+        cost = evaluate(problem.workload, problem.machine, solution.mapping, problem.latency_rule)
+        value = problem.objective.value(cost)
+        repeats = problem.workload.repeat ** (2 if problem.objective.name == "edp" else 1)
+        if not np.isclose(value, solution.value * repeats, rtol=1e-9, atol=0.0):
+            raise AssertionError(f"the tables say {solution.value * repeats!r}, the tree costs {value!r}")
+        watcher.incumbent(value, solution.mapping)
+        proven = value if bound is None else min(bound, value)
+        watcher.bound(proven)
+        for rule, number in self.counts.items():
+            watcher.count(rule, number)
+        counts = MappingProxyType(dict(self.counts))
+        certificate = Certificate(guarantee, value, proven, problem.mapspace.describe(), counts)
+        trace = watcher.trace if isinstance(watcher, Recorder) else ()
+        seconds = time.monotonic() - self.started
+        return Result.of(
+            problem, solution.mapping, cost, certificate=certificate, method=method, seconds=seconds, trace=trace
+        )
 
 
 STEPS = (0.002, 0.02, 0.1, 0.4, 1.5, 8.0, np.inf)
@@ -133,11 +177,12 @@ TIE = 1e-9
 class _Pass:
     """Complete solutions of one problem under a limit on the objective (of one repeat)."""
 
-    def __init__(self, problem: Problem, options: ExactOptions, watcher: Watcher, counts: dict[str, int]) -> None:
-        self.problem = problem
-        self.options = options
-        self.watcher = watcher
-        self.counts = counts
+    def __init__(self, run: _Run, options: ExactOptions | None = None) -> None:
+        self.problem = problem = run.problem
+        self.options = options or run.options
+        self.watcher = run.watcher
+        self.counts = run.counts
+        self.checkpoint = run.checkpoint
         self.repeats = problem.workload.repeat ** (2 if problem.objective.name == "edp" else 1)
         workload, machine = problem.workload, problem.machine
         self.signatures = [signature(workload, machine, e.name) for e in workload.einsums]
@@ -152,14 +197,12 @@ class _Pass:
         edp = self.problem.objective.name == "edp"
         objectives = (Objective("energy"), Objective("latency")) if edp else (self.problem.objective,)
         for column, objective in enumerate(objectives):
-            setting = Setting.of(
-                self.problem.machine, objective, (), self.setting.capacities, 0, self.options.rules
-            )
+            setting = Setting.of(self.problem.machine, objective, (), self.setting.capacities, 0, self.options.rules)
             found: dict[Signature, float] = {}
             for i, sig in enumerate(self.signatures):
                 self.watcher.stage(f"bounding {objective}", i, len(self.signatures))
                 if sig not in found:
-                    found[sig] = least_alone(setting, self.classes[sig])
+                    found[sig] = least_alone(setting, self.classes[sig], self.checkpoint)
                 self.least[i, column] = found[sig]
                 if not np.isfinite(found[sig]):
                     name = self.problem.workload.einsums[i].name
@@ -170,19 +213,32 @@ class _Pass:
         workload, machine = self.problem.workload, self.problem.machine
         capacities: list[int | None] = []
         for i, memory in enumerate(machine.memories):
-            everything = sum(
-                t.size * max(s.bits[i] for sig, e in zip(self.signatures, workload.einsums, strict=True)
-                             for s, name in zip(sig.tensors, e.tensors, strict=True) if name == t.name)
-                for t in workload.tensors
-            ) * memory.capacity_share()
+            everything = (
+                sum(
+                    t.size
+                    * max(
+                        s.bits[i]
+                        for sig, e in zip(self.signatures, workload.einsums, strict=True)
+                        for s, name in zip(sig.tensors, e.tensors, strict=True)
+                        if name == t.name
+                    )
+                    for t in workload.tensors
+                )
+                * memory.capacity_share()
+            )
             capacities.append(None if memory.size is None or everything <= memory.size else memory.size)
         tracked = [
-            i for i, c in enumerate(capacities)
+            i
+            for i, c in enumerate(capacities)
             if c is not None and (i == 0 or any(self._may_back(sig, i) for sig in self.signatures))
         ]
         return Setting.of(
-            machine, self.problem.objective, tuple(tracked), tuple(capacities),
-            self.problem.mapspace.max_fused_loops, self.options.rules,
+            machine,
+            self.problem.objective,
+            tuple(tracked),
+            tuple(capacities),
+            self.problem.mapspace.max_fused_loops,
+            self.options.rules,
         )
 
     def _may_back(self, sig: Signature, memory: int) -> bool:
@@ -205,6 +261,7 @@ class _Pass:
             tuple(axis.name for fanout in self.problem.machine.fanouts for axis in fanout.axes),
             self._hopeless,
             self.counts,
+            self.checkpoint,
         )
         total = len(blocks)
         partials = joiner.start()
@@ -213,7 +270,9 @@ class _Pass:
             partials = joiner.step(position, partials, blocks[position])
             if not partials:
                 name = self.problem.workload.einsums[position].name
-                raise Infeasible(f"no combination of mappings fits from the first Einsum up to {name}: " + self._blame())
+                raise Infeasible(
+                    f"no combination of mappings fits from the first Einsum up to {name}: " + self._blame()
+                )
         return self._best(partials)
 
     def _column_limits(self) -> list[FloatArray]:
@@ -241,7 +300,9 @@ class _Pass:
         for i, sig in enumerate(self.signatures):
             self.watcher.stage("exploring Einsums", i, len(self.signatures))
             if sig not in cache:
-                cache[sig] = Explorer(self.setting, self.classes[sig], loosest[sig], self.counts).blocks()
+                cache[sig] = Explorer(
+                    self.setting, self.classes[sig], loosest[sig], self.counts, self.checkpoint
+                ).blocks()
             else:
                 self.counts["isomorphic"] = self.counts.get("isomorphic", 0) + 1
             if not cache[sig]:

@@ -1,12 +1,12 @@
 """Rows of one Einsum: every undominated pmapping, with the fused loops above its shared tensors spelled out.
 
-Comes in: a signature and its tables. Goes out: `Block`s. A block has one structure (fused loops in order, where each shared
-tensor is stored) and one row per choice of trips and of everything that stays inside the Einsum.
+Comes in: a signature and its tables. Goes out: `Block`s. A block has one structure (fused loops in order, where each
+shared tensor is stored) and one row per choice of trips and of everything that stays inside the Einsum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,49 +14,18 @@ import numpy as np
 from ...machine.levels import Machine
 from ...problem import Objective
 from .pricing import Column, Pricing, columns, settle
+from .rows import FAR, PEND, Rows, union, wrapped
 from .signature import Held, UnitOption
 from .skyline import FloatArray, IntArray, skyline
 from .spatial import Classes, Spread, divisors
-from .tables import FAR, PEND, Rows, Rules, Tables, union, wrapped
-
-
-@dataclass(frozen=True, slots=True)
-class FusedLoop:
-    """A loop above a shared tensor's backing store: temporal, or spatial over axis number `axis`."""
-
-    variable: int
-    axis: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Structure:
-    """What partners must agree on, but for trips: loops in order, and (tensor, memory, loops above) per backed tensor."""
-
-    loops: tuple[FusedLoop, ...]
-    backings: tuple[tuple[int, int, int], ...]
-
-    @property
-    def depth(self) -> int:
-        """Temporal loops in the fused part."""
-        return self.temporal(len(self.loops))
-
-    def temporal(self, depth: int) -> int:
-        """Temporal loops among the first `depth`."""
-        return sum(loop.axis is None for loop in self.loops[:depth])
-
-
-@dataclass(frozen=True, slots=True)
-class OwnStore:
-    """A store above the lowest backing store that serves this Einsum alone: `depth` loops stand above it."""
-
-    tensor: int
-    memory: int
-    depth: int
+from .structures import OwnStore, Stacker, Structure
+from .tables import Rules, Tables
 
 
 @dataclass(frozen=True)
 class Variant:
-    """How a block's rows were made: unit, held tensors, spatial choice, own stores in the fused part, remaining rows."""
+    """How a block's rows were made: unit, held tensors, spatial choice, own stores in the fused part, remaining
+    rows."""
 
     option: UnitOption
     held: Held
@@ -68,9 +37,9 @@ class Variant:
 
 @dataclass(eq=False)
 class Block:
-    """Rows with one structure. trips: [n, loops]. cost: [n, objective columns]. own: [n, tracked memories, depth + 1] bits
-    of own stores by the number of temporal loops above them, the last for everything local to the Einsum. Row `remainder`
-    of variant number `variant` holds the rest."""
+    """Rows with one structure. trips: [n, loops]. cost: [n, objective columns]. own: [n, tracked memories, depth +
+    1] bits of own stores by the number of temporal loops above them, the last for everything local to the Einsum. Row
+    `remainder` of variant number `variant` holds the rest."""
 
     structure: Structure
     trips: IntArray
@@ -125,12 +94,20 @@ class Setting:
 class Explorer:
     """All blocks of one signature."""
 
-    def __init__(self, setting: Setting, classes: Classes, limits: FloatArray, counts: dict[str, int]) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        classes: Classes,
+        limits: FloatArray,
+        counts: dict[str, int],
+        checkpoint: Callable[[], None] = lambda: None,
+    ) -> None:
         self.setting = setting
         self.classes = classes
         self.signature = signature = classes.signature
         self.limits = limits
         self.counts = counts
+        self.checkpoint = checkpoint
         self.found: dict[Structure, list[Block]] = {}
         tables = [t for t in range(len(signature.tensors)) if signature.tensors[t].intermediate]
         self.fusable = frozenset(tables)
@@ -140,7 +117,7 @@ class Explorer:
         for option in self.signature.units:
             choices = self.classes.spreads(option)
             tables = {spread: self._tables(option, spread) for spread in choices}
-            groups: dict[tuple[object, ...], list[tuple[Spread, Held]]] = {}
+            groups: dict[tuple[int, Held, tuple[tuple[int, ...], ...]], list[tuple[Spread, Held]]] = {}
             for held in option.held:
                 memory = self._fused_memory(held)
                 for spread in choices:
@@ -149,9 +126,8 @@ class Explorer:
                         continue
                     key = (memory, held[: memory + 1], self._upper(option, spread, memory))
                     groups.setdefault(key, []).append((spread, held))
-            for key, members in groups.items():
-                memory = key[0]
-                assert isinstance(memory, int)
+            for (memory, _, _), members in groups.items():
+                self.checkpoint()
                 self._group(option, memory, members, tables)
         return [b for parts in self.found.values() if len(b := self._reduce(parts))]
 
@@ -176,6 +152,7 @@ class Explorer:
             for spread in self.classes.spreads(option):
                 tables = self._tables(option, spread)
                 for held in option.held:
+                    self.checkpoint()
                     if self.setting.rules.limits and (tables.floor(held) > self.limits).any():
                         continue
                     own = tuple(
@@ -212,7 +189,8 @@ class Explorer:
         for fused_count in range(1 << (len(own_here) if memory else 0)):
             fused = frozenset(t for i, t in enumerate(own_here) if fused_count >> i & 1)
             rest = frozenset(own_here) - fused
-            parts, pricings = [], []
+            parts: list[Rows] = []
+            pricings: list[Pricing] = []
             for s, h in members:
                 if memory == 0:
                     open_ended = [rows for rows, _ in tables[s].base(0, h)]
@@ -225,89 +203,20 @@ class Explorer:
             if not parts:
                 continue
             remainder = first.front(union(parts))
-            for structure, own in self._structures(option, held, spread, memory, fused):
+            rules = self.setting.rules
+            stacker = Stacker(
+                self.classes,
+                option,
+                held,
+                spread,
+                memory,
+                fused,
+                self.fusable,
+                self.setting.max_fused_loops,
+                rules.lowering,
+            )
+            for structure, own in stacker.structures():
                 self._fill(first, structure, own, option, held, memory, remainder, tuple(pricings))
-
-    def _structures(
-        self, option: UnitOption, held: Held, spread: Spread, memory: int, fused: frozenset[int]
-    ) -> Iterator[tuple[Structure, tuple[OwnStore, ...]]]:
-        """Every order of fused loops and stores down to the lowest backing store, hierarchical, without recomputation."""
-        axes = [(i, axis) for i, axis in enumerate(self.signature.axes) if axis.fanout < option.fanouts]
-        limit = self.setting.max_fused_loops
-        tensors = self.signature.tensors
-
-        def backed(m: int) -> frozenset[int]:
-            return frozenset(t for t in held[m] if m > 0 and t in self.fusable and self.backing(held, t) == m)
-
-        def own(m: int) -> frozenset[int]:
-            return fused if m == memory else held[m] - backed(m)
-
-        def usable(v: int, remaining: frozenset[int]) -> bool:
-            return all(tensors[t].simple_rank(v) is not None for t in remaining)
-
-        def descend(
-            m: int, loops: tuple[FusedLoop, ...], stores: tuple[OwnStore, ...], backs: tuple[tuple[int, int, int], ...],
-            left: frozenset[int], waiting: frozenset[int],
-        ) -> Iterator[tuple[Structure, tuple[OwnStore, ...]]]:
-            depth = len(loops)
-            if not left and m == memory:
-                lowest = max((d for _, _, d in backs), default=0)
-                if not waiting and lowest == depth and all(s.depth < depth for s in stores if s.memory == memory):
-                    yield Structure(loops, tuple(sorted(backs))), stores
-                return
-            if not left:
-                yield from cross(m, loops, stores, backs, waiting)
-            for t in sorted(left):
-                if left_order(t, stores, backs, depth, m):
-                    continue
-                if t in backed(m):
-                    yield from descend(m, loops, stores, (*backs, (t, m, depth)), left - {t}, waiting - {t})
-                elif not self._halo_above(t, loops):
-                    yield from descend(m, loops, (*stores, OwnStore(t, m, depth)), backs, left - {t}, waiting)
-            begun = not left or any(s.memory == m for s in stores) or any(mm == m for _, mm, _ in backs)
-            if waiting and begun and (limit is None or sum(x.axis is None for x in loops) < limit):
-                yield from deepen(m, loops, stores, backs, left, waiting)
-
-        def left_order(t, stores, backs, depth, m) -> bool:  # type: ignore[no-untyped-def]
-            """True if a store with a greater number already stands at this depth of this memory (one order is enough)."""
-            placed = [s.tensor for s in stores if s.depth == depth and s.memory == m]
-            placed += [b for b, mm, d in backs if d == depth and mm == m]
-            return any(other > t for other in placed)
-
-        def deepen(m, loops, stores, backs, left, waiting):  # type: ignore[no-untyped-def]
-            for v in range(len(self.signature.extents)):
-                if self.signature.extents[v] == 1 or any(x.variable == v and x.axis is None for x in loops):
-                    continue
-                if not usable(v, waiting):
-                    continue
-                if self.setting.rules.lowering and any(
-                    s.depth == len(loops) and tensors[s.tensor].simple_rank(v) is not None for s in stores
-                ):
-                    continue
-                yield from descend(m, (*loops, FusedLoop(v)), stores, backs, left, waiting)
-
-        def cross(m, loops, stores, backs, waiting):  # type: ignore[no-untyped-def]
-            below = [
-                FusedLoop(v, i)
-                for (i, axis), row in zip(axes, spread, strict=True)
-                if option.above[m] <= axis.fanout < option.above[m + 1]
-                for v in range(len(self.signature.extents))
-                if row[self.classes.of[v]] > 1
-            ]
-            if all(usable(x.variable, waiting) for x in below):
-                new = m + 1
-                yield from descend(new, (*loops, *below), stores, backs, backed(new) | own(new), waiting)
-
-        waiting = frozenset(t for t in self.fusable if self.backing(held, t) > 0)
-        if memory == 0:
-            yield Structure((), ()), ()
-            return
-        yield from descend(0, (), (), (), frozenset(), waiting)
-
-    def _halo_above(self, tensor: int, loops: tuple[FusedLoop, ...]) -> bool:
-        """True if a fused loop iterates a variable of the tensor that shares its rank (not in the space for own stores)."""
-        signature = self.signature.tensors[tensor]
-        return signature.slides and any(x.variable in signature.complex_variables for x in loops)
 
     # ---- rows ---------------------------------------------------------------------------------------------------
 
@@ -336,7 +245,7 @@ class Explorer:
         cost = remainder.cost[rows] + fixed[which]
         kept = np.ones(len(which), bool)
         if self.setting.rules.limits:
-            kept = (cost <= self.limits).all(axis=1)
+            kept = np.asarray((cost <= self.limits).all(axis=1))
             self.counts["slack"] = self.counts.get("slack", 0) + int((~kept).sum())
         total = reserved[which]
         for i, m in enumerate(self.setting.tracked):
@@ -356,7 +265,8 @@ class Explorer:
         self.found.setdefault(structure, []).append(block if len(block) < 2 else self._reduce([block]))
 
     def _trips(self, tables: Tables, structure: Structure) -> IntArray:
-        """All trip counts of the fused loops: divisors above one for temporal loops, the spatial choice for the others."""
+        """All trip counts of the fused loops: divisors above one for temporal loops, the spatial choice for the
+        others."""
         options = []
         for loop in structure.loops:
             if loop.axis is None:
@@ -377,9 +287,7 @@ class Explorer:
             x[:, self.classes.of[loop.variable]] //= trips[:, i]
         return x
 
-    def _room(
-        self, tables: Tables, structure: Structure, own: tuple[OwnStore, ...], trips: IntArray
-    ) -> IntArray:
+    def _room(self, tables: Tables, structure: Structure, own: tuple[OwnStore, ...], trips: IntArray) -> IntArray:
         """Rows whose spatial loops divide, and whose backed tiles and own stores alone fit each memory."""
         x = np.tile(np.array(self.signature.extents, np.int64), (len(trips), 1))
         good = np.ones(len(trips), bool)

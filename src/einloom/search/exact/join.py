@@ -1,9 +1,10 @@
 """Joining Einsums in program order: partial cascades with equal live tensors and shared loops compete.
 
-Comes in: the blocks of every Einsum. Goes out: the undominated complete cascades. A partial cascade knows its open loops (those
-shared with the next Einsum), its live tensors, its cost, and for each tracked memory M how full it is:
+Comes in: the blocks of every Einsum. Goes out: the undominated complete cascades. A partial cascade knows its open
+loops (those shared with the next Einsum), its live tensors, its cost, and for each tracked memory M how full it is:
 
-* ``alive[d]``: bits of the stores below d open temporal loops that stay alive while the loop below them is open, d < depth;
+* ``alive[d]``: bits of the stores below d open temporal loops that stay alive while the loop below them is open, d <
+  depth;
 * ``peak[d]``: the worst moment so far among finished items under d open loops, without what is alive further out.
 
 The peak of everything is ``max(peak[0], alive[0] + max(peak[1], alive[1] + ...))``; ``peak[0]`` is checked and dropped.
@@ -17,15 +18,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...workload.einsum import Workload
-from .fused import Block, FusedLoop, Setting, pack
+from .fused import Block, Setting, pack
 from .skyline import FloatArray, IntArray, skyline
+from .structures import FusedLoop
 
 Key = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """A tensor that a later Einsum still needs: its memory, the loops above it, and the rank that each open loop iterates.
+    """A tensor that a later Einsum still needs: its memory, the loops above it, and the rank that each open loop
+    iterates.
 
     ranks: one entry per open loop since its producer; None where the loop does not iterate a rank of it alone.
     """
@@ -87,14 +90,15 @@ class Partial:
 class Joiner:
     """Joins the Einsums of a workload one by one.
 
-    hopeless: rows -> mask of partial costs that cannot lead to anything better than the incumbent, given the Einsum index.
-    """
+    hopeless: rows -> mask of partial costs that cannot lead to anything better than the incumbent, given the Einsum
+    index."""
 
     workload: Workload
     setting: Setting
     axis_names: tuple[str, ...]
     hopeless: Callable[[int, FloatArray], np.ndarray]
     counts: dict[str, int] = field(default_factory=dict)
+    checkpoint: Callable[[], None] = lambda: None
 
     def start(self) -> list[Partial]:
         memories = len(self.setting.tracked)
@@ -109,9 +113,9 @@ class Joiner:
 
     def step(self, position: int, partials: list[Partial], blocks: list[Block]) -> list[Partial]:
         """All undominated joins of `partials` with the Einsum at `position`."""
-        name = self.workload.einsums[position].name
         found: dict[Frontier, list[Partial]] = {}
         for block in blocks:
+            self.checkpoint()
             mine = self._accesses(position, block)
             for partial in partials:
                 if not self._compatible(position, partial.frontier, block, mine):
@@ -122,7 +126,6 @@ class Joiner:
                 joined = self._join(position, partial, block, mine, left, right)
                 if len(joined):
                     found.setdefault(joined.frontier, []).append(joined)
-        del name
         return [self._reduce(parts) for parts in found.values()]
 
     # ---- matching -------------------------------------------------------------------------------------------------
@@ -152,7 +155,6 @@ class Joiner:
         shared = len(frontier.axes)
         if shared > len(block.structure.loops) or self._axes(block.structure.loops)[:shared] != frontier.axes:
             return False
-        name = self.workload.einsums[position].name
         for live in frontier.live:
             own = mine.get(live.tensor)
             if own is None:
@@ -163,7 +165,7 @@ class Joiner:
             known = max(tied, live.depth) if live.tensor in self.workload.producers else live.depth
             if own.ranks[:known] != live.ranks[:known] or None in live.ranks[:known]:
                 return False
-        return name is not None
+        return True
 
     # ---- joining --------------------------------------------------------------------------------------------------
 
@@ -181,8 +183,10 @@ class Joiner:
         open_loops = max((live.depth for live in after), default=0)
         axes = self._axes(block.structure.loops)[:open_loops]
         live_after = tuple(
-            sorted((Live(x.tensor, x.memory, x.depth, self._tied(x, fresh, before, open_loops)) for x in after),
-                   key=lambda x: x.tensor)
+            sorted(
+                (Live(x.tensor, x.memory, x.depth, self._tied(x, fresh, before, open_loops)) for x in after),
+                key=lambda x: x.tensor,
+            )
         )
         frontier = Frontier(axes, live_after)
         trips = block.trips[right]

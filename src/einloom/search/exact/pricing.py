@@ -1,8 +1,8 @@
 """What one element costs to move over each link, in the columns that an objective needs.
 
-The exact search prices a store as ``per_element * moved - skipped``: `moved` counts elements over all temporal visits, the
-two vectors depend only on which memories are linked and on the spatial choice. All counts come from `cost.terms`.
-"""
+The exact search prices a store as ``per_element * moved - skipped``: `moved` counts elements over all temporal
+visits, the two vectors depend only on which memories are linked and on the spatial choice. All counts come from
+`cost.terms`."""
 
 from __future__ import annotations
 
@@ -29,10 +29,16 @@ class Column:
     port: Literal["shared", "read", "write", "compute"] = "shared"
 
 
+def leakage(machine: Machine) -> float:
+    """Watts of all instances together."""
+    watts = [m.leakage * machine.instances(m.name) for m in machine.memories]
+    return sum(watts) + sum(u.leakage * machine.instances(u.name) for u in machine.units)
+
+
 def columns(machine: Machine, objective: Objective) -> tuple[Column, ...]:
     """The columns that decide an objective: every pruning compares all of them."""
     found: list[Column] = []
-    leaks = any(level.leakage for level in (*machine.memories, *machine.units))
+    leaks = leakage(machine) > 0
     if objective.name in ("energy", "edp"):
         found.append(Column("energy"))
     if objective.name in ("latency", "edp") or (objective.name == "energy" and leaks):
@@ -172,8 +178,7 @@ def settle(machine: Machine, cols: tuple[Column, ...], cost: FloatArray, objecti
         return np.ascontiguousarray(cost[:, :1])
     if objective.name == "latency":
         return latency[:, None]
-    leakage = sum(level.leakage * machine.instances(level.name) for level in (*machine.memories, *machine.units))
-    energy = cost[:, 0] + leakage * latency
+    energy = cost[:, 0] + leakage(machine) * latency
     if objective.name == "energy":
         return energy[:, None]
     return np.stack([energy, latency], axis=1)

@@ -1,7 +1,7 @@
 """From chosen rows back to one mapping tree.
 
-Comes in: for every Einsum a block and a row of it, and how many loops each neighbouring pair shares. Goes out: the tree.
-"""
+Comes in: for every Einsum a block and a row of it, and how many loops each neighbouring pair shares. Goes out: the
+tree."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from ...machine.levels import Machine
 from ...mapping.tree import Compute, Loop, Mapping, Node, Split, Store
 from ...workload.einsum import Workload
 from .fused import Block
+from .rows import FAR, PEND, Rows
 from .spatial import Classes
-from .tables import FAR, PEND, Rows
 
 
 @dataclass(frozen=True)
 class Piece:
-    """One Einsum's part: fused loops (variable, trips, axis), stores by depth (memory, tensor, own?), and the nodes below."""
+    """One Einsum's part: fused loops (variable, trips, axis), stores by depth (memory, tensor, own?), and the nodes
+    below."""
 
     einsum: str
     loops: tuple[tuple[str, int, str | None], ...]

@@ -20,7 +20,8 @@ Held = tuple[frozenset[int], ...]
 
 @dataclass(frozen=True, slots=True)
 class TensorSignature:
-    """A tensor of the Einsum by position: (variable, coefficient) terms and constant per rank, shape, bits per memory."""
+    """A tensor of the Einsum by position: (variable, coefficient) terms and constant per rank, shape, bits per
+    memory."""
 
     ranks: tuple[tuple[tuple[int, int], ...], ...]
     constants: tuple[int, ...]

@@ -1,7 +1,7 @@
 """Pareto filters: keep the rows that no other row of the same key beats in every column.
 
-`skyline` picks between two equal implementations: NumPy (small inputs, and the oracle in tests) and a compiled kernel that
-is loaded only when an input is large enough to pay for it.
+`skyline` picks between two equal implementations: NumPy (small inputs, and the oracle in tests) and a compiled
+kernel that is loaded only when an input is large enough to pay for it.
 """
 
 from __future__ import annotations
@@ -45,8 +45,6 @@ def _sweep(order: IntArray, starts: NDArray[np.bool_], second: FloatArray) -> In
     """Two columns: after sorting by the first, a row stays if its second is below all before it in its group."""
     n = len(order)
     group = np.cumsum(starts) - 1
-    ranks = np.empty(n, np.int64)
-    ranks[np.argsort(second, kind="stable")] = np.arange(n)
     # dense rank of the value, so that equal values do not count as better
     by_value = np.sort(second)
     dense = np.searchsorted(by_value, second)
@@ -81,7 +79,7 @@ def _peel(starts: NDArray[np.bool_], ranked: FloatArray) -> NDArray[np.bool_]:
 def _compiled() -> Any:
     import numba
 
-    @numba.njit("boolean[::1](boolean[::1], float64[:, ::1])", cache=True)  # type: ignore[untyped-decorator]
+    @numba.njit("boolean[::1](boolean[::1], float64[:, ::1])", cache=True)
     def kernel(starts: Any, ranked: Any) -> Any:
         n, columns = ranked.shape
         keep = np.zeros(n, np.bool_)

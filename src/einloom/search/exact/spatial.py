@@ -9,7 +9,6 @@ from math import prod
 
 from .signature import Signature, UnitOption
 
-
 Spread = tuple[tuple[int, ...], ...]
 
 

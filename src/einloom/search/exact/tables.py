@@ -2,8 +2,9 @@
 
 Comes in: an Einsum's signature, one unit, one spatial choice, one choice of held tensors. Goes out: for each memory and
 each subset of its stores, the undominated ways to place those stores and everything below, as rows (extents at the top,
-costs, occupancy). Costs are totals over the whole run, so a loop changes nothing but the extents: a store's cost depends
-only on the extents where it is placed. Levels nest, and levels below are shared by all choices above that look alike.
+costs, occupancy). Costs are totals over the whole run, so a loop changes nothing but the extents: a store's cost
+depends only on the extents where it is placed. Levels nest, and levels below are shared by all choices above that
+look alike.
 
 Which loops may stand between two neighbouring stores is cut down by two rules (docs/model/pruning.md): a loop directly
 above a store that lacks its variable moves below it (``stationary``), a loop directly below a store that its variable
@@ -12,101 +13,19 @@ indexes alone moves above it (``lowering``). Neither is used for the variables o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...cost import terms, windows
 from .pricing import Pricing
+from .rows import FAR, LEAF, NEAR, PEND, Rows, union, wrapped
 from .signature import Held
 from .skyline import FloatArray, IntArray, skyline
-from .spatial import Classes, divisors
-
-PEND = 1 << 32
-FAR = 1 << 60
-NEAR = 1 << 61
-LEAF = -1
-
-
-@dataclass(eq=False)
-class Rows:
-    """Parallel arrays, one entry per row.
-
-    x: extents per class below the next loop. cost: totals per column. occupied: bits per limited memory. pending: 0, or
-    class * PEND + trips of the loop that must be the next one to touch the sliding tensor, plus FAR if it stands above
-    the next fanout, NEAR if below it (neither where that makes no difference). `action` made these rows from
-    `sources` (row `row` of source number `source`): ("leaf",), ("loops", class or None), ("store", memory, tensor),
-    ("cross", memory), ("same",). open: stores whose moves are not charged yet, because no loop that their tensor depends on stands
-    above them so far and a store of a memory further out does (bit memory * tensors + tensor); fresh: likewise, before
-    such a store is placed.
-    """
-
-    x: IntArray
-    cost: FloatArray
-    occupied: IntArray
-    pending: IntArray
-    open: IntArray
-    fresh: IntArray
-    action: tuple[object, ...]
-    sources: tuple[Rows, ...] = ()
-    source: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
-    row: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
-
-    def __len__(self) -> int:
-        return len(self.cost)
-
-    def take(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> Rows:
-        """The chosen rows, with their history."""
-        return Rows(
-            self.x[index],
-            self.cost[index],
-            self.occupied[index],
-            self.pending[index],
-            self.open[index],
-            self.fresh[index],
-            self.action,
-            self.sources,
-            self.source[index],
-            self.row[index],
-        )
-
-    def derived(self, index: NDArray[np.int64], action: tuple[object, ...], **changes: NDArray[Any]) -> Rows:
-        """New rows made from the chosen ones by `action`; arrays that change are given."""
-        arrays = {name: getattr(self, name) for name in ("x", "cost", "occupied", "pending", "open", "fresh")}
-        chosen = {name: changes[name] if name in changes else array[index] for name, array in arrays.items()}
-        return Rows(**chosen, action=action, sources=(self,), source=np.zeros(len(index), np.int32), row=index)
-
-
-def wrapped(rows: Rows) -> Rows:
-    """The same rows as a source of their own, so that a union remembers where each came from."""
-    return rows.derived(np.arange(len(rows)), ("same",))
-
-
-def union(parts: list[Rows]) -> Rows:
-    """All rows of several blocks made by the same action, histories kept."""
-    if len(parts) == 1:
-        return parts[0]
-    sources: list[Rows] = []
-    shifted = []
-    for part in parts:
-        shifted.append(part.source + len(sources))
-        sources.extend(part.sources)
-    return Rows(
-        np.concatenate([p.x for p in parts]),
-        np.concatenate([p.cost for p in parts]),
-        np.concatenate([p.occupied for p in parts]),
-        np.concatenate([p.pending for p in parts]),
-        np.concatenate([p.open for p in parts]),
-        np.concatenate([p.fresh for p in parts]),
-        parts[0].action,
-        tuple(sources),
-        np.concatenate(shifted).astype(np.int32),
-        np.concatenate([p.row for p in parts]),
-    )
+from .spatial import divisors
+from .tiles import Tiles
 
 
 @dataclass(frozen=True)
@@ -137,7 +56,7 @@ def _strides(extents: tuple[int, ...]) -> IntArray | None:
     return np.array(weights, np.int64) if product < 1 << 62 else None
 
 
-class Tables:
+class Tables(Tiles):
     """The tables of one Einsum for one unit and spatial choice; `level(m, held)` answers per choice of held tensors."""
 
     def __init__(
@@ -150,11 +69,9 @@ class Tables:
         rules: Rules,
         counts: dict[str, int],
     ) -> None:
-        self.pricing = pricing
-        self.classes: Classes = pricing.classes
+        super().__init__(pricing, shares)
         self.capacities = capacities
         self.tracked = tracked
-        self.shares = shares
         self.limits = limits
         self.rules = rules
         self.counts = counts
@@ -163,141 +80,8 @@ class Tables:
         s = self.classes.signature
         self.sliding = next((t for t, tensor in enumerate(s.tensors) if tensor.slides), None)
         self.limited = tuple(m for m, c in enumerate(capacities) if c is not None)
-        self._windows: dict[object, int] = {}
         self._strides = _strides(self.classes.extents)
         self._options: dict[tuple[int, int, int], tuple[IntArray, IntArray, IntArray, IntArray]] = {}
-        self._links: dict[tuple[int, int, int], tuple[FloatArray, FloatArray]] = {}
-
-    # ---- what a store moves and holds -------------------------------------------------------------------------
-
-    def visits(self, tensor: int, x: IntArray, memory: int | None) -> IntArray:
-        """Temporal visits that re-read the tensor: product over the classes that it lacks.
-
-        x: extents where the first loop that counts stands, at `memory` (None: the leaf).
-        """
-        spread = self.pricing.instances[self.pricing.place(memory)]
-        total = np.ones(len(x), np.int64)
-        for d, extent in enumerate(self.classes.extents):
-            if not self.classes.relevant(tensor, d):
-                total = total * terms.perfect_trips(extent, x[:, d], spread[d])
-        return total
-
-    def moved(
-        self,
-        tensor: int,
-        x: IntArray,
-        memory: int | None,
-        slide: tuple[int, int, int] | None = None,
-        at: int | None = None,
-    ) -> IntArray:
-        """Elements of the tensor that its visits move, over all instances of its own classes.
-
-        at: the memory at which the first loop that counts stands, if the store keeps its tile up to there.
-        """
-        signature = self.classes.signature.tensors[tensor]
-        total = self.visits(tensor, x, memory if at is None else at)
-        for rank, expression in enumerate(signature.ranks):
-            if signature.simple(rank):
-                total = total * self.classes.signature.extents[expression[0][0]]
-            else:
-                total = total * self._listed(tensor, rank, self._at_store(x, memory, at), memory, slide)
-        return total
-
-    def _at_store(self, x: IntArray, memory: int | None, at: int | None) -> IntArray:
-        """Extents at the store, given those at `at` with only spatial loops and loops it lacks in between."""
-        if at is None or at == memory:
-            return x
-        here, there = self.pricing.instances[self.pricing.place(memory)], self.pricing.instances[at]
-        return x // np.array([a // b for a, b in zip(here, there, strict=True)], np.int64)
-
-    def _listed(
-        self, tensor: int, rank: int, x: IntArray, memory: int | None, slide: tuple[int, int, int] | None
-    ) -> IntArray:
-        """Elements of a window rank over all tiles, for every row (equal extents are computed once)."""
-        expression = self.classes.signature.tensors[tensor].ranks[rank]
-        dims = [self.classes.of[v] for v, _ in expression]
-        unique, inverse = np.unique(x[:, dims], axis=0, return_inverse=True)
-        values = np.array([self._window_sum(tensor, rank, tuple(map(int, row)), memory, slide) for row in unique])
-        return np.asarray(values[inverse.reshape(-1)])
-
-    def _window_sum(
-        self, tensor: int, rank: int, tiles: tuple[int, ...], memory: int | None, slide: tuple[int, int, int] | None
-    ) -> int:
-        signature = self.classes.signature.tensors[tensor]
-        chains = []
-        sliding_place = None
-        for k, ((v, coefficient), tile) in enumerate(zip(signature.ranks[rank], tiles, strict=True)):
-            d, extent = self.classes.of[v], self.classes.signature.extents[v]
-            chain = []
-            if slide is not None and d == slide[0]:
-                step = tile * slide[2]
-                chain.append((2 * k, terms.Cut(step * slide[1], trips=-(-extent // (step * slide[1])))))
-                chain.append((100, terms.Cut(step, trips=slide[1])))
-                sliding_place = 100
-                chain.append((101 + k, terms.Cut(tile, trips=-(-step // tile))))
-            else:
-                chain.append((2 * k, terms.Cut(tile, trips=-(-extent // tile))))
-            chains.append((coefficient, extent, tuple(chain)))
-        use = windows.RankUse(tuple(chains), signature.constants[rank])
-        return windows.moved((use,), signature.shape[rank], sliding_place)
-
-    def _inside(self, d: int, memory: int | None) -> int:
-        """Instances along class d between the store and the nearest temporal loop above: those of the fanouts above it."""
-        assert memory is not None
-        here = self.pricing.above[memory]
-        outer = max((self.pricing.above[m] for m in range(memory) if self.pricing.above[m] < here), default=here)
-        if outer == here:
-            return 1
-        m = next(i for i, a in enumerate(self.pricing.above) if a == outer)
-        return self.pricing.instances[memory][d] // self.pricing.instances[m][d]
-
-    def tile_bits(self, tensor: int, x: IntArray, memory: int) -> IntArray:
-        """Bits that a tile occupies in one instance of the memory."""
-        signature = self.classes.signature.tensors[tensor]
-        total = np.full(len(x), signature.bits[memory] * self.shares[memory], np.int64)
-        for rank, expression in enumerate(signature.ranks):
-            if signature.simple(rank) and len(self.classes.members[self.classes.of[expression[0][0]]]) == 1:
-                total = total * x[:, self.classes.of[expression[0][0]]]
-            elif not signature.simple(rank):
-                total = total * self._widest(tensor, rank, x)
-        merged = {
-            self.classes.of[e[0][0]]
-            for r, e in enumerate(signature.ranks)
-            if signature.simple(r) and len(self.classes.members[self.classes.of[e[0][0]]]) > 1
-        }
-        for d in sorted(merged):
-            total = total * x[:, d]
-        return total
-
-    def _widest(self, tensor: int, rank: int, x: IntArray) -> IntArray:
-        expression = self.classes.signature.tensors[tensor].ranks[rank]
-        dims = [self.classes.of[v] for v, _ in expression]
-        unique, inverse = np.unique(x[:, dims], axis=0, return_inverse=True)
-        values = []
-        for row in unique:
-            key = ("widest", tensor, rank, tuple(map(int, row)))
-            if key not in self._windows:
-                self._windows[key] = self._widest_window(tensor, rank, tuple(map(int, row)))
-            values.append(self._windows[key])
-        return np.asarray(np.array(values, np.int64)[inverse.reshape(-1)])
-
-    def _widest_window(self, tensor: int, rank: int, tiles: tuple[int, ...]) -> int:
-        signature = self.classes.signature.tensors[tensor]
-        starts = [signature.constants[rank]]
-        reach = 1
-        for (v, coefficient), tile in zip(signature.ranks[rank], tiles, strict=True):
-            reach += coefficient * (tile - 1)
-            extent = self.classes.signature.extents[v]
-            starts = [s + coefficient * p for s in starts for p in range(0, extent, tile)]
-        size = signature.shape[rank]
-        return max(max(0, min(s + reach, size) - max(s, 0)) for s in starts)
-
-    def link(self, tensor: int, parent: int, child: int | None) -> tuple[FloatArray, FloatArray]:
-        """As `Pricing.link`, remembered."""
-        key = (tensor, parent, -1 if child is None else child)
-        if key not in self._links:
-            self._links[key] = self.pricing.link(tensor, parent, child)
-        return self._links[key]
 
     # ---- steps ------------------------------------------------------------------------------------------------
 
@@ -316,7 +100,18 @@ class Tables:
                 price, skipped = self.link(t, inner[t], None)
                 cost = cost + price * self.moved(t, x, None)[0] - skipped * self._size(t)
         zero = np.zeros(1, np.int64)
-        return Rows(x, cost, np.zeros((1, len(self.limited)), np.int64), zero, zero, zero, ("leaf",), (), np.zeros(1, np.int32), zero)
+        return Rows(
+            x,
+            cost,
+            np.zeros((1, len(self.limited)), np.int64),
+            zero,
+            zero,
+            zero,
+            ("leaf",),
+            (),
+            np.zeros(1, np.int32),
+            zero,
+        )
 
     def _size(self, tensor: int) -> int:
         """Elements of an output: each of its ranks is one plain variable."""
@@ -424,9 +219,7 @@ class Tables:
             still = still & ~np.int64(1 << bit)
         return rows.derived(np.arange(len(rows)), ("same",), cost=cost, open=still)
 
-    def _moves_cost(
-        self, tensor: int, memory: int, x: IntArray, code: int | None, at: int, held: Held
-    ) -> FloatArray:
+    def _moves_cost(self, tensor: int, memory: int, x: IntArray, code: int | None, at: int, held: Held) -> FloatArray:
         """Cost of an open store's moves when the next loop is one that its tensor has."""
         slide = None
         if code:
@@ -476,7 +269,8 @@ class Tables:
         return self.rules.deferral and memory > 1 and lacks and bool(price.any())
 
     def _slides(self, tensor: int, memory: int) -> list[tuple[int, int, int] | None]:
-        """The choices of the next loop on the sliding tensor: none in particular, or a class, its trips and FAR or NEAR."""
+        """The choices of the next loop on the sliding tensor: none in particular, or a class, its trips and FAR or
+        NEAR."""
         found: list[tuple[int, int, int] | None] = [None]
         if tensor != self.sliding:
             return found
@@ -585,7 +379,7 @@ class Tables:
                 columns.append(promise)
         total = columns[0]
         for column in columns[1:]:
-            first, low = np.unique(total, return_inverse=True)
+            _, low = np.unique(total, return_inverse=True)
             second, high = np.unique(column, return_inverse=True)
             total = low.reshape(-1) * len(second) + high.reshape(-1)
         return total
@@ -593,7 +387,8 @@ class Tables:
     # ---- levels -----------------------------------------------------------------------------------------------
 
     def base(self, memory: int, held: Held, own: Held | None = None) -> list[tuple[Rows, int]]:
-        """Complete rows of everything below `memory`'s own stores, with the topmost store (LEAF if none) of each block."""
+        """Complete rows of everything below `memory`'s own stores, with the topmost store (LEAF if none) of each
+        block."""
         placing = held if own is None else own
         above = any(self._placeable(placing, held, m) for m in range(1, memory + 1))
         key = (memory, held[memory + 1 :], placing[memory + 1 :], self._parents(held, memory + 1), above)
@@ -688,9 +483,7 @@ class Tables:
     def _merge(self, parts: list[Rows]) -> Rows:
         return parts[0] if len(parts) == 1 else self.front(union(parts))
 
-    def _grow(
-        self, rows: Rows, top: int, tensor: int, memory: int, held: Held, missing: frozenset[int]
-    ) -> Rows:
+    def _grow(self, rows: Rows, top: int, tensor: int, memory: int, held: Held, missing: frozenset[int]) -> Rows:
         """Rows with one more store; `missing`: the stores of this memory that still come after it."""
         later = self.compulsory(held, [(t, memory) for t in missing])
         parent = max(m for m in range(memory) if tensor in held[m])
@@ -704,9 +497,11 @@ class Tables:
         if len(open_rows):
             every = list(range(len(self.classes.members)))
             chosen = rows.take(open_rows)
-            rest = [
-                d for d in every if not (self.classes.relevant(tensor, d) and self.classes.plain(tensor, d))
-            ] if self.rules.lowering else every
+            rest = (
+                [d for d in every if not (self.classes.relevant(tensor, d) and self.classes.plain(tensor, d))]
+                if self.rules.lowering
+                else every
+            )
             parts.append(chosen)
             parts.extend(self.ordered_loops(chosen, every, memory, held, rest))
         placed = [p for part in parts if len(part) and len(p := self.store(part, tensor, memory, parent, later))]
