@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import click
 
-from . import verbs, zoo
+from . import cli_interop, verbs, zoo
 from .errors import BudgetExhausted, EinloomError, IllegalMapping, Infeasible, SpecError
 from .machine.write import machine_data, machine_text
 from .problem import OBJECTIVES, Problem
@@ -233,7 +233,7 @@ def show_verb(result: str, parts: str | None, json_path: str | None) -> None:
 
 @main.command("report")
 @click.argument("result", metavar="RESULT.json")
-@click.option("-o", "--output", metavar="FILE", help="The HTML file; beside the result, called RESULT.html, by default.")
+@click.option("-o", "--output", metavar="FILE", help="The HTML file; by default RESULT.html beside the result.")
 @guarded
 def report_verb(result: str, output: str | None) -> None:
     """Draw a saved result as one HTML file that needs no network. Nothing is searched."""
@@ -262,6 +262,9 @@ def zoo_verb(name: str | None, json_path: str | None) -> None:
         _answer(workload_data(found), json_path, workload_text(found))
     else:
         _answer(machine_data(found), json_path, machine_text(found))
+
+
+cli_interop.register(main, guarded)
 
 
 def _writable(path: str | None) -> None:

@@ -1,0 +1,161 @@
+"""AccelForge's YAML files as einloom's objects: ``arch``, ``workload`` with ``renames``, ``mapping``, ``mapper``.
+
+The sections may stand in one file or in several. ``einloom.yaml``, which `write` adds, restores what the format has no
+word for. Nothing in a file is executed, and no other file is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Table
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from ...errors import SpecError, nearest
+from ...located import Located
+from ...machine.levels import Machine
+from ...mapping.tree import Mapping
+from ...mapspace.space import Mapspace
+from ...workload.einsum import Workload
+from .cascades import Cascade, cascade_from
+from .expressions import Value, evaluate
+from .machines import Symbols, machine_from
+from .schedules import Schedule
+from .tagged import parse_tagged, read_tagged
+from .write import METRICS
+
+SECTIONS = ("arch", "workload", "renames", "mapping", "mapper", "variables", "einloom")
+LEFT_OUT = ("config", "model")
+MAPPER_ONLY = ("metrics", "max_fused_loops")
+KEPT = "workload machine components axes variables backs double_buffer einsums offsets".split()
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What the files hold, None where they hold nothing of the kind, and what was left out or taken differently."""
+
+    workload: Workload | None = None
+    machine: Machine | None = None
+    mapping: Mapping | None = None
+    objective: str | None = None
+    mapspace: Mapspace | None = None
+    notes: tuple[str, ...] = ()
+
+
+def read(files: Sequence[str | Path], parameters: Table[str, str] | None = None) -> Imported:
+    """What AccelForge's files say, as einloom's objects; `parameters` are values for templates, as text.
+
+    Raises SpecError with file and line for what cannot be read, and for what has no counterpart and would change what a
+    mapping costs.
+    """
+    values = {name: _parameter(text) for name, text in (parameters or {}).items()}
+    return _imported([read_tagged(file, values) for file in files])
+
+
+def read_texts(texts: Table[str, str], parameters: Table[str, str] | None = None) -> Imported:
+    """As `read`, for texts by file name."""
+    values = {name: _parameter(text) for name, text in (parameters or {}).items()}
+    return _imported([parse_tagged(text, name, values) for name, text in texts.items()])
+
+
+def _parameter(text: str) -> Value:
+    """A template's parameter: a number or an expression if it reads as one, else text."""
+    try:
+        return evaluate(text, {})
+    except SpecError:
+        return text
+
+
+def _imported(views: Sequence[Located]) -> Imported:
+    notes: list[str] = []
+    sections = _sections(views, notes)
+    variables = _variables(sections.get("variables"))
+    remainder = _remainder(sections.get("einloom"))
+    cascade: Cascade | None = None
+    if (section := sections.get("workload")) is not None:
+        cascade = cascade_from(section, sections.get("renames"), variables, remainder, notes)
+    workload = None if cascade is None else cascade.workload
+    machine = None
+    if (section := sections.get("arch")) is not None:
+        own = section.get("variables")
+        symbols = Symbols({**variables, **_variables(own)}, {} if cascade is None else cascade.symbols, workload)
+        machine = machine_from(section, symbols, remainder, notes)
+    mapping = None
+    if (section := sections.get("mapping")) is not None:
+        if workload is None or machine is None:
+            raise section.error("a mapping is read together with its workload and its architecture")
+        mapping = Schedule(workload, machine, variables, remainder).read(section)
+    objective, mapspace = _mapper(sections.get("mapper"), notes)
+    if workload is None and machine is None:
+        raise SpecError("the files hold neither 'arch' nor 'workload'", file=views[0].file if views else None)
+    return Imported(workload, machine, mapping, objective, mapspace, tuple(notes))
+
+
+def _sections(views: Sequence[Located], notes: list[str]) -> dict[str, Located]:
+    """The sections of all files by name; each may stand in one file only."""
+    found: dict[str, Located] = {}
+    for view in views:
+        for name, key, value in view.entries():
+            if name in LEFT_OUT:
+                notes.append(f"{name} (settings of AccelForge itself) is left out")
+            elif name not in SECTIONS:
+                known = ", ".join(SECTIONS)
+                raise key.error(f"unknown section {name!r}; known are {known}", nearest(name, SECTIONS))
+            elif name in found:
+                raise key.error(f"section {name!r} stands in {found[name].file} already")
+            else:
+                found[name] = value
+    return found
+
+
+def _variables(view: Located | None) -> dict[str, Value]:
+    """Variables in their order; each may use those before it."""
+    table: dict[str, Value] = {}
+    for name, _, value in view.entries() if view is not None else ():
+        if value.is_text:
+            with value.placed():
+                table[name] = evaluate(value.text(), table)
+        elif not value.is_mapping and not value.is_list:
+            number = value.number("energy")
+            table[name] = Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
+        else:
+            raise value.error(f"variable {name} is no number and no expression")
+    return table
+
+
+def _remainder(view: Located | None) -> dict[str, object]:
+    """What einloom added for the way back, as plain data."""
+    if view is None:
+        return {}
+    for name in KEPT:
+        view.get(name)
+    view.finish()
+    return {name: _plain(value) for name, _, value in view.entries()}
+
+
+def _plain(view: Located) -> object:
+    if view.is_mapping:
+        return {name: _plain(value) for name, _, value in view.entries()}
+    if view.is_list:
+        return [_plain(item) for item in view.items()]
+    return view.text() if view.is_text else view.integer()
+
+
+def _mapper(view: Located | None, notes: list[str]) -> tuple[str | None, Mapspace | None]:
+    """Objective and mapspace of the search settings; other settings are left out with a note."""
+    if view is None:
+        return None, None
+    objective, limit = None, None
+    if (metrics := view.get("metrics")) is not None:
+        number = {"LATENCY": 1, "ENERGY": 2, "ENERGY_DELAY_PRODUCT": 128}
+        value = number.get(metrics.text().rpartition(".")[2]) if metrics.is_text else metrics.integer()
+        objective = next((name for name, member in METRICS.items() if member == value), None)
+        if objective is None:
+            raise metrics.error("only LATENCY (1), ENERGY (2) and ENERGY_DELAY_PRODUCT (128) have counterparts")
+    if (field := view.get("max_fused_loops")) is not None and not (field.is_text and field.text() == "inf"):
+        limit = field.integer(minimum=0)
+    others = [name for name in view.keys if name not in MAPPER_ONLY]
+    if others:
+        notes.append(f"settings of AccelForge's search are left out: {', '.join(others)}")
+    return objective, Mapspace("ffm", limit)

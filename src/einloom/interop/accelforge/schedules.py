@@ -1,0 +1,246 @@
+"""An AccelForge mapping as a `Mapping`.
+
+``mapping.nodes`` comes in as a located view, a tree of stores, loops and sequential splits goes out. A ``tile_shape``
+is the extent below the loop, as here. AccelForge counts the occupancy of a store that does not back its tensor as if it
+stood below the loops that follow and move its tile; here a store stands where it is written, so it is written there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Table
+from dataclasses import replace
+
+from ...errors import nearest
+from ...located import Located
+from ...machine.levels import Machine
+from ...mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, leaves
+from ...workload.einsum import Workload
+from .expressions import Value, positive_integer
+from .tagged import TAG
+
+NODES = ("Storage", "Temporal", "Spatial", "Compute", "Sequential", "Pipeline", "Nested", "Toll", "Reservation")
+BRANCHES = ("Sequential", "Pipeline")
+
+
+class Schedule:
+    """Reads the section ``mapping`` for one workload and one machine."""
+
+    def __init__(
+        self, workload: Workload, machine: Machine, variables: Table[str, Value], remainder: Table[str, object]
+    ) -> None:
+        self.workload, self.machine, self.variables = workload, machine, variables
+        self.names = {
+            key: {str(k): str(v) for k, v in table.items()} if isinstance(table := remainder.get(key), dict) else {}
+            for key in ("components", "axes", "variables")
+        }
+
+    def read(self, view: Located) -> Mapping:
+        """The mapping; raises SpecError with the place of what cannot be read or carried over."""
+        nodes = view.require("nodes")
+        view.finish()
+        extents = {e.name: {v: self.workload.extents[v] for v in e.variables} for e in self.workload.einsums}
+        nest = self.nest(nodes.items(), nodes, extents)
+        return Mapping(hoisted(lowered(nest, self.workload)))
+
+    def nest(self, items: list[Located], place: Located, extents: dict[str, dict[str, int]]) -> Nest:
+        """The nodes of one branch; `extents` says what is left of every variable of every Einsum above them."""
+        if not items:
+            raise place.error("an empty branch")
+        below = self.einsums(items)
+        nodes: list[Node] = []
+        for i, item in enumerate(items):
+            tag = item.require(TAG)
+            kind = tag.choice(NODES)
+            last = i == len(items) - 1
+            if last is not (kind in ("Compute", *BRANCHES)) and kind != "Nested":
+                raise tag.error("a branch ends with a Compute or a Sequential, and with nothing else")
+            match kind:
+                case "Storage":
+                    nodes += self.stores(item, below)
+                case "Temporal" | "Spatial":
+                    nodes += self.loop(item, kind == "Spatial", below, extents)
+                case "Compute":
+                    nodes.append(self.compute(item))
+                case "Sequential":
+                    inner = item.require("nodes")
+                    item.finish()
+                    branches = [self.nest(*self.branch(part), _copied(extents)) for part in inner.items()]
+                    nodes.append(Split("sequential", tuple(branches)))
+                case "Nested" if last:
+                    nodes += self.nest(*self.branch(item), extents)
+                case "Pipeline":
+                    raise tag.error("AccelForge prices a Pipeline like a Sequential; say Sequential if that is meant")
+                case _:
+                    raise tag.error(f"a {kind} has no counterpart in a mapping here")
+        return tuple(nodes)
+
+    def branch(self, view: Located) -> tuple[list[Located], Located]:
+        """The nodes of a branch, a ``Nested`` opened."""
+        if view.require(TAG).text() != "Nested":
+            return [view], view
+        inner = view.require("nodes")
+        view.finish()
+        return inner.items(), inner
+
+    def einsums(self, items: list[Located]) -> tuple[str, ...]:
+        """Names of the Einsums computed in these nodes."""
+        found: list[str] = []
+        for item in items:
+            kind = item.require(TAG).text()
+            if kind == "Compute":
+                found.append(item.require("einsum").name())
+            elif kind in (*BRANCHES, "Nested"):
+                found += self.einsums(item.require("nodes").items())
+        return tuple(found)
+
+    def stores(self, view: Located, below: tuple[str, ...]) -> list[Node]:
+        component = view.require("component")
+        memory = self.known(component, "components", [m.name for m in self.machine.memories], "memory")
+        names = view.require("tensors")
+        for key in ("persistent", "uneven_fanout"):
+            if (field := view.get(key)) is not None and field.boolean():
+                raise field.error(f"{key} has no counterpart in a mapping here")
+        view.finish()
+        known = [tensor.name for tensor in self.workload.tensors]
+        for name in names.names():
+            if name not in known:
+                raise names.error(f"the workload has no tensor {name!r}", nearest(name, known))
+        used = {t for e in self.workload.einsums if e.name in below for t in e.tensors}
+        return [Store(memory, (name,)) for name in names.names() if name in used]
+
+    def loop(
+        self, view: Located, spatial: bool, below: tuple[str, ...], extents: dict[str, dict[str, int]]
+    ) -> list[Node]:
+        ranks, shape = view.require("rank_variable"), view.require("tile_shape")
+        axis = None
+        if spatial:
+            axis = self.known(view.require("name"), "axes", list(self.machine.axes), "axis")
+            view.get("component")
+        if (first := view.get("initial_tile_shape")) is not None:
+            raise first.error("initial_tile_shape has no counterpart here: halos follow from the index expressions")
+        view.finish()
+        tile = self.tile(shape)
+        names = {self.names["variables"].get(name, name) for name in ranks.names()}
+        binds = [(e, v) for e in below if e in extents for v in extents[e] if v in names]
+        if not binds:
+            raise ranks.error(f"no Einsum below has the rank variable {', '.join(sorted(names))}")
+        if len({e for e, _ in binds}) < len(binds):
+            raise ranks.error("the loop would step two rank variables of one Einsum")
+        trips = {-(-extents[e][v] // tile) for e, v in binds}
+        if len(trips) > 1:
+            raise shape.error("the Einsums below would need different numbers of trips")
+        for einsum, variable in binds:
+            extents[einsum][variable] = min(tile, extents[einsum][variable])
+        count = trips.pop()
+        return [] if count == 1 and not spatial else [Loop(tuple(binds), count, tile, axis)]
+
+    def tile(self, view: Located) -> int:
+        if not view.is_text:
+            return view.integer(minimum=1)
+        with view.placed():
+            return positive_integer(view.text(), self.variables)
+
+    def compute(self, view: Located) -> Compute:
+        einsum = view.require("einsum")
+        known = [e.name for e in self.workload.einsums]
+        name = einsum.name()
+        if name not in known:
+            raise einsum.error(f"the workload has no Einsum {name!r}", nearest(name, known))
+        unit = self.known(view.require("component"), "components", [u.name for u in self.machine.units], "compute unit")
+        view.finish()
+        return Compute(name, None if self.workload.einsum(name).kind == "copy" else unit)
+
+    def known(self, view: Located, table: str, names: list[str], what: str) -> str:
+        """The name of a component of the machine."""
+        written = view.name()
+        name = self.names[table].get(written, written)
+        if name not in names:
+            raise view.error(f"machine {self.machine.name} has no {what} {written!r}", nearest(written, names))
+        return name
+
+
+def _copied(extents: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    return {einsum: dict(table) for einsum, table in extents.items()}
+
+
+def lowered(nest: Nest, workload: Workload, held: frozenset[str] = frozenset()) -> Nest:
+    """The nest with every store that does not back its tensor below the loops that AccelForge counts it under.
+
+    Those are the temporal loops that follow at once: any number over variables that alone index a rank of the tensor,
+    and at most one over a variable inside a sum. A loop that the tensor lacks, a spatial loop and a store end it.
+    """
+    nodes = list(nest)
+    found: list[Node] = []
+    while nodes:
+        node = nodes.pop(0)
+        if isinstance(node, Split):
+            found.append(replace(node, branches=tuple(lowered(b, workload, held) for b in node.branches)))
+        elif isinstance(node, Store) and node.tensors[0] in held:
+            below = tuple(leaf.einsum for leaf in leaves(tuple(nodes)))
+            count = _depth(node.tensors[0], nodes, below, workload)
+            found += nodes[:count]
+            found.append(node)
+            del nodes[:count]
+        else:
+            if isinstance(node, Store):
+                held |= set(node.tensors)
+            found.append(node)
+    return tuple(found)
+
+
+def hoisted(nest: Nest, held: frozenset[str] = frozenset()) -> Nest:
+    """The nest with the common backing store of a tensor above the split whose branches each declare it.
+
+    AccelForge writes it into every branch that uses the tensor, before the branch's loops; here it stands once.
+    """
+    found: list[Node] = []
+    for node in nest:
+        if isinstance(node, Store):
+            held |= set(node.tensors)
+        if isinstance(node, Split):
+            heads = [_leading(branch) for branch in node.branches]
+            every = [store for head in heads for store in head]
+            common = [
+                store
+                for store in dict.fromkeys(every)
+                if every.count(store) > 1 and not held & set(store.tensors)
+            ]
+            found += common
+            held |= {tensor for store in common for tensor in store.tensors}
+            rest = [
+                tuple(n for i, n in enumerate(branch) if i >= len(head) or n not in common)
+                for branch, head in zip(node.branches, heads, strict=True)
+            ]
+            node = replace(node, branches=tuple(hoisted(branch, held) for branch in rest))
+        found.append(node)
+    return tuple(found)
+
+
+def _leading(branch: Nest) -> tuple[Store, ...]:
+    """The stores before the first other node."""
+    found: list[Store] = []
+    for node in branch:
+        if not isinstance(node, Store):
+            break
+        found.append(node)
+    return tuple(found)
+
+
+def _depth(tensor: str, nodes: list[Node], below: tuple[str, ...], workload: Workload) -> int:
+    """How many of the following nodes a store of `tensor` is lowered through."""
+    windows = 0
+    for i, node in enumerate(nodes):
+        if not isinstance(node, Loop) or node.axis is not None:
+            return i
+        for einsum in below:
+            if tensor not in workload.einsum(einsum).tensors:
+                continue
+            variable, access = node.variable(einsum), workload.einsum(einsum).access(tensor)
+            rank = None if variable is None else access.rank_of(variable)
+            if rank is None:
+                return i
+            if len(access.indices[rank].terms) != 1:
+                windows += 1
+                if windows > 1:
+                    return i
+    return len(nodes)

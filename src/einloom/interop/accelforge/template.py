@@ -1,0 +1,216 @@
+"""Templates in AccelForge's files: ``{% for %}``, ``{% if %}``, ``{% set %}`` and ``{{ ... }}``, safely expanded.
+
+Text and a table of values come in; plain YAML goes out, with the line of the template that each of its lines comes
+from. Expressions are those of `expressions`; other files are never read, and what a template may print is bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ...errors import SpecError, nearest
+from .expressions import MAX_ITEMS, Value, evaluate, shown, truth
+
+MAX_OUTPUT = 5_000_000
+MAX_NESTING = 20
+_PIECE = re.compile(r"\{\{(?P<print>.*?)\}\}|\{%-?(?P<block>.*?)-?%\}|\{#.*?#\}", re.DOTALL)
+_SET = re.compile(r"set\s+([A-Za-z_]\w*)\s*=(?!=)\s*(.+)\Z", re.DOTALL)
+_FOR = re.compile(r"for\s+([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*)\s+in\s+(.+)\Z", re.DOTALL)
+_WORDS = ("set", "for", "endfor", "if", "elif", "else", "endif")
+_ELSEWHERE = ("include_text", "include", "add_to_path", "find_path", "cwd", "path_exists")
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """Plain text, and for each of its lines (from 0) the line of the template (from 1) that it comes from."""
+
+    text: str
+    lines: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _Part:
+    """Literal text, or a block: its word, its argument, its line, and what it encloses."""
+
+    word: str
+    text: str
+    line: int
+    inside: list[_Part] = field(default_factory=list)
+
+
+def expand(text: str, file: str, values: Mapping[str, Value] | None = None) -> Expanded:
+    """The text with every template piece replaced by what it stands for.
+
+    >>> expand("{% set n = n | default(2) %}{% for i in range(n) %}- T{{i + 1}}\\n{% endfor %}", "x").text
+    '- T1\\n- T2\\n'
+
+    Raises SpecError with file and line for unknown names and blocks, and for pieces that would read other files.
+    """
+    parts = _parts(text, file)
+    expander = _Expander(file, dict(values or {}))
+    expander.run(parts)
+    return Expanded("".join(expander.out), _line_origins(expander.out, expander.lines))
+
+
+def _line_origins(pieces: list[str], lines: list[int]) -> tuple[int, ...]:
+    """For each printed line, where the first piece that put something into it stands."""
+    found: list[int] = []
+    fresh = True
+    for piece, line in zip(pieces, lines, strict=True):
+        parts = piece.split("\n")
+        for i, part in enumerate(parts):
+            last = i == len(parts) - 1
+            if fresh and (part or not last):
+                found.append(line + i)
+            fresh = not last or (fresh and not part)
+    return tuple(found) or (1,)
+
+
+def _parts(text: str, file: str) -> list[_Part]:
+    """The text cut into literal parts and nested blocks."""
+    root = _Part("", "", 1)
+    stack = [root]
+    at = 0
+    uncommented = _without_comments(text)
+    for match in _PIECE.finditer(uncommented):
+        line = text.count("\n", 0, match.start()) + 1
+        _literal(stack[-1], text, at, match.start())
+        at = match.end()
+        if match["print"] is not None:
+            stack[-1].inside.append(_Part("print", match["print"].strip(), line))
+        elif match["block"] is not None:
+            _block(match["block"].strip(), line, stack, file)
+            if len(stack) > 2 * MAX_NESTING:
+                raise SpecError(f"blocks are nested deeper than {MAX_NESTING}", file=file, line=line)
+    _literal(stack[-1], text, at, len(text))
+    if len(stack) > 1:
+        open_ = stack[1]
+        raise SpecError(f"the block {{% {open_.word} %}} is never closed", file=file, line=open_.line)
+    return root.inside
+
+
+def _without_comments(text: str) -> str:
+    """The text with YAML comments that stand alone on a line blanked, so that braces in prose mean nothing."""
+    return re.sub(r"^[ \t]*#.*$", lambda m: " " * len(m.group()), text, flags=re.MULTILINE)
+
+
+def _literal(parent: _Part, text: str, start: int, stop: int) -> None:
+    if stop > start:
+        parent.inside.append(_Part("text", text[start:stop], text.count("\n", 0, start) + 1))
+
+
+def _block(content: str, line: int, stack: list[_Part], file: str) -> None:
+    word = content.split(None, 1)[0] if content else ""
+    if word not in _WORDS:
+        if word in _ELSEWHERE:
+            raise SpecError(f"{word!r} reads other files, which is not done here", file=file, line=line)
+        raise SpecError(f"unknown block {word!r}; known are {', '.join(_WORDS)}", file=file, line=line,
+                        suggestion=nearest(word, _WORDS))
+    top = stack[-1]
+    if word == "set":
+        top.inside.append(_Part("set", content, line))
+    elif word in ("for", "if"):
+        part = _Part(word, content, line)
+        top.inside.append(part)
+        stack.append(part)
+        if word == "if":
+            _branch(part, content[2:].strip(), line, stack)
+    elif word in ("elif", "else"):
+        if top.word != "branch" or stack[-2].word != "if":
+            raise SpecError(f"{word!r} stands outside an 'if'", file=file, line=line)
+        stack.pop()
+        _branch(stack[-1], content[4:].strip() if word == "elif" else "true", line, stack)
+    else:
+        wanted = "for" if word == "endfor" else "branch"
+        if top.word != wanted:
+            raise SpecError(f"{word!r} closes nothing", file=file, line=line)
+        stack.pop()
+        if wanted == "branch":
+            stack.pop()
+
+
+def _branch(parent: _Part, condition: str, line: int, stack: list[_Part]) -> None:
+    part = _Part("branch", condition, line)
+    parent.inside.append(part)
+    stack.append(part)
+
+
+class _Expander:
+    """Prints parts; `out` and `lines` hold the printed pieces and where each begins."""
+
+    def __init__(self, file: str, values: dict[str, Value]) -> None:
+        self.file, self.values = file, values
+        self.out: list[str] = []
+        self.lines: list[int] = []
+        self.size = 0
+        self.steps = 0
+
+    def run(self, parts: list[_Part]) -> None:
+        for part in parts:
+            self.steps += 1
+            if self.steps > 20 * MAX_ITEMS:
+                raise SpecError("the template takes too many steps", file=self.file, line=part.line)
+            match part.word:
+                case "text":
+                    self.emit(part.text, part.line)
+                case "print":
+                    self.emit(self.printed(part), part.line)
+                case "set":
+                    self.set(part)
+                case "for":
+                    self.loop(part)
+                case "if":
+                    for branch in part.inside:
+                        if truth(self.value(branch.text, branch)):
+                            self.run(branch.inside)
+                            break
+
+    def emit(self, text: str, line: int) -> None:
+        self.size += len(text)
+        if self.size > MAX_OUTPUT:
+            raise SpecError("the template prints too much", file=self.file, line=line)
+        self.out.append(text)
+        self.lines.append(line)
+
+    def printed(self, part: _Part) -> str:
+        function = re.match(r"(\w+)\s*\(", part.text)
+        if function and function[1] in _ELSEWHERE:
+            message = f"{function[1]!r} reads other files, which is not done here"
+            raise SpecError(message, file=self.file, line=part.line)
+        found = self.value(part.text, part)
+        try:
+            return shown(found)
+        except SpecError as error:
+            raise SpecError(error.message, file=self.file, line=part.line) from None
+
+    def value(self, text: str, part: _Part) -> Value:
+        try:
+            return evaluate(text, self.values)
+        except SpecError as error:
+            raise SpecError(error.message, file=self.file, line=part.line, suggestion=error.suggestion) from None
+
+    def set(self, part: _Part) -> None:
+        match = _SET.match(part.text)
+        if match is None:
+            raise SpecError("expected {% set NAME = VALUE %}", file=self.file, line=part.line)
+        self.values[match[1]] = self.value(match[2], part)
+
+    def loop(self, part: _Part) -> None:
+        match = _FOR.match(part.text)
+        if match is None:
+            raise SpecError("expected {% for NAME in VALUES %}", file=self.file, line=part.line)
+        names = [name.strip() for name in match[1].split(",")]
+        items = self.value(match[2], part)
+        items = list(items) if isinstance(items, dict) else items
+        if not isinstance(items, list):
+            raise SpecError(f"{match[2]!r:.60} is no list to go through", file=self.file, line=part.line)
+        before = dict(self.values)
+        for item in items:
+            values = [item] if len(names) == 1 else item
+            if not isinstance(values, list) or len(values) != len(names):
+                raise SpecError(f"{len(names)} names for one element", file=self.file, line=part.line)
+            self.values.update(zip(names, values, strict=True))
+            self.run(part.inside)
+        self.values = before
