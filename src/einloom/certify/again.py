@@ -1,7 +1,8 @@
 """The second solution: the optimum of a result's problem by a route that does not share the pruning under test.
 
-Tiny problems are enumerated. Small ones are solved by `exact` without any rule but dominance; the others without the
-incumbent and its limits, the rules that discard rows because of a value that the search itself has found.
+Tiny problems are enumerated. Small ones are solved by `exact` without any rule but dominance. The others are asked "is
+anything better than this?": one pass of `exact` below the value of the result, without the rules that leave out loops;
+no limit in it comes from what the search itself has found.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def solve_again(result: Result) -> Answer:
             return _solved(problem, optimizer("exhaustive"), Budget(seconds=TINY_SECONDS), "enumeration of all trees")
         except BudgetExhausted:
             pass
-    method, route = _unpruned(problem)
+    method, route = _unpruned(problem, result.value)
     return _solved(problem, method, Budget(), route)
 
 
@@ -60,11 +61,12 @@ def _solved(problem: Problem, method: Optimizer, budget: Budget, route: str) -> 
     return Answer(again.value, route)
 
 
-def _unpruned(problem: Problem) -> tuple[Optimizer, str]:
+def _unpruned(problem: Problem, value: float) -> tuple[Optimizer, str]:
     """The exact search with every pruning rule off that this problem can afford to miss."""
     from ..search.exact import Exact, ExactOptions, Rules
 
     if _small(problem):
         rules = Rules(stationary=False, lowering=False, deferral=False, limits=False)
         return Exact(ExactOptions(rules, incumbent=False)), "exact, with dominance as its only pruning rule,"
-    return Exact(ExactOptions(Rules(limits=False), incumbent=False)), "exact without incumbent and limits"
+    rules = Rules(stationary=False, lowering=False)
+    return Exact(ExactOptions(rules, limit=value)), "exact below the value, with every loop everywhere,"

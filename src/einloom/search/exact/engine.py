@@ -31,11 +31,15 @@ from .tables import Rules
 
 @dataclass(frozen=True)
 class ExactOptions:
-    """Which pruning rules the search may use. incumbent: a first feasible mapping and bounds limit the tables and
-    joins."""
+    """Which pruning rules the search may use.
+
+    incumbent: bounds and a limit on the objective cut the tables and joins; off, nothing does. limit: look only for
+    mappings of at most this value, instead of raising limits from the bound ("is anything better than this?").
+    """
 
     rules: Rules = field(default_factory=Rules)
     incumbent: bool = True
+    limit: float | None = None
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,8 @@ class _Run:
         bound = attempt.lower_bound()
         self._prove(bound * attempt.repeats)
         limits = [bound * (1 + step) if bound > 0 and np.isfinite(bound) else float("inf") for step in STEPS]
+        if self.options.limit is not None:
+            return attempt.run(self.options.limit / attempt.repeats * (1 + TIE))
         hurried = self.budget.seconds is not None or self.budget.steps is not None
         if bound > 0 and (hurried or self.problem.objective.name in ("latency", "edp")):
             dived = self._dive(attempt, bound)
