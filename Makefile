@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 DEMO = gpt3-6.7b:batch=1,tokens=2048 tpu-v4i --objective energy --max-fused-loops 1
 
-.PHONY: demo test test-all lint install install-dev clean
+.PHONY: demo test test-all test-browser lint install install-dev clean
 
 # The main job: the optimal fused mapping of a GPT-3 6.7B layer onto TPUv4i.
 demo: install
@@ -17,6 +17,11 @@ test: install-dev lint
 # The slow ones too.
 test-all: install-dev lint
 	$(BIN)/python -m pytest
+
+# The reports in a real browser: needs Debian's chromium and chromium-driver.
+test-browser: install-dev
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,browser]'
+	$(BIN)/python -m pytest -m browser tests/report
 
 lint: install-dev
 	$(BIN)/ruff check .

@@ -80,7 +80,10 @@
   function open() {
     const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (target && target.tagName === "DETAILS") { target.open = true; $("summary", target).focus({ preventScroll: true }); }
-    if (target && target.tagName === "TR") target.focus({ preventScroll: true });
+    if (!target || target.tagName !== "TR") return;
+    const box = target.closest("details");
+    if (box && !box.open) { box.open = true; target.scrollIntoView({ block: "center" }); }
+    target.focus({ preventScroll: true });
   }
   addEventListener("hashchange", open);
   document.addEventListener("click", (event) => {

@@ -10,6 +10,7 @@ from .subject import Subject
 
 COLUMN, ROW, BOX, HIGH, MARGIN = 72.0, 48.0, 60.0, 26.0, 20.0
 LETTER, FITS = 6.3, 1420
+MAX_NAMES = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +56,13 @@ def _components(shared: list[tuple[str, set[str]]]) -> list[tuple[list[str], set
 
 
 def drawings(subject: Subject) -> list[Html]:
-    """One graph for each window of Einsums."""
-    fused = groups(subject)
-    return [_drawing(subject, set(subject.leaves[window.start : window.stop]), fused) for window in subject.windows]
+    """One graph for each window of Einsums, with its fused groups in words."""
+    fused, found = groups(subject), []
+    for window in subject.windows:
+        shown = set(subject.leaves[window.start : window.stop])
+        here = [group for group in fused if shown & set(group.einsums)]
+        found.append(el("div", _drawing(subject, shown, here), _key(subject, here)))
+    return found
 
 
 def _drawing(subject: Subject, shown: set[str], fused: list[Group]) -> Html:
@@ -155,7 +160,7 @@ def _node(subject: Subject, name: str, x: float, y: float) -> Html:
     if kind == "e":
         einsum = workload.einsum(plain)
         touched = " ".join(str(subject.number[tensor]) for tensor in einsum.tensors)
-        words = _words(plain, BOX - 6, x=number(x), y=number(y + 4), text_anchor="middle")
+        words = _words(plain, BOX - 10, x=number(x), y=number(y + 4), text_anchor="middle")
         tip = f"{plain}: {einsum.output} from {', '.join(str(access) for access in einsum.inputs)}"
         return el("g", el("rect", rx=3, class_="box", **frame_at), words, class_="einsum", data_t=touched, data_tip=tip)
     shape = "×".join(str(extent) for extent in workload.tensor(plain).shape)
@@ -178,19 +183,20 @@ def _words(text: str, room: float, **where: str) -> Html:
     return el("text", text if len(text) <= letters else text[: letters - 1] + "…", class_="small", **where)
 
 
-def key(subject: Subject) -> Html:
-    """What the shapes mean, and the fused groups in words."""
+def _key(subject: Subject, fused: list[Group]) -> Html:
+    """The fused groups in words."""
+    if not fused:
+        return el("p", "No two Einsums here are fused: what they share passes through ", subject.outermost, ".")
     lines = [
         el(
             "li",
             el("i", class_=f"hullkey {_hull_look(subject, group)}"),
             el("b", f"in {group.memory}: "),
-            join(((", " if i else ""), name) for i, name in enumerate(group.einsums[:24])),
-            f" … {len(group.einsums)} in all" if len(group.einsums) > 24 else "",
+            ", ".join(group.einsums[:MAX_NAMES]),
+            f", … ({len(group.einsums)} in all)" if len(group.einsums) > MAX_NAMES else "",
             " exchange ",
-            join((subject.chip(tensor), " ") for tensor in group.tensors[:24]),
+            join((subject.chip(tensor), " ") for tensor in group.tensors[:MAX_NAMES]),
         )
-        for group in groups(subject)[:40]
+        for group in fused
     ]
-    none = el("p", "No two Einsums are fused: every shared tensor passes through ", subject.outermost, ".")
-    return join((el("ul", *lines, class_="groups") if lines else none,))
+    return el("ul", *lines, class_="groups")

@@ -16,6 +16,8 @@ from .subject import Subject, size
 HEIGHT = 168.0
 LOW = 0.2
 LABEL_HEIGHT = 13.0
+MANY = 40
+"""Leaves beyond which columns are too narrow for names and textures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ def _picture(subject: Subject, memory: Memory, table: list[dict[str, int]]) -> H
             ticks.append(_tick(highest / top, size(highest), "peak"))
     label = f"Occupancy of {memory.name} over {leaves} Einsums: peak {size(highest)}{share}"
     svg = el("svg", *drawn, class_="area", role="img", aria_label=label, width="100%", height=number(HEIGHT))
-    names = [el("span", name) for name in subject.leaves] if leaves <= 40 else []
+    names = [el("span", name) for name in subject.leaves] if leaves <= MANY else []
     axis = el("div", *names, class_="leaves") if names else el("p", "Einsums 1 to ", leaves, class_="leaves far")
     plot = el("div", *ticks, svg, class_="plot", style=f"height:{number(HEIGHT)}px")
     return el("div", title, plot, axis, class_="memory-plot", style=f"--n:{leaves}")
@@ -117,8 +119,9 @@ def _band(subject: Subject, band: Band, leaves: int, top: float) -> Html:
     tip = f"{band.tensor}: {size(band.bits)} during {during}"
     place = {"x": f"{number(x)}%", "y": number(y), "width": f"{number(width)}%", "height": number(max(height, 0.4))}
     mark = {"data_t": subject.number[band.tensor], "data_tip": tip}
-    drawn = el("rect", class_=subject.look(band.tensor), **place, **mark)
-    if height < LABEL_HEIGHT or width < 6 or leaves > 40:
+    look = subject.look(band.tensor) if leaves <= MANY else subject.look(band.tensor).split()[0]
+    drawn = el("rect", class_=look, **place, **mark)
+    if height < LABEL_HEIGHT or width < 6 or leaves > MANY:
         return drawn
     middle = {"x": f"{number(x + width / 2)}%", "y": number(y + height / 2 + 4), "text_anchor": "middle"}
     room = max(3, int(width * 1.4))

@@ -90,7 +90,7 @@ def _sections(subject: Subject) -> list[Html]:
         _section(
             "summary",
             summary.tiles(result),
-            el("div", summary.certificate(result), sources.share(result), class_="two"),
+            el("div", summary.certificate(result), sources.share(subject), class_="two"),
         ),
         _section(
             "mapping",
@@ -99,13 +99,15 @@ def _sections(subject: Subject) -> list[Html]:
             el("details", el("summary", "The same as text"), el("pre", tree(result), tabindex=0)),
             page="splits-and-lifetime",
         ),
-        _section("cascade", _windowed(subject, cascade.drawings(subject), "The cascade"), cascade.key(subject)),
+        _section("cascade", _windowed(subject, cascade.drawings(subject), "The cascade")),
         _section("occupancy", *occupancy.pictures(subject), page="occupancy"),
         _section("breakdown", bars.controls(), bars.table(subject), page="energy"),
         _section("roofline", roofline.picture(subject), page="latency"),
         _section("search", el("div", progress.picture(subject), progress.counts(result), class_="two")),
         _section("tensors", summary.shared(subject)),
-        _section("sources", sources.share(result), sources.facts(result), el("h3", "The model"), sources.model(result)),
+        _section(
+            "sources", sources.share(subject), sources.facts(subject), el("h3", "The model"), sources.model(result)
+        ),
     ]
 
 

@@ -19,7 +19,7 @@ def look(number: int) -> str:
 def style() -> str:
     """The CSS of all looks, for SVG (fill) and HTML (background)."""
     rules = [f".k{i}{{--c:{colour}}}" for i, colour in enumerate(COLOURS)]
-    rules.append(".seg,.swatch{background-color:var(--c)}rect[class*=k]{fill:var(--c)}")
+    rules.append(".seg,.swatch{background-color:var(--c)}rect[class^=k]{fill:var(--c)}")
     white = "rgba(255,255,255,.75)"
     for i, texture in enumerate(TEXTURES[1:], start=1):
         if texture == "dots":

@@ -10,6 +10,7 @@ from ...cost.paths import Path, paths
 from ...mapping.extents import Address
 from ...result import Result
 from ..text import bits, joules, seconds
+from .given import Given, given
 from .markup import Html, el
 from .palette import look
 
@@ -53,10 +54,21 @@ class Subject:
         return tuple(path.einsum.name for path in self.paths)
 
     def alive(self, tile: Tile) -> tuple[int, int]:
-        """First and last leaf, in program order, at which the tile is alive."""
-        near = range(len(self.paths)) if tile.stays else tile.below
-        orders = [order for order in near if tile.alive(self.paths[order], {})]
-        return (orders[0], orders[-1]) if orders else (tile.below[0], tile.below[-1])
+        """First and last leaf, in program order, at which the tile is alive: its users, and what a loop adds around."""
+        key = (tile.store.address, tile.store.tensor)
+        if key not in self._lives:
+            near = range(len(self.paths)) if tile.stays else tile.below
+            first, last = tile.users[0].order, tile.users[-1].order
+            while first > near.start and tile.alive(self.paths[first - 1], {}):
+                first -= 1
+            while last < near.stop - 1 and tile.alive(self.paths[last + 1], {}):
+                last += 1
+            self._lives[key] = (first, last)
+        return self._lives[key]
+
+    @cached_property
+    def _lives(self) -> dict[tuple[Address, str], tuple[int, int]]:
+        return {}
 
     @cached_property
     def windows(self) -> tuple[range, ...]:
@@ -65,6 +77,10 @@ class Subject:
         if count <= ALL_AT_ONCE:
             return (range(count),)
         return tuple(range(start, min(start + WINDOW, count)) for start in range(0, count, WINDOW))
+
+    @cached_property
+    def given(self) -> tuple[Given, ...]:
+        return tuple(given(self.result))
 
     @cached_property
     def outermost(self) -> str:

@@ -9,7 +9,7 @@ from .markup import Html, el, link
 from .sources import why
 from .subject import Subject, energy, size, time
 
-MAX_CHIPS = 60
+MAX_CHIPS, MAX_ROWS = 60, 30
 
 
 def header(result: Result) -> Html:
@@ -57,7 +57,7 @@ def certificate(result: Result) -> Html:
     """What is proven, of which space, and how."""
     found = result.certificate
     labels = {"proof": "proof", "space": "mapspace", "found by": "found by"}
-    rows = [
+    rows: list[tuple[str, str | Html]] = [
         (labels[name], text.split("; ")[0] if name == "found by" else text) for name, text in certificate_lines(result)
     ]
     if found is not None:
@@ -66,6 +66,7 @@ def certificate(result: Result) -> Html:
             ("value", objective_value(result.objective, found.value, 10)),
             ("bound", objective_value(result.objective, found.bound, 10)),
             ("gap", f"{100 * found.gap:.6g} %"),
+            ("counts", link("search", f"points seen and dropped, by {len(found.counts)} rules")),
         ]
     known = result.provenance
     rows += [
@@ -102,7 +103,7 @@ def shared(subject: Subject) -> Html:
     workload = subject.result.workload
     rows: list[Html] = []
     for name in subject.tensors:
-        if len(rows) == MAX_CHIPS:
+        if len(rows) == MAX_ROWS:
             break
         tensor = workload.tensor(name)
         shape = " × ".join(f"{extent:,}" for extent in tensor.shape)

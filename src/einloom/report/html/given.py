@@ -1,0 +1,73 @@
+"""Every number of a result's machine and workload, with its value, source and kind, in the order of their files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...machine.write import machine_data
+from ...result import Result
+from ...workload.files import workload_data
+
+_NAMES = ("memory", "compute", "fanout")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One number of a workload or machine file; kind is ``none`` where it names no source."""
+
+    path: str
+    value: str
+    source: str
+    kind: str
+
+
+def given(result: Result) -> list[Given]:
+    """Every number of machine and workload, in the order of their files."""
+    return [*_machine(machine_data(result.machine)), *_workload(workload_data(result.workload))]
+
+
+def _entry(path: str, value: object) -> Given | None:
+    if isinstance(value, dict) and "value" in value:
+        return Given(path, _shown(value["value"]), str(value.get("source", "")), str(value.get("kind", "assumed")))
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    return Given(path, _shown(value), "", "none") if str(value)[:1].isdigit() or value == "unlimited" else None
+
+
+def _shown(value: object) -> str:
+    return " × ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _machine(data: dict[str, object]) -> Iterator[Given]:
+    levels = data["levels"]
+    assert isinstance(levels, list)
+    for level in levels:
+        name = next(str(level[key]) for key in _NAMES if key in level)
+        for key, value in level.items():
+            if key in _NAMES:
+                continue
+            if key == "axes":
+                for axis in value:
+                    yield from _entries([(f"{axis['axis']}.size", axis["size"])])
+            elif key == "widths":
+                yield from _entries([(f"{name}.widths.{which}", width) for which, width in value.items()])
+            else:
+                yield from _entries([(f"{name}.{key}", value)])
+
+
+def _workload(data: dict[str, object]) -> Iterator[Given]:
+    for key in ("ranks", "bits", "shapes"):
+        table = data.get(key)
+        if isinstance(table, dict) and "value" not in table:
+            yield from _entries([(f"{key}.{name}", value) for name, value in table.items()])
+        elif table is not None:
+            yield from _entries([(f"{key}.default", table)])
+    yield from _entries([("repeat", data["repeat"])] if "repeat" in data else [])
+
+
+def _entries(pairs: list[tuple[str, object]]) -> Iterator[Given]:
+    for path, value in pairs:
+        found = _entry(path, value)
+        if found is not None:
+            yield found

@@ -1,0 +1,68 @@
+"""Saved results, and a headless Chromium where there is one."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from hostile_names import hostile
+from large_network import chain
+
+from einloom import Result
+from einloom.report.html import write_page
+
+RESULTS = Path(__file__).parent / "results"
+SAVED = ("matmul", "conv-chain", "gpt3")
+FLAGS = (
+    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --window-size=1280,900"
+).split()
+
+
+@pytest.fixture(scope="session")
+def results() -> dict[str, Result]:
+    """The saved results by name, a large network, and one with hostile names."""
+    found = {name: Result.read(RESULTS / f"{name}.json") for name in SAVED}
+    return {**found, "large": chain(), "hostile": hostile()}
+
+
+@pytest.fixture(scope="session")
+def pages(results: dict[str, Result], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Name of a result -> its report as a file, made once."""
+    folder = tmp_path_factory.mktemp("reports")
+
+    def made(name: str) -> Path:
+        path = folder / f"{name}.html"
+        if not path.exists():
+            write_page(results[name], path)
+        return path
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A headless Chromium that selenium drives; skips where either is missing."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: `make test-browser`")
+    chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
+    if chromium is None or chromedriver is None:
+        pytest.skip("Chromium is missing: apt-get install chromium chromium-driver")
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(chromedriver))
+    try:
+        yield driver
+    finally:
+        driver.quit()
