@@ -96,7 +96,7 @@ def test_assumptions_are_quoted_from_the_documentation(one: object) -> None:
 
 def test_what_is_not_modelled_is_quoted_from_the_documentation() -> None:
     written = (MODEL / "not-modelled.md").read_text(encoding="utf-8")
-    assert tuple(re.findall(r"^- \*\*(.*?)\.\*\*", written, re.MULTILINE)) == NOT_MODELLED
+    assert set(NOT_MODELLED) <= set(re.findall(r"^- \*\*(.*?)\.\*\*", written, re.MULTILINE))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -114,15 +114,12 @@ def test_bars_add_up_to_the_result(results: dict[str, Result], name: str) -> Non
     rows = bars.data(Subject(result))["rows"]
     assert isinstance(rows, list)
     assert sum(row[4] for row in rows) == pytest.approx(result.energy, rel=1e-5)
-    busy: dict[tuple[str, str], list[float]] = {}
-    for action in result.cost.actions:
-        busy.setdefault((action.einsum, action.component), []).append(bars.busy_seconds(result, action))
-    shared = {memory.name: memory.ports == "shared" for memory in result.machine.memories}
+    busy: dict[tuple[str, str], float] = {}
+    for action, seconds in zip(result.cost.actions, bars.busy_seconds(result), strict=True):
+        key = (action.einsum, action.component)
+        busy[key] = busy.get(key, 0.0) + seconds
     for einsum, component, seconds in result.cost.busy:
-        times = busy[einsum, component]
-        assert seconds <= sum(times) * (1 + 1e-9)
-        if shared.get(component, True):
-            assert sum(times) == pytest.approx(seconds)
+        assert busy[einsum, component] == pytest.approx(seconds)
 
 
 def test_the_unfused_point_moves_every_tensor_once(results: dict[str, Result]) -> None:

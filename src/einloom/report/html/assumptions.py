@@ -84,9 +84,7 @@ NOT_MODELLED = (
     "Layouts",
     "Bank conflicts and arbitration",
     "Network topology",
-    "Fill, drain and control",
-    "Pipelined and parallel splits",
     "Recomputation",
     "Power gating",
 )
-"""The headings of docs/model/not-modelled.md."""
+"""Headings of docs/model/not-modelled.md."""

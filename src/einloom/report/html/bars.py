@@ -31,10 +31,10 @@ def data(subject: Subject) -> dict[str, object]:
             ACTIONS.index(a.action),
             float(f"{a.energy:.6g}"),
             a.bits if a.action in ("read", "write") else 0,
-            float(f"{busy_seconds(result, a):.6g}"),
+            float(f"{seconds:.6g}"),
             a.count,
         ]
-        for a in result.cost.actions
+        for a, seconds in zip(result.cost.actions, busy_seconds(result), strict=True)
         if a.count or a.energy
     ]
     latency = dict(result.cost.einsum_latency)
@@ -49,8 +49,30 @@ def data(subject: Subject) -> dict[str, object]:
     }
 
 
-def busy_seconds(result: Result, action: Action) -> float:
-    """Seconds for which this action alone keeps the busiest instance of its component busy."""
+def busy_seconds(result: Result) -> list[float]:
+    """For each action the seconds for which it keeps the busiest instance of its component busy.
+
+    Where reads and writes have ports of their own only the slower of the two counts, so that the seconds of an Einsum
+    and a component add up to `Cost.busy`.
+    """
+    alone = [_alone(result, action) for action in result.cost.actions]
+    sums: dict[tuple[str, str, str], float] = {}
+    for action, seconds in zip(result.cost.actions, alone, strict=True):
+        key = (action.einsum, action.component, action.action)
+        sums[key] = sums.get(key, 0.0) + seconds
+    separate = {memory.name for memory in result.machine.memories if memory.ports == "separate"}
+
+    def counts(action: Action) -> bool:
+        if action.component not in separate or action.action not in ("read", "write"):
+            return True
+        read, written = (sums.get((action.einsum, action.component, way), 0.0) for way in ("read", "write"))
+        return (read >= written) == (action.action == "read")
+
+    return [seconds if counts(a) else 0.0 for a, seconds in zip(result.cost.actions, alone, strict=True)]
+
+
+def _alone(result: Result, action: Action) -> float:
+    """Seconds of one action by itself."""
     if action.action == "leak":
         return 0.0
     if action.action == "compute":

@@ -135,7 +135,7 @@
   // Stacked bars.
   const COLUMN = { einsum: 0, component: 1, tensor: 2, action: 3 };
   const VALUE = [4, 5, 6];
-  const nameOf = (key, i) => (key === "tensor" && i < 0 ? "no tensor" : data[key][i]);
+  const nameOf = (key, i) => (key === "tensor" && i < 0 ? "operations" : data[key][i]);
   function grouped(what, rowKeys, partKey) {
     const rows = new Map();
     for (const row of data.rows) {
@@ -169,7 +169,7 @@
       label.title = name;
       const parts = Array.from(group.parts.entries()).sort((a, b) => a[0] - b[0]);
       for (const [part, value] of parts) {
-        const seg = make("div", "seg " + look(part < 0 ? 7 : part));
+        const seg = make("div", "seg " + (part < 0 ? "bare" : look(part)));
         seg.style.width = (100 * value / largest) + "%";
         const tensor = partKey === "tensor" ? part : rowKeys[0] === "tensor" ? group.ids[0] : null;
         if (tensor !== null) seg.dataset.t = String(tensor);
@@ -194,12 +194,12 @@
     }
     legend.replaceChildren(...Array.from(used).sort((a, b) => a - b).slice(0, 40).map((part) => {
       const item = make("span");
-      item.append(make("i", "swatch " + look(part < 0 ? 7 : part)), nameOf(partKey, part));
+      item.append(make("i", "swatch " + (part < 0 ? "bare" : look(part))), nameOf(partKey, part));
       if (partKey === "tensor") item.dataset.t = String(part);
       return item;
     }));
     $("#bars-note").textContent = what !== 2 ? "In all: " + SHOWN[what](data.totals[what]) + "." :
-      "In all: " + si(data.totals[2], "s") + ". Components work at the same time: an Einsum takes as long as its busiest component" +
+      "In all: " + si(data.totals[2], "s") + ". Components work at the same time: an Einsum takes as long as its busiest component, and of separate ports the slower counts" +
       (marks ? " (black mark)." : ".");
   }
   const controls = ["#bars-what", "#bars-rows", "#bars-parts"].map((id) => $(id));

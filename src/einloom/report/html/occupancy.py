@@ -75,7 +75,8 @@ def pictures(subject: Subject) -> list[Html]:
 
 
 def _picture(subject: Subject, memory: Memory, table: list[dict[str, int]]) -> Html:
-    highest = max((sum(column.values()) for column in table), default=0)
+    seen = max((sum(column.values()) for column in table), default=0)
+    highest = max(seen, subject.result.cost.occupancy_of(memory.name))
     capacity = memory.size
     far = capacity is None or highest < LOW * capacity
     top = max(1.0, highest * 1.15 if far or capacity is None else float(capacity) * 1.08)
@@ -90,6 +91,8 @@ def _picture(subject: Subject, memory: Memory, table: list[dict[str, int]]) -> H
         note = "unlimited"
     elif far:
         note = "the capacity line lies above the picture"
+    if seen < highest:
+        note = "branches that run at the same time add up; each column shows one of them"
     instances = subject.result.machine.instances(memory.name)
     each = f", each of {instances:,} instances" if instances > 1 else ""
     title = el("h3", memory.name, el("small", f"peak {size(highest)}{share}{each}", f"; {note}" if note else ""))
