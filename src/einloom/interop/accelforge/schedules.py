@@ -1,8 +1,10 @@
 """An AccelForge mapping as a `Mapping`.
 
 ``mapping.nodes`` comes in as a located view, a tree of stores, loops and sequential splits goes out. A ``tile_shape``
-is the extent below the loop, as here. AccelForge counts the occupancy of a store that does not back its tensor as if it
-stood below the loops that follow and move its tile; here a store stands where it is written, so it is written there.
+is the extent below the loop, as here. Three things are written so that they mean the same here: AccelForge counts the
+occupancy of a store that does not back its tensor as if it stood below the loops that follow and move its tile
+(`lowered`); such a store above a split serves each Einsum anew (`separated`); and the backing store that two branches
+share is written in both (`hoisted`).
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ class Schedule:
         view.finish()
         extents = {e.name: {v: self.workload.extents[v] for v in e.variables} for e in self.workload.einsums}
         nest = self.nest(nodes.items(), nodes, extents)
-        return Mapping(hoisted(lowered(nest, self.workload)))
+        return Mapping(hoisted(lowered(separated(nest, self.workload), self.workload)))
 
     def nest(self, items: list[Located], place: Located, extents: dict[str, dict[str, int]]) -> Nest:
         """The nodes of one branch; `extents` says what is left of every variable of every Einsum above them."""
@@ -88,7 +90,7 @@ class Schedule:
         for item in items:
             kind = item.require(TAG).text()
             if kind == "Compute":
-                found.append(item.require("einsum").name())
+                found.append(self.known_einsum(item.require("einsum")))
             elif kind in (*BRANCHES, "Nested"):
                 found += self.einsums(item.require("nodes").items())
         return tuple(found)
@@ -141,14 +143,17 @@ class Schedule:
             return positive_integer(view.text(), self.variables)
 
     def compute(self, view: Located) -> Compute:
-        einsum = view.require("einsum")
-        known = [e.name for e in self.workload.einsums]
-        name = einsum.name()
-        if name not in known:
-            raise einsum.error(f"the workload has no Einsum {name!r}", nearest(name, known))
+        name = self.known_einsum(view.require("einsum"))
         unit = self.known(view.require("component"), "components", [u.name for u in self.machine.units], "compute unit")
         view.finish()
         return Compute(name, None if self.workload.einsum(name).kind == "copy" else unit)
+
+    def known_einsum(self, view: Located) -> str:
+        """The name of an Einsum of the workload."""
+        known = [e.name for e in self.workload.einsums]
+        if (name := view.name()) not in known:
+            raise view.error(f"the workload has no Einsum {name!r}", nearest(name, known))
+        return name
 
     def known(self, view: Located, table: str, names: list[str], what: str) -> str:
         """The name of a component of the machine."""
@@ -161,6 +166,37 @@ class Schedule:
 
 def _copied(extents: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
     return {einsum: dict(table) for einsum, table in extents.items()}
+
+
+def separated(nest: Nest, workload: Workload, held: frozenset[str] = frozenset()) -> Nest:
+    """The nest with each non-backing store right above a split in every branch that uses it, where several do.
+
+    AccelForge analyses each Einsum alone: what a producer left there is fetched again by its consumer.
+    """
+    found: list[Node] = []
+    again: list[Store] = []  # the stores that end `found` so far and are not the first of their tensor
+    for node in nest:
+        if isinstance(node, Store):
+            again = [*again, node] if held & set(node.tensors) else []
+            held |= set(node.tensors)
+        elif isinstance(node, Split):
+            uses = [_used(branch, workload) for branch in node.branches]
+            moved = [s for s in again if sum(s.tensors[0] in used for used in uses) > 1]
+            found = [other for other in found if other not in moved]
+            branches = [
+                (*(s for s in moved if s.tensors[0] in used), *branch)
+                for branch, used in zip(node.branches, uses, strict=True)
+            ]
+            node = replace(node, branches=tuple(separated(branch, workload, held) for branch in branches))
+        else:
+            again = []
+        found.append(node)
+    return tuple(found)
+
+
+def _used(nest: Nest, workload: Workload) -> frozenset[str]:
+    """The tensors that the Einsums below access."""
+    return frozenset(t for leaf in leaves(nest) for t in workload.einsum(leaf.einsum).tensors)
 
 
 def lowered(nest: Nest, workload: Workload, held: frozenset[str] = frozenset()) -> Nest:
