@@ -12,6 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from chromium import chrome
 from hostile_names import hostile
 from large_network import chain
 
@@ -20,10 +21,6 @@ from einloom.report.html import write_page
 
 RESULTS = Path(__file__).parent / "results"
 SAVED = ("matmul", "conv-chain", "gpt3")
-FLAGS = (
-    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --window-size=1280,900"
-).split()
 
 
 @pytest.fixture(scope="session")
@@ -50,18 +47,11 @@ def pages(results: dict[str, Result], tmp_path_factory: pytest.TempPathFactory) 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A headless Chromium that selenium drives; skips where either is missing."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: `make test-browser`")
+    pytest.importorskip("selenium.webdriver", reason="selenium is not installed: `make test-browser`")
     chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
     if chromium is None or chromedriver is None:
         pytest.skip("Chromium is missing: apt-get install chromium chromium-driver")
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(chromedriver))
+    driver = chrome(chromium, chromedriver, tmp_path_factory.mktemp("profile"))
     try:
         yield driver
     finally:

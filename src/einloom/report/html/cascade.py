@@ -129,7 +129,7 @@ def _hull(
     shapes += [_curve(line) for (a, b), line in lines.items() if a in inside and b in inside]
     if not shapes:
         return Html("")
-    wide = 26 if group.depth <= subject.shallowest else 14
+    wide = 26 if group.depth <= subject.shallowest else 18
     trail = "".join(sorted(shapes))
     classes = f"hull {_hull_look(subject, group)}"
     tip = f"fused in {group.memory}: {', '.join(group.einsums[:12])} exchange {', '.join(group.tensors[:12])}"
@@ -143,8 +143,8 @@ def _hull_look(subject: Subject, group: Group) -> str:
 
 
 def _outline(x: float, y: float) -> str:
-    left, top = number(x - BOX / 2 + 6), number(y - HIGH / 2 + 4)
-    return f"M{left} {top}h{number(BOX - 12)}v{number(HIGH - 8)}h{number(12 - BOX)}z"
+    left, top = number(x - BOX / 2 + 7), number(y - HIGH / 2 + 6)
+    return f"M{left} {top}h{number(BOX - 14)}v{number(HIGH - 12)}h{number(14 - BOX)}z"
 
 
 def _edge(subject: Subject, edge: tuple[str, str], line: list[tuple[float, float]]) -> Html:
@@ -185,6 +185,8 @@ def _words(text: str, room: float, **where: str) -> Html:
 
 def _key(subject: Subject, fused: list[Group]) -> Html:
     """The fused groups in words."""
+    if len(subject.leaves) == 1:
+        return el("p", "One Einsum: there is nothing to fuse.")
     if not fused:
         return el("p", "No two Einsums here are fused: what they share passes through ", subject.outermost, ".")
     lines = [

@@ -16,8 +16,8 @@ from .subject import Subject, size
 HEIGHT = 168.0
 LOW = 0.2
 LABEL_HEIGHT = 13.0
-MANY = 40
-"""Leaves beyond which columns are too narrow for names and textures."""
+FEW, MANY = 4, 40
+"""Leaves whose names fit side by side on a phone; leaves beyond which there is no room for names and textures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,11 @@ def _picture(subject: Subject, memory: Memory, table: list[dict[str, int]]) -> H
     label = f"Occupancy of {memory.name} over {leaves} Einsums: peak {size(highest)}{share}"
     svg = el("svg", *drawn, class_="area", role="img", aria_label=label, width="100%", height=number(HEIGHT))
     names = [el("span", name) for name in subject.leaves] if leaves <= MANY else []
-    axis = el("div", *names, class_="leaves") if names else el("p", "Einsums 1 to ", leaves, class_="leaves far")
+    axis = (
+        el("div", *names, class_=f"leaves{' few' if leaves <= FEW else ''}")
+        if names
+        else el("p", "Einsums 1 to ", leaves, class_="leaves far")
+    )
     plot = el("div", *ticks, svg, class_="plot", style=f"height:{number(HEIGHT)}px")
     return el("div", title, plot, axis, class_="memory-plot", style=f"--n:{leaves}")
 

@@ -73,7 +73,15 @@ def _as_json(data: object) -> str:
 
 def _arrow() -> Html:
     tip = el("path", d="M0 0L8 4L0 8z", fill="#666")
-    where = {"viewBox": "0 0 8 8", "refX": 7, "refY": 4, "markerWidth": 6, "markerHeight": 6, "orient": "auto"}
+    where = {
+        "viewBox": "0 0 8 8",
+        "refX": 7,
+        "refY": 4,
+        "markerWidth": 8,
+        "markerHeight": 8,
+        "markerUnits": "userSpaceOnUse",
+        "orient": "auto",
+    }
     marker = el("marker", tip, id="arrow", **where)
     return el("svg", el("defs", marker), class_="defs", aria_hidden="true", width=0, height=0)
 

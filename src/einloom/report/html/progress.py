@@ -6,7 +6,7 @@ from ...result import Result
 from ..text import objective_value
 from .markup import Html, el
 from .plot import Curve, Scale, mark, plot
-from .subject import Subject
+from .subject import Subject, energy, time
 
 MAX_POINTS = 400
 
@@ -41,13 +41,13 @@ def picture(subject: Subject) -> Html:
         for at, value in pairs
     ]
     x_ticks = [(v, f"{v:g} s") for v in across.ticks()]
-    y_ticks = [(v, objective_value(result.objective, v, 4)) for v in up.ticks(4)]
+    y_ticks = [(v, _short(result, v)) for v in up.ticks(4)]
     label = f"Best value and proven bound over {end:.3g} seconds of search"
     drawn = plot(
         [curve for curve in curves if curve.points],
         marks,
         (across, x_ticks, "time"),
-        (up, y_ticks, _name(result)),
+        (up, y_ticks, str(result.objective)),
         label,
         230,
     )
@@ -58,12 +58,14 @@ def picture(subject: Subject) -> Html:
     return el("div", drawn, el("p", *legend, class_="legend"))
 
 
-def _name(result: Result) -> str:
-    return f"{result.objective}"
-
-
 def _value(result: Result, value: float) -> str:
     return objective_value(result.objective, value, 6)
+
+
+def _short(result: Result, value: float) -> str:
+    known = {"energy": energy, "latency": time}
+    shown = known.get(result.objective.name)
+    return shown(value, 4) if shown else objective_value(result.objective, value, 4)
 
 
 def _thinned(pairs: list[tuple[float, float]]) -> list[tuple[float, float]]:
