@@ -290,24 +290,36 @@ UNFUSED0, UNFUSED1 = "for m in 4; for n in 4; for k in 4", "for m in 4; for n in
             ),
             "recomputation: E1 needs 2 positions of T again that were computed in later steps by other instances of",
         ),
-        # not there yet
+        # branches at the same time
         (
             TWO,
             simple(),
             two("store DRAM: A B C T Z", UNFUSED0, UNFUSED1, "split pipelined @ unit:"),
-            "pipelined splits are not supported yet",
+            "'split pipelined @ unit': branches 1 and 2 both run on MAC; each needs units of its own",
         ),
         (
             TWO,
             simple(),
             two("store DRAM: A B C T Z", UNFUSED0, UNFUSED1, "split parallel shared:"),
-            "parallel splits are not supported yet",
+            "'split parallel shared': E1 reads T, which E0 in another branch writes",
         ),
         (
-            MATMUL,
-            simple(),
-            f"store DRAM: A B Z\nstore GLB: A slots 2\n{LOOPS}compute E @ MAC",
-            "store GLB: slots are not supported yet",
+            TWO,
+            arrayed(),
+            two("store DRAM: A B C T Z", UNFUSED0, UNFUSED1, "split pipelined @ X shares 4 1:"),
+            "'split pipelined @ X': 2 branches need >= 5 instances of X, 4 available",
+        ),
+        (
+            TWO,
+            arrayed(),
+            two("store DRAM: A B C T Z", UNFUSED0, UNFUSED1, "split pipelined @ X shares 4:"),
+            "'split pipelined @ X' has 1 shares for 2 branches",
+        ),
+        (
+            TWO,
+            arrayed(),
+            two("store DRAM: A B C T Z; store Reg: C", UNFUSED0, UNFUSED1, "split pipelined @ X:"),
+            "store Reg stands above 'split pipelined @ X' but is private to the instances of X",
         ),
         # layout that text can write
         (

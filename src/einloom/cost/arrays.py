@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import IllegalMapping, SpecError
 from ..machine.levels import Machine
+from ..mapping.concurrent import has_concurrent
 from ..mapping.extents import Address
 from ..mapping.tree import Loop, Mapping, Nest, Split
 from ..mapping.wellformed import problems
@@ -86,6 +87,8 @@ def retile(workload: Workload, mapping: Mapping, tiles: Table[Address, int]) -> 
 def _plain_paths(workload: Workload, mapping: Mapping, tiles: Table[Address, object]) -> tuple[Path, ...]:
     """The paths of the template; SpecError for a rank that is no plain variable and for an address without a loop."""
     found = paths(workload, mapping)
+    if has_concurrent(mapping.nest):
+        raise SpecError("many tiles at once need sequential splits; this template has branches that run concurrently")
     for path in found:
         for variable in sorted(path.complex_variables):
             raise SpecError(

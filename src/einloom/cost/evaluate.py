@@ -5,6 +5,7 @@ Comes in: workload, machine, mapping. Goes out: a `Cost` with every action, or t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import reduce
 
 from ..errors import IllegalMapping, SpecError
@@ -19,9 +20,10 @@ from .latency import component_time
 from .occupancy import occupancy
 from .paths import Path, paths
 from .record import Action, Cost, Occupancy
+from .schedule import Schedule
 from .terms import Number
 
-LATENCY_RULES = ("einsum",)
+LATENCY_RULES = ("einsum",)  # rules that results may be proven under; `price` and `latencies` know "tile" as well
 
 
 def legality(workload: Workload, machine: Machine, mapping: Mapping) -> tuple[str, ...]:
@@ -50,6 +52,22 @@ def evaluate(workload: Workload, machine: Machine, mapping: Mapping, latency_rul
     return price(workload, machine, all_paths, latency_rule, occupied)
 
 
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """Seconds of the cascade: the busiest component, and the steady-state rules. roofline <= tile <= einsum."""
+
+    roofline: float
+    tile: float
+    einsum: float
+
+
+def latencies(workload: Workload, machine: Machine, mapping: Mapping) -> Latencies:
+    """The steady-state views of a mapping's latency. Raises IllegalMapping with every reason."""
+    einsum = evaluate(workload, machine, mapping)
+    tile = price(workload, machine, paths(workload, mapping), "tile", einsum.occupancy)
+    return Latencies(tile.roofline, tile.latency, einsum.latency)
+
+
 def price(
     workload: Workload,
     machine: Machine,
@@ -62,6 +80,7 @@ def price(
     actions: list[Action] = []
     busy: list[tuple[str, str, Number]] = []
     latencies: list[tuple[str, Number]] = []
+    adding = latency_rule == "einsum" and not any(path.forks for path in all_paths)
     for path in all_paths:
         name = path.einsum.name
         mine = tuple(link for link in all_links if link.path is path)
@@ -75,13 +94,22 @@ def price(
         total = reduce(terms.maximum, times.values(), 0.0) * workload.repeat
         latencies.append((name, total))
         busy.extend((name, component, t * workload.repeat) for component, t in times.items())
-        actions.extend(_leaks(machine, name, total))
-    components = dict.fromkeys(component for _, component, _ in busy)
-    loads = [sum(t for _, c, t in busy if c == component) for component in components]
+        if adding:
+            actions.extend(_leaks(machine, name, total))
+    if adding:
+        components = dict.fromkeys(component for _, component, _ in busy)
+        roofline = reduce(terms.maximum, (sum(t for _, c, t in busy if c == name) for name in components), 0.0)
+        latency = sum(t for _, t in latencies)
+    else:
+        schedule = Schedule.of(machine, all_paths, busy)
+        roofline, latency = schedule.roofline, schedule.latency(latency_rule)
+        scale = latency / sum(t for _, t in latencies) if latency else 0.0
+        for name, total in latencies:  # leakage lasts as long as the whole, shared out by the Einsums' own latencies
+            actions.extend(_leaks(machine, name, total * scale))
     return Cost(
         energy=sum(a.energy for a in actions),
-        latency=sum(t for _, t in latencies),
-        roofline=reduce(terms.maximum, loads, 0.0),
+        latency=latency,
+        roofline=roofline,
         latency_rule=latency_rule,
         actions=tuple(actions),
         busy=tuple(busy),

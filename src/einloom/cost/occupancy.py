@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
-from ..machine.levels import Machine
+from ..machine.levels import Machine, Memory
+from ..mapping.concurrent import axis_of, stage_distance
 from ..mapping.extents import Address
+from ..mapping.tree import Split
 from ..workload.einsum import Workload
 from . import terms, windows
 from .accesses import Link, rank_use
+from .moments import Moment, fullest
 from .paths import Path, PathLoop, PathStore
 from .record import Occupancy
 from .terms import Number
@@ -129,6 +132,10 @@ class Tile:
                 total = total * terms.largest(first.extent(variable), cuts)
         return total
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        return (self.store.address, self.store.tensor)
+
     def bits(self, choice: dict[int, int]) -> Number:
         return self.size(choice) * self.width * self.copies
 
@@ -166,11 +173,35 @@ def tiles(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> 
             memory = machine.memory(store.memory)
             width = memory.bits(workload, users[0].einsum.name, store.tensor)
             stays = _persists(workload, store, users[0])
-            copies = memory.capacity_share() * (workload.repeat if stays else 1)
+            copies = slots(memory, store, users) * (workload.repeat if stays else 1)
             steps = () if stays else _steps(workload, machine, store, users)
             leaves = range(below[0].order, below[-1].order + 1)
             found.append(Tile(store, leaves, users, width, copies, stays, steps))
     return tuple(found)
+
+
+def slots(memory: Memory, store: PathStore, users: tuple[Path, ...]) -> int:
+    """How many tiles a store holds in turns: as written, else 2 with double buffering, else what an exchange takes.
+
+    A tile that stages of a pipeline exchange needs one slot more than they stand apart. A store above a loop of tokens
+    holds a place for each of them already.
+    """
+    if store.slots is not None:
+        return store.slots
+    return max(memory.capacity_share(), 1 + max((distance for _, distance in exchanges(store, users)), default=0))
+
+
+def exchanges(store: PathStore, users: tuple[Path, ...]) -> Iterator[tuple[Path, int]]:
+    """(consumer, stage distance) of everyone who reads the store's tile one stage or more behind its producer."""
+    for producer in (user for user in users if user.einsum.output.tensor == store.tensor):
+        for fork in producer.forks:
+            between = (store.place < n.place < fork.place for n in producer.holders(store.tensor))
+            looped = (store.place < n.place < fork.place and n.axis is None and n.trips > 1 for n in producer.loops)
+            if fork.split.kind != "pipelined" or fork.place < store.place or any(between) or any(looped):
+                continue
+            for user in users:
+                if any(f.address == fork.address and f.branch != fork.branch for f in user.forks):
+                    yield user, stage_distance(fork.split, producer.einsum.name, user.einsum.name)
 
 
 def _persists(workload: Workload, store: PathStore, user: Path) -> bool:
@@ -220,7 +251,10 @@ def _choices(path: Path, found: list[Tile]) -> Iterator[dict[int, int]]:
 def peak(
     all_tiles: tuple[Tile, ...], all_paths: tuple[Path, ...], memory: str
 ) -> tuple[Number, tuple[tuple[str, Number], ...]]:
-    """(bits, tensors alive with their bits) at the worst moment of one instance of `memory`; no tensors for arrays."""
+    """(bits, tensors alive with their bits) at the worst moment of one instance of `memory`; no tensors for arrays.
+
+    One leaf at a time: without concurrent splits, or for the view of a single path.
+    """
     mine = [tile for tile in all_tiles if tile.store.memory == memory]
     worst: Number = 0
     alive_then: tuple[tuple[str, Number], ...] = ()
@@ -237,12 +271,40 @@ def peak(
     return worst, alive_then
 
 
+def _forked_peak(
+    machine: Machine, all_tiles: tuple[Tile, ...], all_paths: tuple[Path, ...], memory: str
+) -> tuple[int, tuple[tuple[str, int], ...]]:
+    """As `peak`, where some branches run at the same time."""
+    mine = [tile for tile in all_tiles if tile.store.memory == memory]
+    staying = tuple((tile.store.tensor, tile.bits({})) for tile in mine if tile.stays)
+    moments: list[Moment] = []
+    for path in all_paths:
+        near = [tile for tile in mine if path.order in tile.below and not tile.stays]
+        for choice in _choices(path, near):
+            live = tuple(
+                (tile.key, sum(fork.place < tile.store.place for fork in path.forks), tile.store.tensor, bits)
+                for tile in near
+                if (bits := tile.bits(choice) * tile.alive(path, choice))
+            )
+            moments.append(Moment(path.forks, live))
+
+    def private(split: Split) -> bool:
+        axis = axis_of(split)
+        return axis is not None and machine.position[memory] > machine.position[axis]
+
+    bits, alive = fullest(moments, private)
+    return bits + sum(n for _, n in staying), (*staying, *alive)
+
+
 def occupancy(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> tuple[Occupancy, ...]:
     """Peak occupancy of every memory that stores something."""
     all_tiles = tiles(workload, machine, all_paths)
     used = [m for m in machine.memories if any(tile.store.memory == m.name for tile in all_tiles)]
     result = []
     for memory in used:
-        bits, alive = peak(all_tiles, all_paths, memory.name)
+        if any(path.forks for path in all_paths):
+            bits, alive = _forked_peak(machine, all_tiles, all_paths, memory.name)
+        else:
+            bits, alive = peak(all_tiles, all_paths, memory.name)
         result.append(Occupancy(memory.name, bits, memory.size, alive))
     return tuple(result)

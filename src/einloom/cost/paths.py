@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..mapping.concurrent import concurrent
 from ..mapping.extents import Address, addressed_paths, derived_cuts
 from ..mapping.tree import Compute, Loop, Mapping, Node, Split, Store
 from ..workload.einsum import Access, Einsum, Workload
@@ -33,17 +34,34 @@ class PathLoop:
 
 @dataclass(frozen=True, slots=True)
 class PathStore:
-    """A store on the path, for one tensor; `address` is equal for the same node seen from different leaves."""
+    """A store on the path, for one tensor; `address` is equal for the same node seen from different leaves.
+
+    slots: tiles that it holds in turns, if the tree says so.
+    """
 
     place: int
     memory: str
     tensor: str
     address: Address
+    slots: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A concurrent split on the path, and the number of the branch that the path takes."""
+
+    place: int
+    address: Address
+    split: Split
+    branch: int
 
 
 @dataclass(frozen=True)
 class Path:
-    """The path of one Einsum: its loops and stores from the outside in, and where sequential splits stand."""
+    """The path of one Einsum: its loops and stores from the outside in, and where sequential splits stand.
+
+    forks: the concurrent splits, which end the life of nothing.
+    """
 
     workload: Workload
     einsum: Einsum
@@ -54,6 +72,7 @@ class Path:
     splits: tuple[int, ...]
     leaf: Compute
     order: int
+    forks: tuple[Fork, ...] = ()
 
     @cached_property
     def by_variable(self) -> dict[str, tuple[PathLoop, ...]]:
@@ -148,6 +167,7 @@ def _path(
     loops: list[PathLoop] = []
     stores: list[PathStore] = []
     splits: list[int] = []
+    forks: list[Fork] = []
     for place, (address, node) in enumerate(trail):
         if isinstance(node, Loop):
             variable = node.variable(einsum.name)
@@ -158,12 +178,15 @@ def _path(
             loops.append(PathLoop(place, variable, node.trips, tile, ends, node.axis))
             extents[variable] = minimum(extents[variable], tile) if ends is None else _widest(ends)
         elif isinstance(node, Store):
-            stores.extend(PathStore(place, node.memory, tensor, address) for tensor in node.tensors)
+            stores.extend(PathStore(place, node.memory, tensor, address, node.slots) for tensor in node.tensors)
+        elif isinstance(node, Split) and concurrent(node):
+            forks.append(Fork(place, address, node, trail[place + 1][0][len(address)]))
         elif isinstance(node, Split):
             splits.append(place)
     nodes = tuple(node for _, node in trail)
     addresses = tuple(address for address, _ in trail)
-    return Path(workload, einsum, nodes, addresses, tuple(loops), tuple(stores), tuple(splits), leaf, order)
+    ways = (tuple(loops), tuple(stores), tuple(splits))
+    return Path(workload, einsum, nodes, addresses, *ways, leaf, order, tuple(forks))
 
 
 def _widest(ends: tuple[int, ...]) -> int:

@@ -2,7 +2,8 @@
 
 Comes in: a workload, a machine and any tree. Goes out: reasons, none if the tree is well formed. Capacity is the other
 half of legality (cost/fits.py). First come names and layout; only a tree that is sound there is asked about stores and
-machine limits (placement.py) and about loops and fusion (dependence.py), because those questions need sane paths.
+machine limits (placement.py), about branches that run at the same time (concurrent.py) and about loops and fusion
+(dependence.py), because those questions need sane paths.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 
 from ..machine.levels import Machine
 from ..workload.einsum import Workload
+from .concurrent import concurrency_problems, split_problems
 from .dependence import dependence_problems
 from .placement import placement_problems
 from .text import describe
@@ -25,7 +27,11 @@ def problems(workload: Workload, machine: Machine, mapping: Mapping) -> tuple[st
     layout = (*_leaf_problems(workload, mapping), *_nest_problems(workload, machine, mapping.nest))
     if layout:
         return tuple(dict.fromkeys(layout))
-    rest = (*placement_problems(workload, machine, mapping), *dependence_problems(workload, mapping))
+    rest = (
+        *placement_problems(workload, machine, mapping),
+        *concurrency_problems(workload, machine, mapping),
+        *dependence_problems(workload, mapping),
+    )
     return tuple(dict.fromkeys(rest))
 
 
@@ -63,8 +69,7 @@ def _nest_problems(workload: Workload, machine: Machine, nest: Nest) -> Iterator
             if node.unit is not None and node.unit not in {unit.name for unit in machine.units}:
                 yield f"the machine has no compute unit {node.unit}"
         else:
-            if node.kind != "sequential":
-                yield f"{node.kind} splits are not supported yet"
+            yield from split_problems(machine, node)
             if not node.branches:
                 yield "a split has no branches"
             for branch in node.branches:
@@ -89,8 +94,8 @@ def _store_problems(workload: Workload, machine: Machine, store: Store, below: t
         yield f"the machine has no memory {store.memory}"
     if not store.tensors:
         yield f"store {store.memory} names no tensor"
-    if store.slots is not None:
-        yield f"store {store.memory}: slots are not supported yet"
+    if store.slots is not None and store.slots < 1:
+        yield f"store {store.memory}: {store.slots} slots; a store needs at least 1"
     used = {t for e in below if not _lacks(workload, e) for t in workload.einsum(e).tensors}
     known = {tensor.name for tensor in workload.tensors}
     for tensor in dict.fromkeys(store.tensors):

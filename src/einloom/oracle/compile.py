@@ -12,6 +12,7 @@ from ..constraints import select
 from ..machine.levels import Fanout, Machine
 from ..mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, einsums_below
 from ..workload.einsum import Access, Workload
+from .branches import branch_reasons, private_memories, stages_apart
 from .contexts import Contexts
 from .lifetime import always_alive
 from .plan import (
@@ -28,18 +29,24 @@ from .plan import (
     Site,
     SplitPlan,
     StorePlan,
+    Turn,
 )
 
 
 @dataclass(frozen=True)
 class _Above:
-    """What stands above a node: loops (outermost first; also as plans), innermost site per tensor, all sites."""
+    """What stands above a node: loops (outermost first; also as plans), innermost site per tensor, sites, branches."""
 
     temporal: tuple[Loop, ...] = ()
     spatial: tuple[Loop, ...] = ()
     plans: tuple[LoopPlan, ...] = ()
     innermost: dict[str, Site] = field(default_factory=dict)
     sites: tuple[Site, ...] = ()
+    turns: tuple[Turn, ...] = ()
+
+    @property
+    def memories(self) -> set[str]:
+        return {site.memory for site in self.sites}
 
 
 class Compiler:
@@ -50,6 +57,7 @@ class Compiler:
         self.reasons: list[str] = []
         self.sites: list[Site] = []
         self.leaves: list[LeafPlan] = []
+        self.splits = 0
         self.bit = {einsum.name: 1 << i for i, einsum in enumerate(workload.einsums)}
         self.pairs = [(einsum.name, v) for einsum in workload.einsums for v in einsum.variables]
         self.place = {pair: i for i, pair in enumerate(self.pairs)}
@@ -82,7 +90,7 @@ class Compiler:
             return NestPlan([], 0, ())
         for i, node in enumerate(nest):
             if i == last_store + 1 and isinstance(nest[-1], Compute):
-                nodes.append(Moment(nest[-1].einsum, above.sites))
+                nodes.append(Moment(nest[-1].einsum, above.sites, above.turns))
             if isinstance(node, Store):
                 sites, above = self._store(node, nest[i + 1 :], above)
                 nodes.append(StorePlan(sites))
@@ -99,9 +107,7 @@ class Compiler:
             elif i != len(nest) - 1:
                 self.reasons.append("structure: a split or a compute must end its nest")
             elif isinstance(node, Split):
-                if node.kind != "sequential":
-                    self.reasons.append(f"not simulated: {node.kind} split")
-                nodes.append(SplitPlan(tuple(self._nest(b, above, contexts.copy()) for b in node.branches)))
+                nodes.append(self._split(node, above, contexts))
             else:
                 leaf = self._leaf(node, above, contexts)
                 if leaf is not None:
@@ -109,6 +115,22 @@ class Compiler:
                     self.leaves.append(leaf)
         tops = tuple(s for s in self.sites if id(s) not in outside and (s.parent is None or id(s.parent) in outside))
         return NestPlan(nodes, sum(self.bit[name] for name in below), tops)
+
+    def _split(self, split: Split, above: _Above, contexts: Contexts) -> SplitPlan:
+        if split.kind == "sequential":
+            return SplitPlan(tuple(self._nest(b, above, contexts.copy()) for b in split.branches))
+        self.splits += 1
+        number = self.splits
+        self.reasons.extend(branch_reasons(self.workload, self.machine, split, above.memories))
+        private = private_memories(self.machine, split)
+        plans, handed = [], []
+        for i, branch in enumerate(split.branches):
+            turn = Turn(number, i, private)
+            plans.append(self._nest(branch, replace(above, turns=(*above.turns, turn)), contexts.copy()))
+            later = {e for after in split.branches[i + 1 :] for e in einsums_below(after)}
+            read = {a.tensor for e in later & set(self.bit) for a in self.workload.einsum(e).inputs}
+            handed.append(tuple(site for site in plans[-1].tops if site.produced and site.tensor in read))
+        return SplitPlan(tuple(plans), True, tuple(handed))
 
     # -- loops -------------------------------------------------------------------------------------------------
 
@@ -184,8 +206,6 @@ class Compiler:
         if store.memory not in {memory.name for memory in self.machine.memories}:
             self.reasons.append(f"not simulated: {store.memory} is no memory of this machine")
             return (), above
-        if store.slots is not None:
-            self.reasons.append("not simulated: slots")
         self._check_fanouts(store.memory, above)
         sites = []
         for tensor in store.tensors:
@@ -193,7 +213,7 @@ class Compiler:
             if not users:
                 self.reasons.append(f"structure: no Einsum below the store of {tensor} in {store.memory} accesses it")
                 continue
-            site = self._site(store.memory, tensor, users, below, above)
+            site = self._site(store, tensor, users, below, above)
             if site.parent is not None:
                 site.parent.children.append(site)
                 outer = site.parent.memory
@@ -204,7 +224,8 @@ class Compiler:
         innermost = {**above.innermost, **{site.tensor: site for site in sites}}
         return tuple(sites), replace(above, innermost=innermost, sites=(*above.sites, *sites))
 
-    def _site(self, name: str, tensor: str, users: tuple[str, ...], below: Nest, above: _Above) -> Site:
+    def _site(self, store: Store, tensor: str, users: tuple[str, ...], below: Nest, above: _Above) -> Site:
+        name = store.memory
         memory = self.machine.memory(name)
         parent = above.innermost.get(tensor)
         producer = self.workload.producers.get(tensor)
@@ -222,11 +243,20 @@ class Compiler:
             read_by=self._apart(tensor, users, users[0], above.spatial, depth),
             write_by=self._apart(tensor, users, producer if producer in users else users[0], above.spatial, depth),
             spatial=tuple((loop.axis or "", loop.trips) for loop in above.spatial),
-            width=width * memory.capacity_share(),
+            width=width * self._slots(store, tensor, producer, below),
             needed=self._needed(tensor),
             alive=always_alive(below, users),
             persistent=data.persistent and parent is None,
+            nesting=len(above.turns),
         )
+
+    def _slots(self, store: Store, tensor: str, producer: str | None, below: Nest) -> int:
+        """Tiles that a store has room for."""
+        if store.slots is not None:
+            return store.slots
+        consumers = self.workload.consumers.get(tensor, ())
+        apart = stages_apart(below, tensor, producer, consumers) if producer is not None else 0
+        return max(2 if self.machine.memory(store.memory).double_buffer else 1, 1 + apart)
 
     def _needed(self, tensor: str) -> int:
         """Operations that complete one element (0 for an input of the cascade)."""

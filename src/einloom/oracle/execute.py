@@ -63,11 +63,11 @@ class Execution:
                 self.time.pop()
 
     def _split(self, split: SplitPlan, lanes: list[Lane]) -> None:
-        for branch in split.branches:
+        for i, branch in enumerate(split.branches):
             busy = [lane for lane in lanes if branch.mask & ~lane.dead]
             if busy:
                 self._nest(branch, 0, busy)
-                self.stores.empty_all(branch.tops)
+                self.stores.empty_all(split.handed[i] if split.concurrent else branch.tops)
 
     # -- leaves ------------------------------------------------------------------------------------------------
 

@@ -123,6 +123,7 @@ class Site:
     further out than the sliding loop. read_by, write_by: coordinates that tell requests apart at the parent (all others
     are multicast, or added on the way). spatial: axis and trips of the spatial loops above. width: bits per element.
     alive: leaves at which the tile is alive whatever happens; at the other leaves below only if an element is kept.
+    nesting: concurrent splits above.
     """
 
     memory: str
@@ -139,6 +140,7 @@ class Site:
     needed: int
     alive: frozenset[str]
     persistent: bool
+    nesting: int = 0
     children: list[Site] = field(default_factory=list)
     held: dict[Coords, Held] = field(default_factory=dict)
     sent: set[tuple[Element, tuple[int, ...], Coords]] = field(default_factory=set)
@@ -210,11 +212,24 @@ class LeafPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """A branch of a concurrent split: number of the split, of the branch; memories that are private to the branch."""
+
+    split: int
+    branch: int
+    private: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Moment:
-    """The point after the last store above a leaf, where live tiles are added up; `sites` are those on its path."""
+    """The point after the last store above a leaf, where live tiles are added up; `sites` are those on its path.
+
+    turns: the branches of concurrent splits that the leaf is in, outermost first.
+    """
 
     einsum: str
     sites: tuple[Site, ...]
+    turns: tuple[Turn, ...] = ()
 
 
 @dataclass(slots=True)
@@ -228,7 +243,11 @@ class NestPlan:
 
 @dataclass(slots=True)
 class SplitPlan:
+    """A split; concurrent: its end empties nothing, except (`handed`, per branch) results that later branches read."""
+
     branches: tuple[NestPlan, ...]
+    concurrent: bool = False
+    handed: tuple[tuple[Site, ...], ...] = ()
 
 
 NodePlan = StorePlan | LoopPlan | LeafPlan | Moment | SplitPlan

@@ -1,0 +1,69 @@
+"""Seconds of one run of a pipeline in steady state: filling, one token after the other, draining.
+
+Comes in: the token time of every stage, who hands a tile to whom and in how many slots, how many tokens run between
+two drains. Goes out: the time of one drain (docs/model/bindings.md). For uniform tokens, stages on private components
+and slots of at least one more than the stages stand apart this is what happens, to the cycle; where a skipping edge has
+fewer slots it is an upper bound of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Stage `producer` hands a tile to stage `consumer`, in `slots` slots (None: there is room for all tokens)."""
+
+    producer: int
+    consumer: int
+    slots: int | None = 2
+
+
+def drain_time(times: Sequence[float], edges: Sequence[Edge], tokens: int, busiest: float = 0.0) -> float:
+    """F + (n - 1) II, with every stage's own longest path where the slowest stage is not on the longest of all.
+
+    times: per stage and token. busiest: per token, the component that the stages share and that is busiest.
+
+    >>> drain_time((4, 7, 5), (Edge(0, 1), Edge(1, 2)), 12)
+    93
+    """
+    lengths = _Lengths(times, edges)
+    count = len(times)
+    through = [
+        max(lengths.between(i, j) for i in range(j + 1))
+        + max(lengths.between(j, k) for k in range(j, count))
+        - times[j]
+        for j in range(count)
+    ]
+    shared = max(interval(times, edges), busiest)
+    flowing = max(path + (tokens - 1) * time for path, time in zip(through, times, strict=True))
+    return max(flowing, max(through) + (tokens - 1) * shared, tokens * shared)
+
+
+def interval(times: Sequence[float], edges: Sequence[Edge]) -> float:
+    """Time per token that slots allow: around each edge, the stages from producer to consumer over the edge's slots.
+
+    >>> interval((3, 5, 4), (Edge(0, 1, 1), Edge(1, 2, 1)))
+    9.0
+    """
+    lengths = _Lengths(times, edges)
+    cycles = [lengths.between(e.producer, e.consumer) / e.slots for e in edges if e.slots is not None]
+    return max(cycles, default=0.0)
+
+
+class _Lengths:
+    """Longest paths of the stage graph, stages weighing their token times."""
+
+    def __init__(self, times: Sequence[float], edges: Sequence[Edge]) -> None:
+        nexts = [sorted({e.consumer for e in edges if e.producer == i}) for i in range(len(times))]
+
+        @cache
+        def between(first: int, last: int) -> float:
+            if first == last:
+                return times[first]
+            return max((times[first] + between(n, last) for n in nexts[first] if n <= last), default=float("-inf"))
+
+        self.between = between

@@ -1,0 +1,89 @@
+"""Branches that run at the same time, as the oracle sees them: what is private to each, what they may not do.
+
+The oracle executes branches one after the other, which is one of the orders that concurrency allows; what forbids other
+orders (instances used twice, results passed between parallel branches) is said here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from ..machine.levels import Fanout, Machine
+from ..mapping.tree import Compute, Loop, Nest, Split, Store, einsums_below, leaves
+from ..workload.einsum import Workload
+
+
+def private_memories(machine: Machine, split: Split) -> frozenset[str]:
+    """Memories of which every branch of the split has instances of its own: those inside the axis that it cuts."""
+    for i, level in enumerate(machine.levels):
+        if isinstance(level, Fanout) and any(axis.name == split.where for axis in level.axes):
+            inside = {level.name for level in machine.levels[i + 1 :]}
+            return frozenset(memory.name for memory in machine.memories if memory.name in inside)
+    return frozenset()
+
+
+def taken(nest: Nest, axis: str) -> int:
+    """Instances along `axis` that a nest takes: its loops multiply, branches with a share each add."""
+    head, last = nest[:-1], nest[-1]
+    count = 1
+    for node in head:
+        count *= node.trips if isinstance(node, Loop) and node.axis == axis else 1
+    if isinstance(last, Split):
+        parts = [taken(branch, axis) for branch in last.branches]
+        if last.kind != "sequential" and last.where == axis:
+            parts = [sum(last.shares or parts)]
+        count *= max(parts)
+    return count
+
+
+def branch_reasons(workload: Workload, machine: Machine, split: Split, above: Collection[str]) -> Iterator[str]:
+    """Why the branches of a concurrent split cannot run at the same time. above: memories of the stores above it."""
+    units = [unit for branch in split.branches for unit in {leaf.unit for leaf in leaves(branch)} - {None}]
+    if split.where == "unit" and len(units) > len(set(units)):
+        yield "branches: two branches of a split run on one unit"
+    if split.where in machine.axes:
+        for branch, share in zip(split.branches, split.shares or (10**9,) * len(split.branches), strict=False):
+            if taken(branch, str(split.where)) > share:
+                yield f"branches: a branch takes {taken(branch, str(split.where))} instances, its share has {share}"
+        private = private_memories(machine, split)
+        if private & set(above):
+            yield f"branches: {sorted(private & set(above))} hold tiles above the split that shares them out"
+    if split.kind == "parallel":
+        for i, branch in enumerate(split.branches):
+            written = {workload.einsum(e).output.tensor for e in einsums_below(branch)}
+            for j, other in enumerate(split.branches):
+                read = {access.tensor for e in einsums_below(other) for access in workload.einsum(e).inputs}
+                if i != j and written & read:
+                    yield f"branches: parallel branches exchange {sorted(written & read)}"
+
+
+def stages_apart(below: Nest, tensor: str, producer: str, consumers: Collection[str]) -> int:
+    """Stages between the producer and the last consumer of the tile of a store, if a pipeline right below parts them.
+
+    below: the nest below the store. 0 if a loop of tokens or another store of the tensor stands between.
+    """
+    for node in below:
+        looped = isinstance(node, Loop) and node.axis is None and node.trips > 1
+        if looped or isinstance(node, Compute) or (isinstance(node, Store) and tensor in node.tensors):
+            return 0
+        if isinstance(node, Split):
+            number = {e: i for i, stage in enumerate(_stages(node)) for e in stage}
+            if node.kind == "pipelined" and producer in number:
+                apart = [number[c] - number[producer] for c in consumers if c in number]
+                home = next((b for b in node.branches if producer in einsums_below(b)), ())
+                outside = [c for c in consumers if c in number and c not in einsums_below(home)]
+                if outside:
+                    return max(apart)
+            return max((stages_apart(b, tensor, producer, consumers) for b in node.branches), default=0)
+    return 0
+
+
+def _stages(split: Split) -> list[tuple[str, ...]]:
+    """Einsums stage by stage; a pipeline that is a whole stage of another counts as its stages."""
+    found: list[tuple[str, ...]] = []
+    for branch in split.branches:
+        loops = [node for node in branch if isinstance(node, Loop) and node.trips > 1]
+        last = branch[-1]
+        nested = isinstance(last, Split) and last.kind == "pipelined" and not loops
+        found.extend(_stages(last) if nested and isinstance(last, Split) else [einsums_below(branch)])
+    return found

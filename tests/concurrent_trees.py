@@ -1,0 +1,113 @@
+"""Random small trees with concurrent splits: the random trees of `trees`, with splits of other kinds.
+
+Everything is a function of the seed. Roughly half of the trees are legal; the others break one of the rules of
+concurrent splits (mostly: parallel branches that exchange data).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from cases import cascade
+from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine
+from einloom.mapping.concurrent import instances_used
+from einloom.mapping.tree import Compute, Mapping, Nest, Node, Split, Store, leaves
+from einloom.workload.einsum import Workload
+from trees import Case, TreeGrower, random_case
+
+UNITS = ("MAC", "U1", "U2")
+
+
+def concurrent_case(seed: int) -> Case:
+    """The case of `random_case(seed)` with some of its sequential splits made concurrent, on a machine with room."""
+    case, rng = random_case(seed), Random(f"concurrent {seed}")
+    if rng.random() < 0.15:
+        case = _independent(seed, case)
+    machine = _roomy(case.machine)
+    nest = _changed(case.mapping.nest, case.workload, machine, rng, (), UNITS)
+    return replace(case, machine=machine, mapping=Mapping(nest))
+
+
+def _independent(seed: int, case: Case) -> Case:
+    """A tree for Einsums that exchange nothing, on the machine of `case`: what parallel branches may be."""
+    rng = Random(f"independent {seed}")
+    text = rng.choice(
+        ("E0: X[m,n] = A[m,k] * B[k,n]\nE1: Y[m,n] = A[m,k] * D[k,n]", "E0: X[m] = A[m]\nE1: Y[m] = A[m] * D[m]")
+    )
+    workload = cascade(text, {v: rng.randint(2, 4) for v in "mnk" if f"{v}" in text})
+    return replace(case, workload=workload, mapping=TreeGrower(rng, workload, case.machine).mapping())
+
+
+def fused(case: Case) -> bool:
+    """True if a split stands in the tree at all."""
+    return isinstance(case.mapping.nest[-1], Split)
+
+
+def kinds(nest: Nest) -> set[tuple[str, str]]:
+    """(kind, place) of every concurrent split; the place of an axis is ``axis``; ``nested`` if one is in another."""
+    last = nest[-1]
+    if not isinstance(last, Split):
+        return set()
+    below = {found for branch in last.branches for found in kinds(branch)}
+    if last.kind == "sequential":
+        return below
+    place = last.where if last.where in ("unit", "shared") else "axis"
+    return below | {(last.kind, str(place))} | ({("nested", "")} if below else set())
+
+
+def _roomy(machine: Machine) -> Machine:
+    """Axes eight times as long, and two more units that do what MAC does."""
+    levels = [
+        replace(level, axes=tuple(replace(axis, size=8 * axis.size) for axis in level.axes))
+        if isinstance(level, Fanout)
+        else level
+        for level in machine.levels
+    ]
+    assert isinstance(levels[-1], ComputeUnit)
+    return replace(machine, levels=(*levels, *(replace(levels[-1], name=name) for name in UNITS[1:])))
+
+
+def _changed(
+    nest: Nest, workload: Workload, machine: Machine, rng: Random, above: tuple[str, ...], units: tuple[str, ...]
+) -> Nest:
+    """above: memories of the stores above. units: those that this nest may run on."""
+    head = tuple(_slotted(node, rng) for node in nest[:-1])
+    last: Node = nest[-1]
+    above = (*above, *(node.memory for node in head if isinstance(node, Store)))
+    if isinstance(last, Compute):
+        return (*head, last if last.unit is None else replace(last, unit=rng.choice(units)))
+    assert isinstance(last, Split)
+    place = _place(last, machine, rng, above, units)
+    kind = rng.choice(("pipelined", "pipelined", "pipelined", "parallel")) if rng.random() < 0.85 else "sequential"
+    if not workload.intermediates and rng.random() < 0.7:
+        kind = "parallel"
+    if place == "unit" and kind != "sequential":
+        chosen = [(unit,) for unit in units[: len(last.branches)]]
+    else:
+        chosen = [units] * len(last.branches)
+    branches = tuple(
+        _changed(branch, workload, machine, rng, above, own) for branch, own in zip(last.branches, chosen, strict=True)
+    )
+    if kind == "sequential":
+        return (*head, replace(last, branches=branches))
+    shares: tuple[int, ...] = ()
+    if place in machine.axes and rng.random() < 0.6:
+        shares = tuple(instances_used(branch, place) + rng.choice((0, 0, 1)) for branch in branches)
+    return (*head, Split(kind, branches, place, shares))
+
+
+def _place(split: Split, machine: Machine, rng: Random, above: tuple[str, ...], units: tuple[str, ...]) -> str:
+    open_axes: list[Axis] = [
+        axis
+        for axis in machine.axes.values()
+        if all(machine.position[memory] < machine.position[axis.name] for memory in above)
+    ]
+    choices = ["shared", *(axis.name for axis in open_axes)]
+    if len(units) >= len(split.branches) and any(leaf.unit for leaf in leaves((split,))):
+        choices.append("unit")
+    return rng.choice(choices)
+
+
+def _slotted(node: Node, rng: Random) -> Node:
+    return replace(node, slots=rng.randint(1, 3)) if isinstance(node, Store) and rng.random() < 0.05 else node

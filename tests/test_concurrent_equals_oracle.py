@@ -1,0 +1,144 @@
+"""The analysis equals the oracle on random trees with concurrent splits: traffic, occupancy, values, order of rules."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+
+from agreement import Subject, differences, priced
+from concurrent_trees import concurrent_case, fused, kinds
+from einloom.cost import moments, occupancy, paths
+from einloom.cost.accesses import Link
+from einloom.cost.evaluate import price
+from einloom.mapping.wellformed import problems
+from einloom.oracle import simulate
+from trees import random_case
+
+SEEDS = 3600
+
+
+@cache
+def subject(seed: int) -> Subject | None:
+    """The concurrent case of a seed, executed; None if its tree has no split."""
+    if not fused(random_case(seed)):
+        return None
+    case = concurrent_case(seed)
+    case = replace(case, machine=priced(case.machine))
+    reasons = problems(case.workload, case.machine, case.mapping)
+    return Subject(seed, case, reasons, simulate(case.workload, case.machine, case.mapping))
+
+
+@cache
+def subjects(count: int = SEEDS) -> tuple[Subject, ...]:
+    return tuple(found for seed in range(count) if (found := subject(seed)) is not None)
+
+
+@cache
+def legal(count: int = SEEDS) -> tuple[Subject, ...]:
+    """Legal cases with at least one concurrent split."""
+    return tuple(s for s in subjects(count) if s.legal and kinds(s.case.mapping.nest))
+
+
+def disagreements(found: Subject) -> tuple[str, ...]:
+    """Where analysis and oracle differ in anything but latency, which the oracle's loads alone do not say."""
+    return tuple(text for text in differences(found) if not text.startswith("('latency',)"))
+
+
+def test_a_thousand_trees_agree_exactly() -> None:
+    assert {s.seed: found[:3] for s in subjects() if (found := disagreements(s))} == {}
+    assert len(legal()) >= 1000
+    assert all(s.simulation.correct for s in legal())
+
+
+def test_every_binding_is_among_the_legal_trees() -> None:
+    common = Counter(kind for s in legal() for kind in kinds(s.case.mapping.nest))
+    assert all(common["pipelined", place] >= 200 for place in ("axis", "unit", "shared")), common
+    assert all(common["parallel", place] >= 20 for place in ("axis", "unit", "shared")), common
+    assert common["nested", ""] >= 100, common
+
+
+def test_roofline_is_below_tile_is_below_einsum() -> None:
+    apart = Counter[str]()
+    for s in legal():
+        case = s.case
+        found = paths.paths(case.workload, case.mapping)
+        einsum, tile = (price(case.workload, case.machine, found, rule, ()) for rule in ("einsum", "tile"))
+        slack = 1 + 1e-12
+        assert einsum.roofline == tile.roofline
+        assert tile.roofline <= tile.latency * slack
+        assert tile.latency <= einsum.latency * slack
+        apart["tile"] += tile.roofline < tile.latency
+        apart["einsum"] += tile.latency < einsum.latency
+    assert min(apart.values()) >= 20, apart
+
+
+Mutation = Callable[[pytest.MonkeyPatch], None]
+
+
+def concurrent_splits_end_lives(patch: pytest.MonkeyPatch) -> None:
+    right = paths._path
+
+    def cut(*arguments: Any) -> paths.Path:
+        path = right(*arguments)
+        return replace(path, splits=tuple(sorted((*path.splits, *(fork.place for fork in path.forks)))))
+
+    patch.setattr(paths, "_path", cut)
+
+
+def branches_take_turns_in_memories(patch: pytest.MonkeyPatch) -> None:
+    right = moments.fullest
+    patch.setattr(occupancy, "fullest", lambda found, private: right(found, lambda split: True))
+    patch.setattr(moments, "fullest", lambda found, private, depth=0: right(found, lambda split: True, depth))
+
+
+def private_memories_add(patch: pytest.MonkeyPatch) -> None:
+    right = moments.fullest
+    patch.setattr(moments, "fullest", lambda found, private, depth=0: right(found, lambda split: False, depth))
+    patch.setattr(occupancy, "fullest", lambda found, private: right(found, lambda split: False))
+
+
+def exchanged_tiles_have_one_slot(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(occupancy, "exchanges", lambda store, users: iter(()))
+
+
+def stages_are_neighbours(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(occupancy, "stage_distance", lambda split, producer, consumer: 1)
+
+
+def written_slots_are_ignored(patch: pytest.MonkeyPatch) -> None:
+    right = occupancy.slots
+    patch.setattr(occupancy, "slots", lambda memory, store, users: right(memory, replace(store, slots=None), users))
+
+
+def siblings_share_one_read(patch: pytest.MonkeyPatch) -> None:
+    right = Link.moved
+
+    def once(link: Link, *, at_parent: bool, picks: Any, fresh: bool = False) -> Any:
+        inside = link.child is not None and any(fork.branch and fork.place < link.place for fork in link.path.forks)
+        shared = inside and not link.written and at_parent
+        return 0 if shared else right(link, at_parent=at_parent, picks=picks, fresh=fresh)
+
+    patch.setattr(Link, "moved", once)
+
+
+@pytest.mark.parametrize(
+    "mutation",
+    [
+        concurrent_splits_end_lives,
+        branches_take_turns_in_memories,
+        private_memories_add,
+        exchanged_tiles_have_one_slot,
+        stages_are_neighbours,
+        written_slots_are_ignored,
+        siblings_share_one_read,
+    ],
+)
+def test_a_mutation_is_caught(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
+    everything = legal(800)
+    mutation(monkeypatch)
+    assert any(disagreements(found) for found in everything)
