@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from chromium import chrome
 from hostile_names import hostile
 from large_network import chain
+from pipeline import pipelined
 
 from einloom import Result
 from einloom.report.html import write_page
@@ -25,9 +26,9 @@ SAVED = ("matmul", "conv-chain", "gpt3")
 
 @pytest.fixture(scope="session")
 def results() -> dict[str, Result]:
-    """The saved results by name, a large network, and one with hostile names."""
+    """The saved results by name, a large network, one with hostile names, and a pipeline."""
     found = {name: Result.read(RESULTS / f"{name}.json") for name in SAVED}
-    return {**found, "large": chain(), "hostile": hostile()}
+    return {**found, "large": chain(), "hostile": hostile(), "pipeline": pipelined("pipelined, shared")}
 
 
 @pytest.fixture(scope="session")

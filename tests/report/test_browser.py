@@ -12,7 +12,7 @@ import pytest
 from chromium import resize
 
 pytestmark = pytest.mark.browser
-NAMES = ("matmul", "conv-chain", "gpt3", "large", "hostile")
+NAMES = ("matmul", "conv-chain", "gpt3", "large", "hostile", "pipeline")
 PARTS = ("summary", "mapping", "cascade", "occupancy", "breakdown", "roofline", "search", "tensors", "sources")
 DESK, PHONE = (1280, 900), (390, 844)
 SECONDS_TO_OPEN = 2.0

@@ -25,7 +25,7 @@ from einloom.report.html.roofline import points
 from einloom.report.html.sources import anchor
 from einloom.report.html.subject import Subject
 
-NAMES = ("matmul", "conv-chain", "gpt3", "large", "hostile")
+NAMES = ("matmul", "conv-chain", "gpt3", "large", "hostile", "pipeline")
 MODEL = Path(__file__).resolve().parents[2] / "docs" / "model"
 MAX_BYTES = 5_000_000
 Pages = Callable[[str], Path]
@@ -96,7 +96,7 @@ def test_assumptions_are_quoted_from_the_documentation(one: object) -> None:
 
 def test_what_is_not_modelled_is_quoted_from_the_documentation() -> None:
     written = (MODEL / "not-modelled.md").read_text(encoding="utf-8")
-    assert set(NOT_MODELLED) <= set(re.findall(r"^- \*\*(.*?)\.\*\*", written, re.MULTILINE))
+    assert tuple(re.findall(r"^- \*\*(.*?)\.\*\*", written, re.MULTILINE)) == NOT_MODELLED
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -105,7 +105,14 @@ def test_the_highest_column_is_the_occupancy(results: dict[str, Result], name: s
     for occupied in results[name].cost.occupancy:
         table = columns(subject, occupied.memory)
         assert len(table) == len(subject.leaves)
-        assert max(sum(column.values()) for column in table) == occupied.bits
+        highest = max(sum(column.values()) for column in table)
+        assert highest == occupied.bits or (name == "pipeline" and highest < occupied.bits)
+
+
+def test_what_overlaps_is_said(pages: Pages) -> None:
+    text = pages("pipeline").read_text(encoding="utf-8")
+    assert "branches that run at the same time add up" in text
+    assert "split pipelined @ shared" in text
 
 
 @pytest.mark.parametrize("name", NAMES)

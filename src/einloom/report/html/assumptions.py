@@ -44,6 +44,12 @@ ASSUMPTIONS = (
         "When a branch of a sequential split ends, everything stored inside it is gone. What is stored above stays.",
     ),
     Assumption(
+        "bindings",
+        "Branches at the same time",
+        "Only a sequential split ends the life of what is stored below it. Branches that run at the same time keep"
+        " their tiles from token to token, occupy memory together, and add up on every component that they share.",
+    ),
+    Assumption(
         "fanouts",
         "Fanouts",
         "For one tensor, all spatial loops between a store and the next store of that tensor above decide together who"
@@ -84,6 +90,8 @@ NOT_MODELLED = (
     "Layouts",
     "Bank conflicts and arbitration",
     "Network topology",
+    "Control",
+    "Links",
     "Recomputation",
     "Power gating",
 )
