@@ -147,9 +147,13 @@ class _Run:
         """A quick feasible solution near the bound, or None."""
         quick = _Pass(self, replace(self.options, rules=replace(self.options.rules, dive=True)))
         quick.least, quick.classes = attempt.least, attempt.classes
-        try:
-            solution = quick.run(bound * (1 + STEPS[1]))
-        except Infeasible:
+        for step in DIVES:
+            try:
+                solution = quick.run(bound * (1 + step))
+                break
+            except Infeasible:
+                continue
+        else:
             return None
         self._found(solution, attempt.repeats)
         return solution
@@ -176,7 +180,8 @@ class _Run:
         )
 
 
-STEPS = (0.002, 0.02, 0.1, 0.4, 1.5, 8.0, np.inf)
+STEPS = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)
+DIVES = (0.02, 0.1, 0.3, 1.0)
 TIE = 1e-9
 
 
