@@ -112,7 +112,7 @@ def test_the_highest_column_is_the_occupancy(results: dict[str, Result], name: s
 def test_what_overlaps_is_said(pages: Pages) -> None:
     text = pages("pipeline").read_text(encoding="utf-8")
     assert "branches that run at the same time add up" in text
-    assert "split pipelined @ shared" in text
+    assert "split pipelined shared" in text
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -87,7 +87,7 @@ class _Drawing:
             if len(self.shown(leaves)):
                 branches.append(self.nest(branch, start, depth))
             start = leaves.stop
-        where = f" @ {node.where}" if node.where else ""
+        where = f" {node.where}" if node.where == "shared" else f" @ {node.where}" if node.where else ""
         whole = range(first, start)
         shown = self.shown(whole)
         cut = f"; Einsums {shown.start + 1} to {shown.stop} of {whole.stop}" if len(shown) < len(whole) else ""
