@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 from fractions import Fraction
 
 import pytest
@@ -153,6 +155,12 @@ def test_templates_can_do_nothing_else(text: str) -> None:
 def test_tags_construct_nothing(text: str) -> None:
     with pytest.raises(SpecError):
         parse_tagged(text)
+
+
+@pytest.mark.parametrize("name", ["expressions", "sets", "tagged", "template", "write"])
+def test_examples(name: str) -> None:
+    tested = doctest.testmod(importlib.import_module(f"einloom.interop.accelforge.{name}"))
+    assert (tested.failed, tested.attempted > 0) == (0, True)
 
 
 def test_merge_keys() -> None:

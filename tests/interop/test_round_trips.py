@@ -99,6 +99,9 @@ def test_offsets_and_functions_come_back() -> None:
     [
         (["A2[m] = online_softmax[n] A[m,n]"], {}, "online softmax"),
         (["T[m] = mul(A[m], A[m])"], {}, "at most once"),
+        (["Above[m] = A[m]"], {}, "tensor Above cannot be called so"),
+        (["m[m] = A[m]"], {}, "tensor m cannot be called so"),
+        (["lambda[m] = A[m]"], {}, "tensor lambda cannot be called so"),
         (["T[m] = A[m]", "U[m] = T[m]"], {"outputs": ["T", "U"]}, "T cannot be said"),
     ],
 )

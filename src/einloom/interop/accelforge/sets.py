@@ -50,6 +50,11 @@ _SPECIAL = {
 MAX_SET_LENGTH = 2000
 
 
+def set_names() -> tuple[str, ...]:
+    """The words with which AccelForge names sets, those that `write` adds included."""
+    return (*_IN, *_OUT.values(), PRODUCT)
+
+
 def exported_set(which: Selector) -> str:
     """The selector as AccelForge writes it.
 

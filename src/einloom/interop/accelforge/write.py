@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from keyword import iskeyword
 from pathlib import Path
 
 from ...constraints import select
@@ -18,14 +19,16 @@ from ...mapspace.space import Mapspace
 from ...problem import Objective
 from ...workload.einsum import Access, Einsum, Index, Workload
 from ...yamltree import dump_yaml
-from .sets import COPIED, PRODUCT, always_held_above, exported_set
+from .sets import COPIED, PRODUCT, always_held_above, exported_set, set_names
 
 METRICS: Mapping[str, int] = {"latency": 1, "energy": 2, "edp": 128}
 """Objective -> the member of AccelForge's flag, which its files give as a number."""
 
 FILES = ("arch.yaml", "workload.yaml", "mapper.yaml", "einloom.yaml")
 SEPARATE = "max(a.n_calls / a.throughput for a in actions)"
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+TAKEN = frozenset(name.strip("()~") for name in (*set_names(), "Shared", "Inputs", "Outputs", "inf", "spec"))
+"""Words with a meaning of their own in AccelForge's expressions."""
+
 
 
 @dataclass(frozen=True)
@@ -222,6 +225,11 @@ class _Writer:
     def cascade(self) -> dict[str, object]:
         """The sections ``workload`` and ``renames``."""
         self._check()
+        if copies := [e.name for e in self.workload.einsums if e.kind == "copy"]:
+            self.notes.append(
+                f"copies ({', '.join(copies)}): AccelForge 1.0.467 charges one towards an inner memory the wrong way "
+                "round, as a read there and a write further out"
+            )
         sizes: dict[str, int] = {}
         ranks = {tensor.name: self._ranks(tensor.name, sizes) for tensor in self.workload.tensors}
         widths = [tensor.bits for tensor in self.workload.tensors]
@@ -252,14 +260,15 @@ class _Writer:
                 f"workload {self.workload.name}: AccelForge takes the tensors that nobody reads for the outputs; "
                 f"{', '.join(odd)} cannot be said"
             )
+        variables = {variable for variable, _ in self.workload.sizes}
+        for tensor in self.workload.tensors:
+            if tensor.name in TAKEN or tensor.name in variables or iskeyword(tensor.name):
+                raise SpecError(f"tensor {tensor.name} cannot be called so in AccelForge: the word has a meaning there")
         for einsum in self.workload.einsums:
             if einsum.reduction == "online_softmax":
                 raise SpecError(f"Einsum {einsum.name}: AccelForge has no online softmax")
             if len({access.tensor for access in einsum.inputs}) < len(einsum.inputs):
                 raise SpecError(f"Einsum {einsum.name}: AccelForge reads a tensor at most once per Einsum")
-            names = [variable for variable in einsum.variables if not _PLAIN.match(variable)]
-            if names:
-                raise SpecError(f"Einsum {einsum.name}: rank variable {names[0]!r} cannot be written")
 
     def _ranks(self, tensor: str, sizes: dict[str, int]) -> tuple[str, ...]:
         """Names of the ranks of a tensor: the producer's (or first user's) variables where sizes agree."""
@@ -361,8 +370,3 @@ def _reused(multicast: str, reduce: str) -> str:
     if (multicast, reduce) == ("Nothing", "output"):
         return "output"
     return f"({multicast}) & ~output | ({reduce}) & output"
-
-
-def listed(notes: Iterable[str]) -> str:
-    """Notes as lines of text."""
-    return "".join(f"note: {note}\n" for note in notes)
