@@ -72,8 +72,8 @@ def run_peer(problem: BenchProblem, folder: Path, timeout: float) -> Side:
     if measured.outcome != "finished":
         return Side(measured, None)
     answer = json.loads(measured.out.splitlines()[-1])
-    values = {"energy": lambda e, t: e, "latency": lambda e, t: t, "edp": lambda e, t: e * t}[problem.objective]
-    return Side(measured, min(values(energy, latency) for energy, latency in answer["points"]))
+    powers = {"energy": (1, 0), "latency": (0, 1), "edp": (1, 1)}[problem.objective]
+    return Side(measured, min(float(e ** powers[0] * t ** powers[1]) for e, t in answer["points"]))
 
 
 def run_einloom(problem: BenchProblem, folder: Path, cache: Path, timeout: float) -> Side:

@@ -6,10 +6,11 @@ Usage: python peer_run.py arch.yaml workload.yaml mapper.yaml
 import json
 import sys
 from importlib.metadata import version
+from typing import Any
 
 
 def main() -> None:
-    import accelforge
+    import accelforge  # type: ignore[import-not-found]
 
     accelforge.set_n_parallel_jobs(1)  # its workers share nothing: one process needs the least CPU time
     spec = accelforge.Spec.from_yaml(*sys.argv[1:])
@@ -19,7 +20,7 @@ def main() -> None:
     print(json.dumps({"version": version("accelforge"), "metrics": metrics, "points": points}))
 
 
-def column(values: object) -> list:
+def column(values: Any) -> list[Any]:
     """One number per returned mapping, whether the peer hands back one number or a column."""
     listed = getattr(values, "tolist", None)
     found = values if listed is None else listed()

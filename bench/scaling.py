@@ -51,11 +51,11 @@ def measured(length: int, cache: Path, timeout: float) -> dict[str, object]:
 def draw(rows: Sequence[dict[str, str]]) -> tuple[Path, Path]:
     """The figure of the finished rows as SVG and PNG; returns their paths."""
     try:
-        import matplotlib
+        import matplotlib  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         raise MissingExtra("matplotlib", "figures") from None
     matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot  # type: ignore[import-not-found,unused-ignore]
 
     finished = [row for row in rows if row["outcome"] == "finished"]
     lengths = [int(row["length"]) for row in finished]

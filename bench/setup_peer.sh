@@ -3,13 +3,14 @@
 set -eu
 cd "$(dirname "$0")"
 VERSION=1.0.467
+fits() { "$1" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 12))' >/dev/null 2>&1; }
 PYTHON=${PYTHON:-}
 if [ -z "$PYTHON" ]; then
     for candidate in python3.12 "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.12.*/bin/python; do
-        if command -v "$candidate" >/dev/null 2>&1; then PYTHON=$candidate; break; fi
+        if fits "$candidate"; then PYTHON=$candidate; break; fi
     done
 fi
-if [ -z "$PYTHON" ] || ! "$PYTHON" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 12))'; then
+if [ -z "$PYTHON" ] || ! fits "$PYTHON"; then
     echo "setup_peer: AccelForge $VERSION needs Python 3.12: PYTHON=/path/to/python3.12 bench/setup_peer.sh" >&2
     exit 1
 fi
