@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from itertools import pairwise
+from random import Random
+from typing import Any, Literal
 
 import pytest
 
@@ -15,9 +17,11 @@ from concurrent_trees import concurrent_case, fused, kinds
 from einloom.cost import moments, occupancy, paths
 from einloom.cost.accesses import Link
 from einloom.cost.evaluate import price
+from einloom.cost.schedule import Schedule
+from einloom.machine.levels import Machine, Memory
 from einloom.mapping.wellformed import problems
 from einloom.oracle import simulate
-from trees import random_case
+from trees import Case, random_case
 
 SEEDS = 3600
 
@@ -62,19 +66,52 @@ def test_every_binding_is_among_the_legal_trees() -> None:
     assert common["nested", ""] >= 100, common
 
 
-def test_roofline_is_below_tile_is_below_einsum() -> None:
+def test_each_view_of_latency_is_at_most_the_next_and_nothing_is_faster_than_the_floor() -> None:
     apart = Counter[str]()
     for s in legal():
         case = s.case
         found = paths.paths(case.workload, case.mapping)
-        einsum, tile = (price(case.workload, case.machine, found, rule, ()) for rule in ("einsum", "tile"))
-        slack = 1 + 1e-12
-        assert einsum.roofline == tile.roofline
-        assert tile.roofline <= tile.latency * slack
-        assert tile.latency <= einsum.latency * slack
-        apart["tile"] += tile.roofline < tile.latency
-        apart["einsum"] += tile.latency < einsum.latency
-    assert min(apart.values()) >= 20, apart
+        einsum = price(case.workload, case.machine, found, "einsum", ())
+        schedule = Schedule.of(case.machine, found, einsum.busy)
+        views = [schedule.roofline, *(schedule.latency(rule) for rule in ("floor", "tile", "einsum"))]
+        assert views[0] == einsum.roofline
+        assert views[3] == einsum.latency
+        assert all(a <= b * (1 + 1e-12) for a, b in pairwise(views)), (s.seed, views)
+        cycles = simulate(case.workload, case.machine, case.mapping, timed=True).cycles
+        assert cycles is not None
+        assert views[1] <= cycles * (1 + 1e-12), s.seed
+        apart.update(name for name, a, b in zip(("floor", "tile", "einsum"), views, views[1:], strict=False) if a < b)
+    assert apart["floor"] and min(apart["tile"], apart["einsum"]) >= 20, apart
+
+
+def loaded(machine: Machine, seed: int) -> Machine:
+    """The machine with throughputs, ports and double buffers by the dice."""
+    rng = Random(seed)
+
+    def memory(level: Memory) -> Memory:
+        read, written = rng.choice((1.0, 2.0, 4.0)), rng.choice((1.0, 2.0, 4.0))
+        ports: Literal["shared", "separate"] = "shared" if rng.random() < 0.5 else "separate"
+        level = replace(level, read_throughput=read, write_throughput=written, ports=ports)
+        return replace(level, double_buffer=rng.random() < 0.5)
+
+    return replace(machine, levels=tuple(memory(n) if isinstance(n, Memory) else n for n in machine.levels))
+
+
+@pytest.mark.parametrize("make", [random_case, concurrent_case])
+def test_nothing_is_faster_than_the_floor_whatever_is_slow(make: Callable[[int], Case]) -> None:
+    seen = 0
+    for seed in range(300):
+        case = make(seed)
+        machine = loaded(case.machine, seed)
+        if problems(case.workload, machine, case.mapping):
+            continue
+        found = paths.paths(case.workload, case.mapping)
+        schedule = Schedule.of(machine, found, price(case.workload, machine, found, "einsum", ()).busy)
+        cycles = simulate(case.workload, machine, case.mapping, timed=True).cycles
+        assert cycles is not None
+        assert schedule.roofline <= schedule.latency("floor") <= cycles * (1 + 1e-12), seed
+        seen += 1
+    assert seen > 200
 
 
 Mutation = Callable[[pytest.MonkeyPatch], None]

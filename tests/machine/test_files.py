@@ -239,3 +239,24 @@ def machines(draw: st.DrawFn) -> Machine:
 def test_written_machines_read_back(machine: Machine) -> None:
     again = parse_machine(machine_text(machine))
     assert again == machine and again.facts == machine.facts
+
+
+def test_attributes_of_time_in_events_go_both_ways() -> None:
+    text = """
+schema: machine/1
+name: timed
+levels:
+  - {memory: DRAM, read_throughput: 1 GB/s, setup: 12 ns, release: start}
+  - {memory: GLB, size: 1 KiB, prefetch: 3}
+  - {compute: MAC, throughput: 1 GHz, setup: 55 ns}
+"""
+    found = parse_machine(text)
+    dram, glb = found.memories
+    assert (dram.setup, dram.release, dram.prefetch, dram.capacity_share()) == (12e-9, "start", None, 1)
+    assert (glb.setup, glb.release, glb.prefetch, glb.capacity_share()) == (0.0, "end", 3, 3)
+    assert found.units[0].setup == 55e-9
+    assert parse_machine(machine_text(found)) == found
+    with pytest.raises(SpecError, match="is none of end, start"):
+        parse_machine(text.replace("release: start", "release: sometimes"))
+    with pytest.raises(SpecError, match="must be at least 1"):
+        parse_machine(text.replace("prefetch: 3", "prefetch: 0"))

@@ -54,9 +54,13 @@ def evaluate(workload: Workload, machine: Machine, mapping: Mapping, latency_rul
 
 @dataclass(frozen=True, slots=True)
 class Latencies:
-    """Seconds of the cascade: the busiest component, and the steady-state rules. roofline <= tile <= einsum."""
+    """Seconds of the cascade: the busiest component, and the steady-state rules, each at most the next.
+
+    floor: rule ``tile`` without filling and draining pipelines; no execution is faster.
+    """
 
     roofline: float
+    floor: float
     tile: float
     einsum: float
 
@@ -64,8 +68,8 @@ class Latencies:
 def latencies(workload: Workload, machine: Machine, mapping: Mapping) -> Latencies:
     """The steady-state views of a mapping's latency. Raises IllegalMapping with every reason."""
     einsum = evaluate(workload, machine, mapping)
-    tile = price(workload, machine, paths(workload, mapping), "tile", einsum.occupancy)
-    return Latencies(tile.roofline, tile.latency, einsum.latency)
+    schedule = Schedule.of(machine, paths(workload, mapping), einsum.busy)
+    return Latencies(schedule.roofline, schedule.latency("floor"), schedule.latency("tile"), einsum.latency)
 
 
 def price(

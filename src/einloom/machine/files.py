@@ -161,6 +161,14 @@ class _Fields:
             return self.reader.integer(field, f"{self.name}.size")
         return 1
 
+    def count(self, key: str) -> int | None:
+        """A whole number of at least 1; None if absent."""
+        field = self.view.get(key)
+        if field is not None:
+            with field.gather():
+                return self.reader.integer(field, f"{self.name}.{key}")
+        return None
+
     def selector(self, key: str, default: str) -> Selector:
         field = self.view.get(key)
         if field is not None:
@@ -209,6 +217,9 @@ def _memory(fields: _Fields) -> Memory:
         double_buffer=fields.boolean("double_buffer"),
         leakage=fields.number("leakage", "power"),
         area=fields.number("area", "area"),
+        setup=fields.number("setup", "time"),
+        release=cast(Literal["end", "start"], fields.choice("release", ("end", "start"))),
+        prefetch=fields.count("prefetch"),
     )
 
 
@@ -254,4 +265,5 @@ def _compute(fields: _Fields) -> ComputeUnit:
         operands=operands,
         leakage=fields.number("leakage", "power"),
         area=fields.number("area", "area"),
+        setup=fields.number("setup", "time"),
     )

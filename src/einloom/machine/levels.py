@@ -30,6 +30,10 @@ class Memory:
     widths: (selector, bits) pairs that replace a tensor's bits per value here; the first that selects it counts.
     must, may: tensors that it must hold and that it may hold. backs: tensors whose outermost store it may be.
     double_buffer: a tile takes twice its size. leakage: watts per instance. area: square metres per instance.
+
+    For time in events: setup, seconds before every transfer from or to it; release, whether a slot is free when its
+    last use ends or when it begins; prefetch, how many tiles a store holds in turns (they all take room), if not 1 or,
+    double buffered, 2.
     """
 
     name: str
@@ -47,6 +51,9 @@ class Memory:
     double_buffer: bool = False
     leakage: float = 0.0
     area: float = 0.0
+    setup: float = 0.0
+    release: Literal["end", "start"] = "end"
+    prefetch: int | None = None
 
     def bits(self, workload: Workload, einsum: str, tensor: str) -> int:
         """Bits of one value of `tensor` here, as `einsum` meets it."""
@@ -56,8 +63,8 @@ class Memory:
         return workload.tensor(tensor).bits
 
     def capacity_share(self) -> int:
-        """How many tiles a store occupies: 2 with double buffering, else 1."""
-        return 2 if self.double_buffer else 1
+        """How many tiles a store occupies: `prefetch` if that is said, else 2 with double buffering, else 1."""
+        return self.prefetch or (2 if self.double_buffer else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +101,7 @@ class ComputeUnit:
     """A compute unit; it sees only the levels listed before it, and has one instance per instance of their fanouts.
 
     throughput: operations per second and instance. energy: joules per operation. kinds: Einsum kinds that it executes.
-    operands: numbers of input operands that it executes (empty: any).
+    operands: numbers of input operands that it executes (empty: any). setup: seconds before it works on a tile.
     """
 
     name: str
@@ -104,6 +111,7 @@ class ComputeUnit:
     operands: tuple[int, ...] = ()
     leakage: float = 0.0
     area: float = 0.0
+    setup: float = 0.0
 
     def accepts(self, einsum: Einsum) -> bool:
         """True if this unit executes Einsums like this one (a copy needs no unit and is accepted by none)."""

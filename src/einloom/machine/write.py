@@ -21,12 +21,14 @@ _MEMORY: tuple[tuple[str, Quantity], ...] = (
     ("write_throughput", "throughput"),
     ("leakage", "power"),
     ("area", "area"),
+    ("setup", "time"),
 )
 _COMPUTE: tuple[tuple[str, Quantity], ...] = (
     ("throughput", "rate"),
     ("energy", "energy"),
     ("leakage", "power"),
     ("area", "area"),
+    ("setup", "time"),
 )
 
 
@@ -73,6 +75,10 @@ def _level_data(level: Level, facts: Mapping[str, Fact]) -> dict[str, object]:
             data[key] = getattr(level, key).text
     if level.double_buffer:
         data["double_buffer"] = True
+    if level.release != plain.release:
+        data["release"] = level.release
+    if level.prefetch is not None:
+        data["prefetch"] = noted(level.prefetch, f"{level.name}.prefetch", facts)
     return data
 
 

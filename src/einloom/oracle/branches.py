@@ -13,12 +13,11 @@ from ..mapping.tree import Compute, Loop, Nest, Split, Store, einsums_below, lea
 from ..workload.einsum import Workload
 
 
-def private_memories(machine: Machine, split: Split) -> frozenset[str]:
-    """Memories of which every branch of the split has instances of its own: those inside the axis that it cuts."""
+def private_levels(machine: Machine, split: Split) -> frozenset[str]:
+    """Levels of which every branch of the split has instances of its own: those inside the axis that it cuts."""
     for i, level in enumerate(machine.levels):
         if isinstance(level, Fanout) and any(axis.name == split.where for axis in level.axes):
-            inside = {level.name for level in machine.levels[i + 1 :]}
-            return frozenset(memory.name for memory in machine.memories if memory.name in inside)
+            return frozenset(level.name for level in machine.levels[i + 1 :])
     return frozenset()
 
 
@@ -45,7 +44,7 @@ def branch_reasons(workload: Workload, machine: Machine, split: Split, above: Co
         for branch, share in zip(split.branches, split.shares or (10**9,) * len(split.branches), strict=False):
             if taken(branch, str(split.where)) > share:
                 yield f"branches: a branch takes {taken(branch, str(split.where))} instances, its share has {share}"
-        private = private_memories(machine, split)
+        private = private_levels(machine, split)
         if private & set(above):
             yield f"branches: {sorted(private & set(above))} hold tiles above the split that shares them out"
     if split.kind == "parallel":

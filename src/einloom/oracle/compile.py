@@ -6,17 +6,19 @@ which loop slides, which producer follows which consumer); nothing is counted.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from ..constraints import select
 from ..machine.levels import Fanout, Machine
 from ..mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, einsums_below
 from ..workload.einsum import Access, Workload
-from .branches import branch_reasons, private_memories, stages_apart
+from .branches import branch_reasons, private_levels, stages_apart
 from .contexts import Contexts
 from .lifetime import always_alive
 from .plan import (
     Cut,
+    Exchange,
     Expression,
     LeafPlan,
     LoopPlan,
@@ -45,6 +47,11 @@ class _Above:
     turns: tuple[Turn, ...] = ()
 
     @property
+    def steps(self) -> int:
+        """Temporal loops of more than one trip."""
+        return sum(loop.trips > 1 for loop in self.temporal)
+
+    @property
     def memories(self) -> set[str]:
         return {site.memory for site in self.sites}
 
@@ -58,6 +65,7 @@ class Compiler:
         self.sites: list[Site] = []
         self.leaves: list[LeafPlan] = []
         self.splits = 0
+        self.exchanges: list[Exchange] = []
         self.bit = {einsum.name: 1 << i for i, einsum in enumerate(workload.einsums)}
         self.pairs = [(einsum.name, v) for einsum in workload.einsums for v in einsum.variables]
         self.place = {pair: i for i, pair in enumerate(self.pairs)}
@@ -78,7 +86,7 @@ class Compiler:
         if not self.reasons:
             contexts = Contexts(self.mapping.nest, self.place, self.ranges)
             root = self._nest(self.mapping.nest, _Above(), contexts)
-        return Plan(root, self.ranges, self.sites, self.leaves, self.reasons)
+        return Plan(root, self.ranges, self.sites, self.leaves, self.reasons, self.exchanges)
 
     def _nest(self, nest: Nest, above: _Above, contexts: Contexts) -> NestPlan:
         nodes: list[NodePlan] = []
@@ -122,15 +130,25 @@ class Compiler:
         self.splits += 1
         number = self.splits
         self.reasons.extend(branch_reasons(self.workload, self.machine, split, above.memories))
-        private = private_memories(self.machine, split)
+        private = private_levels(self.machine, split)
         plans, handed = [], []
         for i, branch in enumerate(split.branches):
             turn = Turn(number, i, private)
             plans.append(self._nest(branch, replace(above, turns=(*above.turns, turn)), contexts.copy()))
             later = {e for after in split.branches[i + 1 :] for e in einsums_below(after)}
             read = {a.tensor for e in later & set(self.bit) for a in self.workload.einsum(e).inputs}
+            if split.kind == "pipelined":
+                self.exchanges.extend(self._exchanges(branch, later, above))
             handed.append(tuple(site for site in plans[-1].tops if site.produced and site.tensor in read))
         return SplitPlan(tuple(plans), True, tuple(handed))
+
+    def _exchanges(self, branch: Nest, later: set[str], above: _Above) -> Iterator[Exchange]:
+        for writer in set(einsums_below(branch)) & set(self.bit):
+            tensor = self.workload.einsum(writer).output.tensor
+            for reader in self.workload.consumers.get(tensor, ()):
+                site = above.innermost.get(tensor)
+                if reader in later and site is not None:
+                    yield Exchange(site, writer, reader, len(above.temporal), site.loops == above.steps)
 
     # -- loops -------------------------------------------------------------------------------------------------
 
@@ -232,6 +250,7 @@ class Compiler:
         depth = parent.depth if parent else 0
         data = self.workload.tensor(tensor)
         width = memory.bits(self.workload, users[0], tensor)
+        room = self._slots(store, tensor, producer, below)
         return Site(
             memory=name,
             tensor=tensor,
@@ -243,11 +262,13 @@ class Compiler:
             read_by=self._apart(tensor, users, users[0], above.spatial, depth),
             write_by=self._apart(tensor, users, producer if producer in users else users[0], above.spatial, depth),
             spatial=tuple((loop.axis or "", loop.trips) for loop in above.spatial),
-            width=width * self._slots(store, tensor, producer, below),
+            width=width * room,
             needed=self._needed(tensor),
             alive=always_alive(below, users),
             persistent=data.persistent and parent is None,
-            nesting=len(above.turns),
+            turns=above.turns,
+            slots=room,
+            loops=above.steps,
         )
 
     def _slots(self, store: Store, tensor: str, producer: str | None, below: Nest) -> int:
@@ -256,7 +277,7 @@ class Compiler:
             return store.slots
         consumers = self.workload.consumers.get(tensor, ())
         apart = stages_apart(below, tensor, producer, consumers) if producer is not None else 0
-        return max(2 if self.machine.memory(store.memory).double_buffer else 1, 1 + apart)
+        return max(self.machine.memory(store.memory).capacity_share(), 1 + apart)
 
     def _needed(self, tensor: str) -> int:
         """Operations that complete one element (0 for an input of the cascade)."""
@@ -351,4 +372,5 @@ class Compiler:
             reduction=einsum.reduction,
             free=einsum.kind == "copy" and inputs[0].site.memory == output.site.memory,
             spatial=tuple((loop.axis or "", loop.trips) for loop in above.spatial),
+            turns=above.turns,
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..workload.einsum import Workload
 from .lifetime import Peaks
 from .plan import Coords, Element, LeafPlan, LoopPlan, Moment, NestPlan, Operand, Plan, SplitPlan, StorePlan
@@ -25,6 +27,7 @@ class Execution:
         self.peaks = Peaks()
         self.operations: dict[str, dict[Coords, int]] = {einsum.name: {} for einsum in workload.einsums}
         self.time: list[int] = []
+        self.worked: Callable[[LeafPlan], None] = _nothing
 
     def run(self) -> None:
         """Execute everything, then empty all stores."""
@@ -89,6 +92,7 @@ class Execution:
             if leaf.unit is not None:
                 operations[lane.coords] = operations.get(lane.coords, 0) + 1
         self._accumulate(leaf, contributions, asked)
+        self.worked(leaf)
 
     def _operand(
         self, leaf: LeafPlan, i: int, operand: Operand, lane: Lane, asked: set[tuple[int, Coords, Element]]
@@ -151,6 +155,10 @@ class Execution:
             old, done = held.cells.get(element, (None, 0))
             held.cells[element] = (combine(leaf.reduction, old, value), done + 1)
             held.changed.add(element)
+
+
+def _nothing(leaf: LeafPlan) -> None:
+    """Nobody watches."""
 
 
 def _enter(loop: LoopPlan, lane: Lane, i: int) -> list[Lane]:

@@ -113,6 +113,15 @@ class Held:
     visit: Visit | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A branch of a concurrent split: number of the split, of the branch; levels that are private to the branch."""
+
+    split: int
+    branch: int
+    private: frozenset[str]
+
+
 @dataclass(slots=True, eq=False)
 class Site:
     """One tensor of one store node.
@@ -123,7 +132,8 @@ class Site:
     further out than the sliding loop. read_by, write_by: coordinates that tell requests apart at the parent (all others
     are multicast, or added on the way). spatial: axis and trips of the spatial loops above. width: bits per element.
     alive: leaves at which the tile is alive whatever happens; at the other leaves below only if an element is kept.
-    nesting: concurrent splits above.
+    turns: the branches of concurrent splits that it is in. slots: tiles that it has room for. loops: temporal loops of
+    more than one trip above.
     """
 
     memory: str
@@ -140,10 +150,17 @@ class Site:
     needed: int
     alive: frozenset[str]
     persistent: bool
-    nesting: int = 0
+    turns: tuple[Turn, ...] = ()
+    slots: int = 1
+    loops: int = 0
     children: list[Site] = field(default_factory=list)
     held: dict[Coords, Held] = field(default_factory=dict)
     sent: set[tuple[Element, tuple[int, ...], Coords]] = field(default_factory=set)
+
+    @property
+    def nesting(self) -> int:
+        """Concurrent splits above."""
+        return len(self.turns)
 
     @property
     def produced(self) -> bool:
@@ -207,17 +224,9 @@ class LeafPlan:
     reduction: str
     free: bool
     spatial: tuple[tuple[str, int], ...]
+    turns: tuple[Turn, ...] = ()
     seen: set[tuple[Coords, Element]] = field(default_factory=set)
     done: set[tuple[int, ...]] = field(default_factory=set)
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A branch of a concurrent split: number of the split, of the branch; memories that are private to the branch."""
-
-    split: int
-    branch: int
-    private: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +262,20 @@ class SplitPlan:
 NodePlan = StorePlan | LoopPlan | LeafPlan | Moment | SplitPlan
 
 
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """`reader` reads what `writer` put in a store above a pipelined split with `depth` temporal loops above it.
+
+    waits: the store has no room for all tokens, so the writer is held up by the reader.
+    """
+
+    site: Site
+    writer: str
+    reader: str
+    depth: int
+    waits: bool
+
+
 @dataclass(slots=True)
 class Plan:
     """The whole tree: root nest, starting ranges, all sites and leaves, and why it cannot run, if it cannot."""
@@ -262,3 +285,4 @@ class Plan:
     sites: list[Site]
     leaves: list[LeafPlan]
     reasons: list[str]
+    exchanges: list[Exchange] = field(default_factory=list)

@@ -10,6 +10,7 @@ from ..mapping.tree import Mapping
 from ..workload.einsum import Workload
 from .compile import Compiler
 from .execute import Execution
+from .journal import Journal
 from .plan import Coords
 from .reference import evaluate_cascade, random_inputs
 
@@ -22,6 +23,9 @@ class Simulation:
     ``read``, ``write`` or ``compute``) -> bits (or operations) of the instance that has most. operations: per Einsum.
     occupancy: memory -> largest number of bits alive in one instance. correct: the cascade's outputs equal NumPy's.
     reasons: why the tree is illegal, empty if it is legal. A tree without meaning is not run: all counts are empty.
+
+    cycles: seconds of the discrete-event execution, if it was asked for. exact: nothing waited for a component that was
+    busy elsewhere and all tokens were alike, so that closed forms of its pipelines are exact; else they are bounds.
     """
 
     counts: dict[tuple[str, str, str, str], int] = field(default_factory=dict)
@@ -30,6 +34,8 @@ class Simulation:
     occupancy: dict[str, int] = field(default_factory=dict)
     correct: bool = False
     reasons: tuple[str, ...] = ()
+    cycles: float | None = None
+    exact: bool = False
 
     def count(self, component: str, tensor: str, action: str, einsum: str | None = None) -> int:
         """Values of `tensor` read from or written to `component`, by one Einsum or by all."""
@@ -40,14 +46,19 @@ class Simulation:
         )
 
 
-def simulate(workload: Workload, machine: Machine, mapping: Mapping, seed: int = 0) -> Simulation:
-    """Execute `mapping` element by element on random integers (`seed`) and count everything that moves."""
+def simulate(workload: Workload, machine: Machine, mapping: Mapping, seed: int = 0, timed: bool = False) -> Simulation:
+    """Execute `mapping` element by element on random integers (`seed`) and count everything that moves.
+
+    timed: say also when everything happens, as a discrete-event execution of what was seen.
+    """
     plan = Compiler(workload, machine, mapping).plan()
     if plan.reasons:
         return Simulation(reasons=tuple(dict.fromkeys(plan.reasons)))
     inputs = random_inputs(workload, seed)
     execution = Execution(workload, plan, inputs, machine.partial_sums == "once")
+    journal = Journal(workload, machine, plan, execution) if timed else None
     execution.run()
+    timeline, uniform = journal.timeline() if journal is not None else (None, False)
     expected = evaluate_cascade(workload, inputs)
     reasons = list(execution.stores.reasons)
     correct = True
@@ -75,6 +86,8 @@ def simulate(workload: Workload, machine: Machine, mapping: Mapping, seed: int =
         occupancy=execution.peaks.totals(workload.repeat),
         correct=correct,
         reasons=tuple(reasons),
+        cycles=None if timeline is None else timeline.end * workload.repeat,
+        exact=timeline is not None and uniform and not timeline.contended,
     )
 
 

@@ -24,6 +24,19 @@ class Lane:
     dead: int = 0
 
 
+class Observer:
+    """Told what stores do, right after they did it; this one does not care."""
+
+    def opened(self, site: Site) -> None:
+        """A store has a new tile."""
+
+    def filled(self, site: Site) -> None:
+        """The new tile has been read from the store above."""
+
+    def emptied(self, site: Site) -> None:
+        """Something of a tile has been written to the store above."""
+
+
 class Stores:
     """All stores of a run. inputs: the cascade's inputs by tensor and element. reductions: tensor -> how parts combine.
 
@@ -32,6 +45,7 @@ class Stores:
     """
 
     def __init__(self, inputs: dict[str, dict[Element, int]], reductions: dict[str, str], once: bool) -> None:
+        self.observer = Observer()
         self.inputs, self.reductions, self.once = inputs, reductions, once
         self.counters: dict[tuple[str, Site, str], Counter] = {}
         self.results: dict[str, dict[Element, tuple[int | None, int]]] = {name: {} for name in reductions}
@@ -71,8 +85,12 @@ class Stores:
             arriving.append((lane, held, wanted - stay))
         self.empty(site, leaving)
         asked: set[tuple[Coords, Element]] = set()
+        if arriving:
+            self.observer.opened(site)
         for lane, held, wanted in arriving:
             self._fill(site, lane.coords, held, wanted, step, asked)
+        if arriving:
+            self.observer.filled(site)
 
     def _fill(
         self,
@@ -152,6 +170,7 @@ class Stores:
                     self._finish(site, element, cell)
                 elif changed or cell[1] != site.needed:
                     self._hand_up(site, site.parent, coords, element, entered, cell, changed)
+        self.observer.emptied(site)
 
     def _hand_up(
         self,
