@@ -19,7 +19,8 @@ from ...mapping.tree import Mapping
 from ...problem import Budget, Certificate, Guarantee, Objective, Problem
 from ...result import Result
 from ..protocol import Recorder, Watcher
-from .fused import Block, Explorer, Setting
+from .consistency import Consistency, common, keys_of
+from .fused import Allowed, Block, Explorer, Setting
 from .join import Joiner, Partial
 from .lower import column_limits, least_alone
 from .rebuild import Piece, piece, tree
@@ -33,12 +34,14 @@ from .tables import Rules
 class ExactOptions:
     """Which pruning rules the search may use.
 
-    incumbent: bounds and a limit on the objective cut the tables and joins; off, nothing does. limit: look only for
+    consistency: rows that no partner can save go before joining. incumbent: bounds and a limit on the objective cut the
+    tables and joins; off, nothing does. limit: look only for
     mappings of at most this value, instead of raising limits from the bound ("is anything better than this?").
     """
 
     rules: Rules = field(default_factory=Rules)
     incumbent: bool = True
+    consistency: bool = True
     limit: float | None = None
 
 
@@ -145,7 +148,9 @@ class _Run:
 
     def _dive(self, attempt: _Pass, bound: float) -> Solution | None:
         """A quick feasible solution near the bound, or None."""
+        most = attempt.setting.max_fused_loops
         quick = _Pass(self, replace(self.options, rules=replace(self.options.rules, dive=True)))
+        quick.setting = replace(quick.setting, max_fused_loops=2 if most is None else min(most, 2))
         quick.least, quick.classes = attempt.least, attempt.classes
         for step in DIVES:
             try:
@@ -181,7 +186,7 @@ class _Run:
 
 
 STEPS = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)
-DIVES = (0.02, 0.1, 0.3, 1.0)
+DIVES = (0.02, 0.05, 0.12, 0.25, 0.5, 1.0)
 TIE = 1e-9
 
 
@@ -266,6 +271,12 @@ class _Pass:
         self.limit = limit * (1 + TIE)
         self.rest = np.concatenate([np.cumsum(self.least[::-1], axis=0)[::-1][1:], self.least[:1] * 0])
         blocks = self._blocks(self._column_limits())
+        if self.options.consistency and np.isfinite(self.limit):
+            self.watcher.stage("comparing neighbours")
+            consistency = Consistency(self.problem.workload, self.least, self.limit * (1 + TIE), self.counts)
+            blocks = consistency.filter(blocks)
+            if not all(blocks):
+                raise Infeasible("no combination of mappings stays within the limit")
         joiner = Joiner(
             self.problem.workload,
             self.setting,
@@ -307,20 +318,35 @@ class _Pass:
         for sig, limit in zip(self.signatures, limits, strict=True):
             loosest[sig] = np.maximum(loosest.get(sig, limit), limit)
         cache: dict[Signature, list[Block]] = {}
-        found = []
-        for i, sig in enumerate(self.signatures):
-            self.watcher.stage("exploring Einsums", i, len(self.signatures))
+        found: list[list[Block]] = [[] for _ in self.signatures]
+        order = sorted(range(len(self.signatures)), key=lambda i: -len(self.signatures[i].tensors))
+        for done, i in enumerate(order):
+            sig = self.signatures[i]
+            self.watcher.stage("exploring Einsums", done, len(order))
             if sig not in cache:
-                cache[sig] = Explorer(
-                    self.setting, self.classes[sig], loosest[sig], self.counts, self.checkpoint
-                ).blocks()
+                classes = self.classes[sig]
+                explorer = Explorer(self.setting, classes, loosest[sig], self.counts, self.checkpoint)
+                if self.options.consistency and self.signatures.count(sig) == 1:
+                    explorer.allowed = self._allowed(i, found)
+                cache[sig] = explorer.blocks()
             else:
                 self.counts["isomorphic"] = self.counts.get("isomorphic", 0) + 1
             if not cache[sig]:
                 name = self.problem.workload.einsums[i].name
                 raise Infeasible(f"Einsum {name} has no mapping on its own: " + self._blame())
-            found.append(cache[sig])
+            found[i] = cache[sig]
         return found
+
+    def _allowed(self, position: int, found: list[list[Block]]) -> dict[int, Allowed]:
+        """For each tensor that explored Einsums share with this one, the ways in which all of them store it."""
+        workload = self.problem.workload
+        allowed: dict[int, Allowed] = {}
+        for t, tensor in enumerate(workload.einsums[position].tensors):
+            for other, blocks in enumerate(found):
+                if blocks and tensor in workload.einsums[other].tensors:
+                    keys = keys_of(workload, other, tensor, blocks)
+                    allowed[t] = common(allowed[t], keys) if t in allowed else keys
+        return allowed
 
     def _blame(self) -> str:
         parts = []

@@ -21,6 +21,18 @@ from .spatial import Classes, Spread, divisors
 from .structures import OwnStore, Stacker, Structure
 from .tables import Rules, Tables
 
+Shape = tuple[int, tuple[tuple[int | None, int | None], ...]]
+Allowed = dict[Shape, IntArray]
+
+
+def numbered(trips: IntArray, shape: Shape, sizes: tuple[int, ...]) -> IntArray:
+    """One integer per choice of trips of the loops above a tensor; its rank sizes are the radices."""
+    total = np.zeros(len(trips), np.int64)
+    for column, (rank, _) in enumerate(shape[1]):
+        assert rank is not None
+        total = total * (sizes[rank] + 1) + trips[:, column]
+    return total
+
 
 @dataclass(frozen=True)
 class Variant:
@@ -108,6 +120,7 @@ class Explorer:
         self.limits = limits
         self.counts = counts
         self.checkpoint = checkpoint
+        self.allowed: dict[int, Allowed] = {}
         self.found: dict[Structure, list[Block]] = {}
         tables = [t for t in range(len(signature.tensors)) if signature.tensors[t].intermediate]
         self.fusable = frozenset(tables)
@@ -231,7 +244,9 @@ class Explorer:
         remainder: Rows,
         pricings: tuple[Pricing, ...],
     ) -> None:
-        trips = self._trips(tables, structure)
+        if not self._welcome(structure):
+            return
+        trips = self._wanted(structure, self._trips(tables, structure))
         if not len(trips):
             return
         trips = trips[self._room(tables, structure, own, trips)]
@@ -263,6 +278,24 @@ class Explorer:
             (variant,),
         )
         self.found.setdefault(structure, []).append(block if len(block) < 2 else self._reduce([block]))
+
+    def _shape(self, structure: Structure, tensor: int) -> Shape:
+        """Memory of a shared tensor and (rank, axis) of each loop above it, as its other users see them."""
+        memory, depth = next(((m, d) for t, m, d in structure.backings if t == tensor), (0, 0))
+        signature = self.signature.tensors[tensor]
+        return memory, tuple((signature.rank_of(x.variable), x.axis) for x in structure.loops[:depth])
+
+    def _welcome(self, structure: Structure) -> bool:
+        """False if some other user of a shared tensor never stores it like this (`allowed`, if it was given)."""
+        return all(self._shape(structure, t) in keys for t, keys in self.allowed.items())
+
+    def _wanted(self, structure: Structure, trips: IntArray) -> IntArray:
+        """The rows whose trips every other user of the shared tensors has."""
+        for t, keys in self.allowed.items():
+            shape = self._shape(structure, t)
+            numbers = numbered(trips, shape, self.signature.tensors[t].shape)
+            trips = trips[np.isin(numbers, keys[shape])]
+        return trips
 
     def _trips(self, tables: Tables, structure: Structure) -> IntArray:
         """All trip counts of the fused loops: divisors above one for temporal loops, the spatial choice for the

@@ -48,6 +48,10 @@ class TensorSignature:
         """True if windows of neighbouring tiles may overlap."""
         return any(len(rank) > 1 for rank in self.ranks)
 
+    def rank_of(self, variable: int) -> int | None:
+        """The rank whose expression has `variable`, or None."""
+        return next((r for r, rank in enumerate(self.ranks) if variable in [v for v, _ in rank]), None)
+
     def simple_rank(self, variable: int) -> int | None:
         """The rank that `variable` indexes alone, or None."""
         return next((r for r, rank in enumerate(self.ranks) if self.simple(r) and rank[0][0] == variable), None)
