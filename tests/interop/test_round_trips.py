@@ -37,7 +37,7 @@ MACHINES = (
 )
 
 
-@pytest.mark.parametrize(("workload", "machine"), product(WORKLOADS, MACHINES))
+@pytest.mark.parametrize(("workload", "machine"), list(product(WORKLOADS, MACHINES)))
 def test_zoo_pairs(workload: str, machine: str) -> None:
     cascade, hardware = load_workload(workload), load_machine(machine)
     found = read_texts(export(cascade, hardware).files)
