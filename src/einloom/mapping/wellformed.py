@@ -36,7 +36,12 @@ def problems(workload: Workload, machine: Machine, mapping: Mapping) -> tuple[st
 
 
 def _leaf_problems(workload: Workload, mapping: Mapping) -> Iterator[str]:
-    """Every Einsum has exactly one leaf, and producers stand before their consumers."""
+    """Every Einsum is one that can be priced and has exactly one leaf; producers stand before their consumers."""
+    for einsum in workload.einsums:
+        if einsum.reduction == "online_softmax":
+            yield f"Einsum {einsum.name} reduces by online_softmax, which is not priced yet"
+        if not all(index.simple for index in einsum.output.indices):
+            yield f"Einsum {einsum.name} writes {einsum.output}: an output's index must be one plain variable per rank"
     order = [leaf.einsum for leaf in leaves(mapping.nest)]
     for einsum in workload.einsums:
         count = order.count(einsum.name)

@@ -18,7 +18,7 @@ from .notation import parse_einsum
 Values = Mapping[str, int]
 MAX_EINSUMS = 4096
 CHOSEN = "a parameter of the zoo entry"
-INPUTS = "research/conformance-inputs.md"
+INPUTS = "AccelForge workloads at commit 1c1929c"
 GPT3 = "Brown et al. 2020 (GPT-3), Table 2.1"
 
 
