@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
+from typing import Literal
 
 from cases import cascade
-from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine
+from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapping.concurrent import instances_used
 from einloom.mapping.tree import Compute, Mapping, Nest, Node, Split, Store, leaves
 from einloom.workload.einsum import Workload
@@ -111,3 +112,16 @@ def _place(split: Split, machine: Machine, rng: Random, above: tuple[str, ...], 
 
 def _slotted(node: Node, rng: Random) -> Node:
     return replace(node, slots=rng.randint(1, 3)) if isinstance(node, Store) and rng.random() < 0.05 else node
+
+
+def loaded(machine: Machine, seed: int) -> Machine:
+    """The machine with throughputs, ports and double buffers by the dice."""
+    rng = Random(seed)
+
+    def memory(level: Memory) -> Memory:
+        read, written = rng.choice((1.0, 2.0, 4.0)), rng.choice((1.0, 2.0, 4.0))
+        ports: Literal["shared", "separate"] = "shared" if rng.random() < 0.5 else "separate"
+        level = replace(level, read_throughput=read, write_throughput=written, ports=ports)
+        return replace(level, double_buffer=rng.random() < 0.5)
+
+    return replace(machine, levels=tuple(memory(n) if isinstance(n, Memory) else n for n in machine.levels))

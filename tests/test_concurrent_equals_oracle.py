@@ -7,18 +7,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
-from random import Random
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 from agreement import Subject, differences, priced
-from concurrent_trees import concurrent_case, fused, kinds
+from concurrent_trees import concurrent_case, fused, kinds, loaded
 from einloom.cost import moments, occupancy, paths
 from einloom.cost.accesses import Link
 from einloom.cost.evaluate import price
 from einloom.cost.schedule import Schedule
-from einloom.machine.levels import Machine, Memory
 from einloom.mapping.wellformed import problems
 from einloom.oracle import simulate
 from trees import Case, random_case
@@ -82,19 +80,6 @@ def test_each_view_of_latency_is_at_most_the_next_and_nothing_is_faster_than_the
         assert views[1] <= cycles * (1 + 1e-12), s.seed
         apart.update(name for name, a, b in zip(("floor", "tile", "einsum"), views, views[1:], strict=False) if a < b)
     assert apart["floor"] and min(apart["tile"], apart["einsum"]) >= 20, apart
-
-
-def loaded(machine: Machine, seed: int) -> Machine:
-    """The machine with throughputs, ports and double buffers by the dice."""
-    rng = Random(seed)
-
-    def memory(level: Memory) -> Memory:
-        read, written = rng.choice((1.0, 2.0, 4.0)), rng.choice((1.0, 2.0, 4.0))
-        ports: Literal["shared", "separate"] = "shared" if rng.random() < 0.5 else "separate"
-        level = replace(level, read_throughput=read, write_throughput=written, ports=ports)
-        return replace(level, double_buffer=rng.random() < 0.5)
-
-    return replace(machine, levels=tuple(memory(n) if isinstance(n, Memory) else n for n in machine.levels))
 
 
 @pytest.mark.parametrize("make", [random_case, concurrent_case])

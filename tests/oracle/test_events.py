@@ -64,6 +64,12 @@ def uniform(times: Sequence[float], tokens: int) -> list[list[float]]:
             None,
             163,
         ),
+        (
+            [[12, 4, 4, 4], [16] * 4, [4] * 4, [8, 0, 0, 0], [16] * 4, [4] * 4],
+            [Edge(i, i + 1) for i in range(5)],
+            None,
+            108,
+        ),
     ],
 )
 def test_worked_pipelines(

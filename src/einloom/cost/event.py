@@ -1,0 +1,274 @@
+"""Event time by a recurrence: every transfer and every tile of work, one after the other on its engine.
+
+Comes in: a mapping of plain ranks. Goes out: seconds, in time linear in the number of operations. Every branch of a
+concurrent split (and the tree outside them) is a process that loads, works and writes back in turns; transfers of
+stores with several slots have engines of their own. For each operation, in tree order,
+
+    start = max(end of the one before on its engine, end of what it reads, release of the slot that it writes)
+    end   = start + setup + transfer or work
+
+Processes do not wait for each other's ports, so this is what happens without contention, and with the busiest
+component's total a lower bound of what happens with it. docs/model/bindings.md, "Time in events".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..errors import IllegalMapping, SpecError
+from ..machine.levels import Machine
+from ..mapping.extents import Address
+from ..mapping.tree import Loop, Mapping, Store
+from ..workload.einsum import Workload
+from . import visits
+from .accesses import Link, links
+from .evaluate import legality, price
+from .latency import component_time
+from .occupancy import exchanges, slots
+from .paths import Path, PathStore, paths
+from .schedule import Part, Schedule, part
+
+Process = tuple[tuple[Address, int], ...]
+Span = tuple[float, float]
+Indices = dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class EventTime:
+    """seconds: of the whole run. operations: how many there were. roofline: seconds of the busiest component."""
+
+    seconds: float
+    operations: int
+    roofline: float
+
+
+def event_time(workload: Workload, machine: Machine, mapping: Mapping) -> EventTime:
+    """The event time of a legal mapping. Raises IllegalMapping with every reason, SpecError for ranks with windows."""
+    reasons = legality(workload, machine, mapping)
+    if reasons:
+        raise IllegalMapping(reasons)
+    found = paths(workload, mapping)
+    for path in found:
+        for variable in sorted(path.complex_variables):
+            raise SpecError(
+                f"event time needs plain ranks; {path.einsum.name}.{variable} is in a window or follows one"
+            )
+    run = _Run(machine, found, links(workload, machine, found))
+    run.walk(part(found), 0, {})
+    roofline = Schedule.of(machine, found, price(workload, machine, found, "einsum", ()).busy).roofline
+    return EventTime(max(run.end * workload.repeat, roofline), run.operations, roofline)
+
+
+@dataclass(eq=False)
+class _Site:
+    """A stored tile in time. ready: when its content can be read. dirty: when its last change was done.
+
+    link: to the store above, None for a backing store. uses: (start, end) of the last use, tile by tile. handed: a
+    pipeline exchanges the tile, and the hand-over says when there is room. keeps: places of the loops over which the
+    tile stays.
+    """
+
+    store: PathStore
+    link: Link | None
+    process: Process
+    slots: int
+    release: str
+    handed: bool
+    keeps: tuple[int, ...]
+    ready: float = 0.0
+    dirty: float = 0.0
+    uses: list[Span] = field(default_factory=list)
+
+    def open(self) -> None:
+        """A new tile takes the place of the one `slots` before."""
+        self.uses.append((0.0, 0.0))
+        self.ready = self.dirty = self.room()
+
+    def room(self) -> float:
+        """When the slot of the current tile is free."""
+        if self.handed or len(self.uses) <= self.slots:
+            return 0.0
+        return self.uses[-1 - self.slots][0 if self.release == "start" else 1]
+
+    def use(self, span: Span) -> None:
+        start, end = self.uses[-1]
+        self.uses[-1] = (max(start, span[0]), max(end, span[1]))
+
+
+@dataclass
+class _Handover:
+    """The writer's process waits for the reader's: its token for the end of the one `slots` before. ends: by token."""
+
+    site: _Site
+    writer: Process
+    reader: Process
+    place: int
+    ends: dict[tuple[int, ...], Span] = field(default_factory=dict)
+    tokens: list[tuple[int, ...]] = field(default_factory=list)
+
+    def token(self, indices: Indices) -> tuple[int, ...]:
+        return tuple(i for place, i in sorted(indices.items()) if place < self.place)
+
+    def room(self, indices: Indices) -> float:
+        """When the writer may go on with its token."""
+        token = self.token(indices)
+        if not self.tokens or self.tokens[-1] != token:
+            self.tokens.append(token)
+        if len(self.tokens) <= self.site.slots:
+            return 0.0
+        return self.ends.get(self.tokens[-1 - self.site.slots], (0.0, 0.0))[0 if self.site.release == "start" else 1]
+
+    def done(self, indices: Indices, span: Span) -> None:
+        """The reader did something for its token."""
+        before = self.ends.get(self.token(indices), span)
+        self.ends[self.token(indices)] = (max(before[0], span[0]), max(before[1], span[1]))
+
+
+class _Run:
+    """The walk over the tree: emits operations in order, each with its start and end."""
+
+    def __init__(self, machine: Machine, all_paths: tuple[Path, ...], all_links: tuple[Link, ...]) -> None:
+        self.machine = machine
+        self.engines: dict[object, float] = {}
+        self.end, self.operations = 0.0, 0
+        self.leaves = {p.einsum.name: [n for n in all_links if n.child is None and n.path is p] for p in all_paths}
+        inner = {(link.child.address, link.tensor): link for link in all_links if link.child is not None}
+        self.sites: dict[tuple[Address, str], _Site] = {}
+        self.handovers: list[_Handover] = []
+        for path in all_paths:
+            for store in path.stores:
+                key = (store.address, store.tensor)
+                users = tuple(p for p in all_paths if store.tensor in p.einsum.tensors and p.holds(store))
+                if key not in self.sites and users:
+                    memory, handed = machine.memory(store.memory), tuple(exchanges(store, users))
+                    room, process = slots(memory, store, users), _process(path, store.place)
+                    whole = Link(path.workload, machine, users[0], store.tensor, store, store, users, False)
+                    keeps = visits.kept_places(whole)
+                    site = _Site(store, inner.get(key), process, room, memory.release, bool(handed), keeps)
+                    self.sites[key] = site
+                    self.handovers.extend(_handover(site, users, reader) for reader, _ in handed)
+        self.threaded = {site.process for site in self.sites.values() if site.slots > 1 and site.link is not None}
+
+    def walk(self, part: Part, at: int, indices: Indices) -> None:
+        """Everything below the first `at` nodes of the paths of `part`; indices: iteration of each temporal loop."""
+        path = part.paths[0]
+        if part.split is None and at > max(store.place for store in path.stores):
+            self._work(path, at, indices)
+        elif at == part.place:
+            for branch in part.branches:
+                self.walk(branch, at + 1, indices)
+        elif isinstance(node := path.nodes[at], Loop) and node.axis is None:
+            for i in range(node.trips):
+                self.walk(part, at + 1, {**indices, at: i})
+        else:
+            keys = [(path.addresses[at], tensor) for tensor in (node.tensors if isinstance(node, Store) else ())]
+            mine = [self.sites[key] for key in keys if key in self.sites]
+            for site in mine:
+                self._enter(site, indices)
+            self.walk(part, at + 1, indices)
+            for site in mine:
+                self._leave(site, indices)
+
+    def _enter(self, site: _Site, indices: Indices) -> None:
+        link = site.link
+        if any(indices.get(place) for place in site.keeps):
+            return
+        site.open()
+        if link is None or (link.written and not self._reads_back(link, indices)):
+            return
+        parent = self.sites[link.parent.address, link.tensor]
+        self._transfer(link, site, parent, indices, "load", max(parent.ready, site.room()))
+
+    def _reads_back(self, link: Link, indices: Indices) -> bool:
+        return self.machine.partial_sums != "once" and visits.repeated(link, link.place, indices)
+
+    def _leave(self, site: _Site, indices: Indices) -> None:
+        link = site.link
+        if link is None or not link.written:
+            return
+        trips = {loop.place: loop.trips for loop in link.path.loops}
+        if all(indices.get(place, 0) + 1 == trips[place] for place in site.keeps):
+            parent = self.sites[link.parent.address, link.tensor]
+            self._transfer(link, site, parent, indices, "store", max(site.dirty, parent.room()))
+
+    def _transfer(self, link: Link, site: _Site, parent: _Site, indices: Indices, kind: str, ready: float) -> None:
+        above, below = self.machine.memory(parent.store.memory), self.machine.memory(site.store.memory)
+        values = [
+            visits.moved(link, at_parent=side, stop=link.place, indices={**indices, **dict.fromkeys(site.keeps, 0)})
+            * memory.bits(link.workload, link.path.einsum.name, link.tensor)
+            for memory, side in ((above, True), (below, False))
+        ]
+        if not values[0]:
+            return
+        read, written = (above, below) if kind == "load" else (below, above)
+        bits = values if kind == "load" else values[::-1]
+        seconds = max(component_time(read, bits[0], 0) or 0.0, component_time(written, 0, bits[1]) or 0.0)
+        engine = (site.process, kind) if site.slots > 1 else site.process
+        touched = ((parent,), None) if kind == "load" else ((), parent)
+        span = self._emit(site.process, engine, seconds + above.setup, ready, indices, *touched)
+        site.use(span)
+        parent.use(span)
+        if kind == "load":
+            site.ready = site.dirty = span[1]
+        else:
+            parent.ready, parent.dirty = max(parent.ready, span[1]), max(parent.dirty, span[1])
+
+    def _work(self, path: Path, at: int, indices: Indices) -> None:
+        done = visits.operations(path, at, indices)
+        if not done:
+            return
+        unit = None if path.leaf.unit is None else self.machine.unit(path.leaf.unit)
+        seconds = done / unit.throughput if unit is not None and unit.throughput is not None else 0.0
+        load: dict[str, list[int]] = {}
+        for link in self.leaves[path.einsum.name]:
+            width = self.machine.memory(link.parent.memory).bits(link.workload, path.einsum.name, link.tensor)
+            for i, values in enumerate(visits.operands(link, at, indices)):
+                load.setdefault(link.parent.memory, [0, 0])[i] += values * width
+        for name, (read, written) in load.items():
+            seconds = max(seconds, component_time(self.machine.memory(name), read, written) or 0.0)
+        touched = {n: self.sites[n.parent.address, n.tensor] for n in self.leaves[path.einsum.name]}
+        output = next(site for link, site in touched.items() if link.written)
+        inputs = tuple(site for link, site in touched.items() if not link.written)
+        process = _process(path, len(path.nodes))
+        ready = max(site.ready for site in touched.values())
+        setup = unit.setup if unit is not None else 0.0
+        span = self._emit(process, process, seconds + setup, ready, indices, inputs, output)
+        for site in touched.values():
+            site.use(span)
+        output.ready = output.dirty = max(output.dirty, span[1])
+
+    def _emit(
+        self,
+        process: Process,
+        engine: object,
+        seconds: float,
+        ready: float,
+        indices: Indices,
+        reads: tuple[_Site, ...],
+        writes: _Site | None,
+    ) -> Span:
+        """Put an operation on its engine; returns its start and end."""
+        start = max(self.engines.get(engine, 0.0), ready)
+        alone = process not in self.threaded
+        for handover in self.handovers:
+            if handover.writer == process and (alone or handover.site is writes):
+                start = max(start, handover.room(indices))
+        span = (start, start + seconds)
+        for handover in self.handovers:
+            if handover.reader == process and (alone or handover.site in reads):
+                handover.done(indices, span)
+        self.engines[engine] = span[1]
+        self.end = max(self.end, span[1])
+        self.operations += 1
+        return span
+
+
+def _process(path: Path, place: int) -> Process:
+    """The branches of concurrent splits that a node of the path is in."""
+    return tuple((fork.address, fork.branch) for fork in path.forks if fork.place < place)
+
+
+def _handover(site: _Site, users: tuple[Path, ...], reader: Path) -> _Handover:
+    writer = next(user for user in users if user.einsum.output.tensor == site.store.tensor)
+    place = max(f.place for f in writer.forks if any(f.address == g.address for g in reader.forks))
+    return _Handover(site, _process(writer, len(writer.nodes)), _process(reader, len(reader.nodes)), place)

@@ -1,0 +1,78 @@
+"""What one visit of a store moves, and what one run of a leaf's inner loops reads and writes: plain ranks only.
+
+The sums of these over all visits are what `accesses` counts for the whole run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Table
+from math import prod
+
+from . import terms
+from .accesses import Link, _copy_in_place
+from .paths import Path, PathLoop
+
+
+def moved(link: Link, *, at_parent: bool, stop: int, indices: Table[int, int], fresh: bool = False) -> int:
+    """Values that cross the link at the busiest instance of one side, in one iteration of the loops above `stop`.
+
+    indices: iteration of each temporal loop, by place. fresh: as if loops below `stop` that the tensor lacks ran once.
+    """
+    side = link.parent.place if at_parent else link.place
+    relevant = set(link.access.variables)
+
+    def once(loop: PathLoop) -> int:
+        lacked = loop.variable not in relevant
+        if loop.axis is None:
+            return int(loop.place < stop or (fresh and lacked))
+        if loop.place < side:
+            return 1
+        return int(at_parent and lacked and link._joined(link.axes[loop.place]))
+
+    picks = {
+        loop.place: indices.get(loop.place, 0) for loop in link.path.loops if loop.axis is None and loop.place < stop
+    }
+    total = 1
+    for variable in link.path.einsum.variables:
+        cuts = link.path.cuts(variable, link.place, once, picks)
+        extent = link.path.extent(variable)
+        if variable not in relevant:
+            total *= terms.visits(extent, cuts)
+    for index in link.access.indices:
+        cuts = link.path.cuts(index.variables[0], link.place, once, picks)
+        total *= terms.covered(link.path.extent(index.variables[0]), cuts)
+    return total
+
+
+def kept_places(link: Link) -> tuple[int, ...]:
+    """Places of the loops over which the link's store keeps its tile."""
+    return tuple(place for place, keeps in link.retention[0].items() if keeps)
+
+
+def repeated(link: Link, stop: int, indices: Table[int, int]) -> bool:
+    """True if a temporal loop above `stop` that the tensor lacks is past its first iteration: it was here before."""
+    relevant = set(link.access.variables)
+    loops = (loop for loop in link.path.loops if loop.axis is None and loop.place < stop)
+    return any(indices.get(loop.place, 0) for loop in loops if loop.variable not in relevant)
+
+
+def operations(path: Path, stop: int, indices: Table[int, int]) -> int:
+    """Operations of the busiest instance in one iteration of the loops above `stop`."""
+
+    def once(loop: PathLoop) -> int:
+        return int(loop.axis is not None or loop.place < stop)
+
+    picks = {loop.place: indices.get(loop.place, 0) for loop in path.loops if loop.axis is None and loop.place < stop}
+    counts = (terms.visits(path.extent(v), path.cuts(v, len(path.nodes), once, picks)) for v in path.einsum.variables)
+    return prod(counts)
+
+
+def operands(link: Link, stop: int, indices: Table[int, int]) -> tuple[int, int]:
+    """(values read, values written) at the innermost store by a leaf, in one iteration of the loops above `stop`."""
+    if link.path.einsum.kind == "copy" and _copy_in_place(link):
+        return 0, 0
+    crossed = moved(link, at_parent=True, stop=stop, indices=indices)
+    if not link.written:
+        return crossed, 0
+    first = 0 if repeated(link, stop, indices) else moved(link, at_parent=True, stop=stop, indices=indices, fresh=True)
+    return terms.refills(crossed, first), crossed
