@@ -6,17 +6,18 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
 
 from agreement import Subject, differences, priced
 from concurrent_trees import concurrent_case, fused, kinds, loaded
-from einloom.cost import moments, occupancy, paths
-from einloom.cost.accesses import Link
+from einloom.cost import moments, occupancy, paths, visits
+from einloom.cost.accesses import Link, links
 from einloom.cost.evaluate import price
 from einloom.cost.schedule import Schedule
+from einloom.machine.levels import NOTHING, Fanout
 from einloom.mapping.wellformed import problems
 from einloom.oracle import simulate
 from trees import Case, random_case
@@ -62,6 +63,52 @@ def test_every_binding_is_among_the_legal_trees() -> None:
     assert all(common["pipelined", place] >= 200 for place in ("axis", "unit", "shared")), common
     assert all(common["parallel", place] >= 20 for place in ("axis", "unit", "shared")), common
     assert common["nested", ""] >= 100, common
+
+
+def test_what_enters_a_level_was_read_above() -> None:
+    """Where no axis multicasts or reduces, both ends of every link count the same."""
+    crossed = 0
+    for s in legal(800):
+        case = s.case
+        levels = tuple(
+            replace(n, axes=tuple(replace(axis, multicast=NOTHING, reduce=NOTHING) for axis in n.axes))
+            if isinstance(n, Fanout)
+            else n
+            for n in case.machine.levels
+        )
+        found = paths.paths(case.workload, case.mapping)
+        for link in links(case.workload, replace(case.machine, levels=levels), found):
+            if link.child is not None:
+                crossed += 1
+                assert link.moved(at_parent=True, picks=None) == link.moved(at_parent=False, picks=None)
+    assert crossed > 500
+
+
+def test_visits_add_up_to_what_is_moved() -> None:
+    """The busiest instance's share of every link, visit by visit, is its share of the whole run."""
+    checked = 0
+    for s in legal(600):
+        found = paths.paths(s.case.workload, s.case.mapping)
+        if any(path.complex_variables for path in found):
+            continue
+        for link in links(s.case.workload, s.case.machine, found):
+            if link.child is None:
+                continue
+            kept = visits.kept_places(link)
+            loops = [n for n in link.path.loops if n.axis is None and n.place < link.place and n.place not in kept]
+            steps = product(*(range(loop.trips) for loop in loops))
+            total = sum(
+                visits.moved(
+                    link,
+                    at_parent=True,
+                    stop=link.place,
+                    indices={loop.place: i for loop, i in zip(loops, step, strict=True)},
+                )
+                for step in steps
+            )
+            assert total == link.moved(at_parent=True, picks={})
+            checked += 1
+    assert checked > 200
 
 
 def test_each_view_of_latency_is_at_most_the_next_and_nothing_is_faster_than_the_floor() -> None:

@@ -130,6 +130,48 @@ def test_pipelines_that_only_compute_take_what_the_closed_form_says() -> None:
     assert exact > 150
 
 
+NESTED = {
+    "flat": ("", 1, (4, 4, 4), 10, 48),
+    "drained": ("for E1.d, E2.f in 2\n    ", 2, (2, 2, 3), 10, 84),
+    "inside": ("for E1.d, E2.f in 5\n    ", 5, (2, 2, 3), 6, 112),
+}
+
+
+@pytest.mark.parametrize("case", NESTED)
+def test_a_pipeline_inside_a_stage_is_flat_or_drains(case: str) -> None:
+    """Seconds per value of E0, E1, E2; so many values per token; so many tokens."""
+    loop, values, seconds, tokens, cycles = NESTED[case]
+    text = "E0: T0[a,b] = exp(X[a,b])\nE1: T1[c,d] = exp(T0[c,d])\nE2: Z[e,f] = exp(T1[e,f])"
+    workload = cascade(text, {**dict.fromkeys("ace", tokens), **dict.fromkeys("bdf", values)})
+    units = tuple(ComputeUnit(f"U{i}", 1 / time) for i, time in enumerate(seconds))
+    hardware = Machine("nested", (Memory("G"), *units))
+    mapping = (
+        f"store G: X Z\nfor E0.a, E1.c, E2.e in {tokens}\nstore G: T0\nsplit pipelined @ unit:\n"
+        f"  - for b in {values}\n    compute E0 @ U0\n"
+        f"  - {loop}store G: T1\n    split pipelined @ unit:\n"
+        "      - compute E1 @ U1\n      - compute E2 @ U2\n"
+    )
+    tree = parse_mapping(mapping, workload, hardware)
+    found = simulate(workload, hardware, tree, timed=True).cycles
+    assert (found, latencies(workload, hardware, tree).tile) == (pytest.approx(cycles), pytest.approx(cycles))
+    assert event_time(workload, hardware, tree).seconds == pytest.approx(cycles)
+
+
+def test_pipelines_one_after_the_other_do_not_overlap() -> None:
+    """Two pairs, 3 tokens each of (2, 3) and (1, 4): 2 + 9 and 1 + 12."""
+    lines = [f"E{i}: Z{i}[m{i}] = exp({'X' if i % 2 == 0 else 'Z'}{i - i % 2}[m{i}])" for i in range(4)]
+    workload = cascade("\n".join(lines), {f"m{i}": 3 for i in range(4)}, outputs=("Z1", "Z3"))
+    units = tuple(ComputeUnit(f"U{i}", 1 / time) for i, time in enumerate((2, 3, 1, 4)))
+    hardware = Machine("pairs", (Memory("G"), *units))
+    pair = "  - for E{0}.m{0}, E{1}.m{1} in 3\n    store G: Z{0}\n    split pipelined @ unit:\n"
+    pair += "      - compute E{0} @ U{0}\n      - compute E{1} @ U{1}\n"
+    mapping = "store G: X0 X2 Z1 Z3\nsplit sequential:\n" + pair.format(0, 1) + pair.format(2, 3)
+    tree = parse_mapping(mapping, workload, hardware)
+    views = latencies(workload, hardware, tree)
+    assert simulate(workload, hardware, tree, timed=True).cycles == pytest.approx(24)
+    assert event_time(workload, hardware, tree).seconds == views.tile == views.einsum == pytest.approx(24)
+
+
 def longest_only(times: Sequence[float], edges: Sequence[Edge], tokens: int, busiest: float = 0.0) -> float:
     return sum(times)
 

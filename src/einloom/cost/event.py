@@ -13,6 +13,8 @@ component's total a lower bound of what happens with it. docs/model/bindings.md,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from ..errors import IllegalMapping, SpecError
@@ -131,6 +133,9 @@ class _Run:
         self.machine = machine
         self.engines: dict[object, float] = {}
         self.end, self.operations = 0.0, 0
+        self.begin = 0.0
+        self.latest: list[float] = []
+        self.over: dict[tuple[Address, int], float] = {}
         self.leaves = {p.einsum.name: [n for n in all_links if n.child is None and n.path is p] for p in all_paths}
         inner = {(link.child.address, link.tensor): link for link in all_links if link.child is not None}
         self.sites: dict[tuple[Address, str], _Site] = {}
@@ -155,8 +160,7 @@ class _Run:
         if part.split is None and at > max(store.place for store in path.stores):
             self._work(path, at, indices)
         elif at == part.place:
-            for branch in part.branches:
-                self.walk(branch, at + 1, indices)
+            self._branches(part, at, indices)
         elif isinstance(node := path.nodes[at], Loop) and node.axis is None:
             for i in range(node.trips):
                 self.walk(part, at + 1, {**indices, at: i})
@@ -168,6 +172,23 @@ class _Run:
             self.walk(part, at + 1, indices)
             for site in mine:
                 self._leave(site, indices)
+
+    def _branches(self, part: Part, at: int, indices: Indices) -> None:
+        """The branches of a split; all under the key of a walled one is over before it is entered again."""
+        for branch, key in zip(part.branches, part.walled, strict=True):
+            with self._round((part.paths[0].addresses[at], key)) if key is not None else nullcontext():
+                self.walk(branch, at + 1, indices)
+
+    @contextmanager
+    def _round(self, key: tuple[Address, int]) -> Iterator[None]:
+        """What is inside begins when everything of the round before at this split is over."""
+        outer, self.begin = self.begin, max(self.begin, self.over.get(key, 0.0))
+        self.latest.append(self.begin)
+        yield
+        latest = self.latest.pop()
+        self.over[key], self.begin = latest, outer
+        if self.latest:
+            self.latest[-1] = max(self.latest[-1], latest)
 
     def _enter(self, site: _Site, indices: Indices) -> None:
         link = site.link
@@ -248,7 +269,7 @@ class _Run:
         writes: _Site | None,
     ) -> Span:
         """Put an operation on its engine; returns its start and end."""
-        start = max(self.engines.get(engine, 0.0), ready)
+        start = max(self.engines.get(engine, 0.0), ready, self.begin)
         alone = process not in self.threaded
         for handover in self.handovers:
             if handover.writer == process and (alone or handover.site is writes):
@@ -259,6 +280,8 @@ class _Run:
                 handover.done(indices, span)
         self.engines[engine] = span[1]
         self.end = max(self.end, span[1])
+        if self.latest:
+            self.latest[-1] = max(self.latest[-1], span[1])
         self.operations += 1
         return span
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..machine.levels import Machine
-from ..mapping.concurrent import axis_of, concurrent
+from ..mapping.concurrent import axis_of, concurrent, has_concurrent
 from ..mapping.tree import Loop, Split, Store
 from .occupancy import exchanges, slots
 from .paths import Path
@@ -39,6 +39,21 @@ class Part:
     split: Split | None
     place: int
     branches: tuple[Part, ...]
+
+    @cached_property
+    def walled(self) -> tuple[int | None, ...]:
+        """Per branch a key, None for most: all under a key is over before it is entered again.
+
+        So it is with a pipeline inside a stage with loops of its own, and with pipelines one after the other.
+        """
+        assert self.split is not None
+        forked = [has_concurrent(branch) for branch in self.split.branches]
+        if not concurrent(self.split):
+            return (0 if any(forked) else None,) * len(forked)
+        whole = [
+            self.split.kind == "parallel" or any(stage is branch for stage in self.stages) for branch in self.branches
+        ]
+        return tuple(i if fork and one else None for i, (fork, one) in enumerate(zip(forked, whole, strict=True)))
 
     @cached_property
     def above(self) -> frozenset[str]:

@@ -21,6 +21,19 @@ def private_levels(machine: Machine, split: Split) -> frozenset[str]:
     return frozenset()
 
 
+def at_once(nest: Nest) -> bool:
+    """True if any branches in the nest run at the same time."""
+    last = nest[-1]
+    return isinstance(last, Split) and (last.kind != "sequential" or any(at_once(branch) for branch in last.branches))
+
+
+def flat(nest: Nest) -> bool:
+    """True if a stage is itself a pipeline, without a loop between: then its stages are stages of the outer one."""
+    loops = [node for node in nest if isinstance(node, Loop) and node.trips > 1]
+    last = nest[-1]
+    return isinstance(last, Split) and last.kind == "pipelined" and not loops
+
+
 def taken(nest: Nest, axis: str) -> int:
     """Instances along `axis` that a nest takes: its loops multiply, branches with a share each add."""
     head, last = nest[:-1], nest[-1]
@@ -81,8 +94,6 @@ def _stages(split: Split) -> list[tuple[str, ...]]:
     """Einsums stage by stage; a pipeline that is a whole stage of another counts as its stages."""
     found: list[tuple[str, ...]] = []
     for branch in split.branches:
-        loops = [node for node in branch if isinstance(node, Loop) and node.trips > 1]
         last = branch[-1]
-        nested = isinstance(last, Split) and last.kind == "pipelined" and not loops
-        found.extend(_stages(last) if nested and isinstance(last, Split) else [einsums_below(branch)])
+        found.extend(_stages(last) if isinstance(last, Split) and flat(branch) else [einsums_below(branch)])
     return found

@@ -13,7 +13,7 @@ from ..constraints import select
 from ..machine.levels import Fanout, Machine
 from ..mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, einsums_below
 from ..workload.einsum import Access, Workload
-from .branches import branch_reasons, private_levels, stages_apart
+from .branches import at_once, branch_reasons, flat, private_levels, stages_apart
 from .contexts import Contexts
 from .lifetime import always_alive
 from .plan import (
@@ -126,21 +126,30 @@ class Compiler:
 
     def _split(self, split: Split, above: _Above, contexts: Contexts) -> SplitPlan:
         if split.kind == "sequential":
-            return SplitPlan(tuple(self._nest(b, above, contexts.copy()) for b in split.branches))
+            plans = [self._nest(b, above, contexts.copy()) for b in split.branches]
+            self.splits += 1
+            key = self.splits if any(at_once(branch) for branch in split.branches) else None
+            return SplitPlan(tuple(plans), walled=(key,) * len(plans))
         self.splits += 1
         number = self.splits
         self.reasons.extend(branch_reasons(self.workload, self.machine, split, above.memories))
         private = private_levels(self.machine, split)
         plans, handed = [], []
+        pipelined = split.kind == "pipelined"
         for i, branch in enumerate(split.branches):
             turn = Turn(number, i, private)
-            plans.append(self._nest(branch, replace(above, turns=(*above.turns, turn)), contexts.copy()))
+            inside = replace(above, turns=(*above.turns, turn))
+            plans.append(self._nest(branch, inside, contexts.copy()))
             later = {e for after in split.branches[i + 1 :] for e in einsums_below(after)}
             read = {a.tensor for e in later & set(self.bit) for a in self.workload.einsum(e).inputs}
-            if split.kind == "pipelined":
+            if pipelined:
                 self.exchanges.extend(self._exchanges(branch, later, above))
             handed.append(tuple(site for site in plans[-1].tops if site.produced and site.tensor in read))
-        return SplitPlan(tuple(plans), True, tuple(handed))
+        walled = tuple(
+            (number, i) if at_once(branch) and not (pipelined and flat(branch)) else None
+            for i, branch in enumerate(split.branches)
+        )
+        return SplitPlan(tuple(plans), True, tuple(handed), walled)
 
     def _exchanges(self, branch: Nest, later: set[str], above: _Above) -> Iterator[Exchange]:
         for writer in set(einsums_below(branch)) & set(self.bit):

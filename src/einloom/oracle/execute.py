@@ -69,8 +69,12 @@ class Execution:
         for i, branch in enumerate(split.branches):
             busy = [lane for lane in lanes if branch.mask & ~lane.dead]
             if busy:
+                if split.walled[i] is not None:
+                    self.stores.observer.entered(split.walled[i])
                 self._nest(branch, 0, busy)
                 self.stores.empty_all(split.handed[i] if split.concurrent else branch.tops)
+                if split.walled[i] is not None:
+                    self.stores.observer.left()
 
     # -- leaves ------------------------------------------------------------------------------------------------
 

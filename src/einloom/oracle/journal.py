@@ -59,6 +59,8 @@ class Journal(Observer):
         self.handing = {e.site for e in plan.exchanges if e.waits}
         self.threaded = {_process(site.turns) for site in plan.sites if site.slots > 1 and site.parent is not None}
         self.chunk: LeafPlan | None = None
+        self.inside: list[tuple[Hashable, int, int | None]] = []
+        self.walls: dict[Hashable, int] = {}
         execution.stores.observer = self
         execution.worked = self._worked
 
@@ -119,6 +121,21 @@ class Journal(Observer):
             self._use(site, number)
         self.ready.setdefault(leaf.output.site, set()).add(number)
         self.dirty.setdefault(leaf.output.site, set()).add(number)
+
+    def entered(self, key: Hashable) -> None:
+        self.chunk = None
+        self.inside.append((key, len(self.entries), self.walls.get(key)))
+
+    def left(self) -> None:
+        """A wall: an operation of no time after everything since `entered`, and before everything in the next round."""
+        key, first, before = self.inside.pop()
+        for entry in self.entries[first:]:
+            if before is not None and (entry.last is None or entry.last > before):
+                entry.after.add(before)
+        after = set(range(first, len(self.entries))) | ({before} if before is not None else set())
+        self.entries.append(Entry("wall", (), ("wall", key), tuple(self.execution.time), {}, 0.0, after))
+        self.walls[key] = len(self.entries) - 1
+        self.chunk = None
 
     # -- how it is written down --------------------------------------------------------------------------------
 

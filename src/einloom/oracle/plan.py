@@ -6,7 +6,7 @@ ranges that a spatial instance works on are a list of half-open intervals indexe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -252,11 +252,16 @@ class NestPlan:
 
 @dataclass(slots=True)
 class SplitPlan:
-    """A split; concurrent: its end empties nothing, except (`handed`, per branch) results that later branches read."""
+    """A split; concurrent: its end empties nothing, except (`handed`, per branch) results that later branches read.
+
+    walled: per branch that contains branches at the same time, a key: all under the key is over before it is entered
+    again. One for all branches of a sequential split; none for a pipeline that is flat in another one.
+    """
 
     branches: tuple[NestPlan, ...]
     concurrent: bool = False
     handed: tuple[tuple[Site, ...], ...] = ()
+    walled: tuple[Hashable, ...] = ()
 
 
 NodePlan = StorePlan | LoopPlan | LeafPlan | Moment | SplitPlan

@@ -6,7 +6,7 @@ element that lie around always add up to what was computed, each part once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from .plan import Coords, Element, Held, Range, Site, Visit, elements
@@ -35,6 +35,12 @@ class Observer:
 
     def emptied(self, site: Site) -> None:
         """Something of a tile has been written to the store above."""
+
+    def entered(self, key: Hashable) -> None:
+        """What comes now may not begin before all that came under this key the last time is over."""
+
+    def left(self) -> None:
+        """The end of what `entered` began."""
 
 
 class Stores:
