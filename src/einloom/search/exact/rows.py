@@ -13,6 +13,7 @@ from .skyline import FloatArray, IntArray
 PEND = 1 << 32
 FAR = 1 << 60
 NEAR = 1 << 61
+ABSORBED = 1 << 62
 LEAF = -1
 
 

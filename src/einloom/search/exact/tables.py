@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .pricing import Pricing
-from .rows import FAR, LEAF, NEAR, PEND, Rows, union, wrapped
+from .rows import ABSORBED, FAR, LEAF, NEAR, PEND, Rows, union, wrapped
 from .signature import Held
 from .skyline import FloatArray, IntArray, skyline
 from .spatial import divisors
@@ -160,15 +160,16 @@ class Tables(Tiles):
 
         A store keeps its tile over loops that its tensor lacks until the first loop that it has: then it is charged.
         dims: classes still without a loop here. rest: classes that may follow once all are charged; None stops there.
-        The first loop must be one that every open tensor lacks: otherwise charging at once is the same.
+        The first loop must be one that every open tensor lacks, unless such a loop stands further in already: otherwise
+        charging at once is the same.
         """
         found = []
         fanouts_above = self.pricing.above[at]
         for d in dims:
             start = rows
             if first:
-                lacking = ~self._bits_of(d)
-                start = rows.take(np.flatnonzero((rows.open & ~lacking) == 0))
+                kept_so_far = (rows.open & ABSORBED) > 0
+                start = rows.take(np.flatnonzero(kept_so_far | ((rows.open & self._bits_of(d)) == 0)))
             x, index = self._multiples(start.x, np.arange(len(start)), d, fanouts_above, 2)
             if not len(index):
                 continue
@@ -177,7 +178,9 @@ class Tables(Tiles):
             if self.sliding is not None and pending.any():
                 keep, pending = self._resolve(start.x[index], x, pending)
                 x, index, pending = x[keep], index[keep], pending[keep]
-            step = charged.derived(index, ("loops", d), x=x, pending=pending)
+            opened = charged.open[index]
+            opened = np.where(opened & ~np.int64(ABSORBED), opened | np.int64(ABSORBED), 0)
+            step = charged.derived(index, ("loops", d), x=x, pending=pending, open=opened)
             step = step.take(np.flatnonzero(self._hopeful(step.cost, np.ones(len(step), bool))))
             others = [e for e in dims if e != d]
             done = np.flatnonzero(step.open == 0)
@@ -204,7 +207,7 @@ class Tables(Tiles):
 
     def charge(self, rows: Rows, d: int | None, at: int, held: Held) -> Rows:
         """Charge the open stores whose tensor has class d (all if None) at the extents at memory `at`."""
-        bits = int(np.bitwise_or.reduce(rows.open)) if len(rows) else 0
+        bits = int(np.bitwise_or.reduce(rows.open)) % ABSORBED if len(rows) else 0
         tensors = len(self.classes.signature.tensors)
         cost, still = rows.cost, rows.open
         for bit in range(bits.bit_length()):
@@ -217,6 +220,7 @@ class Tables(Tiles):
                 chosen = mine if code is None else mine[rows.pending[mine] == code]
                 cost[chosen] += self._moves_cost(tensor, memory, rows.x[chosen], code, at, held)
             still = still & ~np.int64(1 << bit)
+        still = np.where(still & ~np.int64(ABSORBED), still, 0)
         return rows.derived(np.arange(len(rows)), ("same",), cost=cost, open=still)
 
     def _moves_cost(self, tensor: int, memory: int, x: IntArray, code: int | None, at: int, held: Held) -> FloatArray:
@@ -517,7 +521,9 @@ class Tables(Tiles):
         open_rows = np.flatnonzero((rows.open != 0) & (rows.fresh == 0))
         if len(open_rows):
             every = list(range(len(self.classes.members)))
-            for part in self.ordered_loops(rows.take(open_rows), every, memory, held, None):
+            chosen = rows.take(open_rows)
+            absorbed = chosen.take(np.flatnonzero((chosen.open & ABSORBED) > 0))
+            for part in (absorbed, *self.ordered_loops(chosen, every, memory, held, None)):
                 charged = self.charge(part, None, memory, held)
                 hopeful = np.flatnonzero(self._hopeful(charged.cost, np.ones(len(charged), bool)))
                 if len(hopeful):
