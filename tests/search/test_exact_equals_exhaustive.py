@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -21,7 +22,7 @@ from einloom.search.exact import Exact, ExactOptions, Rules
 from einloom.search.exhaustive import Exhaustive
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
-from tiny_problems import tiny_problem
+from tiny_problems import tiny_machine, tiny_problem
 
 MOST_SECONDS = 20.0
 SEEDS = json.loads((Path(__file__).parent / "tiny_seeds.json").read_text())
@@ -68,6 +69,20 @@ def test_the_seeds_are_many_and_varied() -> None:
     assert sum(bool(problem.machine.fanouts) for problem in problems) >= 60
     infeasible = sum(optimum(problem) is None for problem in problems)
     assert 5 <= infeasible <= len(problems) // 2
+
+
+@pytest.mark.parametrize("seed", range(40, 60))
+def test_a_padded_convolution(seed: int) -> None:
+    """Windows that reach outside the input: O[p] = I[p+r-1] * F[r] with as many inputs as outputs."""
+    rng = Random(seed)
+    einsum = parse_einsum("O[p] = I[p+r-1] * F[r]")
+    sizes = {"p": rng.choice((2, 3, 4)), "r": rng.choice((1, 2, 3))}
+    workload = build_workload("padded", [einsum], sizes, bits={"default": 1}, shapes={"I": (sizes["p"],)})
+    machine = tiny_machine(rng, 8)
+    while len(machine.memories) > 2:
+        machine = tiny_machine(rng, 8)
+    problem = Problem(workload, machine, Mapspace(), Objective(rng.choice(("energy", "latency", "edp"))))
+    assert same(optimum(problem), enumerated(problem))
 
 
 RULES = ("stationary", "lowering", "dominance", "limits")

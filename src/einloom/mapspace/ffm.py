@@ -32,7 +32,17 @@ def outside(workload: Workload, machine: Machine, mapspace: Mapspace, mapping: M
     reasons: list[str] = []
     if mapping.einsums != tuple(e.name for e in workload.einsums):
         reasons.append(f"rule 1: the leaves stand in the order {', '.join(mapping.einsums)}, not in program order")
-    rules = (_perfect, _hierarchical, _block_order, _one_loop, _no_recomputation, _own_stores, _limits, _copies)
+    rules = (
+        _perfect,
+        _hierarchical,
+        _block_order,
+        _one_loop,
+        _no_recomputation,
+        _own_stores,
+        _limits,
+        _copies,
+        _windows,
+    )
     for einsum in tree.paths:
         for rule in rules:
             reasons.extend(rule(tree, einsum))
@@ -64,6 +74,8 @@ def _factors(extent: int, limit: int) -> tuple[int, ...]:
 
 def _may_spread(workload: Workload, einsum: str, axis: Axis, variable: str) -> bool:
     e = workload.einsum(einsum)
+    if variable in _padded(workload, einsum):
+        return False
     return all(variable not in e.access(t).variables for t in select(axis.only_irrelevant_to, workload, einsum))
 
 
@@ -238,6 +250,39 @@ def _copies(tree: _Tree, einsum: str) -> Iterator[str]:
             place = tree.place(node.axis)
             if not any(j > i and tree.place(tree.memory(einsum, j)) > place for j in backings):
                 yield f"rule 10: '{describe(node)}' on the path of the copy {einsum} stands above no backing store"
+
+
+def _padded(workload: Workload, einsum: str) -> frozenset[str]:
+    """Rank variables of the ranks whose windows reach outside the declared shape."""
+    found: set[str] = set()
+    for access in workload.einsum(einsum).accesses:
+        shape = workload.tensor(access.tensor).shape
+        for index, size in zip(access.indices, shape, strict=True):
+            if index.constant < 0 or index.constant + index.extent(workload.extents) > size:
+                found.update(index.variables)
+    return frozenset(found)
+
+
+def _windows(tree: _Tree, einsum: str) -> Iterator[str]:
+    """Rule 11: padded ranks are not spread, and no own store above a split slides along a loop above it."""
+    steps = tree.paths[einsum]
+    padded = _padded(tree.workload, einsum)
+    splits = [i for i, (_, node) in enumerate(steps) if isinstance(node, Split)]
+    backings = tree.backings(einsum)
+    for i, (_, node) in enumerate(steps):
+        if isinstance(node, Loop) and node.axis is not None and node.variable(einsum) in padded:
+            yield f"rule 11: '{describe(node)}' spreads a variable of a padded rank of {einsum}"
+        if not isinstance(node, Store) or not splits or i > splits[-1]:
+            continue
+        for tensor in tree.mine(einsum, node):
+            if backings.get(tensor) == i:
+                continue
+            indices = tree.workload.einsum(einsum).access(tensor).indices
+            compound = {v for index in indices if len(index.terms) > 1 for v in index.variables}
+            for _, above in steps[:i]:
+                if isinstance(above, Loop) and above.variable(einsum) in compound:
+                    where = f"the store of {tensor} in {node.memory}"
+                    yield f"rule 11: {where} stands above a split and below a loop of its window"
 
 
 def _fusion(tree: _Tree, nest: Nest, prefix: Address, above: tuple[tuple[Address, Loop], ...]) -> Iterator[str]:

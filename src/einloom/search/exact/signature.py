@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from ...constraints import select
-from ...errors import Infeasible
+from ...errors import Infeasible, SpecError
 from ...machine.levels import ComputeUnit, Fanout, Machine, Memory
 from ...workload.einsum import Workload
 
@@ -116,6 +116,8 @@ def signature(workload: Workload, machine: Machine, name: str) -> Signature:
         )
         for access in einsum.accesses
     )
+    if sum(tensor.slides for tensor in tensors) > 1:
+        raise SpecError(f"exact follows one tensor with sliding windows per Einsum; {name} has more")
     position = {t: i for i, t in enumerate(names)}
     copy = einsum.kind == "copy"
     units: list[ComputeUnit | None] = [None] if copy else list(machine.units_for(einsum))
