@@ -51,6 +51,11 @@ class Consistency:
         self.limit = limit
         self.counts = counts
         self._numbers: dict[str, dict[Key, int]] = {}
+        order = {e.name: i for i, e in enumerate(workload.einsums)}
+        self._neighbours: list[tuple[int, ...]] = []
+        for i, einsum in enumerate(workload.einsums):
+            users = {u for t in einsum.tensors for u in (*workload.consumers[t], workload.producers.get(t)) if u}
+            self._neighbours.append(tuple(sorted({order[u] for u in users} - {i})))
 
     def filter(self, blocks: list[list[Block]]) -> list[list[Block]]:
         """The rows that may be part of a cascade within the limit."""
@@ -99,17 +104,16 @@ class Consistency:
     def _keep(
         self, position: int, mine: list[Block], keys: dict[str, IntArray], tables: list[dict[str, FloatArray]]
     ) -> list[Block]:
-        total = np.concatenate([block.cost for block in mine])
-        for other, theirs in enumerate(tables):
-            if other == position:
-                continue
+        others = self.least.sum(axis=0) - self.least[position]
+        total = np.concatenate([block.cost for block in mine]) + others
+        for other in self._neighbours[position]:
             share = np.broadcast_to(self.least[other], total.shape).copy()
-            for tensor in keys.keys() & theirs.keys():
-                table = theirs[tensor]
+            for tensor in keys.keys() & tables[other].keys():
+                table = tables[other][tensor]
                 known = np.full((len(self._numbers[tensor]), total.shape[1]), np.inf)
                 known[: len(table)] = table
                 share = np.maximum(share, known[keys[tensor]])
-            total = total + share
+            total = total + (share - self.least[other])
         good = total.prod(axis=1) <= self.limit
         kept, start = [], 0
         for block in mine:

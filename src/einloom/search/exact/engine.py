@@ -7,6 +7,7 @@ argument for every rule: docs/exact.md, docs/model/pruning.md (after FFM, sectio
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -319,6 +320,7 @@ class _Pass:
             loosest[sig] = np.maximum(loosest.get(sig, limit), limit)
         cache: dict[Signature, list[Block]] = {}
         found: list[list[Block]] = [[] for _ in self.signatures]
+        uses = Counter(self.signatures)
         order = sorted(range(len(self.signatures)), key=lambda i: -len(self.signatures[i].tensors))
         for done, i in enumerate(order):
             sig = self.signatures[i]
@@ -326,7 +328,7 @@ class _Pass:
             if sig not in cache:
                 classes = self.classes[sig]
                 explorer = Explorer(self.setting, classes, loosest[sig], self.counts, self.checkpoint)
-                if self.options.consistency and self.signatures.count(sig) == 1:
+                if self.options.consistency and uses[sig] == 1:
                     explorer.allowed = self._allowed(i, found)
                 cache[sig] = explorer.blocks()
             else:

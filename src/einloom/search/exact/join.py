@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -100,6 +101,11 @@ class Joiner:
     counts: dict[str, int] = field(default_factory=dict)
     checkpoint: Callable[[], None] = lambda: None
 
+    @cached_property
+    def _last_use(self) -> dict[str, int]:
+        """Tensor -> position of the last Einsum that reads it."""
+        return {a.tensor: i for i, e in enumerate(self.workload.einsums) for a in e.inputs}
+
     def start(self) -> list[Partial]:
         memories = len(self.setting.tracked)
         width = 2 if self.setting.objective.name == "edp" else 1
@@ -170,8 +176,7 @@ class Joiner:
     # ---- joining --------------------------------------------------------------------------------------------------
 
     def _still_needed(self, position: int, tensor: str) -> bool:
-        later = {e.name for e in self.workload.einsums[position + 1 :]}
-        return any(user in later for user in self.workload.consumers[tensor])
+        return self._last_use.get(tensor, -1) > position
 
     def _join(
         self, position: int, partial: Partial, block: Block, mine: dict[str, Live], left: IntArray, right: IntArray
