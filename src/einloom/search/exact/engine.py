@@ -30,6 +30,10 @@ from .skyline import FloatArray
 from .spatial import Classes
 from .tables import Rules
 
+STEPS = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
+DIVES = (0.02, 0.05, 0.12, 0.25, 0.5, 1.0)
+TIE = 1e-9
+
 
 @dataclass(frozen=True)
 class ExactOptions:
@@ -107,8 +111,7 @@ class _Run:
             raise Stopped
 
     def solve(self) -> Solution:
-        """Raise a limit from the sum of lower bounds until some cascade stays below it: the best one is optimal
-        then."""
+        """Raise a limit from the sum of lower bounds until some cascade stays below it: then the best is optimal."""
         attempt = _Pass(self)
         if not self.options.incumbent:
             return attempt.run(float("inf"))
@@ -184,11 +187,6 @@ class _Run:
         return Result.of(
             problem, solution.mapping, cost, certificate=certificate, method=method, seconds=seconds, trace=trace
         )
-
-
-STEPS = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)
-DIVES = (0.02, 0.05, 0.12, 0.25, 0.5, 1.0)
-TIE = 1e-9
 
 
 class _Pass:

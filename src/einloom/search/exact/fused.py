@@ -122,6 +122,7 @@ class Explorer:
         self.checkpoint = checkpoint
         self.allowed: dict[int, Allowed] = {}
         self.found: dict[Structure, list[Block]] = {}
+        self._fronts: dict[tuple[int, bytes], tuple[Rows, IntArray]] = {}
         tables = [t for t in range(len(signature.tensors)) if signature.tensors[t].intermediate]
         self.fusable = frozenset(tables)
 
@@ -356,7 +357,7 @@ class Explorer:
             if parent is not None:
                 price, skipped = tables.link(s.tensor, parent, s.memory)
                 moved = tables.moved(s.tensor, x, s.memory)
-                cost += moved[:, None] * price - tables._size(s.tensor) * skipped
+                cost += moved[:, None] * price - tables.elements(s.tensor) * skipped
             if s.memory in self.setting.tracked:
                 at = self.setting.tracked.index(s.memory)
                 reserved[:, at, structure.temporal(s.depth)] += tables.tile_bits(s.tensor, x, s.memory)
@@ -376,7 +377,7 @@ class Explorer:
         return which, flat[offsets[inverse[which]] + within]
 
     def _below_boundary(self, tables: Tables, boundary: IntArray, remainder: Rows) -> IntArray:
-        cache = self.__dict__.setdefault("_fronts", {})
+        cache = self._fronts
         key = (id(remainder), boundary.tobytes())
         if key in cache:
             return np.asarray(cache[key][1])

@@ -98,7 +98,7 @@ class Tables(Tiles):
         else:
             for t in range(len(signature.tensors)):
                 price, skipped = self.link(t, inner[t], None)
-                cost = cost + price * self.moved(t, x, None)[0] - skipped * self._size(t)
+                cost = cost + price * self.moved(t, x, None)[0] - skipped * self.elements(t)
         zero = np.zeros(1, np.int64)
         return Rows(
             x,
@@ -113,7 +113,7 @@ class Tables(Tiles):
             zero,
         )
 
-    def _size(self, tensor: int) -> int:
+    def elements(self, tensor: int) -> int:
         """Elements of an output: each of its ranks is one plain variable."""
         signature = self.classes.signature
         return prod(signature.extents[v] for rank in signature.tensors[tensor].ranks for v, _ in rank)
@@ -233,7 +233,7 @@ class Tables(Tiles):
         parent = max(m for m in range(memory) if tensor in held[m])
         price, skipped = self.link(tensor, parent, memory)
         moved = self.moved(tensor, x, memory, slide, at)
-        return np.asarray(moved[:, None] * price - self._size(tensor) * skipped)
+        return np.asarray(moved[:, None] * price - self.elements(tensor) * skipped)
 
     def _resolve(self, before: IntArray, after: IntArray, pending: IntArray) -> tuple[NDArray[np.bool_], IntArray]:
         """Which rows keep the promise of a sliding loop, and what is still pending."""
@@ -317,7 +317,7 @@ class Tables(Tiles):
         else:
             price, skipped = self.link(tensor, parent, memory)
             moved = self.moved(tensor, x, memory, slide)
-            cost = cost + moved[:, None] * price - self._size(tensor) * skipped
+            cost = cost + moved[:, None] * price - self.elements(tensor) * skipped
         occupied = rows.occupied[index]
         good = np.ones(len(index), bool)
         if memory in self.limited:
@@ -419,7 +419,7 @@ class Tables(Tiles):
             if all(signature.simple(r) for r in range(len(signature.ranks))):
                 parent = max(p for p in range(m) if t in held[p])
                 price, skipped = self.link(t, parent, m)
-                total = total + self._size(t) * (price - skipped)
+                total = total + self.elements(t) * (price - skipped)
         return total
 
     def floor(self, held: Held) -> FloatArray:
