@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from ...constraints import select
+from ...constraints import Selector, select
 from ...errors import Infeasible, SpecError
 from ...machine.levels import ComputeUnit, Fanout, Machine, Memory
 from ...workload.einsum import Workload
@@ -157,7 +157,10 @@ def is_shared(workload: Workload, tensor: str) -> bool:
     return len(workload.consumers[tensor]) + (tensor in workload.producers) > 1
 
 
-def _joined(workload, name, multicast, reduce, position) -> frozenset[int]:  # type: ignore[no-untyped-def]
+def _joined(
+    workload: Workload, name: str, multicast: Selector, reduce: Selector, position: dict[str, int]
+) -> frozenset[int]:
+    """Numbers of the inputs that an axis multicasts and of the output if it reduces it."""
     output = workload.einsum(name).output.tensor
     joined = {t for t in select(multicast, workload, name) if t != output}
     joined |= {t for t in select(reduce, workload, name) if t == output}
