@@ -15,7 +15,7 @@ from einloom.machine.files import machine_from_data
 from einloom.mapping.text import parse_mapping
 from einloom.problem import Certificate, Guarantee
 from einloom.result import Result
-from einloom.result.file import digest
+from einloom.result.document import digest
 from einloom.workload.files import workload_from_data
 
 Data = dict[str, Any]

@@ -1,0 +1,98 @@
+"""The JSON text of result files: strict reading, writing whole or not at all, and the digest that seals a document."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ..errors import SpecError
+from ..yamltree import MAX_FILE_BYTES
+
+
+def digest(data: dict[str, Any]) -> str:
+    """SHA-256 of the data without its ``digest``, with sorted keys and no spaces."""
+    rest = {key: value for key, value in data.items() if key != "digest"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def text(data: dict[str, Any]) -> str:
+    """The data as JSON, one line per key and per element of a list; ends with a newline."""
+    lines = []
+    for key, value in data.items():
+        if isinstance(value, list) and value:
+            items = ",\n  ".join(json.dumps(item, allow_nan=False) for item in value)
+            lines.append(f" {json.dumps(key)}: [\n  {items}\n ]")
+        else:
+            lines.append(f" {json.dumps(key)}: {json.dumps(value, allow_nan=False)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def write(content: str, path: str | Path) -> None:
+    """Write the text beside its place and rename it there: a reader sees the whole file or the old one."""
+    target = Path(path)
+    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        try:
+            beside.write_text(content, encoding="utf-8")
+            os.replace(beside, target)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise SpecError(f"cannot write the file: {error.strerror}", file=str(path)) from None
+
+
+def read(path: str | Path) -> str:
+    """The text of a file; one character more than is read at most if it is larger."""
+    file = str(path)
+    try:
+        with open(path, "rb") as stream:
+            raw = stream.read(MAX_FILE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise SpecError(f"cannot read the file: {reason}", file=file) from None
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise SpecError("not a text file in UTF-8", file=file) from None
+
+
+def parse(content: str, file: str) -> dict[str, Any]:
+    """The one JSON object that a text of at most 5 MB holds. Raises SpecError, also for keys that stand twice."""
+    if len(content) > MAX_FILE_BYTES:
+        raise SpecError(f"larger than {MAX_FILE_BYTES // 10**6} MB; einloom does not read it", file=file, line=1)
+
+    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+        table = dict(found)
+        if len(table) < len(found):
+            names = [name for name, _ in found]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise SpecError(f"key {twice!r} stands twice in one object", file=file)
+        return table
+
+    def constant(name: str) -> NoReturn:
+        raise SpecError(f"{name} is not a number", file=file)
+
+    try:
+        data = json.loads(content, object_pairs_hook=pairs, parse_constant=constant)
+    except json.JSONDecodeError as error:
+        raise SpecError(f"not JSON: {error.msg}", file=file, line=error.lineno, column=error.colno) from None
+    except ValueError as error:
+        raise SpecError(f"not JSON: {error}", file=file) from None
+    if not isinstance(data, dict):
+        raise SpecError("a result file holds one JSON object", file=file, line=1)
+    return data
+
+
+@contextmanager
+def shallow(file: str) -> Iterator[None]:
+    """A ``with`` block in which a text that is nested too deep is a SpecError."""
+    try:
+        yield
+    except RecursionError:
+        raise SpecError("nested too deep", file=file, line=1) from None
