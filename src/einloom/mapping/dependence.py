@@ -8,7 +8,7 @@ from functools import cached_property
 from math import prod
 
 from ..workload.einsum import Workload
-from .extents import Cuts, addressed_paths, derived_cuts, largest_extents, shared_length, tile_of, windows
+from .extents import Cuts, Trail, addressed_paths, derived_cuts, largest_extents, shared_length, tile_of, windows
 from .text import describe
 from .tree import Loop, Mapping, Node, Store
 
@@ -45,10 +45,10 @@ class _Tree:
 
     @cached_property
     def paths(self) -> dict[str, tuple[Node, ...]]:
-        return {einsum: tuple(node for _, node in steps) for einsum, steps in self._addressed.items()}
+        return {einsum: tuple(node for _, node in steps) for einsum, steps in self.steps.items()}
 
     @cached_property
-    def _addressed(self) -> dict[str, tuple[tuple[tuple[int, ...], Node], ...]]:
+    def steps(self) -> dict[str, Trail]:
         return addressed_paths(self.mapping.nest)
 
     @cached_property
@@ -57,7 +57,7 @@ class _Tree:
 
     def shared(self, first: str, second: str) -> int:
         """Number of leading nodes that the paths of two Einsums share."""
-        return shared_length(self._addressed[first], self._addressed[second])
+        return shared_length(self.steps[first], self.steps[second])
 
     def loops(self, einsum: str, stop: int | None = None) -> list[tuple[int, Loop]]:
         """(index, loop) of the loops of more than one trip among the first `stop` nodes of the path."""
@@ -84,10 +84,11 @@ class _Tree:
 
     def oversized_chains(self) -> Iterator[str]:
         """Chains of loops too long to reason about; a legal one has about as many trips as its variable values."""
+        most = max(LARGEST_CHAIN, 16 * max(self.workload.extents.values()))
         for einsum in self.paths:
             for variable in self.workload.einsum(einsum).variables:
                 trips = prod(loop.trips for _, loop in self.loops(einsum) if loop.variable(einsum) == variable)
-                if trips > max(LARGEST_CHAIN, 16 * max(self.workload.extents.values())):
+                if trips > most:
                     size = self.workload.extents[variable]
                     yield f"{einsum}: the loops of {variable} make {trips} trips, it has {size} values"
 
@@ -96,7 +97,7 @@ def _extent_problems(tree: _Tree, einsum: str) -> Iterator[str]:
     """Trips fit extents and tiles, and every variable reaches extent 1 at the leaf."""
     steps = tree.paths[einsum]
     variables = tree.workload.einsum(einsum).variables
-    below = largest_extents(tree.workload, tree.mapping, tree.cuts, einsum)
+    below = largest_extents(tree.workload, tree.steps[einsum], tree.cuts, einsum)
     for i, node in enumerate(steps):
         v = node.variable(einsum) if isinstance(node, Loop) else None
         if not isinstance(node, Loop) or v is None:

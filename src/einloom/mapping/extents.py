@@ -18,18 +18,19 @@ from ..workload.einsum import Index, Workload
 from .tree import Compute, Loop, Mapping, Nest, Node, Split
 
 Address = tuple[int, ...]
+Trail = tuple[tuple[Address, Node], ...]
 Cuts = dict[tuple[str, int], tuple[int, ...]]
 
 
-def addressed_paths(nest: Nest) -> dict[str, tuple[tuple[Address, Node], ...]]:
+def addressed_paths(nest: Nest) -> dict[str, Trail]:
     """For each Einsum the nodes from the root to its leaf, each with its address in the tree.
 
     Two Einsums share a node exactly if the addresses are equal; nodes that merely look alike have different ones.
     The last leaf wins where an Einsum has several.
     """
-    found: dict[str, tuple[tuple[Address, Node], ...]] = {}
+    found: dict[str, Trail] = {}
 
-    def walk(nodes: Nest, prefix: Address, above: tuple[tuple[Address, Node], ...]) -> None:
+    def walk(nodes: Nest, prefix: Address, above: Trail) -> None:
         for i, node in enumerate(nodes):
             address = (*prefix, i)
             above = (*above, (address, node))
@@ -43,7 +44,7 @@ def addressed_paths(nest: Nest) -> dict[str, tuple[tuple[Address, Node], ...]]:
     return found
 
 
-def shared_length(first: tuple[tuple[Address, Node], ...], second: tuple[tuple[Address, Node], ...]) -> int:
+def shared_length(first: Trail, second: Trail) -> int:
     """Number of leading nodes that two paths have in common (the split where they part included)."""
     count = 0
     for (a, _), (b, _) in zip(first, second, strict=False):
@@ -92,9 +93,8 @@ def derived_cuts(workload: Workload, mapping: Mapping) -> Cuts:
     }
 
 
-def largest_extents(workload: Workload, mapping: Mapping, cuts: Cuts, einsum: str) -> tuple[Table[str, int], ...]:
-    """For each node of the path of `einsum`: the extents of its variables in the largest tile below that node."""
-    steps = addressed_paths(mapping.nest)[einsum]
+def largest_extents(workload: Workload, steps: Trail, cuts: Cuts, einsum: str) -> tuple[Table[str, int], ...]:
+    """For each node of `steps`, the path of `einsum`: the extents of its variables in the largest tile below it."""
     extents = {v: workload.extents[v] for v in workload.einsum(einsum).variables}
     below: list[Table[str, int]] = []
     for i, (_, node) in enumerate(steps):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping as Table
 
 from ..workload.einsum import Workload
-from .extents import Cuts, derived_cuts, largest_extents, tile_of
+from .extents import Cuts, addressed_paths, derived_cuts, largest_extents, tile_of
 from .tree import Loop, Mapping, Nest, Node, Split, Store, einsums_below
 
 
@@ -21,8 +21,8 @@ def normal_form(mapping: Mapping, workload: Workload) -> Mapping:
     cuts = derived_cuts(workload, shaped)
     names = {e.name for e in workload.einsums}
     below = {
-        einsum: (dict(workload.extents), *largest_extents(workload, shaped, cuts, einsum))
-        for einsum in shaped.einsums
+        einsum: (workload.extents, *largest_extents(workload, steps, cuts, einsum))
+        for einsum, steps in addressed_paths(shaped.nest).items()
         if einsum in names
     }
     return Mapping(_drop_tiles(shaped.nest, 0, below, cuts))

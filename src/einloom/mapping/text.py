@@ -16,7 +16,7 @@ One node per line; the nodes of one nest stand at the same indentation; each bra
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -38,10 +38,11 @@ def print_mapping(mapping: Mapping, workload: Workload) -> str:
     `parse_mapping` gives the same tree back. A loop is written in the short form (``for m in 4``) if it binds every
     Einsum below by the same name, and with its tile if the tree gives one.
     """
-    return "".join(f"{line}\n" for line in _nest_lines(mapping.nest, workload))
+    return "".join(f"{line}\n" for line in lines(mapping.nest))
 
 
-def _nest_lines(nest: Nest, workload: Workload) -> Iterable[str]:
+def lines(nest: Nest) -> Iterator[str]:
+    """The text of a nest, line by line."""
     for i, node in enumerate(nest):
         if isinstance(node, Store):
             yield f"store {node.memory}: {' '.join(node.tensors)}" + (f" slots {node.slots}" if node.slots else "")
@@ -54,7 +55,7 @@ def _nest_lines(nest: Nest, workload: Workload) -> Iterable[str]:
             shares = f" shares {' '.join(map(str, node.shares))}" if node.shares else ""
             yield f"split {node.kind}{where}{shares}:"
             for branch in node.branches:
-                for j, line in enumerate(_nest_lines(branch, workload)):
+                for j, line in enumerate(lines(branch)):
                     yield ("  - " if j == 0 else "    ") + line
 
 

@@ -76,6 +76,12 @@ class Mapping:
         """Einsum names in program order."""
         return einsums_below(self.nest)
 
+    def __str__(self) -> str:
+        """The tree as text, as `parse_mapping` reads it, without a newline at the end."""
+        from .text import lines
+
+        return "\n".join(lines(self.nest))
+
 
 def einsums_below(nest: Nest) -> tuple[str, ...]:
     """Names of the Einsums computed in `nest`, in program order."""
