@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .arithmetic import Number
-from .errors import SpecError, combined, nearest
+from .errors import SpecError, SpecErrors, combined, nearest
 from .units import Quantity, parse
 from .yamltree import MAX_FILE_BYTES, Node, Scalar, parse_yaml
 
@@ -55,9 +55,12 @@ class Located:
         return Gathering(self, self._gathered)
 
     def raise_gathered(self) -> None:
-        """Raise everything gathered anywhere in this file as one error; nothing if nothing was."""
+        """Raise everything gathered anywhere in this file as one error, in the file's order; nothing if nothing was."""
         if self._gathered:
-            raise combined(self._gathered)
+            flat = combined(self._gathered)
+            problems = flat.problems if isinstance(flat, SpecErrors) else (flat,)
+            once = {str(problem): problem for problem in problems}
+            raise combined(sorted(once.values(), key=lambda error: (error.line or 0, error.column or 0)))
 
     # Mappings and lists
 

@@ -152,7 +152,7 @@ UNIT = "- compute: C\n"
         (HEAD + "- {memory: A, size: {value: 3, source: x, kind: guess}}\n" + UNIT, "m.yaml:4:49:", "is none of"),
         (HEAD + MEMORY + "- {fanout: F, axes: [{axis: X, size: 0}]}\n" + UNIT, "m.yaml:5:38:", "at least 1"),
         (HEAD + MEMORY + "- {fanout: F, axes: [{axis: X}]}\n" + UNIT, "m.yaml:5:22:", "key 'size' is missing"),
-        (HEAD + MEMORY + "- {fanout: F, axes: []}\n" + UNIT, "m.yaml:5:21:", "at least one axis"),
+        (HEAD + MEMORY + "- {fanout: F, axes: []}\n" + UNIT, "m.yaml:5:21:", "an axis must stand here"),
         (HEAD + MEMORY + "- {fanout: A, axes: [{axis: X, size: 2}]}\n" + UNIT, "m.yaml:5:3:", "name A is taken"),
         (HEAD + MEMORY + "- {fanout: F, axes: [{axis: A, size: 2}]}\n" + UNIT, "m.yaml:5:3:", "name A is taken"),
         (
@@ -167,7 +167,7 @@ UNIT = "- compute: C\n"
         (HEAD + MEMORY + UNIT + "- memory: B\n", "m.yaml:6:3:", "stands after every compute unit"),
         (HEAD + MEMORY + "- {compute: C, throughput: 0}\n", "m.yaml:5:28:", "greater than zero"),
         (HEAD + MEMORY + "- {compute: C, kinds: [mul]}\n", "m.yaml:5:24:", "is none of"),
-        (HEAD + MEMORY + "- {compute: C, kinds: []}\n", "m.yaml:5:23:", "executes nothing"),
+        (HEAD + MEMORY + "- {compute: C, kinds: []}\n", "m.yaml:5:23:", "one of multiply, map must stand here"),
         (HEAD + MEMORY + "- {compute: C, operands: [0]}\n", "m.yaml:5:27:", "at least 1"),
         (HEAD + "- {memory: A, compute: B}\n", "m.yaml:4:3:", "has 2 of them"),
         (HEAD + "- {memory: 'a b'}\n" + UNIT, "m.yaml:4:12:", "is no name"),

@@ -16,20 +16,109 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any
 
-from ..constraints import Selector, selector
+from ..constraints import selector
 from ..errors import SpecError
+from ..keys import BOOLEAN, NAME, TEXT, Choice, Each, Either, Key, Number, Plain, Record, Table, Written
 from ..located import Located, from_data, read_file, read_text
-from ..units import Quantity
 from ..workload.einsum import Fact
-from ..workload.facts import UNLIMITED, FactReader, read_parameters
+from ..workload.facts import ORIGIN, PARAMETERS, FactReader, read_parameters
+from ..workload.fields import read_record
 from .levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
 
 VERSION = 1
 KINDS = ("multiply", "map")
-LEVELS = ("memory", "fanout", "compute")
-PARTIAL_SUMS = ("read-modify-write", "once")
+MAX_NAME = 100
+
+
+def level_name(text: str) -> str:
+    """The text, if levels and axes may be called that; SpecError if not."""
+    if not all(part.isidentifier() for part in text.split("-")) or len(text) > MAX_NAME:
+        raise SpecError(f"{text[:MAX_NAME]!r} is no name: use letters, digits, underscores and dashes, no digit first")
+    return text
+
+
+SET = Written("a set expression such as 'input | weight'", selector, r"^[\sA-Za-z0-9_.|&~()]+$")
+LEVEL_NAME = Written("a name", level_name, r"^[^\W\d]\w*(-[^\W\d]\w*)*$")
+_ENERGY, _POWER, _TIME, _AREA = Number("energy"), Number("power"), Number("time"), Number("area")
+_UNIT = (
+    Key("leakage", _POWER, "watts per instance, used or not"),
+    Key("area", _AREA, "square metres per instance"),
+)
+MEMORY = Record(
+    "a memory",
+    (
+        Key("memory", LEVEL_NAME, "the name of a memory", required=True),
+        *ORIGIN,
+        Key("size", Number("size", positive=True, unlimited=True), "bits per instance"),
+        Key("read_energy", _ENERGY, "joules per access"),
+        Key("write_energy", _ENERGY, "joules per access"),
+        Key("bits_per_access", Number("size", positive=True), "width of one access"),
+        Key("read_throughput", Number("throughput", positive=True, unlimited=True), "per instance"),
+        Key("write_throughput", Number("throughput", positive=True, unlimited=True), "per instance"),
+        Key("ports", Choice(("shared", "separate")), "do reads and writes take turns, or happen at the same time?"),
+        Key("widths", Table(Number("size", minimum=1), SET), "bits per value here, for sets of tensors; first match"),
+        Key("must", SET, "tensors that it must hold"),
+        Key("may", SET, "tensors that it may hold"),
+        Key("backs", SET, "tensors whose outermost store it may be"),
+        Key("double_buffer", BOOLEAN, "a tile takes twice its size"),
+        *_UNIT,
+        Key("setup", _TIME, "seconds before every transfer from or to it"),
+        Key("release", Choice(("end", "start")), "is a slot free when its last use ends, or when it begins?"),
+        Key("prefetch", Number("count", minimum=1), "how many tiles a store holds in turns"),
+    ),
+    label="memory",
+)
+AXIS = Record(
+    "an axis",
+    (
+        Key("axis", LEVEL_NAME, "the name of a direction of the fanout", required=True),
+        *ORIGIN,
+        Key("size", Number("count", minimum=1), "instances along it", required=True),
+        Key("multicast", SET, "tensors that one read above sends to all instances along it"),
+        Key("reduce", SET, "outputs that are added on the way up"),
+        Key("only_irrelevant_to", SET, "only rank variables that none of these tensors has may be spread here"),
+        Key("use", Choice(("any", "full")), "must an Einsum use as many instances as it can?"),
+    ),
+    label="axis",
+)
+FANOUT = Record(
+    "a fanout",
+    (
+        Key("fanout", LEVEL_NAME, "the name of a fanout", required=True),
+        *ORIGIN,
+        Key("axes", Each(AXIS, minimum=1), "its directions", required=True),
+    ),
+    label="fanout",
+)
+COMPUTE = Record(
+    "a compute unit",
+    (
+        Key("compute", LEVEL_NAME, "the name of a compute unit", required=True),
+        *ORIGIN,
+        Key("throughput", Number("rate", positive=True, unlimited=True), "operations per second and instance"),
+        Key("energy", _ENERGY, "joules per operation"),
+        Key("kinds", Each(Choice(KINDS), minimum=1), "kinds of Einsums that it executes"),
+        Key("operands", Each(Number("count", minimum=1, sourced=False)), "numbers of inputs that it executes"),
+        *_UNIT,
+        Key("setup", _TIME, "seconds before it works on a tile"),
+    ),
+    label="compute",
+)
+LEVELS = (MEMORY, FANOUT, COMPUTE)
+MACHINE = Record(
+    "a machine",
+    (
+        Key("schema", Plain("text"), "what this file is, and its version", required=True),
+        Key("name", NAME, "what the machine is called", required=True),
+        Key("description", TEXT, "for people"),
+        *ORIGIN,
+        PARAMETERS,
+        Key("partial_sums", Choice(("read-modify-write", "once")), "what a spilled partial sum costs"),
+        Key("levels", Each(Either(LEVELS)), "from the outermost memory inwards", required=True),
+    ),
+)
 
 
 def read_machine(path: str | Path, parameters: Mapping[str, str] | None = None) -> Machine:
@@ -50,27 +139,25 @@ def machine_from_data(data: object, file: str | None = None) -> Machine:
 def machine_from(view: Located, parameters: Mapping[str, str] | None = None) -> Machine:
     """The machine that a view shows."""
     view.schema("machine", VERSION)
-    name = view.require("name").name()
-    view.get("description")
     facts: list[Fact] = []
-    reader = FactReader(read_parameters(view, parameters), facts, None, None).within(view)
-    sums = view.get("partial_sums")
-    partial_sums = "read-modify-write" if sums is None else sums.choice(PARTIAL_SUMS)
-    field = view.require("levels")
-    levels: list[Level] = []
-    places: list[Located] = []
-    for item in field.items():
-        with item.gather():
-            levels.append(_level(item, reader))
-            places.append(item)
+    reader = FactReader(read_parameters(view, parameters), facts, None, None)
+    found = read_record(view, MACHINE, reader, ignored=("schema", "parameters", "levels"))
     with view.gather():
-        view.finish()
+        reader = reader.within(view)
+    read: list[dict[str, Any]] = []
+    places: list[Located] = []
+    with view.gather():
+        for item in view.require("levels").items():
+            with item.gather():
+                read.append(_level(item, reader))
+                places.append(item)
     view.raise_gathered()
+    levels = [_built(fields) for fields in read]
     for level, message in structure_problems(levels):
-        with (places[level] if level is not None else field).gather():
+        with (places[level] if level is not None else view.require("levels")).gather():
             raise SpecError(message)
     view.raise_gathered()
-    return Machine(name, tuple(levels), cast(Literal["read-modify-write", "once"], partial_sums), tuple(facts))
+    return Machine(found.pop("name"), tuple(levels), facts=tuple(facts), **_without(found, "description"))
 
 
 def structure_problems(levels: list[Level]) -> list[tuple[int | None, str]]:
@@ -99,171 +186,22 @@ def structure_problems(levels: list[Level]) -> list[tuple[int | None, str]]:
     return problems
 
 
-def _level(view: Located, reader: FactReader) -> Level:
-    found = [key for key in LEVELS if key in view.keys]
+def _level(view: Located, reader: FactReader) -> dict[str, Any]:
+    found = [level for level in LEVELS if level.label in view.keys]
     if len(found) != 1:
-        raise view.error(f"a level has exactly one of the keys {', '.join(LEVELS)}; this one has {len(found)} of them")
-    kind = found[0]
-    name = _name(view.require(kind))
-    fields = _Fields(view, name, reader.within(view))
-    level: Level
-    if kind == "memory":
-        level = _memory(fields)
-    elif kind == "fanout":
-        level = _fanout(fields)
-    else:
-        level = _compute(fields)
-    with view.gather():
-        view.finish()
-    return level
+        labels = ", ".join(level.label for level in LEVELS)
+        raise view.error(f"a level has exactly one of the keys {labels}; this one has {len(found)} of them")
+    return read_record(view, found[0], reader)
 
 
-def _name(view: Located) -> str:
-    name = view.name()
-    if not all(part.isidentifier() for part in name.split("-")) or len(name) > 100:
-        raise view.error(f"{name[:100]!r} is no name: use letters, digits, underscores and dashes, no digit first")
-    return name
+def _built(fields: dict[str, Any]) -> Level:
+    """The level that the values of its keys describe; what is not said has the default of the class."""
+    if "memory" in fields:
+        return Memory(fields["memory"], **_without(fields, "memory"))
+    if "compute" in fields:
+        return ComputeUnit(fields["compute"], **_without(fields, "compute"))
+    return Fanout(fields["fanout"], tuple(Axis(axis["axis"], **_without(axis, "axis")) for axis in fields["axes"]))
 
 
-class _Fields:
-    """Typed access to the fields of one level or axis; errors are gathered, a default stands in for a bad field."""
-
-    def __init__(self, view: Located, name: str, reader: FactReader) -> None:
-        self.view = view
-        self.name = name
-        self.reader = reader
-
-    def number(self, key: str, quantity: Quantity, *, positive: bool = False) -> float:
-        """A number that may not be negative; 0 if absent."""
-        found = self.optional(key, quantity, positive=positive)
-        return 0.0 if found is None else float(found)
-
-    def optional(self, key: str, quantity: Quantity, *, positive: bool = True) -> int | float | None:
-        """A number greater than zero; None if absent or ``unlimited``."""
-        field = self.view.get(key)
-        if field is None:
-            return None
-        with field.gather():
-            return self.reader.read(field, f"{self.name}.{key}", lambda view: self._limit(view, quantity, positive))
-        return None
-
-    def _limit(self, view: Located, quantity: Quantity, positive: bool) -> int | float | None:
-        if positive and view.is_text:
-            word = view.text()
-            if word == "unlimited" or self.reader.names.get(word) == UNLIMITED:
-                return None
-        return view.number(quantity, names=self.reader.names, minimum=None if positive else 0, positive=positive)
-
-    def size(self) -> int:
-        """The required whole number of instances of an axis."""
-        field = self.view.require("size")
-        with field.gather():
-            return self.reader.integer(field, f"{self.name}.size")
-        return 1
-
-    def count(self, key: str) -> int | None:
-        """A whole number of at least 1; None if absent."""
-        field = self.view.get(key)
-        if field is not None:
-            with field.gather():
-                return self.reader.integer(field, f"{self.name}.{key}")
-        return None
-
-    def selector(self, key: str, default: str) -> Selector:
-        field = self.view.get(key)
-        if field is not None:
-            with field.gather():
-                return selector(field.text(what="a selector such as 'input | weight'"))
-        return selector(default)
-
-    def choice(self, key: str, options: tuple[str, ...]) -> str:
-        """One of `options`; the first if absent."""
-        field = self.view.get(key)
-        if field is not None:
-            with field.gather():
-                return field.choice(options)
-        return options[0]
-
-    def boolean(self, key: str) -> bool:
-        field = self.view.get(key)
-        if field is not None:
-            with field.gather():
-                return field.boolean()
-        return False
-
-
-def _memory(fields: _Fields) -> Memory:
-    widths: list[tuple[Selector, int]] = []
-    table = fields.view.get("widths")
-    for text, key, value in table.entries() if table is not None else ():
-        with key.gather():
-            which = selector(text)
-            path = f"{fields.name}.widths.{text}"
-            widths.append((which, int(fields.reader.number(value, path, "size", minimum=1))))
-    size = fields.optional("size", "size")
-    return Memory(
-        fields.name,
-        size=None if size is None else int(size),
-        read_energy=fields.number("read_energy", "energy"),
-        write_energy=fields.number("write_energy", "energy"),
-        bits_per_access=int(fields.optional("bits_per_access", "size") or 1),
-        read_throughput=fields.optional("read_throughput", "throughput"),
-        write_throughput=fields.optional("write_throughput", "throughput"),
-        ports=cast(Literal["shared", "separate"], fields.choice("ports", ("shared", "separate"))),
-        widths=tuple(widths),
-        must=fields.selector("must", "nothing"),
-        may=fields.selector("may", "all"),
-        backs=fields.selector("backs", "all"),
-        double_buffer=fields.boolean("double_buffer"),
-        leakage=fields.number("leakage", "power"),
-        area=fields.number("area", "area"),
-        setup=fields.number("setup", "time"),
-        release=cast(Literal["end", "start"], fields.choice("release", ("end", "start"))),
-        prefetch=fields.count("prefetch"),
-    )
-
-
-def _fanout(fields: _Fields) -> Fanout:
-    axes: list[Axis] = []
-    field = fields.view.require("axes")
-    for item in field.items():
-        with item.gather():
-            name = _name(item.require("axis"))
-            inner = _Fields(item, name, fields.reader.within(item))
-            axes.append(
-                Axis(
-                    name,
-                    inner.size(),
-                    multicast=inner.selector("multicast", "all"),
-                    reduce=inner.selector("reduce", "all"),
-                    only_irrelevant_to=inner.selector("only_irrelevant_to", "nothing"),
-                    use=cast(Literal["any", "full"], inner.choice("use", ("any", "full"))),
-                )
-            )
-            item.finish()
-    if not field.items():
-        raise field.error(f"fanout {fields.name} needs at least one axis")
-    return Fanout(fields.name, tuple(axes))
-
-
-def _compute(fields: _Fields) -> ComputeUnit:
-    kinds: tuple[str, ...] = KINDS
-    if (field := fields.view.get("kinds")) is not None:
-        with field.gather():
-            kinds = tuple(item.choice(KINDS) for item in field.items())
-            if not kinds:
-                raise field.error(f"compute unit {fields.name} executes nothing; list some of {', '.join(KINDS)}")
-    operands: tuple[int, ...] = ()
-    if (field := fields.view.get("operands")) is not None:
-        with field.gather():
-            operands = tuple(item.integer(minimum=1) for item in field.items())
-    return ComputeUnit(
-        fields.name,
-        throughput=fields.optional("throughput", "rate"),
-        energy=fields.number("energy", "energy"),
-        kinds=kinds,
-        operands=operands,
-        leakage=fields.number("leakage", "power"),
-        area=fields.number("area", "area"),
-        setup=fields.number("setup", "time"),
-    )
+def _without(fields: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name != key}

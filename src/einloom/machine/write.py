@@ -4,32 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from ..units import Quantity, format
+from ..keys import Each, Number, Record, Shape, Table, Written
+from ..units import format
 from ..workload.einsum import Fact
-from ..workload.facts import fact_table, noted
+from ..workload.facts import ORIGIN, fact_table, noted
 from ..yamltree import dump_yaml
-from .files import KINDS, VERSION
+from .files import AXIS, COMPUTE, MEMORY, VERSION
 from .levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
-
-_MEMORY: tuple[tuple[str, Quantity], ...] = (
-    ("size", "size"),
-    ("read_energy", "energy"),
-    ("write_energy", "energy"),
-    ("bits_per_access", "size"),
-    ("read_throughput", "throughput"),
-    ("write_throughput", "throughput"),
-    ("leakage", "power"),
-    ("area", "area"),
-    ("setup", "time"),
-)
-_COMPUTE: tuple[tuple[str, Quantity], ...] = (
-    ("throughput", "rate"),
-    ("energy", "energy"),
-    ("leakage", "power"),
-    ("area", "area"),
-    ("setup", "time"),
-)
 
 
 def machine_data(machine: Machine) -> dict[str, object]:
@@ -54,56 +37,42 @@ def write_machine(machine: Machine, path: str | Path) -> None:
 
 def _level_data(level: Level, facts: Mapping[str, Fact]) -> dict[str, object]:
     if isinstance(level, Fanout):
-        return {"fanout": level.name, "axes": [_axis_data(axis, facts) for axis in level.axes]}
+        axes = [_written(AXIS, axis, Axis(axis.name, axis.size), facts, ("size",)) for axis in level.axes]
+        return {"fanout": level.name, "axes": axes}
     if isinstance(level, ComputeUnit):
-        data: dict[str, object] = {"compute": level.name, **_numbers(level, ComputeUnit(level.name), _COMPUTE, facts)}
-        if level.kinds != KINDS:
-            data["kinds"] = list(level.kinds)
-        if level.operands:
-            data["operands"] = list(level.operands)
-        return data
-    plain = Memory(level.name)
-    data = {"memory": level.name, **_numbers(level, plain, _MEMORY, facts)}
-    if level.ports != plain.ports:
-        data["ports"] = level.ports
-    if level.widths:
-        data["widths"] = {
-            which.text: noted(bits, f"{level.name}.widths.{which.text}", facts) for which, bits in level.widths
-        }
-    for key in ("must", "may", "backs"):
-        if getattr(level, key) != getattr(plain, key):
-            data[key] = getattr(level, key).text
-    if level.double_buffer:
-        data["double_buffer"] = True
-    if level.release != plain.release:
-        data["release"] = level.release
-    if level.prefetch is not None:
-        data["prefetch"] = noted(level.prefetch, f"{level.name}.prefetch", facts)
-    return data
+        return _written(COMPUTE, level, ComputeUnit(level.name), facts)
+    return _written(MEMORY, level, Memory(level.name), facts)
 
 
-def _numbers(
-    level: Memory | ComputeUnit,
-    plain: Memory | ComputeUnit,
-    keys: tuple[tuple[str, Quantity], ...],
+def _written(
+    record: Record,
+    level: Memory | ComputeUnit | Axis,
+    plain: Memory | ComputeUnit | Axis,
     facts: Mapping[str, Fact],
+    always: tuple[str, ...] = (),
 ) -> dict[str, object]:
-    """The numeric fields that differ from the default or have a source."""
-    data: dict[str, object] = {}
-    for key, quantity in keys:
-        value = getattr(level, key)
-        path = f"{level.name}.{key}"
-        if value != getattr(plain, key) or path in facts:
-            data[key] = noted("unlimited" if value is None else format(value, quantity), path, facts)
+    """The keys whose values differ from the default, have a source, or are `always` written."""
+    data: dict[str, object] = {record.label: level.name}
+    for key in record.keys:
+        if key.name == record.label or key in ORIGIN:
+            continue
+        value, path = getattr(level, key.name), f"{level.name}.{key.name}"
+        if value != getattr(plain, key.name) or path in facts or key.name in always:
+            data[key.name] = noted(_value(key.shape, value, path, facts), path, facts)
     return data
 
 
-def _axis_data(axis: Axis, facts: Mapping[str, Fact]) -> dict[str, object]:
-    plain = Axis(axis.name, axis.size)
-    data: dict[str, object] = {"axis": axis.name, "size": noted(axis.size, f"{axis.name}.size", facts)}
-    for key in ("multicast", "reduce", "only_irrelevant_to"):
-        if getattr(axis, key) != getattr(plain, key):
-            data[key] = getattr(axis, key).text
-    if axis.use != "any":
-        data["use"] = axis.use
-    return data
+def _value(shape: Shape, value: Any, path: str, facts: Mapping[str, Fact]) -> object:
+    match shape:
+        case Number(quantity=quantity):
+            if value is None:
+                return "unlimited"
+            return value if quantity == "count" else format(value, quantity)
+        case Written():
+            return str(value)
+        case Each():
+            return list(value)
+        case Table():
+            return {str(which): noted(bits, f"{path}.{which}", facts) for which, bits in value}
+        case _:
+            return value

@@ -11,6 +11,8 @@ from typing import Literal, TypeVar, cast, get_args
 
 from ..arithmetic import Number, arithmetic, exact
 from ..errors import SpecError, nearest
+from ..keys import TEXT, Choice, Key, Table
+from ..keys import Number as NumberShape
 from ..located import Located
 from ..units import UNIT_NAMES, Quantity
 from .einsum import Fact
@@ -19,6 +21,15 @@ FactKind = Literal["printed", "code", "derived", "assumed"]
 KINDS: tuple[FactKind, ...] = get_args(FactKind)
 UNLIMITED = float("inf")
 """What a parameter called ``unlimited`` is; only fields that may be unlimited accept it."""
+ORIGIN = (
+    Key("source", TEXT, "where the numbers come from that name no source of their own"),
+    Key("kind", Choice(KINDS), "how sure they are"),
+)
+PARAMETERS = Key(
+    "parameters",
+    Table(NumberShape("count", minimum=None, unlimited=True, sourced=False)),
+    "names for arithmetic in the values of this file; the command line may set them",
+)
 
 T = TypeVar("T")
 
@@ -77,20 +88,22 @@ def read_parameters(view: Located, given: Mapping[str, str] | None) -> dict[str,
     """The table of ``parameters:``, with the values `given` outside (a command line, say) in place of defaults.
 
     A default may use parameters above it; ``unlimited`` is a value for sizes and throughputs. Raises SpecError for a
-    given name that the file does not have.
+    given name that the file does not have, and gathers what is wrong with the defaults.
     """
     table: dict[str, Number] = {}
     field = view.get("parameters")
-    entries = field.entries() if field is not None else []
+    entries: list[tuple[str, Located, Located]] = []
+    with view.gather():
+        entries = field.entries() if field is not None else []
     known = [name for name, _, _ in entries]
     for name in given or {}:
         if name not in known:
             listed = f"known are {', '.join(known)}" if known else "there are none"
             raise SpecError(f"unknown parameter {name!r}; {listed}", file=view.file, suggestion=nearest(name, known))
     for name, key, value in entries:
-        if name in UNIT_NAMES or not name.isidentifier():
-            raise key.error(f"a parameter may not be called {name!r}: it is a unit or no plain name")
-        with value.placed():
+        with value.gather():
+            if name in UNIT_NAMES or not name.isidentifier():
+                raise key.error(f"a parameter may not be called {name!r}: it is a unit or no plain name")
             text = given[name] if given and name in given else value.text() if value.is_text else None
             if text is None:
                 table[name] = exact(value.number("energy"))
