@@ -79,7 +79,7 @@ CHAIN = ["B[m] = A[m]", "C[m] = B[m]"]
         (CHAIN, {"m": 3}, {"shapes": {"B": (4,)}}, "size 4 by its declared shape", "einsums.B"),
         (CHAIN, {"m": 3}, {"shapes": {"A": (3, 3)}}, "2 rank(s)", "shapes.A"),
         (CHAIN, {"m": 3}, {"shapes": {"A": (0,)}}, "holds 0", "shapes.A"),
-        (CHAIN, {"m": 3}, {"shapes": {"X": (3,)}}, "no Einsum accesses", "shapes"),
+        (CHAIN, {"m": 3}, {"shapes": {"X": (3,)}}, "no Einsum accesses", "shapes.X"),
         (["A[m] = B[m]", "B[m] = A[m]"], {"m": 3}, {}, "form a cycle", "einsums.A"),
         (["B[m] = A[m]", "B[m] = C[m]"], {"m": 3}, {}, "two Einsums are called B", "einsums.B"),
         ([], {"m": 3}, {}, "at least one Einsum", "einsums"),

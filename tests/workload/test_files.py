@@ -105,7 +105,7 @@ def test_several_mistakes_come_at_once() -> None:
     text = HEAD + "ranks: {m: x, n: 0}\neinsums: ['A[m] = ', 'B[m] = exq(C[m])']\nreapeat: 1\n"
     with pytest.raises(SpecErrors) as caught:
         parse_workload(text, "w.yaml")
-    assert [error.line for error in caught.value.problems] == [5, 5, 4, 4, 6]
+    assert [error.line for error in caught.value.problems] == [4, 4, 5, 5, 6]
 
 
 @st.composite

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..errors import SpecError, nearest
+from ..errors import SpecError, combined, nearest
 from .einsum import Access, Einsum, Fact, Index, Tensor, Workload
 from .notation import check_einsum, check_name, parse_einsum
 
@@ -39,22 +39,24 @@ def build_workload(
     for einsum in parsed:
         check_einsum(einsum)
     ordered = program_order(parsed)
-    sizes = _rank_sizes(ordered, ranks)
     names = tuple(dict.fromkeys(a.tensor for e in ordered for a in (*e.inputs, e.output)))
-    for table, what in ((shapes or {}, "shapes"), (bits if isinstance(bits, Mapping) else {}, "bits")):
-        for tensor in table:
-            if not (what == "bits" and tensor == "default"):
-                _known(tensor, names, what)
-    for tensor in persistent:
-        _known(tensor, names, "persistent")
-    tensors = tuple(
-        Tensor(tensor, tensor_shape(tensor, ordered, sizes, shapes or {}), _bits(tensor, bits), tensor in persistent)
-        for tensor in names
-    )
+    wrong = [*_wrong_ranks(ordered, ranks), *_wrong_names(ordered, names, shapes or {}, bits, outputs, persistent)]
     if repeat < 1:
-        raise SpecError(f"repeat must be at least 1, not {repeat}", path="repeat")
-    chosen = _outputs(ordered, names, outputs)
-    return Workload(name, ordered, tensors, tuple(sizes.items()), chosen, repeat, tuple(facts))
+        wrong.append(SpecError(f"repeat must be at least 1, not {repeat}", path="repeat"))
+    if wrong:
+        raise combined(wrong)
+    sizes = {variable: ranks[variable] for variable in _users(ordered)}
+    tensors: list[Tensor] = []
+    for tensor in names:
+        try:
+            shape = tensor_shape(tensor, ordered, sizes, shapes or {})
+            tensors.append(Tensor(tensor, shape, _bits(tensor, bits), tensor in persistent))
+        except SpecError as error:
+            wrong.append(error)
+    if wrong:
+        raise combined(wrong)
+    chosen = _outputs(ordered, outputs)
+    return Workload(name, ordered, tuple(tensors), tuple(sizes.items()), chosen, repeat, tuple(facts))
 
 
 def program_order(einsums: Sequence[Einsum]) -> tuple[Einsum, ...]:
@@ -91,39 +93,74 @@ def program_order(einsums: Sequence[Einsum]) -> tuple[Einsum, ...]:
     return tuple(ordered)
 
 
-def _rank_sizes(einsums: Sequence[Einsum], ranks: Mapping[str, int]) -> dict[str, int]:
+def _users(einsums: Sequence[Einsum]) -> dict[str, str]:
+    """Each rank variable with the first Einsum that uses it."""
     users: dict[str, str] = {}
     for einsum in einsums:
         for variable in einsum.variables:
             users.setdefault(variable, einsum.name)
-    for variable in ranks:
-        check_name(variable, "a rank variable")
+    return users
+
+
+def _wrong_ranks(einsums: Sequence[Einsum], ranks: Mapping[str, int]) -> list[SpecError]:
+    """What is wrong with the sizes of rank variables: unused ones, missing ones, sizes out of bounds."""
+    users, wrong = _users(einsums), []
+    unsized = [variable for variable in users if variable not in ranks]
+    for variable, size in ranks.items():
+        place = f"ranks.{variable}"
+        try:
+            check_name(variable, "a rank variable")
+        except SpecError as error:
+            wrong.append(SpecError(error.message, path=place))
+            continue
         if variable not in users:
-            raise SpecError(
-                f"rank variable {variable} is used by no Einsum",
-                path=f"ranks.{variable}",
-                suggestion=nearest(variable, users),
-            )
-    for variable, einsum_name in users.items():
-        if variable not in ranks:
-            close = nearest(variable, [rank for rank in ranks if rank not in users])
-            raise SpecError(
-                f"rank variable {variable} of Einsum {einsum_name} has no size"
-                + (f"; is {close} it?" if close else ""),
-                path=f"einsums.{einsum_name}",
-            )
-        if not 1 <= ranks[variable] <= MAX_SIZE:
-            raise SpecError(
-                f"rank variable {variable} has size {ranks[variable]}; sizes are 1 to 2**40", path=f"ranks.{variable}"
-            )
-    return {variable: ranks[variable] for variable in users}
+            close = nearest(variable, unsized) or nearest(variable, users)
+            message = f"rank variable {variable} is used by no Einsum"
+            wrong.append(SpecError(message, path=place, suggestion=close))
+        elif not 1 <= size <= MAX_SIZE:
+            message = f"rank variable {variable} has size {size}; sizes are 1 to 2**40"
+            wrong.append(SpecError(message, path=place))
+    for variable in unsized:
+        close = nearest(variable, [rank for rank in ranks if rank not in users])
+        message = f"rank variable {variable} of Einsum {users[variable]} has no size"
+        place = f"einsums.{users[variable]}"
+        wrong.append(SpecError(message + (f"; is {close} it?" if close else ""), path=place))
+    return wrong
 
 
-def _known(tensor: str, names: Sequence[str], what: str) -> None:
-    if tensor not in names:
-        raise SpecError(
-            f"{what} names tensor {tensor}, which no Einsum accesses", path=what, suggestion=nearest(tensor, names)
+def _wrong_names(
+    einsums: Sequence[Einsum],
+    names: Sequence[str],
+    shapes: Mapping[str, Sequence[int]],
+    bits: int | Mapping[str, int],
+    outputs: Sequence[str] | None,
+    persistent: Sequence[str],
+) -> list[SpecError]:
+    """Tensors that are named but not accessed, and outputs that cannot be such."""
+    widths = [tensor for tensor in bits if tensor != "default"] if isinstance(bits, Mapping) else []
+    listed = (("shapes", shapes), ("bits", widths), ("persistent", persistent), ("outputs", outputs or ()))
+    wrong = [
+        SpecError(
+            f"{what} names tensor {tensor}, which no Einsum accesses",
+            path=what if what in ("persistent", "outputs") else f"{what}.{tensor}",
+            suggestion=nearest(tensor, names),
         )
+        for what, tensors in listed
+        for tensor in tensors
+        if tensor not in names
+    ]
+    if outputs is None:
+        return wrong
+    written = [einsum.output.tensor for einsum in einsums]
+    for tensor in outputs:
+        if tensor in names and tensor not in written:
+            message = f"outputs names tensor {tensor}, which no Einsum writes"
+            wrong.append(SpecError(message, path="outputs", suggestion=nearest(tensor, written)))
+    for tensor in _unread(einsums):
+        if tensor not in outputs:
+            message = f"tensor {tensor} is written, but no Einsum reads it and outputs does not list it"
+            wrong.append(SpecError(message, path="outputs"))
+    return wrong
 
 
 def _bits(tensor: str, bits: int | Mapping[str, int]) -> int:
@@ -209,23 +246,12 @@ def _rank_size(
     return size
 
 
-def _outputs(einsums: Sequence[Einsum], names: Sequence[str], stated: Sequence[str] | None) -> tuple[str, ...]:
-    written = [einsum.output.tensor for einsum in einsums]
+def _unread(einsums: Sequence[Einsum]) -> list[str]:
     read = {access.tensor for einsum in einsums for access in einsum.inputs}
-    unread = [tensor for tensor in written if tensor not in read]
-    if stated is None:
-        return tuple(unread)
-    for tensor in stated:
-        _known(tensor, names, "outputs")
-        if tensor not in written:
-            raise SpecError(
-                f"outputs names tensor {tensor}, which no Einsum writes",
-                path="outputs",
-                suggestion=nearest(tensor, written),
-            )
-    for tensor in unread:
-        if tensor not in stated:
-            raise SpecError(
-                f"tensor {tensor} is written, but no Einsum reads it and outputs does not list it", path="outputs"
-            )
-    return tuple(tensor for tensor in written if tensor in stated)
+    return [einsum.output.tensor for einsum in einsums if einsum.output.tensor not in read]
+
+
+def _outputs(einsums: Sequence[Einsum], stated: Sequence[str] | None) -> tuple[str, ...]:
+    """The cascade's outputs in program order: those stated, else what is written and not read."""
+    chosen = _unread(einsums) if stated is None else stated
+    return tuple(einsum.output.tensor for einsum in einsums if einsum.output.tensor in chosen)

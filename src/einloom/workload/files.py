@@ -18,16 +18,59 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from ..errors import SpecError
+from ..errors import SpecError, SpecErrors, combined
+from ..keys import NAME, NAMES, TEXT, Each, Either, Key, Number, Record, Table, Written
 from ..located import Located, from_data, read_file, read_text
 from ..yamltree import dump_yaml
 from .build import build_workload, tensor_shape
 from .einsum import Einsum, Fact, Workload
-from .facts import FactReader, fact_table, noted, read_parameters
+from .facts import ORIGIN, PARAMETERS, FactReader, fact_table, noted, read_parameters
+from .fields import Places, located_at, read_record, read_shape
 from .notation import einsum_text, parse_einsum
 
 VERSION = 1
+_SIZE, _BITS = Number("count", minimum=1), Number("size", minimum=1)
+_TEXT = Written("an Einsum", parse_einsum, r"=|->")
+BITS = Either((_BITS, Table(_BITS)))
+EINSUM = Record(
+    "an Einsum",
+    (
+        Key("einsum", Written("an Einsum", str, r"=|->"), "as in Z[m,n] = A[m,k] * B[k,n]", required=True),
+        Key("name", NAME, "what it is called; by default as its output"),
+        Key("reduction", TEXT, "sum, max, or online_softmax"),
+        Key("output", NAME, "the output of NumPy's notation"),
+        Key("inputs", NAMES, "the inputs of NumPy's notation"),
+    ),
+    label="einsum",
+)
+WORKLOAD = Record(
+    "a workload",
+    (
+        Key("schema", TEXT, "what this file is, and its version", required=True),
+        Key("name", NAME, "what the workload is called", required=True),
+        Key("description", TEXT, "for people"),
+        *ORIGIN,
+        PARAMETERS,
+        Key("ranks", Table(_SIZE), "the extent of each rank variable"),
+        Key(
+            "bits",
+            Either((_BITS, Table(_BITS))),
+            "bits per value: one number, or per tensor and default",
+            required=True,
+        ),
+        Key("einsums", Each(Either((_TEXT, EINSUM))), "the cascade", required=True),
+        Key(
+            "shapes",
+            Table(Each(Number("count", minimum=1, sourced=False), minimum=1, sourced=True)),
+            "declared shapes; outside is padding",
+        ),
+        Key("outputs", NAMES, "tensors that the cascade is for; by default all that are written and not read"),
+        Key("persistent", NAMES, "tensors that stay where they are from run to run"),
+        Key("repeat", _SIZE, "how often the cascade runs"),
+    ),
+)
 
 
 def read_workload(path: str | Path, parameters: Mapping[str, str] | None = None) -> Workload:
@@ -48,116 +91,73 @@ def workload_from_data(data: object, file: str | None = None) -> Workload:
 def workload_from(view: Located, parameters: Mapping[str, str] | None = None) -> Workload:
     """The workload that a view shows."""
     view.schema("workload", VERSION)
-    name = view.require("name").name()
-    view.get("description")
     facts: list[Fact] = []
-    reader = FactReader(read_parameters(view, parameters), facts, None, None).within(view)
-    places: dict[str, Located] = {}
-    ranks: dict[str, int] = {}
-    shapes: dict[str, tuple[int, ...]] = {}
-    bits: int | dict[str, int] = 1
-    repeat = 1
-    einsums = _einsums(view, places)
+    reader = FactReader(read_parameters(view, parameters), facts, None, None)
+    found = read_record(view, WORKLOAD, reader, ignored=("schema", "parameters", "bits", "einsums"))
+    places: Places = {}
+    einsums: list[Einsum] = []
+    bits: Any = 1
     with view.gather():
-        ranks = _sizes(view, reader, places)
+        field = view.require("bits")
+        table = field.is_mapping and "value" not in field.keys
+        bits = read_shape(field, BITS, reader, "bits" if table else "bits.default")
     with view.gather():
-        bits = _bits(view.require("bits"), reader, places)
-    with view.gather():
-        shapes = _shapes(view.get("shapes"), reader, places)
-    if (field := view.get("repeat")) is not None:
-        places["repeat"] = field
-        with field.gather():
-            repeat = reader.integer(field, "repeat")
-    listed = {key: view.get(key) for key in ("outputs", "persistent")}
-    names = {}
-    for key, place in listed.items():
-        if place is not None:
-            places[key] = place
-            with place.gather():
-                names[key] = place.names()
-    with view.gather():
-        view.finish()
+        einsums = _einsums(view.require("einsums"), reader, places)
     view.raise_gathered()
+    _note_places(view, places)
     try:
         return build_workload(
-            name,
+            found["name"],
             einsums,
-            ranks,
-            bits=bits,
-            shapes=shapes,
-            outputs=names.get("outputs"),
-            persistent=names.get("persistent", ()),
-            repeat=repeat,
+            dict(found.get("ranks", ())),
+            bits=dict(bits) if isinstance(bits, tuple) else bits,
+            shapes=dict(found.get("shapes", ())),
+            outputs=found.get("outputs"),
+            persistent=found.get("persistent", ()),
+            repeat=found.get("repeat", 1),
             facts=facts,
         )
     except SpecError as error:
-        raise places.get(error.path or "", view).error(error.message, error.suggestion) from None
+        several = error.problems if isinstance(error, SpecErrors) else (error,)
+        raise combined([_placed(problem, view, places) for problem in several]) from None
 
 
-def _einsums(view: Located, places: dict[str, Located]) -> list[Einsum]:
+def _placed(problem: SpecError, view: Located, places: Places) -> SpecError:
+    return located_at(view, problem.path or "", places).error(problem.message, problem.suggestion)
+
+
+def _note_places(view: Located, places: Places) -> None:
+    """Where each thing stands that `build_workload` may complain about."""
+    for key in ("ranks", "bits", "shapes", "outputs", "persistent", "repeat"):
+        if (field := view.get(key)) is not None:
+            places[key] = field
+            for name, at, value in field.entries() if field.is_mapping else ():
+                places[f"{key}.{name}"] = at if key == "ranks" else value
+
+
+def _einsums(field: Located, reader: FactReader, places: Places) -> list[Einsum]:
     einsums: list[Einsum] = []
-    field = view.require("einsums")
     places["einsums"] = field
     for item in field.items():
         with item.gather():
-            einsum = _einsum(item)
+            einsum = _einsum(item, reader)
             places[f"einsums.{einsum.name}"] = item
             einsums.append(einsum)
     return einsums
 
 
-def _einsum(item: Located) -> Einsum:
-    if not item.is_mapping:
-        return parse_einsum(item.text(what="an Einsum"))
-    text = item.require("einsum")
-    name, reduction = item.get("name"), item.get("reduction")
-    output, inputs = item.get("output"), item.get("inputs")
-    item.finish()
-    with text.placed():
+def _einsum(item: Located, reader: FactReader) -> Einsum:
+    found = read_shape(item, Either((_TEXT, EINSUM)), reader, "einsums")
+    if isinstance(found, Einsum):
+        return found
+    with item.require("einsum").placed():
         return parse_einsum(
-            text.text(what="an Einsum"),
-            None if name is None else name.name(),
-            None if reduction is None else reduction.text(),
-            output="Z" if output is None else output.name(),
-            inputs=() if inputs is None else inputs.names(),
+            found["einsum"],
+            found.get("name"),
+            found.get("reduction"),
+            output=found.get("output", "Z"),
+            inputs=found.get("inputs", ()),
         )
-
-
-def _sizes(view: Located, reader: FactReader, places: dict[str, Located]) -> dict[str, int]:
-    sizes: dict[str, int] = {}
-    field = view.get("ranks")
-    for name, key, value in field.entries() if field is not None else ():
-        places[f"ranks.{name}"] = key
-        with value.gather():
-            sizes[name] = reader.integer(value, f"ranks.{name}")
-    return sizes
-
-
-def _bits(field: Located, reader: FactReader, places: dict[str, Located]) -> int | dict[str, int]:
-    places["bits"] = field
-    if not field.is_mapping or "value" in field.keys:
-        return _width(field, reader, "bits.default")
-    table: dict[str, int] = {}
-    for name, _, value in field.entries():
-        places[f"bits.{name}"] = value
-        table[name] = _width(value, reader, f"bits.{name}")
-    return table
-
-
-def _width(field: Located, reader: FactReader, path: str) -> int:
-    return int(reader.number(field, path, "size", minimum=1))
-
-
-def _shapes(field: Located | None, reader: FactReader, places: dict[str, Located]) -> dict[str, tuple[int, ...]]:
-    shapes: dict[str, tuple[int, ...]] = {}
-    for name, _, value in field.entries() if field is not None else ():
-        places["shapes"] = places[f"shapes.{name}"] = value
-        shapes[name] = reader.read(
-            value,
-            f"shapes.{name}",
-            lambda found: tuple(size.integer(names=reader.names, minimum=1) for size in found.items()),
-        )
-    return shapes
 
 
 def workload_data(workload: Workload) -> dict[str, object]:
