@@ -148,14 +148,15 @@ def _interruptible() -> Iterator[list[int]]:
 @click.argument("machine", required=False)
 @click.argument("mapping", required=False)
 @objective_option
+@click.option("--latency", metavar="RULE", help="Of the total: einsum (default) or tile; every view is shown anyway.")
 @json_option
 @guarded
 def evaluate_verb(
-    workload: str, machine: str | None, mapping: str | None, objective: str, json_path: str | None
+    workload: str, machine: str | None, mapping: str | None, objective: str, latency: str | None, json_path: str | None
 ) -> None:
     """Price a mapping: WORKLOAD MACHINE MAPPING (a text file or a result), or one RESULT.json alone."""
     _writable(json_path)
-    found = verbs.evaluate(workload, machine, mapping, objective)
+    found = verbs.evaluate(workload, machine, mapping, objective, latency)
     _answer(found, json_path, text.summary(found))
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, cast, get_args
 
 from .cost.record import Cost
-from .errors import SpecError
+from .errors import SpecError, nearest
 from .machine.levels import Machine
 from .mapspace.space import Mapspace
 from .workload.einsum import Workload
@@ -70,6 +70,15 @@ def objective(text: str, machine: Machine) -> Objective:
             suggestion=f"traffic:{close[0]}" if close else f"traffic:{names[0]}",
         )
     return Objective(name, memory)
+
+
+def known_rule(text: str) -> LatencyRule:
+    """The latency rule of this name. Raises SpecError with a suggestion for any other."""
+    for name in get_args(LatencyRule):
+        if name == text:
+            return cast(LatencyRule, name)
+    known = get_args(LatencyRule)
+    raise SpecError(f"unknown latency rule {text!r}; known: {', '.join(known)}", suggestion=nearest(text, known))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,14 @@ Workloads, machines and mappings may be given as objects, as the names of the zo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .certify.verify import Verdict
 from .certify.verify import verify as _verify
 from .constraints import Selector, unknown_names
 from .cost.evaluate import evaluate as _evaluate
+from .cost.event import event_seconds
 from .cost.record import Cost
 from .errors import BudgetExhausted, SpecError, nearest
 from .machine.levels import Axis, Fanout, Machine, Memory
@@ -21,7 +22,7 @@ from .mapping.tree import Mapping
 from .mapspace.space import Mapspace
 from .oracle.simulate import Simulation
 from .oracle.simulate import simulate as _simulate
-from .problem import Budget, Certificate, Guarantee, Problem, objective
+from .problem import Budget, Certificate, Guarantee, Problem, known_rule, objective
 from .result import Result
 from .search.protocol import Recorder, Watcher, optimizer
 from .workload.einsum import Workload
@@ -120,13 +121,20 @@ def evaluate(
     machine: Machine | str | None = None,
     mapping: Mapping | str | None = None,
     objective: str = "energy",
+    latency_rule: str | None = None,
 ) -> Result:
     """The cost of a given mapping (an object, its text, or a file), or of the mapping in a result or result file.
 
-    Raises IllegalMapping with every reason.
+    latency_rule: ``einsum`` or ``tile``; by default that of the result, or ``einsum``. Raises IllegalMapping with every
+    reason, SpecError for an unknown rule.
     """
     asked, tree = given(workload, machine, mapping, objective)
-    return Result.of(asked, tree, _evaluate(asked.workload, asked.machine, tree, asked.latency_rule))
+    if latency_rule is not None:
+        asked = replace(asked, latency_rule=known_rule(latency_rule))
+    found = Result.of(asked, tree, _evaluate(asked.workload, asked.machine, tree, asked.latency_rule))
+    assert found.latencies is not None
+    event = event_seconds(asked.workload, asked.machine, tree)
+    return replace(found, latencies=replace(found.latencies, event=event))
 
 
 def given(

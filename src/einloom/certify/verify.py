@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import isclose, isfinite
 
-from ..cost.evaluate import evaluate, legality
+from ..cost.evaluate import evaluate, legality, views
 from ..cost.record import Cost
-from ..errors import BudgetExhausted, EinloomError, Infeasible
+from ..errors import BudgetExhausted, EinloomError, Infeasible, SpecError
 from ..mapspace.ffm import outside
 from ..problem import MODEL_VERSION, Certificate, Guarantee
 from ..result import Provenance, Result
@@ -21,6 +21,7 @@ from .again import Answer, solve_again
 
 SAME_NUMBER = 1e-12  # recomputed sums may differ in the last place
 SAME_OPTIMUM = 1e-9
+STEADY = ("roofline", "floor", "tile", "einsum")  # the views of latency that the tree alone decides
 Solver = Callable[[Result], Answer]
 Table = list[tuple[tuple[object, ...], float]]
 
@@ -52,8 +53,15 @@ class Verdict:
 def verify(result: Result, quick: bool = False, solver: Solver = solve_again) -> Verdict:
     """Check every claim of `result`; `quick` leaves out the second solution.
 
-    The later checks are made only if the earlier ones leave them a meaning: no price for an illegal mapping.
+    The later checks are made only if the earlier ones leave them a meaning: no price for an illegal mapping. Raises
+    SpecError for a certificate under a latency rule other than ``einsum``: there is no second solution for it.
     """
+    if result.certificate is not None and result.latency_rule != "einsum":
+        raise SpecError(
+            f"a certificate under latency rule {result.latency_rule!r} cannot be verified: optima are proven under "
+            "rule 'einsum'",
+            suggestion="einsum",
+        )
     checks = [_digest(result), _versions(result)]
     legal = _legal(result)
     checks.append(legal)
@@ -105,6 +113,10 @@ def _prices(result: Result, cost: Cost) -> Iterator[Check]:
     ):
         same = isclose(mine, theirs, rel_tol=SAME_NUMBER)
         yield Check(name, same, f"{mine!r}" if same else f"the file says {theirs!r}, the mapping costs {mine!r}")
+    seen, claimed_views = views(result.workload, result.machine, result.mapping, cost), result.latencies
+    pairs = [] if claimed_views is None else [(getattr(seen, v), getattr(claimed_views, v)) for v in STEADY]
+    same = all(isclose(mine, theirs, rel_tol=SAME_NUMBER) for mine, theirs in pairs)
+    yield Check("views", same, "of latency, as priced again" if same else f"the mapping's latencies are {seen}")
     parts = all(_same_rows(mine, theirs) for mine, theirs in zip(_tables(cost), _tables(claimed), strict=True))
     yield Check("breakdown", parts, "as priced again" if parts else "the breakdown in the file is not the mapping's")
 

@@ -5,10 +5,9 @@ Comes in: workload, machine, mapping. Goes out: a `Cost` with every action, or t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 
-from ..errors import IllegalMapping, SpecError
+from ..errors import IllegalMapping, SpecError, nearest
 from ..machine.levels import ComputeUnit, Machine, Memory
 from ..mapping.tree import Mapping
 from ..mapping.wellformed import problems
@@ -19,11 +18,11 @@ from .fits import overflows
 from .latency import component_time
 from .occupancy import occupancy
 from .paths import Path, paths
-from .record import Action, Cost, Occupancy
+from .record import Action, Cost, Latencies, Occupancy
 from .schedule import Schedule
 from .terms import Number
 
-LATENCY_RULES = ("einsum",)  # rules that results may be proven under; `price` and `latencies` know "tile" as well
+LATENCY_RULES = ("einsum", "tile")
 
 
 def legality(workload: Workload, machine: Machine, mapping: Mapping) -> tuple[str, ...]:
@@ -37,10 +36,13 @@ def legality(workload: Workload, machine: Machine, mapping: Mapping) -> tuple[st
 def evaluate(workload: Workload, machine: Machine, mapping: Mapping, latency_rule: str = "einsum") -> Cost:
     """The cost of a legal mapping, in joules, seconds and bits.
 
-    Raises IllegalMapping with every reason, and SpecError for a latency rule that does not exist (yet).
+    Raises IllegalMapping with every reason, and SpecError for a latency rule that does not exist.
     """
     if latency_rule not in LATENCY_RULES:
-        raise SpecError(f"latency rule {latency_rule!r} is not available; known: {', '.join(LATENCY_RULES)}")
+        raise SpecError(
+            f"unknown latency rule {latency_rule!r}; known: {', '.join(LATENCY_RULES)}",
+            suggestion=nearest(latency_rule, LATENCY_RULES),
+        )
     reasons = problems(workload, machine, mapping)
     if reasons:
         raise IllegalMapping(reasons)
@@ -52,24 +54,15 @@ def evaluate(workload: Workload, machine: Machine, mapping: Mapping, latency_rul
     return price(workload, machine, all_paths, latency_rule, occupied)
 
 
-@dataclass(frozen=True, slots=True)
-class Latencies:
-    """Seconds of the cascade: the busiest component, and the steady-state rules, each at most the next.
-
-    floor: rule ``tile`` without filling and draining pipelines; no execution is faster.
-    """
-
-    roofline: float
-    floor: float
-    tile: float
-    einsum: float
-
-
 def latencies(workload: Workload, machine: Machine, mapping: Mapping) -> Latencies:
     """The steady-state views of a mapping's latency. Raises IllegalMapping with every reason."""
-    einsum = evaluate(workload, machine, mapping)
-    schedule = Schedule.of(machine, paths(workload, mapping), einsum.busy)
-    return Latencies(schedule.roofline, schedule.latency("floor"), schedule.latency("tile"), einsum.latency)
+    return views(workload, machine, mapping, evaluate(workload, machine, mapping))
+
+
+def views(workload: Workload, machine: Machine, mapping: Mapping, cost: Cost) -> Latencies:
+    """The steady-state views of the latency of a mapping that was priced as `cost`, under whatever rule."""
+    schedule = Schedule.of(machine, paths(workload, mapping), cost.busy)
+    return Latencies(schedule.roofline, *(float(schedule.latency(rule)) for rule in ("floor", "tile", "einsum")))
 
 
 def price(

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from math import prod
 
 from ..errors import IllegalMapping, SpecError
 from ..machine.levels import Machine
@@ -30,6 +31,7 @@ from .occupancy import exchanges, slots
 from .paths import Path, PathStore, paths
 from .schedule import Part, Schedule, part
 
+MOST_OPERATIONS = 20_000
 Process = tuple[tuple[Address, int], ...]
 Span = tuple[float, float]
 Indices = dict[int, int]
@@ -59,6 +61,21 @@ def event_time(workload: Workload, machine: Machine, mapping: Mapping) -> EventT
     run.walk(part(found), 0, {})
     roofline = Schedule.of(machine, found, price(workload, machine, found, "einsum", ()).busy).roofline
     return EventTime(max(run.end * workload.repeat, roofline), run.operations, roofline)
+
+
+def event_seconds(workload: Workload, machine: Machine, mapping: Mapping) -> float | None:
+    """The event time of a legal mapping in seconds; None with windows, or with too many operations."""
+    found = paths(workload, mapping)
+    if any(path.complex_variables for path in found) or sum(map(_most, found)) > MOST_OPERATIONS:
+        return None
+    return event_time(workload, machine, mapping).seconds
+
+
+def _most(path: Path) -> int:
+    """No fewer operations than the path has: every store loads and drains, and the leaf works, in each iteration."""
+    inner = max(store.place for store in path.stores)
+    trips = [loop.trips for loop in path.loops if loop.axis is None and loop.place < inner]
+    return prod(trips) * (1 + 2 * len(path.stores))
 
 
 @dataclass(eq=False)

@@ -39,6 +39,22 @@ class Occupancy:
 
 
 @dataclass(frozen=True, slots=True)
+class Latencies:
+    """Seconds of one mapping, seen in different ways; the first four are each at most the next.
+
+    roofline: the busiest component, as if nothing ever waited. floor: rule ``tile`` without filling and draining of
+    pipelines; no execution is faster. tile: with them. einsum: Einsums one after the other. event: operation by
+    operation, without contention; None where it was not asked for or cannot be told.
+    """
+
+    roofline: float
+    floor: float
+    tile: float
+    einsum: float
+    event: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Cost:
     """The price of a mapping: joules, seconds, and where they come from.
 

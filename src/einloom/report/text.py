@@ -12,6 +12,7 @@ from ..problem import Certificate, Guarantee, Objective
 from ..result import Result
 from ..units import format as with_unit
 from .table import WIDTH, columns
+from .views import latency_rows
 
 MAX_COMPONENTS = 5
 
@@ -58,6 +59,7 @@ def headline(result: Result) -> str:
         ("energy", f"{joules(result.energy, 6)}  ({result.energy:.8g} J)"),
         ("latency", f"{seconds(result.latency, 6)}  ({result.latency:.8g} s; rule '{result.latency_rule}')"),
         ("EDP", f"{result.edp:.8g} J s"),
+        *latency_rows(result.latencies),
     ]
     if result.objective.name == "traffic":
         rows.insert(1, ("traffic", f"{bits(int(result.value))}  ({result.value:.10g} bit)"))

@@ -7,10 +7,11 @@ refuses what it does not know; whether the numbers are *true* is the question of
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
 
-from ..cost.record import Action, ActionName, Cost, Occupancy
+from ..cost.record import Action, ActionName, Cost, Latencies, Occupancy
 from ..located import Located, from_data
 from ..mapping.text import parse_mapping
 from ..problem import Certificate, Guarantee
@@ -39,6 +40,7 @@ def result_data(result: Result) -> dict[str, Any]:
         "certificate": None if certificate is None else _certificate_data(certificate),
         "mapping": result.mapping_text,
         "roofline": cost.roofline,
+        "latencies": None if result.latencies is None else asdict(result.latencies),
         "einsum_latency": [{"einsum": name, "seconds": seconds} for name, seconds in cost.einsum_latency],
         "busy": [{"einsum": e, "component": c, "seconds": seconds} for e, c, seconds in cost.busy],
         "occupancy": [
@@ -124,6 +126,7 @@ def _result(view: Located, data: dict[str, Any], file: str) -> Result:
     )
     assumed.finish()
     certificate = view.get("certificate")
+    views = view.get("latencies")
     result = Result(
         problem,
         mapping,
@@ -135,6 +138,7 @@ def _result(view: Located, data: dict[str, Any], file: str) -> Result:
         provenance,
         view.require("digest").text(),
         document.digest(data),
+        None if views is None else _latencies(views),
     )
     view.finish()
     return result
@@ -182,6 +186,14 @@ def _cost(view: Located, rule: str) -> Cost:
         ),
         occupancy=tuple(_each(view.require("occupancy"), _occupancy)),
     )
+
+
+def _latencies(view: Located) -> Latencies:
+    steady = [_float(view.require(name)) for name in ("roofline", "floor", "tile", "einsum")]
+    event = view.get("event")
+    found = Latencies(*steady, None if event is None else _float(event))
+    view.finish()
+    return found
 
 
 def _action(view: Located) -> Action:

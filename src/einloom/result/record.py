@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..cost.evaluate import evaluate
-from ..cost.record import Cost
+from ..cost.evaluate import evaluate, views
+from ..cost.record import Cost, Latencies
 from ..machine.levels import Machine
 from ..mapping.text import print_mapping
 from ..mapping.tree import Mapping
@@ -59,7 +59,8 @@ class Result:
     """One mapping of one problem, with its price and what is proven of it.
 
     certificate: None if nothing was searched. recorded_digest, found_digest: of a result that was read from a file,
-    what the file says of itself and what its content gives.
+    what the file says of itself and what its content gives. latencies: how long it takes, seen in several ways; None in
+    a file that does not say.
     """
 
     problem: Problem
@@ -72,6 +73,7 @@ class Result:
     provenance: Provenance = field(default=Provenance(VERSION, MODEL_VERSION, 0, 0))
     recorded_digest: str | None = field(default=None, compare=False)
     found_digest: str | None = field(default=None, compare=False)
+    latencies: Latencies | None = None
 
     @staticmethod
     def of(
@@ -88,7 +90,8 @@ class Result:
         if cost is None:
             cost = evaluate(problem.workload, problem.machine, mapping, problem.latency_rule)
         provenance = Provenance.of(problem.workload, problem.machine)
-        return Result(problem, mapping, cost, certificate, method, seconds, tuple(trace), provenance)
+        seen = views(problem.workload, problem.machine, mapping, cost)
+        return Result(problem, mapping, cost, certificate, method, seconds, tuple(trace), provenance, latencies=seen)
 
     @property
     def workload(self) -> Workload:

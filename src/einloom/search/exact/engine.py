@@ -14,7 +14,7 @@ from types import MappingProxyType
 import numpy as np
 
 from ...cost.evaluate import evaluate
-from ...errors import BudgetExhausted, Infeasible
+from ...errors import BudgetExhausted, Infeasible, SpecError
 from ...mapping.normal import normal_form
 from ...mapping.tree import Mapping
 from ...problem import Budget, Certificate, Guarantee, Objective, Problem
@@ -72,8 +72,12 @@ class Exact:
         """The optimum of `problem`; if the budget ends first, the best so far with the bound proven so far.
 
         Raises Infeasible with the limit that stands in the way, BudgetExhausted if the budget ended before any legal
-        mapping was found.
+        mapping was found, SpecError for a latency rule other than ``einsum``: the tables add Einsums up.
         """
+        if problem.latency_rule != "einsum":
+            raise SpecError(
+                f"exact proves optima under latency rule 'einsum', not {problem.latency_rule!r}", suggestion="einsum"
+            )
         run = _Run(problem, self.options, budget or Budget(), watch or Watcher())
         try:
             solution = run.solve()
