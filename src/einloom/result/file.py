@@ -40,7 +40,7 @@ def result_data(result: Result) -> dict[str, Any]:
         "certificate": None if certificate is None else _certificate_data(certificate),
         "mapping": result.mapping_text,
         "roofline": cost.roofline,
-        "latencies": None if result.latencies is None else asdict(result.latencies),
+        **({} if result.latencies is None else {"latencies": asdict(result.latencies)}),
         "einsum_latency": [{"einsum": name, "seconds": seconds} for name, seconds in cost.einsum_latency],
         "busy": [{"einsum": e, "component": c, "seconds": seconds} for e, c, seconds in cost.busy],
         "occupancy": [
