@@ -68,6 +68,11 @@ class Link:
         return {loop.place: self.machine.axes[loop.axis] for loop in self.path.loops if loop.axis is not None}
 
     @cached_property
+    def edge(self) -> int:
+        """Place of the innermost sequential split above the child: loops further out find nothing that is kept."""
+        return max((s for s in self.path.splits if s < self.place), default=-1)
+
+    @cached_property
     def retention(self) -> tuple[dict[int, Number], int | None]:
         """(per temporal loop that the tensor lacks, a flag: is the tile kept over it; place of the sliding loop).
 
@@ -78,9 +83,8 @@ class Link:
         sliding: int | None = None
         still: Number = self.child is not None
         relevant = set(self.access.variables)
-        edge = max((s for s in self.path.splits if s < self.place), default=-1)
         for loop in reversed([p for p in self.path.loops if p.place < self.place and p.axis is None]):
-            if loop.place < edge:
+            if loop.place < self.edge:
                 still = False
             if loop.variable not in relevant:
                 keeps[loop.place] = still
