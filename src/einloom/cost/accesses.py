@@ -163,10 +163,20 @@ def rank_use(
     return windows.RankUse(tuple(chains), index.constant)
 
 
+def by_tensor(all_paths: tuple[Path, ...]) -> dict[str, list[Path]]:
+    """Tensor -> the paths of the Einsums that access it, in program order."""
+    table: dict[str, list[Path]] = {}
+    for path in all_paths:
+        for tensor in path.einsum.tensors:
+            table.setdefault(tensor, []).append(path)
+    return table
+
+
 def links(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> tuple[Link, ...]:
     """Every link of the mapping, each once, charged to the first Einsum below that accesses the tensor."""
     found: list[Link] = []
     seen: set[tuple[tuple[int, ...], str]] = set()
+    touching = by_tensor(all_paths)
     for path in all_paths:
         for access in path.einsum.accesses:
             written = access.tensor == path.einsum.output.tensor
@@ -175,12 +185,7 @@ def links(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> 
                 if (child.address, access.tensor) in seen:
                     continue
                 seen.add((child.address, access.tensor))
-                users = tuple(
-                    p
-                    for p in all_paths
-                    if access.tensor in p.einsum.tensors
-                    and any(s.address == child.address for s in p.holders(access.tensor))
-                )
+                users = tuple(p for p in touching[access.tensor] if p.holds(child))
                 found.append(Link(workload, machine, path, access.tensor, parent, child, users, written))
             found.append(Link(workload, machine, path, access.tensor, holders[-1], None, (path,), written))
     return tuple(found)

@@ -73,14 +73,16 @@ def price(
     occupied: tuple[Occupancy, ...],
 ) -> Cost:
     """The cost of well-formed paths; capacity is not checked. Numbers are arrays where the paths' tiles are."""
-    all_links = links(workload, machine, all_paths)
+    charged: dict[int, list[Link]] = {path.order: [] for path in all_paths}
+    for link in links(workload, machine, all_paths):
+        charged[link.path.order].append(link)
     actions: list[Action] = []
     busy: list[tuple[str, str, Number]] = []
     latencies: list[tuple[str, Number]] = []
     adding = latency_rule == "einsum" and not any(path.forks for path in all_paths)
     for path in all_paths:
         name = path.einsum.name
-        mine = tuple(link for link in all_links if link.path is path)
+        mine = tuple(charged[path.order])
         instances, times = busiest(machine, path, mine)
         actions.extend(_memory_actions(workload, machine, mine, instances))
         unit = _unit(machine, path)

@@ -16,10 +16,10 @@ from itertools import product
 from ..machine.levels import Machine, Memory
 from ..mapping.concurrent import axis_of, stage_distance
 from ..mapping.extents import Address
-from ..mapping.tree import Split
+from ..mapping.tree import Split, Store
 from ..workload.einsum import Workload
 from . import terms, windows
-from .accesses import Link, rank_use
+from .accesses import Link, by_tensor, rank_use
 from .moments import Moment, fullest
 from .paths import Path, PathLoop, PathStore
 from .record import Occupancy
@@ -30,12 +30,14 @@ from .terms import Number
 class Tile:
     """A stored tile: the leaves below its store, by order, and the paths of the Einsums that touch it.
 
-    stays: it is the backing tile of a persistent tensor. steps: the temporal loops above the store whose next iteration
-    may find elements of the tile again, each with a flag (or an array of flags) that says whether it has one.
+    within: the leaves at which the tile may be alive. stays: it is the backing tile of a persistent tensor. steps: the
+    temporal loops above the store whose next iteration may find elements of the tile again, each with a flag (or an
+    array of flags) that says whether it has one.
     """
 
     store: PathStore
     below: range
+    within: range
     users: tuple[Path, ...]
     width: int
     copies: int
@@ -160,24 +162,53 @@ class Tile:
 def tiles(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> tuple[Tile, ...]:
     """Every stored tile of the mapping, with its lifetime."""
     found: list[Tile] = []
-    seen: set[tuple[Address, str]] = set()
-    for path in all_paths:
-        for store in path.stores:
-            if (store.address, store.tensor) in seen:
-                continue
-            seen.add((store.address, store.tensor))
-            below = tuple(p for p in all_paths if p.holds(store))
-            users = tuple(p for p in below if store.tensor in p.einsum.tensors)
-            if not users:
-                continue
-            memory = machine.memory(store.memory)
-            width = memory.bits(workload, users[0].einsum.name, store.tensor)
-            stays = _persists(workload, store, users[0])
-            copies = slots(memory, store, users) * (workload.repeat if stays else 1)
-            steps = () if stays else _steps(workload, machine, store, users)
-            leaves = range(below[0].order, below[-1].order + 1)
-            found.append(Tile(store, leaves, users, width, copies, stays, steps))
+    below = _leaves_below(all_paths)
+    touching = by_tensor(all_paths)
+    for store in _stores(all_paths):
+        users = tuple(p for p in touching.get(store.tensor, ()) if p.holds(store))
+        if not users:
+            continue
+        memory = machine.memory(store.memory)
+        width = memory.bits(workload, users[0].einsum.name, store.tensor)
+        stays = _persists(workload, store, users[0])
+        copies = slots(memory, store, users) * (workload.repeat if stays else 1)
+        steps = () if stays else _steps(workload, machine, store, users)
+        within = below[store.address] if steps else _span(store, users, below)
+        found.append(Tile(store, below[store.address], within, users, width, copies, stays, steps))
     return tuple(found)
+
+
+def _stores(all_paths: tuple[Path, ...]) -> Iterator[PathStore]:
+    """Every store of the tree in program order, one for each of its tensors."""
+    seen: set[Address] = set()
+    for path in all_paths:
+        for place, (address, node) in enumerate(zip(path.addresses, path.nodes, strict=True)):
+            if isinstance(node, Store) and address not in seen:
+                seen.add(address)
+                yield from (PathStore(place, node.memory, tensor, address, node.slots) for tensor in node.tensors)
+
+
+def _leaves_below(all_paths: tuple[Path, ...]) -> dict[Address, range]:
+    """Address of a node -> orders of the leaves below it; program order keeps them together."""
+    first: dict[Address, int] = {}
+    last: dict[Address, int] = {}
+    for path in all_paths:
+        for address in path.addresses:
+            first.setdefault(address, path.order)
+            last[address] = path.order
+    return {address: range(start, last[address] + 1) for address, start in first.items()}
+
+
+def _span(store: PathStore, users: tuple[Path, ...], below: dict[Address, range]) -> range:
+    """Orders of the leaves from the first to the last user, and of all in loops around either, below the store."""
+    start, stop = users[0].order, users[-1].order + 1
+    for end in (users[0], users[-1]):
+        for loop in end.loops:
+            if loop.place > store.place and loop.axis is None and not (isinstance(loop.trips, int) and loop.trips == 1):
+                around = below[end.addresses[loop.place]]
+                start, stop = min(start, around.start), max(stop, around.stop)
+                break
+    return range(start, stop)
 
 
 def slots(memory: Memory, store: PathStore, users: tuple[Path, ...]) -> int:
@@ -256,19 +287,42 @@ def peak(
     One leaf at a time: without concurrent splits, or for the view of a single path.
     """
     mine = [tile for tile in all_tiles if tile.store.memory == memory]
+    number = {tile.key: i for i, tile in enumerate(mine)}
+    always = [(tile, tile.bits({})) for tile in mine if tile.stays and not tile.moving]
+    base: Number = sum(bits for _, bits in always)
     worst: Number = 0
-    alive_then: tuple[tuple[str, Number], ...] = ()
-    for path in all_paths:
-        near = [tile for tile in mine if tile.stays or path.order in tile.below]
-        for choice in _choices(path, near):
+    alive_then: list[tuple[Tile, Number]] = []
+    for path, near, changing in _near(mine, all_paths):
+        for choice in _choices(path, changing):
             flags = [(tile, tile.alive(path, choice)) for tile in near]
-            sizes = [(t.store.tensor, t.bits(choice) * flag) for t, flag in flags if not isinstance(flag, int) or flag]
-            total: Number = sum(bits for _, bits in sizes)
+            sizes = [(tile, tile.bits(choice) * flag) for tile, flag in flags if not isinstance(flag, int) or flag]
+            total: Number = base + sum(bits for _, bits in sizes)
             if not isinstance(total, int) or not isinstance(worst, int):
                 worst = terms.maximum(worst, total)
             elif total > worst:
-                worst, alive_then = total, tuple(sizes)
-    return worst, alive_then
+                worst, alive_then = total, sizes
+    fullest_known = isinstance(worst, int) and worst > 0
+    listed = sorted((*always, *alive_then) if fullest_known else (), key=lambda entry: number[entry[0].key])
+    return worst, tuple((tile.store.tensor, bits) for tile, bits in listed)
+
+
+def _near(mine: list[Tile], all_paths: tuple[Path, ...]) -> Iterator[tuple[Path, list[Tile], list[Tile]]]:
+    """For each path the tiles that may be alive at its leaf, and those stored above it that change with loops.
+
+    Backing tiles of persistent tensors are left out, unless they change.
+    """
+    near: dict[int, list[Tile]] = {path.order: [] for path in all_paths}
+    changing = [tile for tile in mine if tile.moving]
+    for tile in mine:
+        if not tile.stays:
+            for order in tile.within:
+                if order in near:
+                    near[order].append(tile)
+        elif tile.moving:
+            for listed in near.values():
+                listed.append(tile)
+    for path in all_paths:
+        yield path, near[path.order], [tile for tile in changing if tile.stays or path.order in tile.below]
 
 
 def _forked_peak(
@@ -278,9 +332,8 @@ def _forked_peak(
     mine = [tile for tile in all_tiles if tile.store.memory == memory]
     staying = tuple((tile.store.tensor, tile.bits({})) for tile in mine if tile.stays)
     moments: list[Moment] = []
-    for path in all_paths:
-        near = [tile for tile in mine if path.order in tile.below and not tile.stays]
-        for choice in _choices(path, near):
+    for path, near, changing in _near([tile for tile in mine if not tile.stays], all_paths):
+        for choice in _choices(path, changing):
             live = tuple(
                 (tile.key, sum(fork.place < tile.store.place for fork in path.forks), tile.store.tensor, bits)
                 for tile in near

@@ -60,7 +60,7 @@ class Fork:
 class Path:
     """The path of one Einsum: its loops and stores from the outside in, and where sequential splits stand.
 
-    forks: the concurrent splits, which end the life of nothing.
+    stores: those of the tensors that the Einsum accesses. forks: the concurrent splits, which end the life of nothing.
     """
 
     workload: Workload
@@ -149,8 +149,10 @@ class Path:
 def paths(workload: Workload, mapping: Mapping) -> tuple[Path, ...]:
     """The path of every Einsum in program order. The mapping must be well formed."""
     derived: dict[tuple[str, int], tuple[int, ...]] = derived_cuts(workload, mapping)
+    held: dict[Address, frozenset[str]] = {}
     return tuple(
-        _path(workload, trail, derived, order) for order, trail in enumerate(addressed_paths(mapping.nest).values())
+        _path(workload, trail, derived, order, held)
+        for order, trail in enumerate(addressed_paths(mapping.nest).values())
     )
 
 
@@ -159,7 +161,9 @@ def _path(
     trail: tuple[tuple[Address, Node], ...],
     derived: dict[tuple[str, int], tuple[int, ...]],
     order: int,
+    held: dict[Address, frozenset[str]],
 ) -> Path:
+    """held: the tensors of every store met so far, which may be many more than the Einsum's."""
     leaf = trail[-1][1]
     assert isinstance(leaf, Compute)
     einsum = workload.einsum(leaf.einsum)
@@ -178,7 +182,10 @@ def _path(
             loops.append(PathLoop(place, variable, node.trips, tile, ends, node.axis))
             extents[variable] = minimum(extents[variable], tile) if ends is None else _widest(ends)
         elif isinstance(node, Store):
-            stores.extend(PathStore(place, node.memory, tensor, address, node.slots) for tensor in node.tensors)
+            if address not in held:
+                held[address] = frozenset(node.tensors)
+            mine = (tensor for tensor in einsum.tensors if tensor in held[address])
+            stores.extend(PathStore(place, node.memory, tensor, address, node.slots) for tensor in mine)
         elif isinstance(node, Split) and concurrent(node):
             forks.append(Fork(place, address, node, trail[place + 1][0][len(address)]))
         elif isinstance(node, Split):

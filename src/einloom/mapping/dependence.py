@@ -8,7 +8,7 @@ from functools import cached_property
 from math import prod
 
 from ..workload.einsum import Workload
-from .extents import Cuts, Trail, addressed_paths, derived_cuts, largest_extents, shared_length, tile_of, windows
+from .extents import Cuts, Trail, addressed_paths, derived_cuts, extents_along, shared_length, tile_of, windows
 from .text import describe
 from .tree import Loop, Mapping, Node, Store
 
@@ -97,7 +97,7 @@ def _extent_problems(tree: _Tree, einsum: str) -> Iterator[str]:
     """Trips fit extents and tiles, and every variable reaches extent 1 at the leaf."""
     steps = tree.paths[einsum]
     variables = tree.workload.einsum(einsum).variables
-    below = largest_extents(tree.workload, tree.steps[einsum], tree.cuts, einsum)
+    below = extents_along(tree.workload, tree.steps[einsum], tree.cuts, einsum)
     for i, node in enumerate(steps):
         v = node.variable(einsum) if isinstance(node, Loop) else None
         if not isinstance(node, Loop) or v is None:

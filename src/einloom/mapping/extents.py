@@ -93,7 +93,12 @@ def derived_cuts(workload: Workload, mapping: Mapping) -> Cuts:
     }
 
 
-def largest_extents(workload: Workload, steps: Trail, cuts: Cuts, einsum: str) -> tuple[Table[str, int], ...]:
+def largest_extents(workload: Workload, mapping: Mapping, cuts: Cuts, einsum: str) -> tuple[Table[str, int], ...]:
+    """For each node of the path of `einsum`: the extents of its variables in the largest tile below that node."""
+    return extents_along(workload, addressed_paths(mapping.nest)[einsum], cuts, einsum)
+
+
+def extents_along(workload: Workload, steps: Trail, cuts: Cuts, einsum: str) -> tuple[Table[str, int], ...]:
     """For each node of `steps`, the path of `einsum`: the extents of its variables in the largest tile below it."""
     extents = {v: workload.extents[v] for v in workload.einsum(einsum).variables}
     below: list[Table[str, int]] = []

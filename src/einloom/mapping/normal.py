@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping as Table
 
 from ..workload.einsum import Workload
-from .extents import Cuts, addressed_paths, derived_cuts, largest_extents, tile_of
+from .extents import Cuts, addressed_paths, derived_cuts, extents_along, tile_of
 from .tree import Loop, Mapping, Nest, Node, Split, Store, einsums_below
 
 
@@ -21,7 +21,7 @@ def normal_form(mapping: Mapping, workload: Workload) -> Mapping:
     cuts = derived_cuts(workload, shaped)
     names = {e.name for e in workload.einsums}
     below = {
-        einsum: (workload.extents, *largest_extents(workload, steps, cuts, einsum))
+        einsum: (workload.extents, *extents_along(workload, steps, cuts, einsum))
         for einsum, steps in addressed_paths(shaped.nest).items()
         if einsum in names
     }

@@ -42,7 +42,7 @@ def held_tensors(workload: Workload, machine: Machine, einsum: str, steps: Steps
     found: dict[str, set[str]] = {memory.name: set() for memory in machine.memories}
     for _, node in steps:
         if isinstance(node, Store):
-            found[node.memory] |= mine & set(node.tensors)
+            found[node.memory] |= mine.intersection(node.tensors)
     return found
 
 
@@ -135,11 +135,14 @@ def _holding_problems(workload: Workload, machine: Machine, leaf: Compute, steps
 
 def _backing_problems(workload: Workload, machine: Machine, paths: Table[str, Steps]) -> Iterator[str]:
     """One backing store per tensor, in a memory that may back it, outermost for the cascade's inputs and outputs."""
+    users: dict[str, list[str]] = {tensor.name: [] for tensor in workload.tensors}
+    for einsum in paths:
+        for name in workload.einsum(einsum).tensors:
+            users[name].append(einsum)
     for tensor in workload.tensors:
         stores: dict[Address, tuple[str, Store, Steps]] = {}
-        for einsum, steps in paths.items():
-            if tensor.name not in workload.einsum(einsum).tensors:
-                continue
+        for einsum in users[tensor.name]:
+            steps = paths[einsum]
             for i, (address, node) in enumerate(steps):
                 if isinstance(node, Store) and tensor.name in node.tensors:
                     stores.setdefault(address, (einsum, node, steps[:i]))

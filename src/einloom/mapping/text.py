@@ -16,7 +16,7 @@ One node per line; the nodes of one nest stand at the same indentation; each bra
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -202,14 +202,14 @@ class _Parser:
     def store(self, words: _Words) -> Store:
         memory = words.take("a memory", [m.name for m in self.machine.memories]).text
         words.take("':'", [":"])
-        tensors = [words.take("a tensor", [t.name for t in self.workload.tensors]).text]
+        tensors = [words.take("a tensor", self.workload.consumers).text]
         slots = None
         while words.peek() is not None:
             if words.skip("slots"):
                 slots = words.number("a number of slots")
                 words.end()
             else:
-                tensors.append(words.take("a tensor", [t.name for t in self.workload.tensors]).text)
+                tensors.append(words.take("a tensor", self.workload.consumers).text)
         return Store(memory, tuple(tensors), slots)
 
     def loop(self, words: _Words, below: tuple[str, ...]) -> Loop:
@@ -251,7 +251,7 @@ class _Parser:
         return name
 
     def einsum(self, token: _Token) -> str:
-        known = [e.name for e in self.workload.einsums]
+        known = self.workload.names
         if token.text not in known:
             self.fail(f"the workload has no Einsum {token.text!r}", token, known)
         return token.text
@@ -271,7 +271,7 @@ class _Words:
         self.at += found
         return found
 
-    def take(self, what: str, known: Iterable[str] | None = None) -> _Token:
+    def take(self, what: str, known: Collection[str] | None = None) -> _Token:
         """The next word; it must be one of `known` if that is given."""
         if self.at == len(self.tokens):
             last = self.tokens[-1]
@@ -279,7 +279,7 @@ class _Words:
             self.parser.fail(f"the line ends where {what} is expected", end)
         token = self.tokens[self.at]
         self.at += 1
-        if known is not None and token.text not in (known := list(known)):
+        if known is not None and token.text not in known:
             listed = f" (one of {', '.join(known)})" if 1 < len(known) <= 12 else ""
             self.parser.fail(f"expected {what}{listed}, found {token.text!r}", token, known)
         return token

@@ -8,6 +8,7 @@ machine limits (placement.py), about branches that run at the same time (concurr
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from ..machine.levels import Machine
@@ -43,10 +44,10 @@ def _leaf_problems(workload: Workload, mapping: Mapping) -> Iterator[str]:
         if not all(index.simple for index in einsum.output.indices):
             yield f"Einsum {einsum.name} writes {einsum.output}: an output's index must be one plain variable per rank"
     order = [leaf.einsum for leaf in leaves(mapping.nest)]
+    counts = Counter(order)
     for einsum in workload.einsums:
-        count = order.count(einsum.name)
-        if count != 1:
-            yield f"Einsum {einsum.name} has {count} leaves instead of one"
+        if counts[einsum.name] != 1:
+            yield f"Einsum {einsum.name} has {counts[einsum.name]} leaves instead of one"
     first = {name: i for i, name in reversed(list(enumerate(order)))}
     for tensor, producer in workload.producers.items():
         for consumer in workload.consumers[tensor]:
@@ -83,7 +84,7 @@ def _nest_problems(workload: Workload, machine: Machine, nest: Nest) -> Iterator
 
 def _lacks(workload: Workload, einsum: str) -> bool:
     """True if the workload has no Einsum of this name."""
-    return all(e.name != einsum for e in workload.einsums)
+    return einsum not in workload.names
 
 
 def _name(node: Node) -> str:
@@ -102,14 +103,13 @@ def _store_problems(workload: Workload, machine: Machine, store: Store, below: t
     if store.slots is not None and store.slots < 1:
         yield f"store {store.memory}: {store.slots} slots; a store needs at least 1"
     used = {t for e in below if not _lacks(workload, e) for t in workload.einsum(e).tensors}
-    known = {tensor.name for tensor in workload.tensors}
-    for tensor in dict.fromkeys(store.tensors):
-        if tensor not in known:
+    for tensor, count in Counter(store.tensors).items():
+        if tensor not in workload.consumers:
             yield f"the workload has no tensor {tensor}"
         elif tensor not in used:
             yield f"store {store.memory} holds {tensor}, which no Einsum below it accesses"
-        if store.tensors.count(tensor) > 1:
-            yield f"store {store.memory} names {tensor} {store.tensors.count(tensor)} times"
+        if count > 1:
+            yield f"store {store.memory} names {tensor} {count} times"
 
 
 def _loop_problems(workload: Workload, machine: Machine, loop: Loop, below: tuple[str, ...]) -> Iterator[str]:

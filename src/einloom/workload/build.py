@@ -46,10 +46,14 @@ def build_workload(
     if wrong:
         raise combined(wrong)
     sizes = {variable: ranks[variable] for variable in _users(ordered)}
+    users: dict[str, list[Einsum]] = {tensor: [] for tensor in names}
+    for einsum in ordered:
+        for tensor in einsum.tensors:
+            users[tensor].append(einsum)
     tensors: list[Tensor] = []
     for tensor in names:
         try:
-            shape = tensor_shape(tensor, ordered, sizes, shapes or {})
+            shape = tensor_shape(tensor, users[tensor], sizes, shapes or {})
             tensors.append(Tensor(tensor, shape, _bits(tensor, bits), tensor in persistent))
         except SpecError as error:
             wrong.append(error)
@@ -176,8 +180,11 @@ def _bits(tensor: str, bits: int | Mapping[str, int]) -> int:
 def tensor_shape(
     tensor: str, einsums: Sequence[Einsum], sizes: Mapping[str, int], shapes: Mapping[str, Sequence[int]]
 ) -> tuple[int, ...]:
-    """The size of each rank: declared, else written by the producer, else what all accesses agree on."""
-    accesses = [(e.name, a) for e in einsums for a in e.accesses if a.tensor == tensor]
+    """The size of each rank: declared, else written by the producer, else what all accesses agree on.
+
+    einsums: those that access the tensor, in program order.
+    """
+    accesses = [(e.name, e.access(tensor)) for e in einsums]
     first_name, first = accesses[0]
     for einsum, access in accesses:
         if len(access.indices) != len(first.indices):

@@ -1,11 +1,12 @@
 """WHAT is computed: index expressions, accesses, Einsums, tensors and cascades, as frozen data.
 
 First step of the flow: nothing comes in; every other folder reads these. `notation`, `files` and `zoo` make them.
+What follows from the fields is found once: a cascade of a thousand Einsums asks for it millions of times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import KeysView, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -17,7 +18,7 @@ Reduction = Literal["sum", "max", "online_softmax"]
 Role = Literal["input", "weight", "output"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Index:
     """An affine index expression: the sum of `coefficient * variable` over `terms`, plus `constant`.
 
@@ -27,11 +28,11 @@ class Index:
     terms: tuple[tuple[str, int], ...]
     constant: int = 0
 
-    @property
+    @cached_property
     def variables(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.terms)
 
-    @property
+    @cached_property
     def simple(self) -> bool:
         """True for a bare rank variable such as ``m``: no sum, no stride, no constant."""
         return len(self.terms) == 1 and self.terms[0][1] == 1 and self.constant == 0
@@ -47,14 +48,14 @@ class Index:
         return text or "0"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Access:
     """A tensor with one index expression per rank, as an Einsum reads or writes it."""
 
     tensor: str
     indices: tuple[Index, ...]
 
-    @property
+    @cached_property
     def variables(self) -> tuple[str, ...]:
         """The rank variables of the access, each once, in order of appearance."""
         return tuple(dict.fromkeys(v for index in self.indices for v in index.variables))
@@ -67,7 +68,7 @@ class Access:
         return f"{self.tensor}[{','.join(str(index) for index in self.indices)}]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Einsum:
     """One extended Einsum: `output` from `inputs`, over all its rank variables.
 
@@ -83,24 +84,24 @@ class Einsum:
     function: str | None = None
     reduction: Reduction = "sum"
 
-    @property
+    @cached_property
     def accesses(self) -> tuple[Access, ...]:
         """The output, then the inputs; a tensor that is read twice appears once."""
         unique = {access.tensor: access for access in (self.output, *self.inputs)}
         return tuple(unique.values())
 
-    @property
+    @cached_property
     def variables(self) -> tuple[str, ...]:
         """All rank variables, output's first, in order of appearance."""
         return tuple(dict.fromkeys(v for access in (self.output, *self.inputs) for v in access.variables))
 
-    @property
+    @cached_property
     def reduced(self) -> tuple[str, ...]:
         """The rank variables that the output lacks."""
         kept = set(self.output.variables)
         return tuple(v for v in self.variables if v not in kept)
 
-    @property
+    @cached_property
     def tensors(self) -> tuple[str, ...]:
         return tuple(access.tensor for access in self.accesses)
 
@@ -161,6 +162,11 @@ class Workload:
     @cached_property
     def _einsum_table(self) -> Mapping[str, Einsum]:
         return MappingProxyType({einsum.name: einsum for einsum in self.einsums})
+
+    @property
+    def names(self) -> KeysView[str]:
+        """Names of the Einsums, in program order."""
+        return self._einsum_table.keys()
 
     @cached_property
     def _tensor_table(self) -> Mapping[str, Tensor]:

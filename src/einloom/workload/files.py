@@ -202,8 +202,10 @@ def _bits_data(workload: Workload, facts: Mapping[str, Fact]) -> object:
 
 def _declared(workload: Workload, tensor: str) -> bool:
     """True if the accesses alone do not give the tensor its shape."""
+    writer = [name] if (name := workload.producers.get(tensor)) else []
+    users = [workload.einsum(name) for name in (*writer, *workload.consumers[tensor])]
     try:
-        alone = tensor_shape(tensor, workload.einsums, workload.extents, {})
+        alone = tensor_shape(tensor, users, workload.extents, {})
     except SpecError:
         return True
     return alone != workload.tensor(tensor).shape
