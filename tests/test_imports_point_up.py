@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "einloom"
 ORDER = (
-    "version errors arithmetic units yamltree keys located workload constraints machine mapping oracle cost mapspace "
+    "version errors arithmetic units yamltree jsonplaces keys located workload constraints machine mapping oracle cost mapspace "
     "problem result search certify report codegen hardware sweep interop published zoo verbs "
     "cli_interop cli __main__ __init__"
 ).split()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from .arithmetic import Number
 from .errors import SpecError, SpecErrors, combined, nearest
+from .jsonplaces import JsonPlaces
 from .units import Quantity, parse
 from .yamltree import MAX_FILE_BYTES, Node, Scalar, parse_yaml
 
@@ -22,13 +23,16 @@ MAX_TEXT = 10_000
 class Located:
     """A value of a file together with where it stands, and how it is reached from the top (`path`)."""
 
-    __slots__ = ("_asked", "_gathered", "_node", "file", "path")
+    __slots__ = ("_asked", "_gathered", "_node", "_places", "file", "path")
 
-    def __init__(self, node: Node, file: str | None, path: str, gathered: list[SpecError]) -> None:
+    def __init__(
+        self, node: Node, file: str | None, path: str, gathered: list[SpecError], places: _Places | None = None
+    ) -> None:
         self._node = node
         self.file = file
         self.path = path
         self._gathered = gathered
+        self._places = places
         self._asked: set[Scalar] = set()
 
     # Places and errors
@@ -36,6 +40,8 @@ class Located:
     def error(self, message: str, suggestion: str | None = None) -> SpecError:
         """A SpecError that points here."""
         line, column = (self._node.line, self._node.column) if self._node.line else (None, None)
+        if line is None and self._places is not None:
+            line, column = self._places.of(self._node)
         return SpecError(
             message, file=self.file, line=line, column=column, path=self.path or None, suggestion=suggestion
         )
@@ -112,7 +118,8 @@ class Located:
         """The elements of a list."""
         self._must_be("list")
         return [
-            Located(item, self.file, f"{self.path}[{i}]", self._gathered) for i, item in enumerate(self._node.items)
+            Located(item, self.file, f"{self.path}[{i}]", self._gathered, self._places)
+            for i, item in enumerate(self._node.items)
         ]
 
     def finish(self) -> None:
@@ -122,14 +129,14 @@ class Located:
             name = str(key.scalar)
             if name not in self._asked:
                 known = [str(candidate) for candidate in self._asked]
-                message = f"unknown key {name!r}; known here are {', '.join(sorted(known))}"
+                message = f"unknown key {name!r}; known here are {', '.join(sorted(known)) or 'none'}"
                 unknown.append(self._child(key, "").error(message, nearest(name, known)))
         if unknown:
             raise combined(unknown)
 
     def _child(self, node: Node, key: str) -> Located:
         path = f"{self.path}.{key}" if self.path and key else self.path or key
-        return Located(node, self.file, path, self._gathered)
+        return Located(node, self.file, path, self._gathered, self._places)
 
     def _must_be(self, kind: str) -> None:
         if self._node.kind != kind:
@@ -270,9 +277,47 @@ def read_file(path: str | Path) -> Located:
     return read_text(text, file)
 
 
-def from_data(data: object, file: str | None = None, path: str = "") -> Located:
-    """The view of plain data (as `json.loads` makes it), without lines."""
-    return Located(_data_node(data), file, path, [])
+def from_data(data: object, file: str | None = None, path: str = "", text: str | None = None) -> Located:
+    """The view of plain data (as `json.loads` makes it); `text` is the JSON that it was read from, if there is one.
+
+    With the text errors have lines, which are looked up when the first error happens.
+    """
+    root = _data_node(data)
+    return Located(root, file, path, [], None if text is None else _Places(root, text))
+
+
+class _Places:
+    """Line and column of the nodes of plain data, looked up in its text when an error asks for them."""
+
+    __slots__ = ("_parents", "_places", "_root")
+
+    def __init__(self, root: Node, text: str) -> None:
+        self._root, self._places = root, JsonPlaces(text)
+        self._parents: dict[int, tuple[Node, int, bool]] = {}
+
+    def of(self, node: Node) -> tuple[int, int]:
+        if not self._parents:
+            self._find_parents()
+        trail: list[int] = []
+        is_key, at = False, node
+        while at is not self._root:
+            at, index, key = self._parents[id(at)]
+            is_key = is_key or key
+            trail.append(index)
+        trail.reverse()
+        return self._places.key(trail) if is_key else self._places.value(trail)
+
+    def _find_parents(self) -> None:
+        waiting = [self._root]
+        while waiting:
+            node = waiting.pop()
+            for index, item in enumerate(node.items):
+                self._parents[id(item)] = (node, index, False)
+            for index, (key, value) in enumerate(node.pairs):
+                self._parents[id(key)] = (node, index, True)
+                self._parents[id(value)] = (node, index, False)
+                waiting.append(value)
+            waiting += node.items
 
 
 def _data_node(data: object) -> Node:

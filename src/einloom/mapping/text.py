@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn
 
-from ..errors import SpecError, nearest
+from ..errors import SpecError, combined, nearest
 from ..machine.levels import Machine
 from ..workload.einsum import Workload
 from .tree import Compute, Loop, Mapping, Nest, Node, Split, SplitKind, Store, einsums_below
@@ -30,6 +31,8 @@ MAX_DEPTH = 64
 _TOKEN = re.compile(r"[:,@]|[^\s:,@]+")
 _KINDS: dict[str, SplitKind] = {"sequential": "sequential", "pipelined": "pipelined", "parallel": "parallel"}
 _NODES = ("store", "for", "par", "split", "compute")
+UNREAD = Compute("", None)
+"""Stands for a leaf that cannot be read; what loops above it bind cannot be told."""
 
 
 def print_mapping(mapping: Mapping, workload: Workload) -> str:
@@ -77,14 +80,19 @@ def parse_mapping(text: str, workload: Workload, machine: Machine, file: str | N
     """Read a mapping from text.
 
     Names are checked against the workload and the machine, the layout against the grammar; whether the tree is a legal
-    schedule is the question of `wellformed.problems`. Raises SpecError with file, line and column.
+    schedule is the question of `wellformed.problems`. Raises SpecError with file, line and column: one for every line
+    that cannot be read, and one for the layout, which is read no further than its first mistake.
     """
     parser = _Parser(text, workload, machine, file)
     if not parser.items:
         raise SpecError("the mapping is empty", file=file, line=1)
-    nest = parser.nest(parser.items[0].column, 0)
-    if parser.at < len(parser.items):
-        parser.fail("this line stands further left than the nest it follows", parser.items[parser.at].tokens[0])
+    nest: Nest = ()
+    with parser.noting():
+        nest = parser.nest(parser.items[0].column, 0)
+        if parser.at < len(parser.items):
+            parser.fail("this line stands further left than the nest it follows", parser.items[parser.at].tokens[0])
+    if parser.wrong:
+        raise combined(sorted(parser.wrong, key=lambda error: (error.line or 0, error.column or 0)))
     return Mapping(nest)
 
 
@@ -116,6 +124,7 @@ class _Parser:
             raise SpecError(f"a mapping may have at most {MAX_TEXT_LENGTH} characters", file=file)
         self.items: list[_Item] = []
         self.at = 0
+        self.wrong: list[SpecError] = []
         for number, raw in enumerate(text.split("\n"), 1):
             line = raw.split("#", 1)[0].rstrip()
             if "\t" in line:
@@ -129,6 +138,14 @@ class _Parser:
     def fail(self, message: str, token: _Token, known: Iterable[str] = (), wanted: str | None = None) -> NoReturn:
         suggestion = nearest(wanted or token.text, known)
         raise SpecError(message, file=self.file, line=token.line, column=token.column, suggestion=suggestion)
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Keep a SpecError of the block in `wrong`, and go on after the block."""
+        try:
+            yield
+        except SpecError as error:
+            self.wrong.append(error)
 
     def nest(self, column: int, depth: int) -> Nest:
         """The nodes that stand at `column`, up to the compute or split that ends them."""
@@ -146,19 +163,29 @@ class _Parser:
             self.at += 1
             word, words = item.tokens[0].text, _Words(self, item.tokens)
             if word == "compute":
-                last = self.compute(words)
+                last = UNREAD
+                with self.noting():
+                    last = self.compute(words)
             elif word == "split":
                 last = self.split(words, column, depth)
-            elif word == "store":
-                heads.append(self.store(words))
             elif word in ("for", "par"):
                 heads.append(words)
             else:
-                self.fail(f"unknown node {word!r}; known are {', '.join(_NODES)}", item.tokens[0], _NODES)
+                with self.noting():
+                    if word != "store":
+                        self.fail(f"unknown node {word!r}; known are {', '.join(_NODES)}", item.tokens[0], _NODES)
+                    heads.append(self.store(words))
         if self.at < len(self.items) and self.items[self.at].column == column and not self.items[self.at].dash:
             self.fail("nothing may follow a split or a compute in its nest", self.items[self.at].tokens[0])
         below = einsums_below((last,))
-        return (*(head if isinstance(head, Store) else self.loop(head, below) for head in heads), last)
+        nodes: list[Node] = []
+        for head in heads:
+            if isinstance(head, Store):
+                nodes.append(head)
+            elif UNREAD.einsum not in below:
+                with self.noting():
+                    nodes.append(self.loop(head, below))
+        return (*nodes, last)
 
     def compute(self, words: _Words) -> Compute:
         einsum = self.einsum(words.take("an Einsum"))

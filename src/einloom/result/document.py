@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import SpecError
+from ..jsonplaces import refuse_oddities
 from ..yamltree import MAX_FILE_BYTES
 
 
@@ -84,6 +85,9 @@ def parse(content: str, file: str) -> dict[str, Any]:
         raise SpecError(f"not JSON: {error.msg}", file=file, line=error.lineno, column=error.colno) from None
     except ValueError as error:
         raise SpecError(f"not JSON: {error}", file=file) from None
+    except SpecError:
+        refuse_oddities(content, file)  # raises the same with its place
+        raise
     if not isinstance(data, dict):
         raise SpecError("a result file holds one JSON object", file=file, line=1)
     return data
