@@ -25,6 +25,7 @@ from .problem import OBJECTIVES, Problem
 from .report import answers, text
 from .report.live import display
 from .result import Result
+from .result.unmapped import Unmapped, read_answer
 from .search.protocol import Recorder, optimizers
 from .version import VERSION
 from .workload.einsum import Workload
@@ -106,7 +107,7 @@ def map_verb(
     for path in (output, json_path):
         _writable(path)
     asked = verbs.problem(workload, machine, objective, max_fused_loops)
-    found, interrupted = _search(asked, method, budget_seconds)
+    found, interrupted = _search(asked, method, budget_seconds, json_path)
     if output:
         _write(output, found.mapping_text)
     _answer(found, json_path, text.summary(found))
@@ -114,14 +115,17 @@ def map_verb(
         click.echo("interrupted: this is the best so far, with the bound that was proven", err=True)
 
 
-def _search(asked: Problem, method: str, seconds: float | None) -> tuple[Result, bool]:
-    """The result, and whether Ctrl-C ended the search early."""
+def _search(asked: Problem, method: str, seconds: float | None, json_path: str | None) -> tuple[Result, bool]:
+    """The result, and whether Ctrl-C ended the search early. Where nothing is found, why goes to `json_path`."""
     with display(asked.objective) as shown, _interruptible() as presses:
         recorder = Recorder(on_change=shown, stop=lambda: bool(presses))
         try:
             found = verbs.solve(asked, method, seconds, recorder)
         except KeyboardInterrupt:
             return verbs.best_so_far(asked, recorder, method), True
+        except (Infeasible, BudgetExhausted) as error:
+            _answer(verbs.nothing_found(asked, recorder, method, error), json_path, "")
+            raise
         return found, bool(presses)
 
 
@@ -221,7 +225,10 @@ def verify_verb(result: str, quick: bool, json_path: str | None) -> None:
 def show_verb(result: str, parts: str | None, json_path: str | None) -> None:
     """Print a saved result, or one side of it. Nothing is computed again."""
     _writable(json_path)
-    found = Result.read(result)
+    found = read_answer(result)
+    if isinstance(found, Unmapped):
+        _answer(found, json_path, text.nothing(found))
+        return
     views = {
         None: text.summary,
         "tree": text.tree,
@@ -242,7 +249,7 @@ def report_verb(result: str, output: str | None) -> None:
 
     target = str(Path(result).with_suffix(".html")) if output is None else output
     _writable(target)
-    write_page(Result.read(result), target)
+    write_page(read_answer(result), target)
     click.echo(f"wrote {target}")
 
 
@@ -281,21 +288,21 @@ def _writable(path: str | None) -> None:
         raise SpecError("cannot write the file: its folder is read-only", file=path)
 
 
-def _answer(answer: Result | object, json_path: str | None, printed: str) -> None:
+def _answer(answer: Result | Unmapped | object, json_path: str | None, printed: str) -> None:
     """Print the text, and write the JSON where it is wanted; JSON on standard output replaces the text."""
     if json_path == "-":
         click.echo(_json(answer), nl=False)
         return
     if json_path is not None:
-        if isinstance(answer, Result):
+        if isinstance(answer, Result | Unmapped):
             answer.write(json_path)
         else:
             _write(json_path, _json(answer))
     click.echo(printed, nl=False)
 
 
-def _json(answer: Result | object) -> str:
-    return answer.to_json() if isinstance(answer, Result) else json.dumps(answer, indent=1) + "\n"
+def _json(answer: Result | Unmapped | object) -> str:
+    return answer.to_json() if isinstance(answer, Result | Unmapped) else json.dumps(answer, indent=1) + "\n"
 
 
 def _write(path: str, content: str) -> None:

@@ -14,7 +14,7 @@ from .constraints import Selector, unknown_names
 from .cost.evaluate import evaluate as _evaluate
 from .cost.event import event_seconds
 from .cost.record import Cost
-from .errors import BudgetExhausted, SpecError, nearest
+from .errors import BudgetExhausted, Infeasible, SpecError, nearest
 from .machine.levels import Axis, Fanout, Machine, Memory
 from .machine.load import load_machine
 from .mapping.text import parse_mapping
@@ -23,7 +23,8 @@ from .mapspace.space import Mapspace
 from .oracle.simulate import Simulation
 from .oracle.simulate import simulate as _simulate
 from .problem import Budget, Certificate, Guarantee, Problem, known_rule, objective
-from .result import Result
+from .result import Provenance, Result
+from .result.unmapped import Unmapped
 from .search.protocol import Recorder, Watcher, optimizer
 from .workload.einsum import Workload
 from .workload.load import load_workload
@@ -113,6 +114,22 @@ def best_so_far(asked: Problem, recorder: Recorder, method: str) -> Result:
         method=method,
         seconds=recorder.seconds,
         trace=recorder.trace,
+    )
+
+
+def nothing_found(asked: Problem, recorder: Recorder, method: str, why: Infeasible | BudgetExhausted) -> Unmapped:
+    """What a search that found no mapping leaves behind, from what its recorder heard."""
+    bound = None if isinstance(why, Infeasible) else max(recorder.lower or 0.0, why.bound)
+    return Unmapped(
+        asked,
+        "infeasible" if isinstance(why, Infeasible) else "unfinished",
+        why.witness if isinstance(why, Infeasible) else str(why),
+        method,
+        recorder.seconds,
+        bound,
+        dict(recorder.counts),
+        tuple(recorder.trace),
+        Provenance.of(asked.workload, asked.machine),
     )
 
 

@@ -19,6 +19,7 @@ from pipeline import pipelined
 
 from einloom import Result
 from einloom.report.html import write_page
+from einloom.result.unmapped import Unmapped, read_answer
 
 RESULTS = Path(__file__).parent / "results"
 SAVED = ("matmul", "conv-chain", "gpt3")
@@ -32,14 +33,24 @@ def results() -> dict[str, Result]:
 
 
 @pytest.fixture(scope="session")
-def pages(results: dict[str, Result], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def infeasible() -> Unmapped:
+    """Three matrix multiplications that must be fused in a buffer too small for it."""
+    found = read_answer(RESULTS / "infeasible.json")
+    assert isinstance(found, Unmapped)
+    return found
+
+
+@pytest.fixture(scope="session")
+def pages(
+    results: dict[str, Result], infeasible: Unmapped, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
     """Name of a result -> its report as a file, made once."""
     folder = tmp_path_factory.mktemp("reports")
 
     def made(name: str) -> Path:
         path = folder / f"{name}.html"
         if not path.exists():
-            write_page(results[name], path)
+            write_page(infeasible if name == "infeasible" else results[name], path)
         return path
 
     return made

@@ -10,7 +10,9 @@ from textwrap import wrap
 from ..mapping.tree import Compute, Loop, Nest, Split, Store, path
 from ..problem import Certificate, Guarantee, Objective
 from ..result import Result
+from ..result.unmapped import Unmapped
 from ..units import format as with_unit
+from .limits import limits
 from .table import WIDTH, columns
 from .views import latency_rows
 
@@ -68,11 +70,46 @@ def headline(result: Result) -> str:
     if known.facts:
         share = f"{known.assumed} of {known.facts} sourced numbers are assumptions ({known.assumed_share:.0%})"
         rows.append(("sources", share))
-    lines = [f"{result.workload.name} on {result.machine.name}"]
+    return "\n".join([f"{result.workload.name} on {result.machine.name}", *_labelled(rows)])
+
+
+def _labelled(rows: list[tuple[str, str]]) -> list[str]:
+    """Label and text, a line or more for each."""
+    lines = []
     for name, text in rows:
-        first, *rest = wrap(text, WIDTH - 14, break_long_words=False) or [""]
+        first, *rest = wrap(text, WIDTH - 14, break_long_words=True) or [""]
         lines += [f"  {name:<10}  {first}".rstrip(), *(f"{'':14}{more}" for more in rest)]
-    return "\n".join(lines)
+    return lines
+
+
+def nothing(found: Unmapped) -> str:
+    """Why no mapping was found, what the memories can hold, and what must be held."""
+    problem = found.problem
+    counts = ", ".join(f"{name} {number:,}" for name, number in found.counts.items())
+    known = "no mapping of the space is legal" if found.status == "infeasible" else "no legal mapping was found"
+    rows = [
+        ("answer", f"{found.status}: {known}"),
+        ("reason", found.reason),
+        ("space", problem.mapspace.describe()),
+        ("objective", str(problem.objective)),
+        ("searched", f"method '{found.method}', {found.seconds:.3g} s" + (f"; {counts}" if counts else "")),
+    ]
+    if found.bound:
+        rows.append(("bound", f"no mapping has less than {objective_value(problem.objective, found.bound)}"))
+    lines = [f"{problem.workload.name} on {problem.machine.name}", *_labelled(rows)]
+    heads = ("memory", "size", "of these", "must hold", "may hold", "largest of them")
+    listed = [
+        (
+            limit.memory,
+            "unlimited" if limit.size is None else bits(limit.size),
+            f"{limit.instances:,}",
+            " ".join(limit.must) or "-",
+            " ".join(limit.may) or "-",
+            f"{limit.largest[0]} {bits(limit.largest[1])}" if limit.largest else "-",
+        )
+        for limit in limits(problem)
+    ]
+    return "\n".join([*lines, "", columns("what the memories can and must hold", heads, listed, left=(0, 3, 4, 5)), ""])
 
 
 def certificate_lines(result: Result) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""What was found: `Result` and its parts; JSON both ways lives in `file`."""
+"""What was found: `Result` and its parts (JSON both ways in `file`), or in `unmapped` why nothing was."""
 
 from .record import Provenance, Result, TracePoint
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
 
 from ..cost.record import Action, ActionName, Cost, Latencies, Occupancy
+from ..errors import SpecError
 from ..located import Located, from_data
 from ..mapping.text import parse_mapping
 from ..problem import Certificate, Guarantee
@@ -103,7 +104,11 @@ def parse_result(text: str, file: str = "<result>") -> Result:
     """The result that a JSON text holds. Raises SpecError with the place of whatever is wrong."""
     with document.shallow(file):
         data = document.parse(text, file)
-        return _result(from_data(data, file), data, file)
+        if str(data.get("schema")).startswith("unmapped/"):
+            raise SpecError(
+                f"this file holds no mapping, but why none was found: {data.get('reason')!s:.300}", file=file
+            )
+        return _result(from_data(data, file, text=text), data, file)
 
 
 def _result(view: Located, data: dict[str, Any], file: str) -> Result:

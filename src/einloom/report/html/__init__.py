@@ -6,14 +6,16 @@ from pathlib import Path
 
 from ...errors import SpecError
 from ...result import Result
+from ...result.unmapped import Unmapped
+from .nothing import nothing_page
 from .page import page
 
-__all__ = ["page", "write_page"]
+__all__ = ["nothing_page", "page", "write_page"]
 
 
-def write_page(result: Result, path: str | Path) -> None:
-    """Write the report of a result. Raises SpecError if the file cannot be written."""
+def write_page(found: Result | Unmapped, path: str | Path) -> None:
+    """Write the report of a result, or of why there is none. Raises SpecError if the file cannot be written."""
     try:
-        Path(path).write_text(page(result), encoding="utf-8")
+        Path(path).write_text(nothing_page(found) if isinstance(found, Unmapped) else page(found), encoding="utf-8")
     except OSError as error:
         raise SpecError(f"cannot write the file: {error.strerror}", file=str(path)) from None

@@ -9,8 +9,9 @@ from __future__ import annotations
 from ...cost.record import Action
 from ...result import Result
 from .markup import Html, el, link
+from .scene import energy, size
 from .sources import anchor, energy_sources, why
-from .subject import Subject, energy, size
+from .subject import Subject
 
 ACTIONS = ("read", "write", "compute", "leak")
 KEYS = (("einsum", "Einsum"), ("component", "level"), ("tensor", "tensor"), ("action", "action"))

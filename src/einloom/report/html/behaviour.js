@@ -117,6 +117,9 @@
   addEventListener("beforeprint", () => { closed = $$("details.card:not([open])"); closed.forEach((card) => { card.open = true; }); });
   addEventListener("afterprint", () => { closed.forEach((card) => { card.open = false; }); });
 
+  open();
+  if (!$("#bars-what")) return;
+
   // Numbers with units.
   const PREFIXES = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""], [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"], [1e-12, "p"], [1e-15, "f"]];
   function digits(value) { return String(Number(value.toPrecision(4))); }
@@ -240,5 +243,4 @@
     }
   }
   details.addEventListener("toggle", () => { if (details.open && !rows) actions(); });
-  open();
 })();

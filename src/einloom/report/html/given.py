@@ -1,12 +1,13 @@
-"""Every number of a result's machine and workload, with its value, source and kind, in the order of their files."""
+"""Every number of a machine and a workload, with its value, source and kind, in the order of their files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ...machine.levels import Machine
 from ...machine.write import machine_data
-from ...result import Result
+from ...workload.einsum import Workload
 from ...workload.files import workload_data
 
 _NAMES = ("memory", "compute", "fanout")
@@ -22,9 +23,10 @@ class Given:
     kind: str
 
 
-def given(result: Result) -> list[Given]:
+def given(workload: Workload, machine: Machine | None) -> list[Given]:
     """Every number of machine and workload, in the order of their files."""
-    return [*_machine(machine_data(result.machine)), *_workload(workload_data(result.workload))]
+    hardware = _machine(machine_data(machine)) if machine else ()
+    return [*hardware, *_workload(workload_data(workload))]
 
 
 def _entry(path: str, value: object) -> Given | None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from ...mapping.tree import Compute, Loop, Nest, Split, Store, einsums_below
 from .markup import Html, el, join
-from .subject import Subject, energy, size, time
+from .scene import energy, size, time
+from .subject import Subject
 
 MAX_NAMES = 3
 

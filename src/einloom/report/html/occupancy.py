@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from ...cost.occupancy import peak
 from ...machine.levels import Memory
 from .markup import Html, el, number
-from .subject import Subject, size
+from .scene import size
+from .subject import Subject
 
 HEIGHT = 168.0
 LOW = 0.2

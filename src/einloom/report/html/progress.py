@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ...result import Result
+from ...result.unmapped import Unmapped
 from ..text import objective_value
 from .markup import Html, el
 from .plot import Curve, Scale, mark, plot
-from .subject import Subject, energy, time
+from .scene import energy, time
 
 MAX_POINTS = 400
 
@@ -21,11 +24,12 @@ def steps(pairs: list[tuple[float, float]], end: float) -> list[tuple[float, flo
     return [*found, (max(end, found[-1][0]), found[-1][1])] if found else []
 
 
-def picture(subject: Subject) -> Html:
-    """Best and bound over time, or a sentence if nothing was searched."""
-    result = subject.result
+def picture(result: Result | Unmapped) -> Html:
+    """Best and bound over time, or a sentence if nothing was searched or found."""
     best = [(p.seconds, p.best) for p in result.trace if p.best is not None]
     bound = [(p.seconds, p.bound) for p in result.trace if p.bound is not None and p.bound > 0]
+    if not best and isinstance(result, Unmapped):
+        return el("p", f"No mapping was found in {result.seconds:.3g} s: there is no progress to show.")
     if not best:
         return el("p", "This mapping was given, not searched for: there is no progress to show.")
     best, bound = _thinned(best), _thinned(bound)
@@ -47,7 +51,7 @@ def picture(subject: Subject) -> Html:
         [curve for curve in curves if curve.points],
         marks,
         (across, x_ticks, "time"),
-        (up, y_ticks, str(result.objective)),
+        (up, y_ticks, str(result.problem.objective)),
         label,
         230,
     )
@@ -58,14 +62,14 @@ def picture(subject: Subject) -> Html:
     return el("div", drawn, el("p", *legend, class_="legend"))
 
 
-def _value(result: Result, value: float) -> str:
-    return objective_value(result.objective, value, 6)
+def _value(result: Result | Unmapped, value: float) -> str:
+    return objective_value(result.problem.objective, value, 6)
 
 
-def _short(result: Result, value: float) -> str:
+def _short(result: Result | Unmapped, value: float) -> str:
     known = {"energy": energy, "latency": time}
-    shown = known.get(result.objective.name)
-    return shown(value, 4) if shown else objective_value(result.objective, value, 4)
+    shown = known.get(result.problem.objective.name)
+    return shown(value, 4) if shown else objective_value(result.problem.objective, value, 4)
 
 
 def _thinned(pairs: list[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -75,14 +79,13 @@ def _thinned(pairs: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return [*pairs[::step], pairs[-1]]
 
 
-def counts(result: Result) -> Html:
+def counts(found: Mapping[str, int]) -> Html:
     """Points seen and dropped, by rule, with bars on a logarithmic scale."""
-    certificate = result.certificate
-    if certificate is None or not certificate.counts:
+    if not found:
         return el("p", "No points were counted.")
-    largest = max(certificate.counts.values())
+    largest = max(found.values())
     rows = []
-    for name, count in certificate.counts.items():
+    for name, count in found.items():
         share = len(f"{count}") / len(f"{largest}") if count else 0
         bar = el("i", class_="countbar", style=f"width:{100 * share:.0f}%")
         rows.append(el("tr", el("th", name, scope="row"), el("td", f"{count:,}", class_="num"), el("td", bar)))

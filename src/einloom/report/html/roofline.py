@@ -13,7 +13,8 @@ from ...result import Result
 from ...units import format as with_unit
 from .markup import Html, el
 from .plot import Curve, Scale, mark, plot
-from .subject import Subject, size, time
+from .scene import size, time
+from .subject import Subject
 
 MAX_POINTS = 40
 

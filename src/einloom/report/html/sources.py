@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ...result import Result
+from ...problem import MODEL_VERSION
 from .assumptions import ASSUMPTIONS, NOT_MODELLED
 from .given import Given
 from .markup import Html, el, link
+from .scene import Scene
 from .subject import Subject
 
 KINDS = {
@@ -23,7 +24,7 @@ def anchor(path: str) -> str:
     return "fact-" + "".join(c if c.isalnum() or c in "._-" else "_" for c in path)
 
 
-def share(subject: Subject) -> Html:
+def share(subject: Scene) -> Html:
     """How much of what the result stands on is assumed: a bar and a sentence."""
     kinds = dict.fromkeys(KINDS, 0)
     for one in subject.given:
@@ -37,13 +38,15 @@ def share(subject: Subject) -> Html:
     legend = [
         el("span", el("i", class_=f"part {kind}"), f"{count} {KINDS[kind]}") for kind, count in kinds.items() if count
     ]
-    known = subject.result.provenance
+    known = subject.provenance
+    if known is None:
+        return Html("")
     words = f"{known.assumed} of {known.facts} sourced numbers are assumptions ({known.assumed_share:.0%})"
     bar = el("div", *parts, class_="sharebar", role="img", aria_label=words)
     return el("div", el("p", el("b", words), "."), bar, el("p", *legend, class_="legend"))
 
 
-def facts(subject: Subject) -> Html:
+def facts(subject: Scene) -> Html:
     """The table of all numbers; what one screen does not hold opens on demand."""
     listed = subject.given
     first, others = listed[:FIRST_ROWS], listed[FIRST_ROWS:]
@@ -64,7 +67,7 @@ def _table(listed: tuple[Given, ...]) -> Html:
     return el("div", table, class_="scroll", tabindex=0, role="region", aria_label="numbers with their sources")
 
 
-def model(result: Result) -> Html:
+def model(subject: Scene, rule: str) -> Html:
     """The model's assumptions as cards that links open."""
     cards = []
     for one in ASSUMPTIONS:
@@ -73,8 +76,11 @@ def model(result: Result) -> Html:
             body.append(el("ul", *(el("li", item) for item in NOT_MODELLED)))
         body.append(el("p", el("small", f"docs/model/{one.page}.md, with a worked example")))
         cards.append(el("details", el("summary", one.title), *body, id=f"model-{one.page}", class_="card"))
-    rule = f"Model version {result.provenance.model_version}, latency rule '{result.latency_rule}', partial sums "
-    return el("div", el("p", rule, f"'{result.machine.partial_sums}'."), el("div", *cards, class_="cards"))
+    known, machine = subject.provenance, subject.machine
+    version = known.model_version if known else MODEL_VERSION
+    sums = f", partial sums '{machine.partial_sums}'" if machine else ""
+    words = el("p", f"Model version {version}, latency rule '{rule}'{sums}.")
+    return el("div", words, el("div", *cards, class_="cards"))
 
 
 def why(page: str, words: str = "how is this counted?") -> Html:

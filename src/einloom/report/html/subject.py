@@ -1,40 +1,26 @@
-"""What every picture of the report asks of a result: tensors with their looks, leaves in program order, live tiles."""
+"""What the pictures of a result ask of it: leaves in program order, live tiles, backing memories."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from ...cost.occupancy import Tile, tiles
 from ...cost.paths import Path, paths
+from ...machine.levels import Machine
 from ...mapping.extents import Address
-from ...result import Result
-from ..text import bits, joules, seconds
-from .given import Given, given
-from .markup import Html, el
-from .palette import look
-
-ALL_AT_ONCE, WINDOW = 16, 12
+from ...result import Provenance, Result
+from .scene import Scene
 
 
-@dataclass(frozen=True)
-class Subject:
+class Subject(Scene):
     """A result, and what follows from its mapping without a search."""
 
-    result: Result
+    machine: Machine
+    provenance: Provenance
 
-    @cached_property
-    def tensors(self) -> tuple[str, ...]:
-        """Every tensor once; what is shared between Einsums comes first and so gets the plainest looks."""
-        workload = self.result.workload
-        return tuple(dict.fromkeys((*workload.intermediates, *(t.name for t in workload.tensors))))
-
-    @cached_property
-    def number(self) -> dict[str, int]:
-        return {tensor: i for i, tensor in enumerate(self.tensors)}
-
-    def look(self, tensor: str) -> str:
-        return look(self.number[tensor])
+    def __init__(self, result: Result) -> None:
+        super().__init__(result.workload, result.machine, result.provenance)
+        self.result = result
 
     @cached_property
     def paths(self) -> tuple[Path, ...]:
@@ -71,22 +57,6 @@ class Subject:
         return {}
 
     @cached_property
-    def windows(self) -> tuple[range, ...]:
-        """The leaves in runs that one picture can show."""
-        count = len(self.leaves)
-        if count <= ALL_AT_ONCE:
-            return (range(count),)
-        return tuple(range(start, min(start + WINDOW, count)) for start in range(0, count, WINDOW))
-
-    @cached_property
-    def given(self) -> tuple[Given, ...]:
-        return tuple(given(self.result))
-
-    @cached_property
-    def outermost(self) -> str:
-        return self.result.machine.memories[0].name
-
-    @cached_property
     def backing(self) -> dict[str, str]:
         """Tensor -> memory of its outermost store."""
         table: dict[str, str] = {}
@@ -101,26 +71,3 @@ class Subject:
         shared = self.result.workload.intermediates
         found = [t.store.place for t in self.tiles if t.store.memory != self.outermost and t.store.tensor in shared]
         return min(found, default=0)
-
-    def chip(self, tensor: str, *more: object, tag: str = "span", **attributes: object) -> Html:
-        """A label for a tensor: swatch and name; lights up with the tensor."""
-        inside = (el("i", class_=f"swatch {self.look(tensor)}"), el("span", tensor, class_="word"), *more)
-        return el(tag, *inside, **{"class_": "chip", "data_t": self.number[tensor], **attributes})
-
-
-def pretty(text: str) -> str:
-    """A number with unit, with the micro sign."""
-    value, _, unit = text.rpartition(" ")
-    return f"{value} µ{unit[1:]}" if len(unit) > 1 and unit[0] == "u" else text
-
-
-def energy(value: float, digits: int = 4) -> str:
-    return pretty(joules(value, digits))
-
-
-def time(value: float, digits: int = 4) -> str:
-    return pretty(seconds(value, digits))
-
-
-def size(value: int) -> str:
-    return bits(value)

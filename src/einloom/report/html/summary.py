@@ -6,8 +6,8 @@ from ...problem import Guarantee
 from ...result import Result
 from ..text import certificate_lines, objective_value
 from .markup import Html, el, link
+from .scene import Scene, energy, size, time
 from .sources import why
-from .subject import Subject, energy, size, time
 
 MAX_CHIPS, MAX_ROWS = 60, 30
 
@@ -75,15 +75,17 @@ def certificate(result: Result) -> Html:
     ]
     listed: list[Html] = [part for name, text in rows for part in (el("dt", name), el("dd", text))]
     states = el("p", "This page shows what the result file says; ", el("code", "einloom verify"), " checks it.")
-    altered = None
-    if result.recorded_digest is not None and result.recorded_digest != result.found_digest:
-        altered = el(
-            "p", "The file was changed after it was written: its digest does not match.", class_="warning", role="alert"
-        )
-    return el("div", altered, el("dl", *listed, class_="facts"), states)
+    changed = result.recorded_digest is not None and result.recorded_digest != result.found_digest
+    return el("div", altered() if changed else None, el("dl", *listed, class_="facts"), states)
 
 
-def chips(subject: Subject) -> Html:
+def altered() -> Html:
+    """The warning above a file whose digest does not match."""
+    words = "The file was changed after it was written: its digest does not match."
+    return el("p", words, class_="warning", role="alert")
+
+
+def chips(subject: Scene) -> Html:
     """A button per tensor: focus or hover lights the tensor up in all pictures, a click holds it."""
     shown = subject.tensors[:MAX_CHIPS]
     buttons = [subject.chip(tensor, tag="button", type="button", aria_pressed="false") for tensor in shown]
@@ -98,9 +100,9 @@ def chips(subject: Subject) -> Html:
     return el("div", words, search, *buttons, class_="chips", id="chips", role="toolbar", aria_label="tensors")
 
 
-def shared(subject: Subject) -> Html:
+def shared(subject: Scene) -> Html:
     """Where every tensor that Einsums share is kept, in a table."""
-    workload = subject.result.workload
+    workload = subject.workload
     rows: list[Html] = []
     for name in subject.tensors:
         if len(rows) == MAX_ROWS:
@@ -117,17 +119,12 @@ def shared(subject: Subject) -> Html:
             size(tensor.size * tensor.bits),
             makers,
             users,
-            place + (" (fused)" if fused else ""),
+            *([place + (" (fused)" if fused else "")] if subject.backing else []),
         )
         row = [el("th", subject.chip(name), scope="row"), *(el("td", cell) for cell in cells)]
         rows.append(el("tr", *row, data_t=subject.number[name]))
-    names = ("tensor", "shape", "bits", "size", "from", "to", "backed by")
+    names = ("tensor", "shape", "bits", "size", "from", "to", *(["backed by"] if subject.backing else []))
     heads = [el("th", name, scope="col") for name in names]
     more = el("p", f"{len(subject.tensors) - len(rows)} more.") if len(subject.tensors) > len(rows) else None
     table = el("table", el("thead", el("tr", *heads)), el("tbody", *rows), class_="tensortable")
     return el("div", el("div", table, class_="scroll", tabindex=0, role="region", aria_label="tensors"), more)
-
-
-def navigation(names: tuple[tuple[str, str], ...]) -> Html:
-    """Links to the parts of the page."""
-    return el("nav", *(link(target, words) for target, words in names), aria_label="parts of the report")

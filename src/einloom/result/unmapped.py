@@ -1,0 +1,128 @@
+"""What a search that found no mapping leaves behind, and its JSON file both ways. The schema is ``unmapped/1``.
+
+`reason` is the method's own word for what was in the way: of a proof that there is nothing, or of a budget that ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, cast, get_args
+
+from ..located import Located, from_data
+from ..machine.levels import Machine
+from ..problem import Problem
+from ..workload.einsum import Workload
+from . import document
+from .asked import goal_data, input_data, problem_from
+from .record import Provenance, Result, TracePoint
+
+VERSION = 1
+Status = Literal["infeasible", "unfinished"]
+
+
+@dataclass(frozen=True)
+class Unmapped:
+    """A problem, and why no mapping of it is known.
+
+    status: ``infeasible`` where it is proven that no mapping of the space is legal, ``unfinished`` where the budget
+    ended before one was found. bound: no mapping has an objective below it; None if nothing was proven. counts: points
+    seen and dropped, by rule. recorded_digest, found_digest: as of a `Result`.
+    """
+
+    problem: Problem
+    status: Status
+    reason: str
+    method: str
+    seconds: float = 0.0
+    bound: float | None = None
+    counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    trace: tuple[TracePoint, ...] = ()
+    provenance: Provenance = field(default=Provenance("", "", 0, 0))
+    recorded_digest: str | None = field(default=None, compare=False)
+    found_digest: str | None = field(default=None, compare=False)
+
+    @property
+    def workload(self) -> Workload:
+        return self.problem.workload
+
+    @property
+    def machine(self) -> Machine:
+        return self.problem.machine
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data, as the JSON file holds it, digest included."""
+        data: dict[str, Any] = {
+            "schema": f"unmapped/{VERSION}",
+            "einloom": self.provenance.version,
+            "model_version": self.provenance.model_version,
+            "status": self.status,
+            "reason": self.reason,
+            "method": self.method,
+            "seconds": self.seconds,
+            **goal_data(self.problem),
+            "bound": self.bound,
+            "counts": dict(self.counts),
+            **input_data(self.problem),
+            "assumed": {"facts": self.provenance.facts, "assumed": self.provenance.assumed},
+            "trace": [{"seconds": p.seconds, "best": p.best, "bound": p.bound} for p in self.trace],
+        }
+        data["digest"] = document.digest(data)
+        return data
+
+    def to_json(self) -> str:
+        return document.text(self.to_data())
+
+    def write(self, path: str | Path) -> None:
+        """Write it as JSON, whole or not at all."""
+        document.write(self.to_json(), path)
+
+
+def read_answer(path: str | Path) -> Result | Unmapped:
+    """What a search saved: its result, or why there is none. Raises SpecError with the place of whatever is wrong."""
+    return parse_answer(document.read(path), str(path))
+
+
+def parse_answer(text: str, file: str = "<result>") -> Result | Unmapped:
+    """What the JSON text of a search's answer holds. Raises SpecError."""
+    with document.shallow(file):
+        data = document.parse(text, file)
+        if str(data.get("schema", "")).partition("/")[0] != "unmapped":
+            return Result.from_json(text, file)
+        return _unmapped(from_data(data, file, text=text), data)
+
+
+def _unmapped(view: Located, data: dict[str, Any]) -> Unmapped:
+    view.schema("unmapped", VERSION)
+    problem = problem_from(view)
+    assumed, bound = view.require("assumed"), view.get("bound")
+    provenance = Provenance(
+        view.require("einloom").text(),
+        view.require("model_version").name(),
+        assumed.require("facts").integer(minimum=0),
+        assumed.require("assumed").integer(minimum=0),
+    )
+    assumed.finish()
+    trace = []
+    for item in view.require("trace").items():
+        known = [item.get(key) for key in ("best", "bound")]
+        numbers = [None if one is None else float(one.number("energy")) for one in known]
+        trace.append(TracePoint(float(item.require("seconds").number("energy")), *numbers))
+        item.finish()
+    found = Unmapped(
+        problem,
+        cast(Status, view.require("status").choice(get_args(Status))),
+        view.require("reason").text(),
+        view.require("method").text(),
+        float(view.require("seconds").number("energy")),
+        None if bound is None else float(bound.number("energy")),
+        {name: number.integer(minimum=0) for name, _, number in view.require("counts").entries()},
+        tuple(trace),
+        provenance,
+        view.require("digest").text(),
+        document.digest(data),
+    )
+    view.finish()
+    return found
