@@ -101,6 +101,7 @@ def read_parameters(view: Located, given: Mapping[str, str] | None) -> dict[str,
             listed = f"known are {', '.join(known)}" if known else "there are none"
             raise SpecError(f"unknown parameter {name!r}; {listed}", file=view.file, suggestion=nearest(name, known))
     for name, key, value in entries:
+        table[name] = 1  # should the value be unreadable, nothing below complains about the name
         with value.gather():
             if name in UNIT_NAMES or not name.isidentifier():
                 raise key.error(f"a parameter may not be called {name!r}: it is a unit or no plain name")
@@ -108,8 +109,12 @@ def read_parameters(view: Located, given: Mapping[str, str] | None) -> dict[str,
             if text is None:
                 table[name] = exact(value.number("energy"))
             else:
-                table[name] = UNLIMITED if text == "unlimited" else arithmetic(text, table)
+                table[name] = UNLIMITED if text == "unlimited" else arithmetic(text, _above(table, name))
     return table
+
+
+def _above(table: Mapping[str, Number], name: str) -> dict[str, Number]:
+    return {other: number for other, number in table.items() if other != name}
 
 
 def noted(value: object, path: str, facts: Mapping[str, Fact]) -> object:

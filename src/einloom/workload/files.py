@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import SpecError, SpecErrors, combined
+from ..errors import SpecError, SpecErrors
 from ..keys import NAME, NAMES, TEXT, Each, Either, Key, Number, Record, Table, Written
 from ..located import Located, from_data, read_file, read_text
 from ..yamltree import dump_yaml
@@ -119,7 +119,11 @@ def workload_from(view: Located, parameters: Mapping[str, str] | None = None) ->
         )
     except SpecError as error:
         several = error.problems if isinstance(error, SpecErrors) else (error,)
-        raise combined([_placed(problem, view, places) for problem in several]) from None
+        for problem in several:
+            with view.gather():
+                raise _placed(problem, view, places) from None
+        view.raise_gathered()
+        raise
 
 
 def _placed(problem: SpecError, view: Located, places: Places) -> SpecError:
