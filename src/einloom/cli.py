@@ -84,6 +84,7 @@ def main() -> None:
 @click.argument("machine")
 @objective_option
 @click.option("--max-fused-loops", type=click.IntRange(0), help="At most so many loops above a fused tensor.")
+@click.option("--mapspace", metavar="FILE", help="Limits of the space: keep, bypass, fusion, loops, tiles, axes.")
 @click.option("--method", default="exact", show_default=True, help=f"How to search: {', '.join(optimizers())}.")
 @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="Stop then, with the best so far.")
 @click.option("-o", "--output", metavar="FILE", help="Write the mapping as text, as `evaluate` reads it.")
@@ -94,6 +95,7 @@ def map_verb(
     machine: str,
     objective: str,
     max_fused_loops: int | None,
+    mapspace: str | None,
     method: str,
     budget_seconds: float | None,
     output: str | None,
@@ -106,7 +108,7 @@ def map_verb(
     """
     for path in (output, json_path):
         _writable(path)
-    asked = verbs.problem(workload, machine, objective, max_fused_loops)
+    asked = verbs.problem(workload, machine, objective, max_fused_loops, mapspace)
     found, interrupted = _search(asked, method, budget_seconds, json_path)
     if output:
         _write(output, found.mapping_text)

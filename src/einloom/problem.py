@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -16,31 +17,50 @@ from .workload.einsum import Workload
 
 MODEL_VERSION = "1"
 LatencyRule = Literal["einsum", "tile"]
-OBJECTIVES = ("energy", "latency", "edp", "traffic")
+OBJECTIVES = ("energy", "latency", "edp", "pareto", "energy^A*latency^B", "traffic")
+_FACTOR = re.compile(r"(energy|latency)(?:\^(\d{1,3}(?:\.\d{1,6})?))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """What is minimised: ``energy`` (J), ``latency`` (s), ``edp`` (J s) or ``traffic:MEMORY`` (bits)."""
+    """What is minimised.
+
+    ``energy`` (J), ``latency`` (s), ``edp`` (J s), ``product``: energy to the power `powers[0]` times latency to the
+    power `powers[1]`, ``traffic`` of a `memory` (bits), or ``pareto``: every mapping that no other beats in energy and
+    latency; its value is the least EDP among them.
+    """
 
     name: str
     memory: str | None = None
+    powers: tuple[float, float] = (1.0, 1.0)
 
     def value(self, cost: Cost) -> float:
         if self.name == "energy":
             return cost.energy
         if self.name == "latency":
             return cost.latency
-        if self.name == "edp":
+        if self.name in ("edp", "pareto"):
             return cost.edp
+        if self.name == "product":
+            return cost.energy ** self.powers[0] * cost.latency ** self.powers[1]
         assert self.memory is not None
         return float(cost.traffic(self.memory))
 
     @property
+    def degree(self) -> float:
+        """The power of a factor by which all energies and latencies (or the traffic) grow."""
+        return sum(self.powers) if self.name in ("edp", "product", "pareto") else 1.0
+
+    @property
     def unit(self) -> str:
-        return {"energy": "J", "latency": "s", "edp": "J s", "traffic": "bit"}[self.name]
+        if self.name == "product":
+            return " ".join(u if p == 1 else f"{u}^{p:g}" for u, p in zip("Js", self.powers, strict=True))
+        return {"energy": "J", "latency": "s", "edp": "J s", "pareto": "J s", "traffic": "bit"}[self.name]
 
     def __str__(self) -> str:
+        if self.name == "product":
+            names = zip(("energy", "latency"), self.powers, strict=True)
+            return "*".join(n if p == 1 else f"{n}^{p:g}" for n, p in names)
         return f"traffic:{self.memory}" if self.name == "traffic" else self.name
 
 
@@ -49,14 +69,15 @@ def objective(text: str, machine: Machine) -> Objective:
 
     Raises SpecError with a suggestion for an unknown objective or memory.
     """
-    from difflib import get_close_matches
-
     name, _, memory = text.partition(":")
-    if name not in OBJECTIVES:
-        close = get_close_matches(name, OBJECTIVES, 1)
+    if "*" in text or "^" in text:
+        return _product(text)
+    plain = [known for known in OBJECTIVES if "^" not in known]
+    if name not in plain:
         raise SpecError(
-            f"unknown objective {text!r}; known are energy, latency, edp and traffic:MEMORY",
-            suggestion=close[0] if close else None,
+            f"unknown objective {text!r}; known are energy, latency, edp, pareto, energy^A*latency^B and "
+            "traffic:MEMORY",
+            suggestion=nearest(name, plain),
         )
     if name != "traffic":
         if memory:
@@ -64,12 +85,31 @@ def objective(text: str, machine: Machine) -> Objective:
         return Objective(name)
     names = [m.name for m in machine.memories]
     if memory not in names:
-        close = get_close_matches(memory, names, 1)
+        close = nearest(memory, names)
         raise SpecError(
             f"objective {text!r} names no memory of {machine.name} ({', '.join(names)})",
-            suggestion=f"traffic:{close[0]}" if close else f"traffic:{names[0]}",
+            suggestion=f"traffic:{close or names[0]}",
         )
     return Objective(name, memory)
+
+
+def _product(text: str) -> Objective:
+    """A product such as ``energy^2*latency``; both must occur, each once, with a power above zero."""
+    powers: dict[str, float] = {}
+    for factor in text.replace(" ", "").split("*"):
+        found = _FACTOR.fullmatch(factor)
+        if found is None or found[1] in powers:
+            raise SpecError(
+                f"objective {text!r:.80}: {factor!r:.40} is no factor of energy^A*latency^B",
+                suggestion="energy^2*latency",
+            )
+        powers[found[1]] = float(found[2]) if found[2] else 1.0
+    if len(powers) < 2 or not all(0 < power <= 16 for power in powers.values()):
+        raise SpecError(
+            f"objective {text!r:.80} needs energy and latency, each with a power above 0 and at most 16",
+            suggestion="energy^2*latency",
+        )
+    return Objective("product", powers=(powers["energy"], powers["latency"]))
 
 
 def known_rule(text: str) -> LatencyRule:

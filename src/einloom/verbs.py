@@ -19,6 +19,7 @@ from .machine.levels import Axis, Fanout, Machine, Memory
 from .machine.load import load_machine
 from .mapping.text import parse_mapping
 from .mapping.tree import Mapping
+from .mapspace.files import check_mapspace, read_mapspace
 from .mapspace.space import Mapspace
 from .oracle.simulate import Simulation
 from .oracle.simulate import simulate as _simulate
@@ -34,13 +35,24 @@ SIMULATED_POINTS = 2_000_000
 
 
 def problem(
-    workload: Workload | str, machine: Machine | str, goal: str = "energy", max_fused_loops: int | None = None
+    workload: Workload | str,
+    machine: Machine | str,
+    goal: str = "energy",
+    max_fused_loops: int | None = None,
+    mapspace: Mapspace | str | None = None,
 ) -> Problem:
-    """The mapping problem; names and files are read. Raises SpecError for whatever does not fit together."""
+    """The mapping problem; names and files are read. Raises SpecError for whatever does not fit together.
+
+    mapspace: an object or a file; `max_fused_loops` replaces its limit.
+    """
     cascade = load_workload(workload) if isinstance(workload, str) else workload
     hardware = load_machine(machine) if isinstance(machine, str) else machine
     check_names(cascade, hardware)
-    return Problem(cascade, hardware, Mapspace("ffm", max_fused_loops), objective(goal, hardware))
+    space = read_mapspace(mapspace, hardware) if isinstance(mapspace, str) else mapspace or Mapspace()
+    check_mapspace(cascade, space)
+    if max_fused_loops is not None:
+        space = replace(space, max_fused_loops=max_fused_loops)
+    return Problem(cascade, hardware, space, objective(goal, hardware))
 
 
 def check_names(workload: Workload, machine: Machine) -> None:
@@ -76,6 +88,7 @@ def map(
     objective: str = "energy",
     *,
     max_fused_loops: int | None = None,
+    mapspace: Mapspace | str | None = None,
     method: str = "exact",
     seconds: float | None = None,
     watch: Watcher | None = None,
@@ -86,10 +99,11 @@ def map(
     >>> el.map("matmul:m=4,n=4,k=4", "simple", max_fused_loops=1).certificate.gap
     0.0
 
-    objective: ``energy``, ``latency``, ``edp`` or ``traffic:MEMORY``. seconds: a budget of wall time; what is found by
-    then comes back with a bound. Raises SpecError, Infeasible, BudgetExhausted.
+    objective: ``energy``, ``latency``, ``edp``, ``energy^A*latency^B``, ``traffic:MEMORY`` or ``pareto``. mapspace:
+    limits of the space, an object or a file. seconds: a budget of wall time; what is found by then comes back with a
+    bound. Raises SpecError, Infeasible, BudgetExhausted.
     """
-    return solve(problem(workload, machine, objective, max_fused_loops), method, seconds, watch)
+    return solve(problem(workload, machine, objective, max_fused_loops, mapspace), method, seconds, watch)
 
 
 def solve(asked: Problem, method: str = "exact", seconds: float | None = None, watch: Watcher | None = None) -> Result:

@@ -18,6 +18,8 @@ from ..mapping.placement import visible_memories
 from ..mapping.text import describe
 from ..mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, einsums_below
 from ..workload.einsum import Workload
+from .limited import share_allowed, total_allowed, unmet
+from .limits import UNLIMITED, Limits
 from .space import Mapspace
 
 Steps = tuple[tuple[Address, Node], ...]
@@ -42,6 +44,7 @@ def outside(workload: Workload, machine: Machine, mapspace: Mapspace, mapping: M
         _limits,
         _copies,
         _windows,
+        _asked,
     )
     for einsum in tree.paths:
         for rule in rules:
@@ -50,11 +53,12 @@ def outside(workload: Workload, machine: Machine, mapspace: Mapspace, mapping: M
     return tuple(dict.fromkeys(reasons))
 
 
-def full_use(workload: Workload, machine: Machine, einsum: str, unit: str) -> int:
+def full_use(workload: Workload, machine: Machine, einsum: str, unit: str, limits: Limits = UNLIMITED) -> int:
     """The largest product of used instances over the ``use: full`` axes that `einsum` can reach on `unit`.
 
     Over all perfect choices: each axis takes a factor of each rank variable that `only_irrelevant_to` lets it take, the
-    factors of one variable together divide its extent, those on one axis fit its size. 1 if there is no such axis.
+    factors of one variable together divide its extent, those on one axis fit its size and `limits`. 1 if there is no
+    such axis, or no such choice.
     """
     stop = machine.position[unit]
     axes = [a for a in machine.axes.values() if a.use == "full" and machine.position[a.name] < stop]
@@ -62,10 +66,15 @@ def full_use(workload: Workload, machine: Machine, einsum: str, unit: str) -> in
     for variable in workload.einsum(einsum).variables:
         extent = workload.extents[variable]
         options = [_factors(extent, a.size) if _may_spread(workload, einsum, a, variable) else (1,) for a in axes]
+        options = [
+            tuple(n for n in numbers if share_allowed(limits, einsum, a.name, variable, n))
+            for a, numbers in zip(axes, options, strict=True)
+        ]
         choices = [choice for choice in product(*options) if extent % prod(choice) == 0]
         grown = {tuple(map(mul, state, choice)) for state in states for choice in choices}
         states = {used for used in grown if all(u <= a.size for u, a in zip(used, axes, strict=True))}
-    return max(prod(state) for state in states)
+    allowed = [s for s in states if all(total_allowed(limits, einsum, a.name, n) for a, n in zip(axes, s, strict=True))]
+    return max((prod(state) for state in allowed), default=1)
 
 
 def _factors(extent: int, limit: int) -> tuple[int, ...]:
@@ -118,7 +127,7 @@ class _Tree:
 
 
 def _perfect(tree: _Tree, einsum: str) -> Iterator[str]:
-    below = largest_extents(tree.workload, tree.mapping, tree.cuts, einsum)
+    below = largest_extents(tree.workload, tree.paths[einsum], tree.cuts, einsum)
     for i, (_, node) in enumerate(tree.paths[einsum]):
         if not isinstance(node, Loop):
             continue
@@ -231,7 +240,7 @@ def _limits(tree: _Tree, einsum: str) -> Iterator[str]:
         return
     full = {axis.name for axis in tree.machine.axes.values() if axis.use == "full"}
     used = prod(n.trips for _, n in steps if isinstance(n, Loop) and n.axis in full)
-    most = full_use(tree.workload, tree.machine, einsum, leaf.unit)
+    most = full_use(tree.workload, tree.machine, einsum, leaf.unit, tree.mapspace.limits)
     if used < most:
         yield f"rule 9: {einsum} uses {used} instances of the full-use axes on {leaf.unit}, it could use {most}"
 
@@ -283,6 +292,14 @@ def _windows(tree: _Tree, einsum: str) -> Iterator[str]:
                 if isinstance(above, Loop) and above.variable(einsum) in compound:
                     where = f"the store of {tensor} in {node.memory}"
                     yield f"rule 11: {where} stands above a split and below a loop of its window"
+
+
+def _asked(tree: _Tree, einsum: str) -> Iterator[str]:
+    """Rule 12: what the mapspace's limits ask."""
+    if tree.mapspace.limits:
+        path = tuple(node for _, node in tree.paths[einsum])
+        below = largest_extents(tree.workload, tree.paths[einsum], tree.cuts, einsum)
+        yield from unmet(tree.workload, tree.machine, tree.mapspace.limits, einsum, path, below)
 
 
 def _fusion(tree: _Tree, nest: Nest, prefix: Address, above: tuple[tuple[Address, Loop], ...]) -> Iterator[str]:

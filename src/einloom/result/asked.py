@@ -6,19 +6,28 @@ from typing import Any, cast
 
 from ..located import Located
 from ..machine.files import machine_from
+from ..machine.levels import Machine
 from ..machine.write import machine_data
+from ..mapspace.files import check_mapspace, limits_data, limits_from
+from ..mapspace.limits import UNLIMITED
 from ..mapspace.space import Mapspace
 from ..problem import LatencyRule, Problem, objective
+from ..workload.einsum import Workload
 from ..workload.files import workload_data, workload_from
 
 
 def goal_data(problem: Problem) -> dict[str, Any]:
     """What is minimised, by which rule, in which space."""
     space = problem.mapspace
+    mapspace: dict[str, Any] = {"name": space.name, "max_fused_loops": space.max_fused_loops}
+    if space.title is not None:
+        mapspace["title"] = space.title
+    if space.limits:
+        mapspace["limits"] = limits_data(space.limits)
     return {
         "objective": str(problem.objective),
         "latency_rule": problem.latency_rule,
-        "mapspace": {"name": space.name, "max_fused_loops": space.max_fused_loops},
+        "mapspace": mapspace,
     }
 
 
@@ -34,11 +43,22 @@ def problem_from(view: Located) -> Problem:
     with (aim := view.require("objective")).placed():
         goal = objective(aim.text(), machine)
     rule = view.require("latency_rule").choice(("einsum", "tile"))
-    return Problem(workload, machine, _mapspace(view.require("mapspace")), goal, cast(LatencyRule, rule))
+    return Problem(
+        workload, machine, _mapspace(view.require("mapspace"), workload, machine), goal, cast(LatencyRule, rule)
+    )
 
 
-def _mapspace(view: Located) -> Mapspace:
-    limit = view.get("max_fused_loops")
+def _mapspace(view: Located, workload: Workload, machine: Machine) -> Mapspace:
+    most = view.get("max_fused_loops")
     name = view.require("name").choice(("ffm",))
+    title, limits = view.get("title"), view.get("limits")
     view.finish()
-    return Mapspace(name, None if limit is None else limit.integer(minimum=0))
+    found = Mapspace(
+        name,
+        None if most is None else most.integer(minimum=0),
+        UNLIMITED if limits is None else limits_from(limits, machine),
+        None if title is None else title.name(),
+    )
+    with view.placed():
+        check_mapspace(workload, found)
+    return found

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...workload.einsum import Workload
+from .aim import Aim
 from .fused import Allowed, Block, Shape, numbered
 from .signature import is_shared
 from .skyline import FloatArray, IntArray
@@ -43,12 +44,12 @@ def common(first: Allowed, second: Allowed) -> Allowed:
 
 
 class Consistency:
-    """Filters the blocks of a cascade. least: least cost of each Einsum [n, c]; limit on the product of the sums."""
+    """Filters the blocks of a cascade. least: least cost of each Einsum [n, c]; aim: which sums are of use."""
 
-    def __init__(self, workload: Workload, least: FloatArray, limit: float, counts: dict[str, int]) -> None:
+    def __init__(self, workload: Workload, least: FloatArray, aim: Aim, counts: dict[str, int]) -> None:
         self.workload = workload
         self.least = least
-        self.limit = limit
+        self.aim = aim
         self.counts = counts
         self._numbers: dict[str, dict[Key, int]] = {}
         order = {e.name: i for i, e in enumerate(workload.einsums)}
@@ -114,7 +115,7 @@ class Consistency:
                 known[: len(table)] = table
                 share = np.maximum(share, known[keys[tensor]])
             total = total + (share - self.least[other])
-        good = total.prod(axis=1) <= self.limit
+        good = ~self.aim.beyond(total)
         kept, start = [], 0
         for block in mine:
             chosen = np.flatnonzero(good[start : start + len(block)])

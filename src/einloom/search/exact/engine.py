@@ -17,9 +17,10 @@ from ...cost.evaluate import evaluate
 from ...errors import BudgetExhausted, Infeasible, SpecError
 from ...mapping.normal import normal_form
 from ...mapping.tree import Mapping
-from ...problem import Budget, Certificate, Guarantee, Objective, Problem
+from ...problem import Budget, Certificate, Guarantee, Problem
 from ...result import Result
 from ..protocol import Recorder, Watcher
+from .aim import TIE, Aim, settled
 from .consistency import Consistency, common, keys_of
 from .fused import Allowed, Block, Explorer, Setting
 from .join import Joiner, Partial
@@ -32,7 +33,6 @@ from .tables import Rules
 
 STEPS = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
 DIVES = (0.02, 0.05, 0.12, 0.25, 0.5, 1.0)
-TIE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class _Run:
         if self.options.limit is not None:
             return attempt.run(self.options.limit / attempt.repeats * (1 + TIE))
         hurried = self.budget.seconds is not None or self.budget.steps is not None
-        if bound > 0 and (hurried or self.problem.objective.name in ("latency", "edp")):
+        if bound > 0 and (hurried or self.problem.objective.name not in ("energy", "traffic")):
             dived = self._dive(attempt, bound)
             if dived is not None and dived.value <= bound * (1 + TIE):
                 return dived
@@ -176,7 +176,7 @@ class _Run:
         problem, watcher = self.problem, self.watcher
         cost = evaluate(problem.workload, problem.machine, solution.mapping, problem.latency_rule)
         value = problem.objective.value(cost)
-        repeats = problem.workload.repeat ** (2 if problem.objective.name == "edp" else 1)
+        repeats = problem.workload.repeat**problem.objective.degree
         if not np.isclose(value, solution.value * repeats, rtol=1e-9, atol=0.0):
             raise AssertionError(f"the tables say {solution.value * repeats!r}, the tree costs {value!r}")
         watcher.incumbent(value, solution.mapping)
@@ -202,20 +202,19 @@ class _Pass:
         self.watcher = run.watcher
         self.counts = run.counts
         self.checkpoint = run.checkpoint
-        self.repeats = problem.workload.repeat ** (2 if problem.objective.name == "edp" else 1)
+        self.repeats = problem.workload.repeat**problem.objective.degree
         workload, machine = problem.workload, problem.machine
-        self.signatures = [signature(workload, machine, e.name) for e in workload.einsums]
+        limits = problem.mapspace.limits
+        self.signatures = [signature(workload, machine, e.name, limits) for e in workload.einsums]
         self.classes = {sig: Classes(sig) for sig in self.signatures}
         self.setting = self._setting()
-        names = ("energy", "latency") if problem.objective.name == "edp" else (problem.objective.name,)
-        self.least = np.zeros((len(self.signatures), len(names)))
-        self.limit = float("inf")
+        self.objectives = settled(problem.objective)
+        self.least = np.zeros((len(self.signatures), len(self.objectives)))
+        self.aim = Aim(problem.objective.powers[: len(self.objectives)])
 
     def lower_bound(self) -> float:
-        """The product (one factor unless EDP) of the sums of what every Einsum costs at least."""
-        edp = self.problem.objective.name == "edp"
-        objectives = (Objective("energy"), Objective("latency")) if edp else (self.problem.objective,)
-        for column, objective in enumerate(objectives):
+        """The objective of the sums of what every Einsum costs at least."""
+        for column, objective in enumerate(self.objectives):
             setting = Setting.of(self.problem.machine, objective, (), self.setting.capacities, 0, self.options.rules)
             found: dict[Signature, float] = {}
             for i, sig in enumerate(self.signatures):
@@ -226,7 +225,7 @@ class _Pass:
                 if not np.isfinite(found[sig]):
                     name = self.problem.workload.einsums[i].name
                     raise Infeasible(f"Einsum {name} has no mapping on its own: " + self._blame())
-        return float(self.least.sum(axis=0).prod())
+        return float(self.aim.value(self.least.sum(axis=0, keepdims=True))[0])
 
     def _setting(self) -> Setting:
         workload, machine = self.problem.workload, self.problem.machine
@@ -271,12 +270,20 @@ class _Pass:
 
     def run(self, limit: float) -> Solution:
         """The best cascade whose value is at most `limit` (others may come out too), or Infeasible."""
-        self.limit = limit * (1 + TIE)
+        return self.towards(replace(self.aim, limit=limit * (1 + TIE)))
+
+    def towards(self, aim: Aim) -> Solution:
+        """The best cascade that is not beyond `aim` (others may come out too), or Infeasible."""
+        return self._best(self.complete(aim))
+
+    def complete(self, aim: Aim) -> list[Partial]:
+        """All undominated complete cascades that are not beyond `aim`, or Infeasible."""
+        self.aim = aim
         self.rest = np.concatenate([np.cumsum(self.least[::-1], axis=0)[::-1][1:], self.least[:1] * 0])
         blocks = self._blocks(self._column_limits())
-        if self.options.consistency and np.isfinite(self.limit):
+        if self.options.consistency and aim.finite:
             self.watcher.stage("comparing neighbours")
-            consistency = Consistency(self.problem.workload, self.least, self.limit * (1 + TIE), self.counts)
+            consistency = Consistency(self.problem.workload, self.least, aim, self.counts)
             blocks = consistency.filter(blocks)
             if not all(blocks):
                 raise Infeasible("no combination of mappings stays within the limit")
@@ -298,22 +305,22 @@ class _Pass:
                 raise Infeasible(
                     f"no combination of mappings fits from the first Einsum up to {name}: " + self._blame()
                 )
-        return self._best(partials)
+        return partials
 
     def _column_limits(self) -> list[FloatArray]:
         """Per Einsum the largest useful value of each column."""
         width = len(self.setting.columns)
-        if not np.isfinite(self.limit):
+        if not self.aim.finite:
             return [np.full(width, np.inf) for _ in self.signatures]
         total = self.least.sum(axis=0)
+        most = self.aim.most(total)
         limits = []
         for least in self.least:
+            mine = most - (total - least)
             if len(total) == 1:
-                limits.append(column_limits(self.setting, self.limit - (total[0] - least[0])))
-                continue
-            most_energy = self.limit / total[1] - (total[0] - least[0]) if total[1] > 0 else np.inf
-            most_time = self.limit / total[0] - (total[1] - least[1]) if total[0] > 0 else np.inf
-            limits.append(np.array([most_energy if c.kind == "energy" else most_time for c in self.setting.columns]))
+                limits.append(column_limits(self.setting, mine[0]))
+            else:
+                limits.append(np.array([mine[0] if c.kind == "energy" else mine[1] for c in self.setting.columns]))
         return [limit + np.abs(limit) * TIE for limit in limits]
 
     def _blocks(self, limits: list[FloatArray]) -> list[list[Block]]:
@@ -361,14 +368,14 @@ class _Pass:
 
     def _hopeless(self, position: int, cost: FloatArray) -> np.ndarray:
         """Partial costs that exceed the limit once every later Einsum adds what it costs at least."""
-        if not np.isfinite(self.limit) or not self.options.incumbent:
+        if not self.aim.finite or not self.options.incumbent:
             return np.zeros(len(cost), bool)
-        return np.asarray((cost + self.rest[position]).prod(axis=1) > self.limit * (1 + TIE))
+        return self.aim.beyond(cost + self.rest[position])
 
     def _best(self, partials: list[Partial]) -> Solution:
         best: tuple[float, Partial, int] | None = None
         for partial in partials:
-            values = partial.cost.prod(axis=1)
+            values = self.aim.value(partial.cost)
             i = int(np.argmin(values))
             if best is None or values[i] < best[0]:
                 best = (float(values[i]), partial, i)

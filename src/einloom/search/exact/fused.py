@@ -154,7 +154,7 @@ class Explorer:
             for tables in (self._tables(option, spread),)
             for held in option.held
         ]
-        return float(min(v.min() for v in values))
+        return float(min((v.min() for v in values), default=np.inf))
 
     def relaxed(self) -> Iterator[Rows]:
         """For every choice of unit, stores and spatial loops, the rows that hold all stores but backing ones, anywhere.

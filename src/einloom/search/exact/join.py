@@ -19,6 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from ...workload.einsum import Workload
+from .aim import settled
 from .fused import Block, Setting, pack
 from .skyline import FloatArray, IntArray, skyline
 from .structures import FusedLoop
@@ -108,7 +109,7 @@ class Joiner:
 
     def start(self) -> list[Partial]:
         memories = len(self.setting.tracked)
-        width = 2 if self.setting.objective.name == "edp" else 1
+        width = len(settled(self.setting.objective))
         zero = np.zeros(1, np.int64)
         empty = np.zeros((1, memories, 0), np.int64)
         return [

@@ -39,9 +39,9 @@ def columns(machine: Machine, objective: Objective) -> tuple[Column, ...]:
     """The columns that decide an objective: every pruning compares all of them."""
     found: list[Column] = []
     leaks = leakage(machine) > 0
-    if objective.name in ("energy", "edp"):
+    if objective.name not in ("latency", "traffic"):
         found.append(Column("energy"))
-    if objective.name in ("latency", "edp") or (objective.name == "energy" and leaks):
+    if objective.name not in ("energy", "traffic") or (objective.name == "energy" and leaks):
         for i, memory in enumerate(machine.memories):
             ports: list[Literal["shared", "read", "write"]] = []
             if memory.ports == "shared":

@@ -13,6 +13,8 @@ from itertools import combinations
 from ...constraints import Selector, select
 from ...errors import Infeasible, SpecError
 from ...machine.levels import ComputeUnit, Fanout, Machine, Memory
+from ...mapspace.limited import limited_variables, may_back, may_hold, must_hold
+from ...mapspace.limits import UNLIMITED, Limits, Numbers, concerns
 from ...workload.einsum import Workload
 
 Held = tuple[frozenset[int], ...]
@@ -59,13 +61,18 @@ class TensorSignature:
 
 @dataclass(frozen=True, slots=True)
 class AxisSignature:
-    """A fanout axis as the Einsum meets it: tensors that it joins (multicast or reduction), tensors it must not cut."""
+    """A fanout axis as the Einsum meets it: tensors that it joins (multicast or reduction), tensors it must not cut.
+
+    shares: (variable, instances that it may take) and totals: instances of all loops together, as the mapspace asks.
+    """
 
     fanout: int
     size: int
     joined: frozenset[int]
     barred: frozenset[int]
     full: bool
+    shares: tuple[tuple[int, Numbers], ...] = ()
+    totals: tuple[Numbers, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +91,11 @@ class UnitOption:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """An Einsum by position. extents: per rank variable; tensors: output first, then inputs; merge: classes allowed."""
+    """An Einsum by position. extents: per rank variable; tensors: output first, then inputs; merge: classes allowed.
+
+    alone: variables that may not merge because the mapspace names them. loops: (memory, variable, trips of the loops
+    that belong to the memory); tiles: (memory, tensor, variable, extents of the tile), as the mapspace asks.
+    """
 
     extents: tuple[int, ...]
     tensors: tuple[TensorSignature, ...]
@@ -92,9 +103,12 @@ class Signature:
     axes: tuple[AxisSignature, ...]
     units: tuple[UnitOption, ...]
     merge: bool
+    alone: frozenset[int] = frozenset()
+    loops: tuple[tuple[int, int, Numbers], ...] = ()
+    tiles: tuple[tuple[int, int, int, Numbers], ...] = ()
 
 
-def signature(workload: Workload, machine: Machine, name: str) -> Signature:
+def signature(workload: Workload, machine: Machine, name: str, limits: Limits = UNLIMITED) -> Signature:
     """The signature of one Einsum.
 
     Raises Infeasible if no compute unit accepts it or the machine's constraints admit no choice of stores.
@@ -128,7 +142,7 @@ def signature(workload: Workload, machine: Machine, name: str) -> Signature:
         stop = machine.position[unit.name if unit is not None else machine.units[0].name]
         visible = machine.levels[:stop]
         memories = tuple(level for level in visible if isinstance(level, Memory))
-        held = tuple(held_choices(workload, machine, name, memories, position))
+        held = tuple(held_choices(workload, machine, limits, name, memories, position))
         if held:
             fanouts = sum(isinstance(level, Fanout) for level in visible)
             above = tuple(
@@ -136,7 +150,11 @@ def signature(workload: Workload, machine: Machine, name: str) -> Signature:
             )
             options.append(UnitOption(unit.name if unit else None, above, fanouts, held))
     if not options:
-        raise Infeasible(f"{machine.name}: what its memories must and may hold leaves no choice of stores for {name}")
+        asked = [str(x) for x in (*limits.holds, *limits.backs)]
+        also = f" with {'; '.join(asked)}" if asked else ""
+        raise Infeasible(
+            f"{machine.name}: what its memories must and may hold{also} leaves no choice of stores for {name}"
+        )
     axes = tuple(
         AxisSignature(
             fanout=f,
@@ -144,12 +162,62 @@ def signature(workload: Workload, machine: Machine, name: str) -> Signature:
             joined=_joined(workload, name, axis.multicast, axis.reduce, position),
             barred=frozenset(position[t] for t in select(axis.only_irrelevant_to, workload, name)),
             full=axis.use == "full",
+            shares=tuple(
+                (variables[v], limit.instances)
+                for limit in limits.axes
+                if limit.axis == axis.name and concerns(limit.einsums, name)
+                for v in limit.variables
+                if v in variables
+            ),
+            totals=tuple(
+                limit.instances
+                for limit in limits.axes
+                if limit.axis == axis.name and concerns(limit.einsums, name) and not limit.variables
+            ),
         )
         for f, fanout in enumerate(machine.fanouts)
         for axis in fanout.axes
     )
-    extents = tuple(workload.extents[v] for v in einsum.variables)
-    return Signature(extents, tensors, copy, axes, tuple(options), not fuses_below_fanout(machine, workload))
+    return Signature(
+        tuple(workload.extents[v] for v in einsum.variables),
+        tensors,
+        copy,
+        axes,
+        tuple(options),
+        not fuses_below_fanout(machine, workload),
+        frozenset(variables[v] for v in limited_variables(limits, workload, name)),
+        _loop_limits(machine, limits, name, variables),
+        _tile_limits(workload, machine, limits, name, variables, position),
+    )
+
+
+def _loop_limits(
+    machine: Machine, limits: Limits, name: str, variables: dict[str, int]
+) -> tuple[tuple[int, int, Numbers], ...]:
+    """(memory, variable, trips) of every limit of loops that speaks of the Einsum."""
+    number = {memory.name: i for i, memory in enumerate(machine.memories)}
+    mine = [limit for limit in limits.loops if concerns(limit.einsums, name)]
+    return tuple((number[x.memory], variables[v], x.trips) for x in mine for v in x.variables if v in variables)
+
+
+def _tile_limits(
+    workload: Workload,
+    machine: Machine,
+    limits: Limits,
+    name: str,
+    variables: dict[str, int],
+    position: dict[str, int],
+) -> tuple[tuple[int, int, int, Numbers], ...]:
+    """(memory, tensor, variable, extents) of every limit of tiles that speaks of the Einsum."""
+    number = {memory.name: i for i, memory in enumerate(machine.memories)}
+    return tuple(
+        (number[limit.memory], position[t], variables[v], limit.sizes)
+        for limit in limits.tiles
+        if concerns(limit.einsums, name)
+        for t in sorted(select(limit.tensors, workload, name))
+        for v in limit.variables
+        if v in variables
+    )
 
 
 def is_shared(workload: Workload, tensor: str) -> bool:
@@ -182,9 +250,14 @@ def fuses_below_fanout(machine: Machine, workload: Workload) -> bool:
 
 
 def held_choices(
-    workload: Workload, machine: Machine, name: str, memories: tuple[Memory, ...], position: dict[str, int]
+    workload: Workload,
+    machine: Machine,
+    limits: Limits,
+    name: str,
+    memories: tuple[Memory, ...],
+    position: dict[str, int],
 ) -> Iterator[Held]:
-    """Every choice of held tensors per memory that the machine's must, may and backs admit (mapspace rule 5)."""
+    """Every choice of held tensors per memory that machine and mapspace admit (rules 5 and 12)."""
     einsum = workload.einsum(name)
     intermediates = frozenset(workload.intermediates)
 
@@ -194,8 +267,11 @@ def held_choices(
                 yield held
             return
         memory = memories[level]
-        must = machine.must_hold(memory, workload, name, above)
-        may = machine.may_hold(memory, workload, name, above)
+        must = must_hold(limits, machine, memory, workload, name, above)
+        may = may_hold(limits, machine, memory, workload, name, above)
+        backs = select(memory.backs, workload, name, above) & may_back(limits, memory, workload, name)
+        if not must <= may:
+            return
         if level == 0:
             must = must | (frozenset(einsum.tensors) - intermediates)
             if not must <= may:
@@ -205,7 +281,7 @@ def held_choices(
             for extra in combinations(optional, count):
                 chosen = must | frozenset(extra)
                 backed = chosen - above
-                if backed <= select(memory.backs, workload, name, above):
+                if backed <= backs:
                     yield from extend(level + 1, (*held, frozenset(position[t] for t in chosen)), above | chosen)
 
     yield from extend(0, (), frozenset())

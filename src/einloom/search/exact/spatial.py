@@ -28,7 +28,7 @@ class Classes:
         complicated = frozenset().union(*(t.complex_variables for t in s.tensors))
         for v in range(len(s.extents)):
             relevance = tuple(v in t.variables for t in s.tensors)
-            key: object = relevance if s.merge and v not in complicated else v
+            key: object = relevance if s.merge and v not in complicated and v not in s.alone else v
             groups.setdefault(key, []).append(v)
         return tuple(tuple(group) for group in groups.values())
 
@@ -88,7 +88,11 @@ def _every_spread(classes: Classes, option: UnitOption) -> tuple[Spread, ...]:
         return (tuple((1,) * len(classes.members) for _ in axes),)
     padded = _padded(s)
 
-    def allowed(axis: int, d: int) -> bool:
+    def allowed(axis: int, d: int, z: int) -> bool:
+        if not s.copy and not all(numbers.allow(z) for v, numbers in axes[axis].shares if v in classes.members[d]):
+            return False
+        if z == 1:
+            return True
         if any(v in padded for v in classes.members[d]):
             return False
         return not any(classes.relevant(t, d) for t in axes[axis].barred)
@@ -97,18 +101,22 @@ def _every_spread(classes: Classes, option: UnitOption) -> tuple[Spread, ...]:
         if axis == len(axes):
             yield ()
             return
+        if d == len(left) and not (s.copy or all(total.allow(prod(row)) for total in axes[axis].totals)):
+            return
         if d == len(left):
             after = tuple(n // z for n, z in zip(left, row, strict=True))
             for rest in fill(axis + 1, 0, axes[axis + 1].size if axis + 1 < len(axes) else 1, after, ()):
                 yield (row, *rest)
             return
-        for z in divisors(left[d]) if allowed(axis, d) else (1,):
+        for z in divisors(left[d]):
             if z > room:
                 break
+            if not allowed(axis, d, z):
+                continue
             yield from fill(axis, d + 1, room // z, left, (*row, z))
 
     found = list(fill(0, 0, axes[0].size if axes else 1, classes.extents, ()))
-    if s.copy:
+    if s.copy or not found:
         return tuple(found)
     used = [prod(prod(row) for row, axis in zip(spread, axes, strict=True) if axis.full) for spread in found]
     return tuple(spread for spread, n in zip(found, used, strict=True) if n == max(used))

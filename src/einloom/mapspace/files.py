@@ -1,0 +1,277 @@
+"""Mapspace files: YAML in, `Mapspace` out, and back. The schema is ``mapspace/1``.
+
+schema: mapspace/1
+name: my-dataflow                    # what you call it
+space: ffm                           # the named space that is limited
+max_fused_loops: 2
+memories:
+  GLB: {keep: QK | AV, bypass: weight}               # also may_keep; per Einsum: [{keep: Q, einsums: [QK]}, ...]
+fusion:
+  fused: QK | AV                     # backed in any memory but the outermost
+  unfused: Z                         # backed in the outermost
+  backed: {GLB: V | K}               # backed in this memory, or in one of a list
+loops:
+  - {memory: DRAM, variables: [h], trips: 4}         # a number, a list, or {least: 2, most: 8}
+tiles:
+  - {memory: GLB, tensors: Q, variables: [m], sizes: {most: 64}}
+axes:
+  - {axis: Z, variables: [h], instances: 4}          # without variables: all loops on the axis together
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from ..constraints import Selector, selector, unknown_names
+from ..errors import SpecError, nearest
+from ..located import Located, from_data, read_file, read_text
+from ..machine.levels import Machine
+from ..workload.einsum import Workload
+from ..yamltree import dump_yaml
+from .limits import AxisLimit, BackLimit, HoldLimit, HoldRule, Limit, Limits, LoopLimit, Numbers, TileLimit
+from .space import Mapspace
+
+VERSION = 1
+SPACES = ("ffm",)
+HOLDS: tuple[HoldRule, ...] = ("keep", "may_keep", "bypass")
+
+
+def read_mapspace(path: str | Path, machine: Machine) -> Mapspace:
+    """The mapspace of a file. Raises SpecError with the place of whatever is wrong."""
+    return mapspace_from(read_file(path), machine)
+
+
+def parse_mapspace(text: str, machine: Machine, file: str = "<text>") -> Mapspace:
+    """The mapspace of a YAML text."""
+    return mapspace_from(read_text(text, file), machine)
+
+
+def mapspace_from_data(data: object, machine: Machine, file: str | None = None) -> Mapspace:
+    """The mapspace of plain data as `mapspace_data` makes it (and a result file holds it)."""
+    return mapspace_from(from_data(data, file), machine)
+
+
+def mapspace_from(view: Located, machine: Machine) -> Mapspace:
+    """The mapspace that a view shows, for `machine`, whose memories and axes it names."""
+    view.schema("mapspace", VERSION)
+    title = view.get("name")
+    view.get("description")
+    space = view.get("space")
+    name = SPACES[0] if space is None else space.choice(SPACES)
+    most = view.get("max_fused_loops")
+    limits = _Reader(machine).limits(view)
+    with view.gather():
+        view.finish()
+    view.raise_gathered()
+    loops = None if most is None else most.integer(minimum=0)
+    return Mapspace(name, loops, limits, None if title is None else title.name())
+
+
+def limits_from(view: Located, machine: Machine) -> Limits:
+    """The sections of a mapspace file alone, as a result file repeats them."""
+    limits = _Reader(machine).limits(view)
+    with view.gather():
+        view.finish()
+    view.raise_gathered()
+    return limits
+
+
+class _Reader:
+    """Reads the sections of a mapspace file; errors are gathered."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.memories = tuple(memory.name for memory in machine.memories)
+        self.axes = tuple(machine.axes)
+
+    def limits(self, view: Located) -> Limits:
+        holds: list[HoldLimit] = []
+        loops: list[LoopLimit] = []
+        tiles: list[TileLimit] = []
+        axes: list[AxisLimit] = []
+        for _, key, value in _entries(view.get("memories")):
+            with key.gather():
+                memory = self._one_of(key, self.memories, "memory")
+                for item in value.items() if value.is_list else [value]:
+                    holds += self._holds(item, memory)
+        for item in _items(view.get("loops")):
+            with item.gather():
+                where = self._one_of(item.require("memory"), self.memories, "memory")
+                names = item.require("variables").names()
+                loops.append(LoopLimit(where, names, _numbers(item.require("trips")), _einsums(item)))
+                item.finish()
+        for item in _items(view.get("tiles")):
+            with item.gather():
+                where = self._one_of(item.require("memory"), self.memories, "memory")
+                which = item.get("tensors")
+                tensors = selector("all") if which is None else _selector(which)
+                names = item.require("variables").names()
+                tiles.append(TileLimit(where, tensors, names, _numbers(item.require("sizes")), _einsums(item)))
+                item.finish()
+        for item in _items(view.get("axes")):
+            with item.gather():
+                axis = self._one_of(item.require("axis"), self.axes, "axis")
+                field = item.get("variables")
+                names = () if field is None else field.names()
+                axes.append(AxisLimit(axis, _numbers(item.require("instances")), names, _einsums(item)))
+                item.finish()
+        backs = self._backs(view.get("fusion"))
+        return Limits(tuple(holds), tuple(backs), tuple(loops), tuple(tiles), tuple(axes))
+
+    def _holds(self, item: Located, memory: str) -> list[HoldLimit]:
+        einsums = _einsums(item)
+        found = []
+        for rule in HOLDS:
+            if (field := item.get(rule)) is not None:
+                found.append(HoldLimit(rule, memory, _selector(field), einsums))
+        item.finish()
+        return found
+
+    def _backs(self, view: Located | None) -> list[BackLimit]:
+        found: list[BackLimit] = []
+        if view is None:
+            return found
+        with view.gather():
+            if (field := view.get("fused")) is not None:
+                if len(self.memories) < 2:
+                    raise field.error("the machine has one memory, so nothing can be fused")
+                found.append(BackLimit(_selector(field), self.memories[1:]))
+            if (field := view.get("unfused")) is not None:
+                found.append(BackLimit(_selector(field), self.memories[:1]))
+            for _, key, value in _entries(view.get("backed")):
+                found.append(BackLimit(_selector(value), (self._one_of(key, self.memories, "memory"),)))
+            for item in _items(view.get("within")):
+                names = item.require("memories").items()
+                among = tuple(self._one_of(name, self.memories, "memory") for name in names)
+                found.append(BackLimit(_selector(item.require("tensors")), among))
+                item.finish()
+            view.finish()
+        return found
+
+    def _one_of(self, view: Located, names: Collection[str], what: str) -> str:
+        name = view.name()
+        if name not in names:
+            known = ", ".join(names) or "none"
+            raise view.error(f"the machine has no {what} {name!r:.60}; it has {known}", nearest(name, list(names)))
+        return name
+
+
+def _entries(view: Located | None) -> list[tuple[str, Located, Located]]:
+    return [] if view is None else view.entries()
+
+
+def _items(view: Located | None) -> list[Located]:
+    return [] if view is None else view.items()
+
+
+def _selector(view: Located) -> Selector:
+    with view.placed():
+        return selector(view.text(what="a selector such as 'input | weight'"))
+
+
+def _einsums(view: Located) -> tuple[str, ...] | None:
+    field = view.get("einsums")
+    return None if field is None else field.names()
+
+
+def _numbers(view: Located) -> Numbers:
+    """A number, a list of numbers, or ``{least: , most: }``."""
+    if view.is_mapping:
+        least, most = view.get("least"), view.get("most")
+        view.finish()
+        low = 1 if least is None else least.integer(minimum=1)
+        high = None if most is None else most.integer(minimum=1)
+        if high is not None and high < low:
+            raise view.error(f"least {low} is above most {high}")
+        return Numbers(low, high)
+    views = view.items() if view.is_list else [view]
+    if not views:
+        raise view.error("an empty list allows nothing; list some numbers")
+    return Numbers(values=tuple(sorted({item.integer(minimum=1) for item in views})))
+
+
+def check_mapspace(workload: Workload, mapspace: Mapspace) -> None:
+    """Refuse limits that speak of Einsums, tensors or rank variables that the workload does not have."""
+    einsums = [e.name for e in workload.einsums]
+    tensors = [t.name for t in workload.tensors]
+    variables = sorted({v for e in workload.einsums for v in e.variables})
+    for limit in mapspace.limits.all:
+        _known(limit, () if isinstance(limit, BackLimit) else limit.einsums or (), einsums, "Einsum", workload)
+        if isinstance(limit, HoldLimit | BackLimit | TileLimit):
+            _known(limit, unknown_names(limit.tensors, workload), tensors, "tensor", workload)
+        if isinstance(limit, LoopLimit | TileLimit | AxisLimit):
+            _known(limit, limit.variables, variables, "rank variable", workload)
+
+
+def _known(limit: Limit, names: Iterable[str], known: list[str], what: str, workload: Workload) -> None:
+    for name in names:
+        if name not in known:
+            raise SpecError(
+                f"mapspace, '{limit}': {name!r:.60} is no {what} of {workload.name}", suggestion=nearest(name, known)
+            )
+
+
+def mapspace_data(mapspace: Mapspace) -> dict[str, object]:
+    """The mapspace as plain data that `mapspace_from_data` reads back to an equal one."""
+    data: dict[str, object] = {"schema": f"mapspace/{VERSION}"}
+    if mapspace.title is not None:
+        data["name"] = mapspace.title
+    data["space"] = mapspace.name
+    if mapspace.max_fused_loops is not None:
+        data["max_fused_loops"] = mapspace.max_fused_loops
+    return {**data, **limits_data(mapspace.limits)}
+
+
+def limits_data(limits: Limits) -> dict[str, object]:
+    """The sections of a mapspace file as plain data."""
+    data: dict[str, object] = {}
+    memories: dict[str, list[dict[str, object]]] = {}
+    for hold in limits.holds:
+        memories.setdefault(hold.memory, []).append({hold.rule: hold.tensors.text, **_named(hold.einsums)})
+    if memories:
+        data["memories"] = memories
+    if limits.backs:
+        within = [{"tensors": back.tensors.text, "memories": list(back.memories)} for back in limits.backs]
+        data["fusion"] = {"within": within}
+    if limits.loops:
+        data["loops"] = [
+            {"memory": x.memory, "variables": list(x.variables), "trips": _shown(x.trips), **_named(x.einsums)}
+            for x in limits.loops
+        ]
+    if limits.tiles:
+        data["tiles"] = [
+            {
+                "memory": x.memory,
+                "tensors": x.tensors.text,
+                "variables": list(x.variables),
+                "sizes": _shown(x.sizes),
+                **_named(x.einsums),
+            }
+            for x in limits.tiles
+        ]
+    if limits.axes:
+        data["axes"] = [
+            {
+                "axis": x.axis,
+                **({"variables": list(x.variables)} if x.variables else {}),
+                "instances": _shown(x.instances),
+                **_named(x.einsums),
+            }
+            for x in limits.axes
+        ]
+    return data
+
+
+def mapspace_text(mapspace: Mapspace) -> str:
+    """The mapspace as YAML; `parse_mapspace` reads it back to an equal one."""
+    return dump_yaml(mapspace_data(mapspace))
+
+
+def _named(einsums: tuple[str, ...] | None) -> dict[str, object]:
+    return {} if einsums is None else {"einsums": list(einsums)}
+
+
+def _shown(numbers: Numbers) -> object:
+    if numbers.values:
+        return numbers.values[0] if len(numbers.values) == 1 else list(numbers.values)
+    return {"least": numbers.least, **({} if numbers.most is None else {"most": numbers.most})}
