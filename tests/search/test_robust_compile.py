@@ -1,0 +1,74 @@
+"""Compiled code: not even imported for small problems, and compiled once for all processes.
+
+Every test runs fresh processes; Numba itself reports whether it compiled something (its event `numba:compile`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = (
+    ("matmul:m=16,n=16,k=16", "simple", "edp"),
+    ("matmuls:n=3,m=64,kn=64,bits=8", "simple:dram_energy=10,glb_bits=16384", "energy"),
+    ("residual-diamond", "simple:dram_energy=10,glb_bits=512", "latency"),
+)
+MAPPED = """
+import json, sys
+from einloom.cli import main
+main(["map", *sys.argv[1:], "--json", "r.json"], standalone_mode=False)
+value = json.load(open("r.json"))["certificate"]["value"]
+print(json.dumps({"numba": "numba" in sys.modules, "value": value}))
+"""
+FILTERED = """
+import json, time
+import numpy as np
+from einloom.search.exact.skyline import skyline
+random = np.random.default_rng(0)
+keys, values = random.integers(0, 5, 4000), random.integers(0, 9, (4000, 3)).astype(float)
+import numba
+from numba.core import event
+with event.install_recorder("numba:compile") as recorder:
+    kept = skyline(keys, values, compiled=True)
+print(json.dumps({"compiled": len(recorder.buffer), "kept": kept.tolist()}))
+"""
+
+
+def run(code: str, *words: str, folder: Path, **environment: str) -> dict[str, object]:
+    """The last line that the code prints, as JSON, from a process of its own."""
+    settings = {**os.environ, "PYTHONPATH": str(ROOT / "src"), **environment}
+    command = [sys.executable, "-c", code, *words]
+    done = subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+@pytest.mark.parametrize(("workload", "machine", "objective"), SMALL, ids=[row[0] for row in SMALL])
+def test_small_problems_never_import_numba(workload: str, machine: str, objective: str, tmp_path: Path) -> None:
+    found = run(MAPPED, workload, machine, "--objective", objective, folder=tmp_path, NUMBA_CACHE_DIR=str(tmp_path))
+    assert found["value"]
+    assert found["numba"] is False
+    assert [path.name for path in tmp_path.iterdir()] == ["r.json"]
+
+
+def test_importing_the_package_imports_no_numba(tmp_path: Path) -> None:
+    code = "import sys, json, einloom, einloom.cli; print(json.dumps({'numba': 'numba' in sys.modules}))"
+    assert run(code, folder=tmp_path) == {"numba": False}
+
+
+def test_the_second_process_compiles_nothing(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    first = run(FILTERED, folder=tmp_path, NUMBA_CACHE_DIR=str(cache))
+    written = {path: path.stat().st_mtime_ns for path in cache.rglob("*") if path.is_file()}
+    assert first["compiled"]
+    assert {path.suffix for path in written} == {".nbi", ".nbc"}
+    second = run(FILTERED, folder=tmp_path, NUMBA_CACHE_DIR=str(cache))
+    assert second == {"compiled": 0, "kept": first["kept"]}
+    assert {path: path.stat().st_mtime_ns for path in cache.rglob("*") if path.is_file()} == written
