@@ -75,7 +75,7 @@ def test_workloads() -> None:
 
 
 def test_what_does_not_fit_together() -> None:
-    assert mistakes(UNFIT, parse_workload) == [(3, "k"), (4, ""), (6, ""), (8, "W"), (8, ""), (9, "")]
+    assert mistakes(UNFIT, parse_workload) == [(3, "k"), (4, ""), (6, ""), (8, ""), (8, ""), (9, "")]
 
 
 def test_an_unreadable_parameter_is_blamed_once() -> None:
