@@ -179,7 +179,9 @@ class _Reader:
             if not spatial:
                 raise field.error("only a spatial tile has a split")
             split = whole(field, self.names, minimum=0)
-        along = tuple("X" if order.index(d) < split else "Y" for d in reversed(order)) if spatial else ()
+        along: tuple[Direction, ...] = ()
+        if spatial:
+            along = tuple("X" if order.index(dimension) < split else "Y" for dimension in reversed(order))
         multicast = (flag := view.get("multicast")) is None or truth(flag)
         profile = (flag := view.get("profile")) is None or truth(flag)
         bypass = words(field := view.get("bypass"))

@@ -25,13 +25,15 @@ WORKLOAD_NAME = "tileflow"
 class Problem:
     """A workload; variables: dimension -> rank variable; sizes: dimension -> extent.
 
-    accumulated: tensors that are read before they are written (``read-write: True``). notes: what was taken otherwise.
+    accumulated: tensors that are read before they are written (``read-write: True``). order: tensors as the data spaces
+    list them.
     """
 
     workload: Workload
     variables: Mapping[str, str]
     sizes: Mapping[str, int]
     accumulated: frozenset[str]
+    order: tuple[str, ...]
 
 
 def problem_from(view: Located, names: Mapping[str, Number], bits: int) -> Problem:
@@ -43,7 +45,7 @@ def problem_from(view: Located, names: Mapping[str, Number], bits: int) -> Probl
     variables = rank_variables(dimensions)
     sizes = _sizes(view.require("instance"), dimensions, names)
     einsums: list[Einsum] = []
-    accumulated: set[str] = set()
+    accumulated: dict[str, bool] = {}
     places: dict[str, Located] = {}
     listed = view.require("ops")
     for item in listed.items():
@@ -66,7 +68,8 @@ def problem_from(view: Located, names: Mapping[str, Number], bits: int) -> Probl
             raise io.error(f"io.ins names {tensor}, which is no input of the operators", nearest(tensor, known))
     if missing := known - set(ins):
         raise io.error(f"no operator writes {', '.join(sorted(missing))}, and io.ins does not name it")
-    return Problem(workload, variables, sizes, frozenset(accumulated))
+    read_first = frozenset(tensor for tensor, flag in accumulated.items() if flag)
+    return Problem(workload, variables, sizes, read_first, tuple(accumulated))
 
 
 def rank_variables(dimensions: tuple[str, ...]) -> dict[str, str]:
@@ -88,7 +91,7 @@ def _operator(
     variables: Mapping[str, str],
     sizes: Mapping[str, int],
     names: Mapping[str, Number],
-    accumulated: set[str],
+    accumulated: dict[str, bool],
 ) -> Einsum:
     name = item.require("name").name()
     dimensions = item.require("dimensions")
@@ -103,8 +106,7 @@ def _operator(
         indices = tuple(_index(rank, variables, sizes, names) for rank in projection.items())
         accesses[tensor] = Access(tensor, indices)
         flag = space.get("read-write")
-        if flag is not None and truth(flag):
-            accumulated.add(tensor)
+        accumulated[tensor] = accumulated.get(tensor, False) or (flag is not None and truth(flag))
         space.finish()
     inputs = tuple(_access(item, accesses, tensor) for tensor in words(item.require("ins")))
     output = _access(item, accesses, item.require("out").name())

@@ -44,13 +44,16 @@ class Layout:
 
     tiles: the temporal tiles on every Einsum's path, outermost first. scopes: what a split was. passed: (store, tensor)
     of every store that TileFlow does not have: its tensor is handed on between the branches below. accumulated: tensors
-    that are read before they are written. root: the tree itself.
+    that are read before they are written. order: tensors as the data spaces list them.
+    dimensions: TileFlow's name -> rank variable. root: the tree itself.
     """
 
     tiles: Table[str, tuple[TileAt, ...]]
     scopes: Table[Address, Kind]
     passed: frozenset[tuple[Address, str]]
     accumulated: frozenset[str]
+    order: tuple[str, ...]
+    dimensions: Table[str, str]
     root: Node
 
 
@@ -59,7 +62,8 @@ def mapping_from(root: Node, problem: Problem, architecture: Architecture, notes
     builder = _Builder(problem, architecture, notes)
     nest = builder.nest(root, _Above((), 0, frozenset(), {}))
     tiles = {name: tuple(found) for name, found in builder.tiles.items()}
-    layout = Layout(tiles, builder.scopes, frozenset(builder.passed), problem.accumulated, root)
+    passed = frozenset(builder.passed)
+    layout = Layout(tiles, builder.scopes, passed, problem.accumulated, problem.order, problem.variables, root)
     return Mapping(nest), layout
 
 
