@@ -13,7 +13,7 @@ from operator import mul
 
 from ..constraints import select
 from ..machine.levels import Axis, Machine
-from ..mapping.extents import Address, Cuts, addressed_paths, derived_cuts, largest_extents, tile_of
+from ..mapping.extents import Address, Cuts, addressed_paths, derived_cuts, extents_along, tile_of
 from ..mapping.placement import visible_memories
 from ..mapping.text import describe
 from ..mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, einsums_below
@@ -127,7 +127,7 @@ class _Tree:
 
 
 def _perfect(tree: _Tree, einsum: str) -> Iterator[str]:
-    below = largest_extents(tree.workload, tree.paths[einsum], tree.cuts, einsum)
+    below = extents_along(tree.workload, tree.paths[einsum], tree.cuts, einsum)
     for i, (_, node) in enumerate(tree.paths[einsum]):
         if not isinstance(node, Loop):
             continue
@@ -298,7 +298,7 @@ def _asked(tree: _Tree, einsum: str) -> Iterator[str]:
     """Rule 12: what the mapspace's limits ask."""
     if tree.mapspace.limits:
         path = tuple(node for _, node in tree.paths[einsum])
-        below = largest_extents(tree.workload, tree.paths[einsum], tree.cuts, einsum)
+        below = extents_along(tree.workload, tree.paths[einsum], tree.cuts, einsum)
         yield from unmet(tree.workload, tree.machine, tree.mapspace.limits, einsum, path, below)
 
 
