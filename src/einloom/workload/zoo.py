@@ -10,16 +10,14 @@ from types import MappingProxyType
 from ..arithmetic import arithmetic
 from ..errors import SpecError
 from .build import build_workload
+from .convnets import resnet18, vgg16
 from .einsum import Fact, Workload
-from .facts import FactKind
 from .named import Entry, Parameter, check_keys, choose
 from .notation import parse_einsum
+from .origins import CHOSEN, INPUTS, Values, bits_fact, chosen_facts, rank_facts
+from .transformers import gpt3, llama3_8b
 
-Values = Mapping[str, int]
 MAX_EINSUMS = 4096
-CHOSEN = "a parameter of the zoo entry"
-INPUTS = "AccelForge workloads at commit 1c1929c"
-GPT3 = "Brown et al. 2020 (GPT-3), Table 2.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +71,9 @@ def entries() -> Mapping[str, Entry]:
     return MappingProxyType({name: recipe.entry for name, recipe in RECIPES.items()})
 
 
-def _facts(source: str, kind: FactKind, ranks: Mapping[str, int]) -> tuple[Fact, ...]:
-    return tuple(Fact(f"ranks.{rank}", source, kind) for rank in ranks)
-
-
-def _chosen(ranks: Mapping[str, int]) -> tuple[Fact, ...]:
-    return (*_facts(CHOSEN, "assumed", ranks), Fact("bits.default", CHOSEN, "assumed"))
-
-
-def _bits_fact(v: Values, printed: int, source: str = INPUTS) -> Fact:
-    """Where the bits come from: `source` if they are what it says, else whoever chose them."""
-    return Fact("bits.default", source, "code") if v["bits"] == printed else Fact("bits.default", CHOSEN, "assumed")
-
-
 def _matmul(v: Values) -> Workload:
     ranks = {rank: v[rank] for rank in "mnk"}
-    return build_workload("matmul", ["Z[m,n] = A[m,k] * B[k,n]"], ranks, bits=v["bits"], facts=_chosen(ranks))
+    return build_workload("matmul", ["Z[m,n] = A[m,k] * B[k,n]"], ranks, bits=v["bits"], facts=chosen_facts(ranks))
 
 
 def _chain(name: str, m: int, widths: list[int], bits: int, facts: tuple[Fact, ...]) -> Workload:
@@ -110,64 +95,14 @@ def _count(v: Values) -> int:
 def _matmuls(v: Values) -> Workload:
     n = _count(v)
     ranks = {"m": v["m"], **{f"n{i}": v["kn"] for i in range(n + 1)}}
-    return _chain("matmuls", v["m"], [v["kn"]] * (n + 1), v["bits"], _chosen(ranks))
+    return _chain("matmuls", v["m"], [v["kn"]] * (n + 1), v["bits"], chosen_facts(ranks))
 
 
 def _matmuls_ffm75(v: Values) -> Workload:
     widths = [(16384, 16384, 4096, 4096)[i % 4] for i in range(_count(v) + 1)]
     ranks = ["m", *(f"n{i}" for i in range(len(widths)))]
-    facts = _facts("FFM paper, section 7.5", "printed", dict.fromkeys(ranks, 0))
-    return _chain("matmuls-ffm75", 8192, widths, v["bits"], (*facts, _bits_fact(v, 8)))
-
-
-_GPT3_PREFILL = (
-    "I[b,m,d] = copy I_in[b,m,d]",
-    "V[b,m,h,e] = I[b,m,d] * WV[h,e,d]",
-    "K[b,m,h,e] = I[b,m,d] * WK[h,e,d]",
-    "Q[b,m,h,e] = I[b,m,d] * WQ[h,e,d]",
-    "QK[b,m,p,h] = Q[b,m,h,e] * K[b,p,h,e]",
-    "QK_softmax[b,m,p,h] = softmax(QK[b,m,p,h])",
-    "AV[b,m,h,f] = QK_softmax[b,m,p,h] * V[b,p,h,f]",
-    "Z[b,m,g] = AV[b,m,h,f] * WZ[h,f,g]",
-    "FFA[b,m,c] = Z[b,m,g] * WFFA[g,c]",
-    "FFB[b,m,j] = FFA[b,m,c] * WFFB[c,j]",
-)
-_GPT3_DECODE = tuple(
-    text.replace("* K[b,p,h,e]", "* K_cache[b,p,h,e]").replace("* V[b,p,h,f]", "* V_cache[b,p,h,f]")
-    for text in _GPT3_PREFILL
-)
-
-
-def _gpt3(name: str, heads: int, head: int, model: int) -> Callable[[Values], Workload]:
-    """One GPT-3 layer. Prefill: every token attends to all. Decode: the new tokens attend to the cached ones."""
-
-    def build(v: Values) -> Workload:
-        decode = bool(v["decode"])
-        if "cached" in v and not decode:
-            raise SpecError(f"{name}: cached counts only with decode=true")
-        tokens = v.get("tokens", 1 if decode else 2048)
-        ranks = {
-            "b": v["batch"],
-            "m": tokens,
-            "p": v.get("cached", 2047) if decode else tokens,
-            "d": model,
-            "h": heads,
-            "e": head,
-            "f": head,
-            "g": model,
-            "c": 4 * model,
-            "j": model,
-        }
-        facts = (
-            *_facts(CHOSEN, "assumed", {rank: ranks[rank] for rank in "bmp"}),
-            *_facts(GPT3, "printed", {rank: ranks[rank] for rank in "dhefgj"}),
-            Fact("ranks.c", "Brown et al. 2020 (GPT-3), section 2.1: d_ff = 4 d_model", "printed"),
-            _bits_fact(v, 16),
-        )
-        einsums = _GPT3_DECODE if decode else _GPT3_PREFILL
-        return build_workload(name, einsums, ranks, bits=v["bits"], facts=facts)
-
-    return build
+    facts = rank_facts("FFM paper, section 7.5", "printed", ranks)
+    return _chain("matmuls-ffm75", 8192, widths, v["bits"], (*facts, bits_fact(v, 8)))
 
 
 def _mobilenet_block(v: Values) -> Workload:
@@ -180,7 +115,7 @@ def _mobilenet_block(v: Values) -> Workload:
             f"{y}[{out},p,q] = D{block}[{wide},p,q] * WP{block}[{wide},{out}]",
         ]
     ranks = {"a": 24, "b": 192, "c": 24, "d": 192, "e": 24, "p": 28, "q": 28, "r": 3, "s": 3}
-    facts = (*_facts(INPUTS, "code", ranks), _bits_fact(v, 8))
+    facts = (*rank_facts(INPUTS, "code", ranks), bits_fact(v, 8))
     return build_workload("mobilenet-block", einsums, ranks, bits=v["bits"], facts=facts)
 
 
@@ -194,14 +129,14 @@ def _conv_chain(name: str, row: Mapping[str, int] | None = None) -> Callable[[Va
         ranks.update(y=sizes["h"] + v["second"] - 1, x=sizes["w"] + v["second"] - 1)
         einsums = ("Act[y,x,l] = Im[y+r,x+s,c] * W1[l,r,s,c]", "Out[h,w,k] = Act[h+u,w+v,l] * W2[k,u,v,l]")
         if row is None:
-            return build_workload(name, einsums, ranks, bits=v["bits"], facts=_chosen(ranks))
+            return build_workload(name, einsums, ranks, bits=v["bits"], facts=chosen_facts(ranks))
         table = "TileFlow paper, Table 3"
         facts = (
-            *_facts(table, "printed", dict.fromkeys("clkhw", 0)),
+            *rank_facts(table, "printed", "clkhw"),
             *_kernel_facts("rs", v["first"]),
             *_kernel_facts("uv", v["second"]),
-            *_facts(f"{table}: height and width are those of the last output; no padding", "derived", {"y": 0, "x": 0}),
-            _bits_fact(v, 16, "TileFlow's code: word_bits 16"),
+            *rank_facts(f"{table}: height and width are those of the last output; no padding", "derived", "yx"),
+            bits_fact(v, 16, "TileFlow's code: word_bits 16"),
         )
         return build_workload(name, einsums, ranks, bits=v["bits"], facts=facts)
 
@@ -210,8 +145,8 @@ def _conv_chain(name: str, row: Mapping[str, int] | None = None) -> Callable[[Va
 
 def _kernel_facts(ranks: str, size: int) -> tuple[Fact, ...]:
     if size != 3:
-        return _facts(CHOSEN, "assumed", dict.fromkeys(ranks, size))
-    return _facts("TileFlow paper, Figure 12", "printed", dict.fromkeys(ranks, size))
+        return rank_facts(CHOSEN, "assumed", ranks)
+    return rank_facts("TileFlow paper, Figure 12", "printed", ranks)
 
 
 def _residual_diamond(v: Values) -> Workload:
@@ -222,7 +157,7 @@ def _residual_diamond(v: Values) -> Workload:
         "Y[m,d] = add(B[m,d], H[m,d])",
     )
     ranks = {rank: v[rank] for rank in ("m", "k", "d", "n")}
-    return build_workload("residual-diamond", einsums, ranks, bits=v["bits"], facts=_chosen(ranks))
+    return build_workload("residual-diamond", einsums, ranks, bits=v["bits"], facts=chosen_facts(ranks))
 
 
 def _recipe(name: str, description: str, parameters: str, build: Callable[[Values], Workload]) -> tuple[str, Recipe]:
@@ -231,7 +166,7 @@ def _recipe(name: str, description: str, parameters: str, build: Callable[[Value
     return name, Recipe(Entry(name, description, tuple(Parameter(key, default) for key, _, default in pairs)), build)
 
 
-_LAYER = "batch=1 tokens= cached= decode=false bits=16"
+_LAYER = "batch=1 tokens= cached= decode=false layers=1 bits=16"
 _TILEFLOW = (
     ("cc1", "Yolo", {"c": 64, "h": 112, "w": 112, "l": 192, "k": 128}),
     ("cc2", "Inception-V3", {"c": 32, "h": 147, "w": 147, "l": 64, "k": 80}),
@@ -246,8 +181,26 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
             _recipe("matmul", "one matrix multiplication", "m=64 n=64 k=64 bits=8", _matmul),
             _recipe("matmuls", "a chain of n equal matrix multiplications", "n=2 m=64 kn=64 bits=8", _matmuls),
             _recipe("matmuls-ffm75", "the chain of the FFM paper's section 7.5", "n=16 bits=8", _matmuls_ffm75),
-            _recipe("gpt3-6.7b", "one layer of GPT-3 6.7B", _LAYER, _gpt3("gpt3-6.7b", 32, 128, 4096)),
-            _recipe("gpt3-175b", "one layer of GPT-3 175B", _LAYER, _gpt3("gpt3-175b", 96, 128, 12288)),
+            _recipe("gpt3-6.7b", "layers of GPT-3 6.7B, one by default", _LAYER, gpt3("gpt3-6.7b", 32, 128, 4096)),
+            _recipe("gpt3-175b", "layers of GPT-3 175B, one by default", _LAYER, gpt3("gpt3-175b", 96, 128, 12288)),
+            _recipe(
+                "llama3-8b",
+                "layers of Llama 3 8B, prefill, one by default; norms are left out",
+                "batch=1 tokens=2048 layers=1 bits=16",
+                llama3_8b,
+            ),
+            _recipe(
+                "resnet18",
+                "ResNet-18: residual stages of two blocks; with all four, pooling and the classifier too",
+                "batch=1 image=224 width=64 stages=4 bits=8",
+                resnet18,
+            ),
+            _recipe(
+                "vgg16",
+                "VGG-16: stages of convolutions, each with a pooling; with all five, the classifier too",
+                "batch=1 image=224 width=64 stages=5 bits=8",
+                vgg16,
+            ),
             _recipe("mobilenet-block", "two MobileNet blocks at 28 x 28", "bits=8", _mobilenet_block),
             _recipe(
                 "conv-chain",
