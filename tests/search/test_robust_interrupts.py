@@ -105,8 +105,8 @@ def test_killed_at_any_moment(number: str, tmp_path: Path) -> None:
         written = tmp_path / "r.json"
         disturbed += done.returncode in (-signal.SIGKILL, -signal.SIGINT) or "stopping" in done.stderr
         if written.exists():
-            answer_found = checked(written)
-            assert isinstance(answer_found, Result) or done.returncode
+            found = checked(written)
+            assert isinstance(found, Result) or done.returncode
             written.unlink()
         elif number == "SIGINT":
             assert done.returncode
