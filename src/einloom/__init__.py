@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .machine.load import load_machine
     from .mapping.tree import Mapping
     from .problem import Budget, Certificate, Guarantee, Problem
+    from .report.compare import compare
     from .result import Result
     from .verbs import evaluate, map, simulate, verify
     from .workload.einsum import Workload
@@ -30,6 +31,7 @@ _HOMES = {
     "evaluate": "verbs",
     "simulate": "verbs",
     "verify": "verbs",
+    "compare": "report.compare",
     "Result": "result",
     "Mapping": "mapping.tree",
     "Workload": "workload.einsum",
@@ -62,6 +64,7 @@ __all__ = [
     "SpecError",
     "Workload",
     "__version__",
+    "compare",
     "evaluate",
     "load_machine",
     "load_workload",

@@ -150,6 +150,13 @@ def fusion(result: Result) -> str:
     return columns("what is fused where", ("tensor", "in", "from > to", "how"), rows)
 
 
+def fused(result: Result) -> dict[str, str]:
+    """The memory that backs each intermediate whose outermost store is not in the outermost memory."""
+    outermost = result.machine.memories[0].name
+    backed = {name: _backing(result.mapping.nest, name)[0] for name in result.workload.intermediates}
+    return {name: memory for name, memory in backed.items() if memory not in ("", outermost)}
+
+
 def _backing(nest: Nest, tensor: str) -> tuple[str, tuple[Loop, ...]]:
     """(memory, loops above) of the outermost store of `tensor`; an empty name if there is none."""
     above: list[Loop] = []

@@ -20,7 +20,7 @@ def shell(title: str, body: Iterable[Child], data: object, foot: str = f"einloom
     inside = el(
         "body",
         palette.patterns(),
-        _arrow(),
+        arrow(),
         *body,
         el("footer", foot),
         el("div", id="tip", role="status", aria_live="polite", hidden=True),
@@ -87,7 +87,8 @@ def _as_json(data: object) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _arrow() -> Html:
+def arrow() -> Html:
+    """An SVG without size that defines the head of an arrow."""
     tip = el("path", d="M0 0L8 4L0 8z", fill="#666")
     where = {
         "viewBox": "0 0 8 8",

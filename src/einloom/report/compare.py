@@ -1,0 +1,285 @@
+"""Several saved results side by side: what each costs, how far each is from the best, and what makes them differ.
+
+Nothing is searched. Results that do not answer the same question are compared all the same, and the difference is said.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+from ..errors import SpecError
+from ..machine.write import machine_data
+from ..mapspace.space import Mapspace
+from ..result import Result, document
+from ..result.unmapped import Unmapped, read_answer
+from ..workload.files import workload_data
+from .table import WIDTH, columns
+from .text import bits, fused, joules, objective_value, seconds
+
+if TYPE_CHECKING:
+    import pandas
+
+SIDE_BY_SIDE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One result under the name that the comparison gives it, and the memory that holds each fused intermediate."""
+
+    label: str
+    result: Result
+    fused: Mapping[str, str]
+
+    def traffic(self, memory: str) -> int | None:
+        """Bits through `memory`; None if the machine has no memory of that name."""
+        names = [one.name for one in self.result.machine.memories]
+        return self.result.cost.traffic(memory) if memory in names else None
+
+    @property
+    def gap(self) -> float | None:
+        """How far the value may be from the best of its space; None if nothing is proven."""
+        certificate = self.result.certificate
+        return None if certificate is None or certificate.guarantee.value == "none" else certificate.gap
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Results side by side. warnings: why they may not be comparable, in sentences; empty if they are."""
+
+    rows: tuple[Row, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def memories(self) -> tuple[str, ...]:
+        """The names of all memories of all machines, in the order of the first machine that has them."""
+        return tuple(dict.fromkeys(m.name for row in self.rows for m in row.result.machine.memories))
+
+    @property
+    def same_objective(self) -> bool:
+        return len({str(row.result.objective) for row in self.rows}) == 1
+
+    def best(self, quantity: Callable[[Result], float]) -> float:
+        """The least of a quantity."""
+        return min(quantity(row.result) for row in self.rows)
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data: warnings, and for every result its numbers in SI units, ratios to the best among them."""
+        return {
+            "schema": "comparison/1",
+            "warnings": list(self.warnings),
+            "results": [self._record(r) for r in self.rows],
+        }
+
+    def _record(self, row: Row) -> dict[str, Any]:
+        result, certificate = row.result, row.result.certificate
+        record: dict[str, Any] = {
+            "label": row.label,
+            "workload": result.workload.name,
+            "machine": result.machine.name,
+            "mapspace": result.mapspace.describe(),
+            "method": result.method,
+            "objective": str(result.objective),
+            "value": result.value,
+            "guarantee": "none" if certificate is None else certificate.guarantee.value,
+            "bound": None if certificate is None else certificate.bound,
+            "gap": row.gap,
+            "seconds": result.seconds,
+        }
+        for name, quantity in QUANTITIES:
+            record[name] = quantity(result)
+            record[f"{name}_ratio"] = _ratio(quantity(result), self.best(quantity))
+        record |= {f"traffic_{memory}": row.traffic(memory) for memory in self.memories}
+        return {**record, "fused": dict(row.fused)}
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_data(), indent=1) + "\n"
+
+    def to_csv(self) -> str:
+        """One line per result, heads first; what is fused as ``tensor:memory`` pairs."""
+        out = io.StringIO()
+        records = [self._record(row) for row in self.rows]
+        writer = csv.DictWriter(out, list(records[0]), lineterminator="\n")
+        writer.writeheader()
+        for record in records:
+            writer.writerow({**record, "fused": " ".join(f"{t}:{m}" for t, m in record["fused"].items())})
+        return out.getvalue()
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A DataFrame with a row per result. Raises MissingExtra without pandas."""
+        from .frames import frame
+
+        return frame([self._record(row) for row in self.rows]).set_index("label")
+
+    def to_html(self) -> str:
+        """One page that needs no network."""
+        from .html.comparison import comparison_page
+
+        return comparison_page(self)
+
+    def write(self, path: str | Path) -> None:
+        """Write the page. Raises SpecError if the file cannot be written."""
+        document.write(self.to_html(), path)
+
+    def __str__(self) -> str:
+        return text(self)
+
+    def _repr_html_(self) -> str:
+        from .html.comparison import comparison_table
+        from .html.snippet import snippet
+
+        return snippet(comparison_table(self))
+
+
+QUANTITIES: tuple[tuple[str, Callable[[Result], float]], ...] = (
+    ("energy", lambda result: result.energy),
+    ("latency", lambda result: result.latency),
+    ("edp", lambda result: result.edp),
+)
+
+
+def compare(results: Iterable[Result | str | Path] | Mapping[str, Result | str | Path]) -> Comparison:
+    """Results (or result files) side by side; a mapping's keys are their labels.
+
+    Files that say that nothing was found are named among the warnings and left out. Raises SpecError if nothing is left
+    or a file cannot be read.
+    """
+    named = results.items() if isinstance(results, Mapping) else ((None, one) for one in results)
+    found: list[tuple[str | None, Result]] = []
+    missing = []
+    for name, one in named:
+        answer = one if isinstance(one, Result) else read_answer(one)
+        label = name if name is not None else None if isinstance(one, Result) else Path(one).stem
+        if isinstance(answer, Unmapped):
+            missing.append(f"{label} is left out, it holds no mapping ({answer.status}): {answer.reason}")
+        else:
+            found.append((label, answer))
+    if not found:
+        raise SpecError("; ".join(["there is no result to compare", *missing]))
+    labels = _labels(found)
+    rows = tuple(Row(label, result, fused(result)) for label, (_, result) in zip(labels, found, strict=True))
+    return Comparison(rows, (*missing, *_differences(rows)))
+
+
+def _labels(found: list[tuple[str | None, Result]]) -> list[str]:
+    """The given names, else what tells a result from the others; numbered where that is not enough."""
+    aspects: tuple[Callable[[Result], str], ...] = (
+        lambda r: r.workload.name,
+        lambda r: r.machine.name,
+        lambda r: r.method,
+        lambda r: str(r.objective),
+        lambda r: (
+            r.mapspace.name if r.mapspace.max_fused_loops is None else f"{r.mapspace.max_fused_loops} fused loops"
+        ),
+    )
+    telling: list[Callable[[Result], str]] = []
+    for aspect in aspects:
+        known = {tuple(one(result) for one in telling) for _, result in found}
+        if len({tuple(one(result) for one in (*telling, aspect)) for _, result in found}) > len(known):
+            telling.append(aspect)
+    labels: list[str] = []
+    for name, result in found:
+        label = name or ", ".join(aspect(result) for aspect in telling) or result.method
+        again = sum(other == label or other.startswith(f"{label} #") for other in labels)
+        labels.append(f"{label} #{again + 1}" if again else label)
+    return labels
+
+
+def _differences(rows: tuple[Row, ...]) -> list[str]:
+    """Why the results may not be comparable."""
+    aspects: tuple[tuple[str, Callable[[Result], object], Callable[[Result], str]], ...] = (
+        ("workloads", lambda r: document.digest(workload_data(r.workload)), lambda r: r.workload.name),
+        ("machines", lambda r: document.digest(machine_data(r.machine)), lambda r: r.machine.name),
+        ("objectives", lambda r: str(r.objective), lambda r: str(r.objective)),
+        ("latency rules", lambda r: r.latency_rule, lambda r: r.latency_rule),
+        ("versions of the model", lambda r: r.provenance.model_version, lambda r: r.provenance.model_version),
+        ("mapspaces", lambda r: r.mapspace.describe(), lambda r: _space(r.mapspace)),
+    )
+    found = []
+    for what, key, name in aspects:
+        groups: dict[object, list[Row]] = {}
+        for row in rows:
+            groups.setdefault(key(row.result), []).append(row)
+        if len(groups) > 1:
+            told = [f"{name(group[0].result)} ({', '.join(row.label for row in group)})" for group in groups.values()]
+            found.append(f"different {what}: {'; '.join(told)}")
+    for row in rows:
+        if row.result.recorded_digest != row.result.found_digest:
+            found.append(f"{row.label} was changed after it was written: its digest does not match")
+    return found
+
+
+def _space(space: Mapspace) -> str:
+    """The name of a space and its limit on fused loops."""
+    most = space.max_fused_loops
+    return space.name if most is None else f"{space.name} with at most {most} fused loop{'' if most == 1 else 's'}"
+
+
+def _ratio(value: float, best: float) -> float | None:
+    return value / best if best else 1.0 if value == best else None
+
+
+def times(value: float, best: float) -> str:
+    """A quantity over the best one."""
+    ratio = _ratio(value, best)
+    return "-" if ratio is None else "best" if value == best else f"{ratio:.4g} x"
+
+
+def text(compared: Comparison) -> str:
+    """The comparison in at most 100 columns, four results side by side."""
+    lines = []
+    for warning in compared.warnings:
+        lines += wrap(f"note: {warning}", WIDTH, subsequent_indent=" " * 6)
+    for start in range(0, len(compared.rows), SIDE_BY_SIDE):
+        shown = compared.rows[start : start + SIDE_BY_SIDE]
+        listed = [(name, *(cell(row) for row in shown)) for name, cell in cells(compared)]
+        lines += ["", columns("", ("", *(row.label for row in shown)), listed, left=(0,)).lstrip("\n")]
+    tensors = list(dict.fromkeys(t for row in compared.rows for t in row.result.workload.intermediates))
+    for start in range(0, len(compared.rows), SIDE_BY_SIDE) if tensors else ():
+        shown = compared.rows[start : start + SIDE_BY_SIDE]
+        listed = [(tensor, *(_place(row, tensor) for row in shown)) for tensor in tensors]
+        lines += ["", columns("what is fused where", ("tensor", *(row.label for row in shown)), listed)]
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _place(row: Row, tensor: str) -> str:
+    return row.fused.get(tensor, "not fused" if tensor in row.result.workload.intermediates else "-")
+
+
+def cells(compared: Comparison) -> list[tuple[str, Callable[[Row], str]]]:
+    """(name, text for a result) of every line of the table."""
+    least = {name: compared.best(quantity) for name, quantity in QUANTITIES}
+    lines: list[tuple[str, Callable[[Row], str]]] = [
+        ("workload", lambda row: row.result.workload.name),
+        ("machine", lambda row: row.result.machine.name),
+        ("method", lambda row: row.result.method),
+        ("objective", lambda row: str(row.result.objective)),
+        ("value", lambda row: objective_value(row.result.objective, row.result.value, 6)),
+        ("energy", lambda row: joules(row.result.energy, 5)),
+        ("  over the best", lambda row: times(row.result.energy, least["energy"])),
+        ("latency", lambda row: seconds(row.result.latency, 5)),
+        ("  over the best", lambda row: times(row.result.latency, least["latency"])),
+        ("EDP", lambda row: f"{row.result.edp:.5g} J s"),
+        ("  over the best", lambda row: times(row.result.edp, least["edp"])),
+    ]
+    lines += [(f"traffic of {memory}", _traffic(memory)) for memory in compared.memories]
+    return [
+        *lines,
+        ("proven", lambda row: "nothing" if row.gap is None else f"gap {row.gap:.3%}"),
+        ("fused", lambda row: f"{len(row.fused)} of {len(row.result.workload.intermediates)}"),
+        ("seconds", lambda row: f"{row.result.seconds:.3g}"),
+    ]
+
+
+def _traffic(memory: str) -> Callable[[Row], str]:
+    def shown(row: Row) -> str:
+        moved = row.traffic(memory)
+        return "-" if moved is None else bits(moved)
+
+    return shown
