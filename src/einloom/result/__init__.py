@@ -1,5 +1,5 @@
 """What was found: `Result` and its parts (JSON both ways in `file`), or in `unmapped` why nothing was."""
 
-from .record import Provenance, Result, TracePoint
+from .record import FrontPoint, Provenance, Result, TracePoint
 
-__all__ = ["Provenance", "Result", "TracePoint"]
+__all__ = ["FrontPoint", "Provenance", "Result", "TracePoint"]

@@ -14,11 +14,11 @@ from typing import Any, TypeVar, cast, get_args
 from ..cost.record import Action, ActionName, Cost, Latencies, Occupancy
 from ..errors import SpecError
 from ..located import Located, from_data
-from ..mapping.text import parse_mapping
-from ..problem import Certificate, Guarantee
+from ..mapping.text import parse_mapping, print_mapping
+from ..problem import Certificate, Guarantee, Problem
 from . import document
 from .asked import goal_data, input_data, problem_from
-from .record import Provenance, Result, TracePoint
+from .record import FrontPoint, Provenance, Result, TracePoint
 
 VERSION = 1
 _ACTIONS = get_args(ActionName)
@@ -68,10 +68,18 @@ def result_data(result: Result) -> dict[str, Any]:
         ],
         **input_data(result.problem),
         "assumed": {"facts": result.provenance.facts, "assumed": result.provenance.assumed},
+        **({"front": _front_data(result)} if result.front else {}),
         "trace": [{"seconds": p.seconds, "best": p.best, "bound": p.bound} for p in result.trace],
     }
     data["digest"] = document.digest(data)
     return data
+
+
+def _front_data(result: Result) -> list[dict[str, Any]]:
+    return [
+        {"energy": p.energy, "latency": p.latency, "mapping": print_mapping(p.mapping, result.workload)}
+        for p in result.front
+    ]
 
 
 def _certificate_data(certificate: Certificate) -> dict[str, Any]:
@@ -131,7 +139,7 @@ def _result(view: Located, data: dict[str, Any], file: str) -> Result:
     )
     assumed.finish()
     certificate = view.get("certificate")
-    views = view.get("latencies")
+    views, front = view.get("latencies"), view.get("front")
     result = Result(
         problem,
         mapping,
@@ -144,6 +152,7 @@ def _result(view: Located, data: dict[str, Any], file: str) -> Result:
         view.require("digest").text(),
         document.digest(data),
         None if views is None else _latencies(views),
+        () if front is None else _front(front, data["front"], problem, file),
     )
     view.finish()
     return result
@@ -191,6 +200,20 @@ def _cost(view: Located, rule: str) -> Cost:
         ),
         occupancy=tuple(_each(view.require("occupancy"), _occupancy)),
     )
+
+
+def _front(view: Located, data: list[Any], problem: Problem, file: str) -> tuple[FrontPoint, ...]:
+    """The points of a Pareto set; `data` is the same list, for the mappings, which may be long texts."""
+    points = []
+    for item, plain in zip(view.items(), data, strict=True):
+        item.require("mapping")
+        text = plain["mapping"]
+        if not isinstance(text, str):
+            raise item.require("mapping").error("expected the mapping as text")
+        mapping = parse_mapping(text, problem.workload, problem.machine, f"{file}, {item.path}.mapping")
+        points.append(FrontPoint(_float(item.require("energy")), _float(item.require("latency")), mapping))
+        item.finish()
+    return tuple(points)
 
 
 def _latencies(view: Located) -> Latencies:

@@ -54,13 +54,22 @@ class Provenance:
         return Provenance(VERSION, MODEL_VERSION, len(kinds), kinds.count("assumed"))
 
 
+@dataclass(frozen=True, slots=True)
+class FrontPoint:
+    """One point of an energy-latency Pareto set: joules, seconds, and a mapping that reaches them."""
+
+    energy: float
+    latency: float
+    mapping: Mapping
+
+
 @dataclass(frozen=True)
 class Result:
     """One mapping of one problem, with its price and what is proven of it.
 
     certificate: None if nothing was searched. recorded_digest, found_digest: of a result that was read from a file,
     what the file says of itself and what its content gives. latencies: how long it takes, seen in several ways; None in
-    a file that does not say.
+    a file that does not say. front: the whole Pareto set, ascending in energy, if that was the objective.
     """
 
     problem: Problem
@@ -74,6 +83,7 @@ class Result:
     recorded_digest: str | None = field(default=None, compare=False)
     found_digest: str | None = field(default=None, compare=False)
     latencies: Latencies | None = None
+    front: tuple[FrontPoint, ...] = ()
 
     @staticmethod
     def of(

@@ -37,6 +37,10 @@ class Aim:
     limit: float = float("inf")
     front: FloatArray | None = None
 
+    def along(self, front: FloatArray) -> Aim:
+        """The aim to find everything that the points of `front` do not dominate."""
+        return Aim(self.powers, front=front)
+
     @property
     def finite(self) -> bool:
         """True if anything can be beyond the aim."""

@@ -1,0 +1,273 @@
+"""One pass of the search: signatures -> blocks -> consistency -> joins -> trees, towards an aim."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ...errors import Infeasible
+from ...mapping.normal import normal_form
+from ...mapping.tree import Mapping
+from ...problem import Problem
+from ..protocol import Watcher
+from .aim import TIE, Aim, settled
+from .consistency import Consistency, common, keys_of
+from .fused import Allowed, Block, Explorer, Setting
+from .join import Joiner, Partial
+from .lower import column_limits, least_alone
+from .rebuild import Piece, piece, tree
+from .signature import Signature, signature
+from .skyline import FloatArray
+from .spatial import Classes
+from .tables import Rules
+
+
+@dataclass(frozen=True)
+class ExactOptions:
+    """Which pruning rules the search may use.
+
+    consistency: rows that no partner can save go before joining. incumbent: bounds and a limit on the objective cut the
+    tables and joins; off, nothing does. limit: look only for
+    mappings of at most this value, instead of raising limits from the bound ("is anything better than this?").
+    """
+
+    rules: Rules = field(default_factory=Rules)
+    incumbent: bool = True
+    consistency: bool = True
+    limit: float | None = None
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The best complete cascade of one pass: objective value, columns, and the tree."""
+
+    value: float
+    cost: FloatArray
+    mapping: Mapping
+
+
+class Pass:
+    """Complete solutions of one problem towards an aim (of one repeat)."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        options: ExactOptions,
+        watcher: Watcher,
+        counts: dict[str, int],
+        checkpoint: Callable[[], None],
+    ) -> None:
+        self.problem = problem
+        self.options = options
+        self.watcher = watcher
+        self.counts = counts
+        self.checkpoint = checkpoint
+        self.repeats = problem.workload.repeat**problem.objective.degree
+        workload, machine = problem.workload, problem.machine
+        limits = problem.mapspace.limits
+        self.signatures = [signature(workload, machine, e.name, limits) for e in workload.einsums]
+        self.classes = {sig: Classes(sig) for sig in self.signatures}
+        self.setting = self._setting()
+        self.objectives = settled(problem.objective)
+        self.least = np.zeros((len(self.signatures), len(self.objectives)))
+        self.aim = Aim(problem.objective.powers[: len(self.objectives)])
+
+    def lower_bound(self) -> float:
+        """The objective of the sums of what every Einsum costs at least."""
+        for column, objective in enumerate(self.objectives):
+            setting = Setting.of(self.problem.machine, objective, (), self.setting.capacities, 0, self.options.rules)
+            found: dict[Signature, float] = {}
+            for i, sig in enumerate(self.signatures):
+                self.watcher.stage(f"bounding {objective}", i, len(self.signatures))
+                if sig not in found:
+                    found[sig] = least_alone(setting, self.classes[sig], self.checkpoint)
+                self.least[i, column] = found[sig]
+                if not np.isfinite(found[sig]):
+                    name = self.problem.workload.einsums[i].name
+                    raise Infeasible(f"Einsum {name} has no mapping on its own: " + self._blame())
+        return float(self.aim.value(self.least.sum(axis=0, keepdims=True))[0])
+
+    def _setting(self) -> Setting:
+        workload, machine = self.problem.workload, self.problem.machine
+        capacities: list[int | None] = []
+        for i, memory in enumerate(machine.memories):
+            everything = (
+                sum(
+                    t.size
+                    * max(
+                        s.bits[i]
+                        for sig, e in zip(self.signatures, workload.einsums, strict=True)
+                        for s, name in zip(sig.tensors, e.tensors, strict=True)
+                        if name == t.name
+                    )
+                    for t in workload.tensors
+                )
+                * memory.capacity_share()
+            )
+            capacities.append(None if memory.size is None or everything <= memory.size else memory.size)
+        tracked = [
+            i
+            for i, c in enumerate(capacities)
+            if c is not None and (i == 0 or any(self._may_back(sig, i) for sig in self.signatures))
+        ]
+        return Setting.of(
+            machine,
+            self.problem.objective,
+            tuple(tracked),
+            tuple(capacities),
+            self.problem.mapspace.max_fused_loops,
+            self.options.rules,
+        )
+
+    def _may_back(self, sig: Signature, memory: int) -> bool:
+        """True if some choice of stores backs an intermediate in `memory`."""
+        fusable = [t for t, tensor in enumerate(sig.tensors) if tensor.intermediate]
+        return any(
+            memory < len(held) and any(t in held[memory] and not any(t in h for h in held[:memory]) for t in fusable)
+            for option in sig.units
+            for held in option.held
+        )
+
+    def run(self, limit: float) -> Solution:
+        """The best cascade whose value is at most `limit` (others may come out too), or Infeasible."""
+        return self.towards(replace(self.aim, limit=limit * (1 + TIE)))
+
+    def towards(self, aim: Aim) -> Solution:
+        """The best cascade that is not beyond `aim` (others may come out too), or Infeasible."""
+        return self._best(self.complete(aim))
+
+    def complete(self, aim: Aim) -> list[Partial]:
+        """All undominated complete cascades that are not beyond `aim`, or Infeasible."""
+        self.aim = aim
+        self.rest = np.concatenate([np.cumsum(self.least[::-1], axis=0)[::-1][1:], self.least[:1] * 0])
+        blocks = self._blocks(self._column_limits())
+        if self.options.consistency and aim.finite:
+            self.watcher.stage("comparing neighbours")
+            consistency = Consistency(self.problem.workload, self.least, aim, self.counts)
+            blocks = consistency.filter(blocks)
+            if not all(blocks):
+                raise Infeasible("no combination of mappings stays within the limit")
+        joiner = Joiner(
+            self.problem.workload,
+            self.setting,
+            tuple(axis.name for fanout in self.problem.machine.fanouts for axis in fanout.axes),
+            self._hopeless,
+            self.counts,
+            self.checkpoint,
+        )
+        total = len(blocks)
+        partials = joiner.start()
+        for position in range(total):
+            self.watcher.stage("joining Einsums", position, total)
+            partials = joiner.step(position, partials, blocks[position])
+            if not partials:
+                name = self.problem.workload.einsums[position].name
+                raise Infeasible(
+                    f"no combination of mappings fits from the first Einsum up to {name}: " + self._blame()
+                )
+        return partials
+
+    def _column_limits(self) -> list[FloatArray]:
+        """Per Einsum the largest useful value of each column."""
+        width = len(self.setting.columns)
+        if not self.aim.finite:
+            return [np.full(width, np.inf) for _ in self.signatures]
+        total = self.least.sum(axis=0)
+        most = self.aim.most(total)
+        limits = []
+        for least in self.least:
+            mine = most - (total - least)
+            if len(total) == 1:
+                limits.append(column_limits(self.setting, mine[0]))
+            else:
+                limits.append(np.array([mine[0] if c.kind == "energy" else mine[1] for c in self.setting.columns]))
+        return [limit + np.abs(limit) * TIE for limit in limits]
+
+    def _blocks(self, limits: list[FloatArray]) -> list[list[Block]]:
+        loosest: dict[Signature, FloatArray] = {}
+        for sig, limit in zip(self.signatures, limits, strict=True):
+            loosest[sig] = np.maximum(loosest.get(sig, limit), limit)
+        cache: dict[Signature, list[Block]] = {}
+        found: list[list[Block]] = [[] for _ in self.signatures]
+        uses = Counter(self.signatures)
+        order = sorted(range(len(self.signatures)), key=lambda i: -len(self.signatures[i].tensors))
+        for done, i in enumerate(order):
+            sig = self.signatures[i]
+            self.watcher.stage("exploring Einsums", done, len(order))
+            if sig not in cache:
+                classes = self.classes[sig]
+                explorer = Explorer(self.setting, classes, loosest[sig], self.counts, self.checkpoint)
+                if self.options.consistency and uses[sig] == 1:
+                    explorer.allowed = self._allowed(i, found)
+                cache[sig] = explorer.blocks()
+            else:
+                self.counts["isomorphic"] = self.counts.get("isomorphic", 0) + 1
+            if not cache[sig]:
+                name = self.problem.workload.einsums[i].name
+                raise Infeasible(f"Einsum {name} has no mapping on its own: " + self._blame())
+            found[i] = cache[sig]
+        return found
+
+    def _allowed(self, position: int, found: list[list[Block]]) -> dict[int, Allowed]:
+        """For each tensor that explored Einsums share with this one, the ways in which all of them store it."""
+        workload = self.problem.workload
+        allowed: dict[int, Allowed] = {}
+        for t, tensor in enumerate(workload.einsums[position].tensors):
+            for other, blocks in enumerate(found):
+                if blocks and tensor in workload.einsums[other].tensors:
+                    keys = keys_of(workload, other, tensor, blocks)
+                    allowed[t] = common(allowed[t], keys) if t in allowed else keys
+        return allowed
+
+    def _blame(self) -> str:
+        parts = []
+        for i, memory in enumerate(self.problem.machine.memories):
+            if self.setting.capacities[i] is not None:
+                parts.append(f"{memory.name} holds {memory.size} bits")
+        return ("; ".join(parts) + " and what must stay there is larger") if parts else "the constraints contradict"
+
+    def _hopeless(self, position: int, cost: FloatArray) -> np.ndarray:
+        """Partial costs that exceed the limit once every later Einsum adds what it costs at least."""
+        if not self.aim.finite or not self.options.incumbent:
+            return np.zeros(len(cost), bool)
+        return self.aim.beyond(cost + self.rest[position])
+
+    def _best(self, partials: list[Partial]) -> Solution:
+        best: tuple[float, Partial, int] | None = None
+        for partial in partials:
+            values = self.aim.value(partial.cost)
+            i = int(np.argmin(values))
+            if best is None or values[i] < best[0]:
+                best = (float(values[i]), partial, i)
+        assert best is not None
+        return self.solution(best[1], best[2])
+
+    def hurried(self) -> Pass:
+        """A pass over part of the space with coarser dominance: feasible mappings, fast."""
+        options = replace(self.options, rules=replace(self.options.rules, dive=True))
+        quick = Pass(self.problem, options, self.watcher, self.counts, self.checkpoint)
+        most = self.setting.max_fused_loops
+        quick.setting = replace(quick.setting, max_fused_loops=2 if most is None else min(most, 2))
+        quick.least, quick.classes = self.least, self.classes
+        return quick
+
+    def solution(self, partial: Partial, row: int) -> Solution:
+        """The tree of one complete cascade, from the rows that were joined."""
+        cost = partial.cost[row]
+        value = float(self.aim.value(cost[None, :])[0])
+        pieces: list[Piece] = []
+        shared: list[int] = []
+        workload, machine = self.problem.workload, self.problem.machine
+        position = len(workload.einsums) - 1
+        current: Partial | None = partial
+        while position >= 0:
+            assert current is not None
+            previous, block = current.parents[current.parent[row]]
+            pieces.append(piece(workload, machine, position, block, int(current.right[row])))
+            shared.append(len(current.frontier.axes))
+            row, current, position = int(current.left[row]), previous, position - 1
+        mapping = tree(workload, machine, pieces[::-1], shared[::-1])
+        return Solution(value, cost, normal_form(mapping, workload))
