@@ -18,6 +18,7 @@ from .units import Quantity, parse
 from .yamltree import MAX_FILE_BYTES, Node, Scalar, parse_yaml
 
 MAX_TEXT = 10_000
+MAX_WHOLE = 2**62
 
 
 class Located:
@@ -207,7 +208,7 @@ class Located:
             if isinstance(value, str):
                 self.text()
             number = parse(value, quantity, names)
-        if not math.isfinite(number) or (quantity == "count" and abs(number) > 2**62):
+        if (isinstance(number, int) and abs(number) > MAX_WHOLE) or not math.isfinite(number):
             raise self.error(f"{self._shown} is too large")
         if minimum is not None and number < minimum:
             negative = "may not be negative" if minimum == 0 else f"must be at least {minimum:g}"
@@ -260,21 +261,31 @@ def read_file(path: str | Path) -> Located:
 
     Raises SpecError if the file cannot be read, is too large, or is not YAML.
     """
+    return read_text(file_text(path), str(path))
+
+
+def file_text(path: str | Path) -> str:
+    """The text of a file of at most 5 MB, as it stands there.
+
+    Raises SpecError if the file cannot be read, is larger, or is not UTF-8, then with the line of the first such byte.
+    """
     file = str(path)
     try:
         size = Path(path).stat().st_size
-        if size > MAX_FILE_BYTES:
-            raise SpecError(
-                f"the file has {size / 10**6:.1f} MB; einloom reads at most {MAX_FILE_BYTES // 10**6} MB", file=file
-            )
-        with open(path, encoding="utf-8") as stream:
-            text = stream.read(MAX_FILE_BYTES + 1)
-    except UnicodeDecodeError:
-        raise SpecError("not a text file in UTF-8", file=file) from None
+        with open(path, "rb") as stream:
+            raw = stream.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise SpecError(f"cannot read the file: {reason}", file=file) from None
-    return read_text(text, file)
+    if len(raw) > MAX_FILE_BYTES:
+        most = MAX_FILE_BYTES // 10**6
+        megabytes = max(size, len(raw)) / 10**6
+        raise SpecError(f"the file has {megabytes:.1f} MB; einloom reads at most {most} MB", file=file)
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise SpecError(f"not a text file in UTF-8: byte {raw[error.start]:#x}", file=file, line=line) from None
 
 
 def from_data(data: object, file: str | None = None, path: str = "", text: str | None = None) -> Located:

@@ -14,9 +14,10 @@ from .constraints import Selector, unknown_names
 from .cost.evaluate import evaluate as _evaluate
 from .cost.event import event_seconds
 from .cost.record import Cost
-from .errors import BudgetExhausted, Infeasible, SpecError, nearest
+from .errors import BudgetExhausted, Infeasible, SpecError, combined, nearest
+from .located import file_text
 from .machine.levels import Axis, Fanout, Machine, Memory
-from .machine.load import load_machine
+from .machine.load import load_machine, located_key
 from .mapping.text import parse_mapping
 from .mapping.tree import Mapping
 from .mapspace.files import check_mapspace, read_mapspace
@@ -29,7 +30,6 @@ from .result.unmapped import Unmapped
 from .search.protocol import Recorder, Watcher, optimizer
 from .workload.einsum import Workload
 from .workload.load import load_workload
-from .yamltree import MAX_FILE_BYTES
 
 SIMULATED_POINTS = 2_000_000
 
@@ -47,7 +47,7 @@ def problem(
     """
     cascade = load_workload(workload) if isinstance(workload, str) else workload
     hardware = load_machine(machine) if isinstance(machine, str) else machine
-    check_names(cascade, hardware)
+    check_names(cascade, hardware, machine if isinstance(machine, str) else None)
     space = read_mapspace(mapspace, hardware) if isinstance(mapspace, str) else mapspace or Mapspace()
     check_mapspace(cascade, space)
     if max_fused_loops is not None:
@@ -55,15 +55,21 @@ def problem(
     return Problem(cascade, hardware, space, objective(goal, hardware))
 
 
-def check_names(workload: Workload, machine: Machine) -> None:
-    """Refuse a machine whose limits speak of tensors that the workload does not have."""
+def check_names(workload: Workload, machine: Machine, origin: str | None = None) -> None:
+    """Refuse a machine whose limits speak of tensors that the workload does not have, all of them at once.
+
+    origin: what the machine was loaded from; if that is a file, errors have its line.
+    """
+    known = [tensor.name for tensor in workload.tensors]
+    wrong = []
     for place, which in _selectors(machine):
         for name in unknown_names(which, workload):
-            known = [tensor.name for tensor in workload.tensors]
-            raise SpecError(
-                f"machine {machine.name}, {place}: {name!r} in {str(which)!r} is no tensor of {workload.name}",
-                suggestion=nearest(name, known),
-            )
+            message = f"machine {machine.name}, {place}: {name!r} in {str(which)!r} is no tensor of {workload.name}"
+            view = None if origin is None else located_key(origin, place)
+            close = nearest(name, known)
+            wrong.append(SpecError(message, suggestion=close) if view is None else view.error(message, close))
+    if wrong:
+        raise combined(wrong)
 
 
 def _selectors(machine: Machine) -> list[tuple[str, Selector]]:
@@ -189,21 +195,7 @@ def given(
         return asked, parse_mapping(Result.read(mapping).mapping_text, asked.workload, asked.machine, mapping)
     if "\n" in mapping:
         return asked, parse_mapping(mapping, asked.workload, asked.machine)
-    return asked, parse_mapping(_mapping_file(mapping), asked.workload, asked.machine, mapping)
-
-
-def _mapping_file(path: str) -> str:
-    try:
-        with Path(path).open("rb") as stream:
-            raw = stream.read(MAX_FILE_BYTES + 1)
-        if len(raw) > MAX_FILE_BYTES:
-            raise SpecError(f"larger than {MAX_FILE_BYTES // 10**6} MB; einloom does not read it", file=path, line=1)
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        raise SpecError("not a text file in UTF-8", file=path) from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise SpecError(f"cannot read the file: {reason}", file=path) from None
+    return asked, parse_mapping(file_text(mapping), asked.workload, asked.machine, mapping)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ MAX_NODES = 200_000
 
 _INTEGER = re.compile(r"[-+]?[0-9]+\Z|0x[0-9a-fA-F]+\Z")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
+_FORBIDDEN = re.compile("[^\\x09\\x0A\\x0D\\x20-\\x7E\\x85\\xA0-\\uD7FF\\uE000-\\uFFFD\\U00010000-\\U0010FFFF]")
 _SPECIAL = {"": None, "~": None, "null": None, "true": True, "false": False}
 MAX_DIGITS = 400
 
@@ -59,6 +60,7 @@ def parse_yaml(text: str, file: str) -> Node:
     """
     if len(text) > MAX_FILE_BYTES:
         raise SpecError(f"larger than {MAX_FILE_BYTES // 10**6} MB; einloom does not read it", file=file)
+    refuse_control_characters(text, file)
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -70,6 +72,15 @@ def parse_yaml(text: str, file: str) -> Node:
         raise SpecError(f"not YAML: {error.problem or error.context}", file=file, line=line, column=column) from None
     except (YAMLError, ValueError) as error:
         raise SpecError(f"not YAML: {str(error).splitlines()[0]}", file=file) from None
+
+
+def refuse_control_characters(text: str, file: str) -> None:
+    """Raise SpecError with the place of the first character that YAML does not allow."""
+    match = _FORBIDDEN.search(text)
+    if match is not None:
+        line, column = text.count("\n", 0, match.start()) + 1, match.start() - text.rfind("\n", 0, match.start())
+        message = f"not YAML: the character U+{ord(match.group()):04X} is not allowed"
+        raise SpecError(message, file=file, line=line, column=column)
 
 
 def _tree(events: Iterator[Any], file: str) -> Node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..located import Located, read_file
 from ..workload.named import Entry, looks_like_path, split_call
 from .files import read_machine
 from .levels import Machine
@@ -18,6 +19,24 @@ def load_machine(text: str) -> Machine:
     """
     name, parameters = split_call(text)
     return read_machine(name, parameters) if looks_like_path(name) else zoo_machine(name, parameters)
+
+
+def located_key(text: str, place: str) -> Located | None:
+    """The view of a key such as ``GLB.must`` or ``PE.rows.multicast`` in the file that `text` names, for errors.
+
+    None if `text` names no file.
+    """
+    name, _ = split_call(text)
+    if not looks_like_path(name):
+        return None
+    level, *rest = place.split(".")
+    for item in read_file(name).require("levels").items():
+        if level in (item.require(key).name() for key in ("memory", "fanout", "compute") if item.get(key) is not None):
+            axes = item.get("axes")
+            if len(rest) == 2 and axes is not None:
+                item = next(axis for axis in axes.items() if axis.require("axis").name() == rest[0])
+            return item.get(rest[-1]) or item
+    return None
 
 
 def names() -> tuple[Entry, ...]:

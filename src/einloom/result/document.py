@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from ..errors import SpecError
 from ..jsonplaces import refuse_oddities
+from ..located import file_text
 from ..yamltree import MAX_FILE_BYTES
 
 
@@ -49,18 +50,8 @@ def write(content: str, path: str | Path) -> None:
 
 
 def read(path: str | Path) -> str:
-    """The text of a file; one character more than is read at most if it is larger."""
-    file = str(path)
-    try:
-        with open(path, "rb") as stream:
-            raw = stream.read(MAX_FILE_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise SpecError(f"cannot read the file: {reason}", file=file) from None
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        raise SpecError("not a text file in UTF-8", file=file) from None
+    """The text of a file of at most 5 MB."""
+    return file_text(path)
 
 
 def parse(content: str, file: str) -> dict[str, Any]:

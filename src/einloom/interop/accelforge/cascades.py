@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from ...errors import SpecError, nearest
+from ...errors import SpecError, SpecErrors, combined, nearest
 from ...located import Located
 from ...workload.build import build_workload
 from ...workload.einsum import Access, Einsum, Index, Kind, Reduction, Workload
@@ -135,7 +135,7 @@ class _Cascade:
         ]
         for (terms, _), size, _ in uses:
             if size is not None and len(terms) == 1:
-                (variable, factor), = terms
+                ((variable, factor),) = terms
                 limit = (size - 1) // factor + 1
                 found[variable] = min(limit, found.get(variable, limit))
         for (terms, _), size, _ in uses:
@@ -313,15 +313,21 @@ class _Cascade:
         names = {self.restored.get(v, v): size for v, size in sizes.items()}
         used = {v for einsum in einsums for v in einsum.variables}
         shapes = self.shapes(order, einsums, names)
-        return build_workload(
-            str(self.remainder.get("workload", "accelforge")),
-            einsums,
-            {variable: names[variable] for variable in names if variable in used},
-            bits={self.tensors[t]: width for t, width in bits.items()},
-            shapes=shapes,
-            persistent=[self.tensors[t] for t in persistent],
-            repeat=repeats.pop() * (1 if instances is None else self.whole(instances)),
-        )
+        repeat = repeats.pop() * (1 if instances is None else self.whole(instances))
+        try:
+            return build_workload(
+                str(self.remainder.get("workload", "accelforge")),
+                einsums,
+                {variable: names[variable] for variable in names if variable in used},
+                bits={self.tensors[t]: width for t, width in bits.items()},
+                shapes=shapes,
+                persistent=[self.tensors[t] for t in persistent],
+                repeat=repeat,
+            )
+        except SpecErrors as error:
+            raise combined([self.view.error(problem.message) for problem in error.problems]) from None
+        except SpecError as error:
+            raise self.view.error(error.message, error.suggestion) from None
 
     def ranks(self) -> dict[str, tuple[str, ...]]:
         """The order of a tensor's ranks: its producer's, else its first user's."""

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import SpecError
-from ...located import Located
-from ...yamltree import MAX_FILE_BYTES, Node
+from ...located import Located, file_text
+from ...yamltree import MAX_FILE_BYTES, Node, refuse_control_characters
 from ...yamltree import _tree as tree_of_events
 from .expressions import Value
 from .template import Expanded, expand
@@ -27,16 +27,7 @@ _TEMPLATE = re.compile(r"\{\{|\{%|\{#")
 
 def read_tagged(path: str | Path, values: Mapping[str, Value] | None = None) -> Located:
     """The view of a file of at most 5 MB; `values` are the template's parameters."""
-    file = str(path)
-    try:
-        with open(path, encoding="utf-8") as stream:
-            text = stream.read(MAX_FILE_BYTES + 1)
-    except UnicodeDecodeError:
-        raise SpecError("not a text file in UTF-8", file=file) from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise SpecError(f"cannot read the file: {reason}", file=file) from None
-    return parse_tagged(text, file, values)
+    return parse_tagged(file_text(path), str(path), values)
 
 
 def parse_tagged(text: str, file: str = "<text>", values: Mapping[str, Value] | None = None) -> Located:
@@ -51,6 +42,7 @@ def parse_tagged(text: str, file: str = "<text>", values: Mapping[str, Value] | 
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+    refuse_control_characters(text, file)
     expanded = expand(text, file, values) if _TEMPLATE.search(text) else None
     try:
         events = YAML(typ="safe", pure=True).parse(text if expanded is None else expanded.text)

@@ -1,0 +1,269 @@
+"""Damaged input files against every reader: ``python -m bench.fuzz --files 10000``.
+
+Each file must be read, or refused with an error of einloom's own that names the file, within five CPU seconds and
+within a bound on memory; nothing else may be opened, started or executed on the way. What was read is written again and
+must read back equal. Exits with 1 if any file breaks a rule, after naming all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import os
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+from bench.mutate import CANARY, mutated
+from einloom import verbs
+from einloom.errors import EinloomError, SpecError, SpecErrors
+from einloom.interop.accelforge import export
+from einloom.interop.accelforge.read import read as read_accelforge
+from einloom.machine.files import parse_machine, read_machine
+from einloom.machine.load import load_machine
+from einloom.machine.write import machine_text
+from einloom.mapping.text import print_mapping
+from einloom.mapping.wellformed import problems
+from einloom.mapspace.files import mapspace_text, parse_mapspace, read_mapspace
+from einloom.result import Result
+from einloom.workload.files import parse_workload, read_workload, workload_text
+from einloom.workload.load import load_workload
+
+SECONDS = 5.0
+MEGABYTES = 800
+WATCHED = ("open", "exec", "os.", "subprocess.", "socket.", "shutil.", "pickle.", "ctypes.", "import", "marshal.")
+MAPPING = """\
+store DRAM: T0 W0 W1 T2
+for m in 4
+store GLB: T1
+split sequential:
+  - for n0 in 8
+    for n1 in 8 tile 1
+    compute E0 @ MAC
+  - store GLB: W1
+    for n1 in 8
+    for n2 in 8
+    compute E1 @ MAC
+"""
+WORKLOAD = """\
+schema: workload/1
+name: all keys
+parameters: {tokens: 8, wide: 2 * tokens}
+source: a table
+kind: printed
+ranks: {m: tokens, k: 4, n: {value: wide, source: measured, kind: derived}, r: 3}
+bits: {default: 16, W: 8}
+einsums:
+  - T[m,n] = X[m,k] * W[k,n]
+  - {name: S, einsum: "Y[m] = T[m,n]", reduction: max}
+  - {name: P, einsum: "m,m->m", inputs: [Y, V], output: Q}
+  - C[m] = Q[m+r-1] * F[r]
+shapes: {Q: [8]}
+outputs: [C]
+persistent: [W]
+repeat: 2 * 16
+"""
+SPACE = """\
+schema: mapspace/1
+name: mine
+space: ffm
+max_fused_loops: 2
+memories: {GLB: {keep: T1, bypass: W0}}
+fusion: {fused: T1}
+loops:
+  - {memory: DRAM, variables: [m], trips: [1, 2, 4]}
+tiles:
+  - {memory: GLB, tensors: T1, variables: [m], sizes: {most: 2}}
+"""
+
+
+@dataclass(slots=True)
+class Guard:
+    """What a reader may do: open the one file that it was given. Python's audit events tell of everything else."""
+
+    allowed: str = ""
+    armed: bool = False
+    broken: list[str] = field(default_factory=list)
+
+    def heard(self, event: str, arguments: tuple[object, ...]) -> None:
+        if not self.armed or not event.startswith(WATCHED) or event in ("os.listdir", "os.scandir"):
+            return
+        if event == "open" and arguments[0] == self.allowed and arguments[1] in ("r", "rb"):
+            return
+        self.broken.append(f"{event} {arguments!r:.200}")
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of all files: how many were read, the errors of the others by first words, and the rules broken."""
+
+    read: int = 0
+    refused: int = 0
+    without_line: collections.Counter[str] = field(default_factory=collections.Counter)
+    slowest: tuple[float, str] = (0.0, "")
+    broken: list[str] = field(default_factory=list)
+
+
+class TooSlowError(BaseException):
+    """Raised inside a reader by the alarm."""
+
+
+def subjects() -> dict[str, tuple[bytes, Callable[[Path], None]]]:
+    """Each kind of file: an intact one, and a function that reads it, looks at it and reads it back."""
+    workload, machine = load_workload("matmuls:n=2,m=4,kn=8"), load_machine("simple")
+    made = verbs.evaluate(workload, machine, MAPPING)
+    foreign = export(workload, load_machine("tpu-v4i"))
+
+    def one_workload(path: Path) -> None:
+        found = read_workload(path)
+        assert parse_workload(workload_text(found)) == found, "does not read back"
+
+    def one_machine(path: Path) -> None:
+        found = read_machine(path)
+        assert parse_machine(machine_text(found)) == found, "does not read back"
+
+    def one_mapping(path: Path) -> None:
+        asked, found = verbs.given(workload, machine, str(path))
+        problems(asked.workload, asked.machine, found)
+        assert "store" in print_mapping(found, asked.workload)
+
+    def one_mapspace(path: Path) -> None:
+        found = read_mapspace(path, machine)
+        assert parse_mapspace(mapspace_text(found), machine) == found, "does not read back"
+
+    def one_result(path: Path) -> None:
+        found = Result.read(str(path))
+        verbs.verify(found, quick=True)
+        assert Result.from_json(found.to_json()).cost == found.cost, "does not read back"
+
+    def one_foreign(path: Path) -> None:
+        read_accelforge([path])
+
+    return {
+        "workload": (WORKLOAD.encode(), one_workload),
+        "machine": (machine_text(load_machine("tpu-v4i")).encode(), one_machine),
+        "mapping": (MAPPING.encode(), one_mapping),
+        "mapspace": (SPACE.encode(), one_mapspace),
+        "result": (made.to_json().encode(), one_result),
+        "accelforge": ("".join(foreign.files.values()).encode(), one_foreign),
+    }
+
+
+@contextmanager
+def limits(guard: Guard) -> Iterator[None]:
+    """Five CPU seconds, counted by a timer of this process, and the guard armed."""
+
+    def late(number: int, frame: FrameType | None) -> None:
+        raise TooSlowError
+
+    before = signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    guard.armed = True
+    try:
+        yield
+    finally:
+        guard.armed = False
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def run(files: int, seed: int, folder: Path, kinds: Sequence[str] = ()) -> Outcome:
+    """Read `files` damaged files, the kinds in turns; the same for the same seed."""
+    chosen = {name: subject for name, subject in subjects().items() if not kinds or name in kinds}
+    guard, outcome = Guard(), Outcome()
+    sys.addaudithook(guard.heard)
+    for name, (original, read) in chosen.items():  # everything that is imported at first use is imported here
+        path = folder / _file_name(name)
+        path.write_bytes(original)
+        read(path)
+    names = list(chosen)
+    for i in range(files):
+        name = names[i % len(names)]
+        label = f"{seed}/{name}/{i}"
+        path = folder / _file_name(name)
+        path.write_bytes(mutated(chosen[name][0], label))
+        guard.allowed, guard.broken = str(path), []
+        _one(chosen[name][1], path, label, guard, outcome)
+    if any(folder.glob(f"**/{CANARY}*")) or Path(CANARY).exists():
+        outcome.broken.append("something planted was executed")
+    return outcome
+
+
+def _file_name(kind: str) -> str:
+    return {"mapping": "mapping.txt", "result": "result.json"}.get(kind, f"{kind}.yaml")
+
+
+def _one(read: Callable[[Path], None], path: Path, label: str, guard: Guard, outcome: Outcome) -> None:
+    started = time.process_time()
+    try:
+        with limits(guard):
+            read(path)
+        outcome.read += 1
+    except SpecError as error:
+        outcome.refused += 1
+        for each in error.problems if isinstance(error, SpecErrors) else (error,):
+            if each.file is None or path.name not in each.file:
+                outcome.broken.append(f"{label}: an error without its file: {each}")
+            elif each.line is None:
+                outcome.without_line[each.message[:60]] += 1
+    except EinloomError:
+        outcome.refused += 1
+    except TooSlowError:
+        outcome.broken.append(f"{label}: more than {SECONDS} CPU seconds")
+    except MemoryError:
+        outcome.broken.append(f"{label}: out of memory")
+    except Exception:  # noqa: BLE001 (to find what is not an EinloomError is what this is for)
+        outcome.broken.append(f"{label}: {traceback.format_exc(limit=-3)}")
+    outcome.slowest = max(outcome.slowest, (time.process_time() - started, label))
+    outcome.broken += [f"{label}: {what}" for what in guard.broken]
+
+
+def peak_megabytes() -> float:
+    """The largest memory that this process has held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run, print what became of the files, and exit with 1 if a rule was broken."""
+    parser = argparse.ArgumentParser(prog="python -m bench.fuzz", description=__doc__.split("\n")[0])
+    parser.add_argument("--files", type=int, default=10_000, help="how many (default 10,000)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kind", action="append", default=[], help="only this kind of file; may be repeated")
+    parser.add_argument("--show", metavar="LABEL", help="print the damaged file with this label")
+    options = parser.parse_args(words)
+    if options.show:
+        sys.stdout.buffer.write(mutated(subjects()[options.show.split("/")[1]][0], options.show))
+        return 0
+    started = time.process_time()
+    with tempfile.TemporaryDirectory() as folder:
+        before = Path.cwd()
+        os.chdir(folder)
+        try:
+            outcome = run(options.files, options.seed, Path(folder), options.kind)
+        finally:
+            os.chdir(before)
+    if (peak := peak_megabytes()) > MEGABYTES:
+        outcome.broken.append(f"{peak:.0f} MB of memory; {MEGABYTES} MB are allowed")
+    print(f"{options.files} files: {outcome.read} read, {outcome.refused} refused")
+    seconds, label = outcome.slowest
+    print(f"slowest {seconds:.2f} CPU s ({label}), all {time.process_time() - started:.0f} CPU s, peak {peak:.0f} MB")
+    print(f"errors without a line: {outcome.without_line.total()}")
+    for message, count in outcome.without_line.most_common(20):
+        print(f"  {count:5} {message}")
+    for what in outcome.broken:
+        print(f"broken: {what}")
+    with suppress(BrokenPipeError):
+        sys.stdout.flush()
+    return 1 if outcome.broken else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
