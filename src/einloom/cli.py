@@ -22,7 +22,7 @@ from . import cli_compare, cli_interop, verbs, zoo
 from .errors import BudgetExhausted, EinloomError, IllegalMapping, Infeasible, SpecError
 from .machine.write import machine_data, machine_text
 from .problem import OBJECTIVES, Problem
-from .report import answers, text
+from .report import answers, nests, text
 from .report.live import display
 from .result import Result
 from .result.unmapped import Unmapped, read_answer
@@ -232,9 +232,9 @@ def show_verb(result: str, parts: str | None, json_path: str | None) -> None:
         _answer(found, json_path, text.nothing(found))
         return
     views = {
-        None: text.summary,
+        None: nests.everything,
         "tree": text.tree,
-        "loops": text.loops,
+        "loops": nests.loops,
         "breakdown": text.breakdown,
         "occupancy": text.occupancy,
     }

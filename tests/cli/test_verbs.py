@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import einloom as el
 from einloom.cli import main
-from einloom.report import text
+from einloom.report import nests, text
 from einloom.report.live import line
 from einloom.report.table import WIDTH
 from einloom.search.protocol import Recorder
@@ -87,7 +87,7 @@ def test_wide_mappings_are_folded() -> None:
     tensors = " ".join(tensor.name for tensor in workload.tensors)
     tree = f"store DRAM: {tensors}\n{loop}\nstore GLB: {tensors}\nsplit sequential:\n{branches}"
     result = el.evaluate(workload, machine, tree)
-    for view in (text.summary, text.tree, text.loops, text.breakdown, text.occupancy):
+    for view in (text.summary, text.tree, nests.loops, text.breakdown, text.occupancy):
         assert all(len(row) <= WIDTH for row in view(result).splitlines()), view.__name__
 
 

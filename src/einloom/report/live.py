@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -29,9 +29,24 @@ def line(recorder: Recorder, objective: Objective) -> str:
         parts.append(f"bound {objective_value(objective, recorder.lower, 6)}")
     if recorder.gap is not None:
         parts.append(f"gap {recorder.gap:.2%}")
-    busiest = sorted(recorder.counts.items(), key=lambda item: -item[1])[:3]
-    parts += [f"{name} {number:,}" for name, number in busiest]
+    illegal = obstacle(recorder.counts)
+    if illegal is not None:
+        parts.append(f"illegal mostly by {illegal} {recorder.counts[illegal]:,}")
+    busiest = sorted(recorder.counts.items(), key=lambda item: -item[1])
+    parts += [f"{name} {number:,}" for name, number in busiest if name != illegal][:3]
     return "  ".join(parts)
+
+
+def obstacle(counts: Mapping[str, int]) -> str | None:
+    """The rule by which most points turned out illegal, or None if none did.
+
+    Searches count these under names that hold ``capacity`` or ``illegal``; all other rules drop what is legal but poor.
+
+    >>> obstacle({"evaluated": 900, "capacity": 5, "joint capacity": 7})
+    'joint capacity'
+    """
+    found = {name: number for name, number in counts.items() if number and ("capacity" in name or "illegal" in name)}
+    return max(found, key=lambda name: found[name], default=None)
 
 
 class Display:

@@ -1,12 +1,22 @@
-"""Plain-text tables of at most 100 columns."""
+"""Plain-text tables and folded lines of at most 100 columns."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from textwrap import wrap
 
 WIDTH = 100
 _GAP = "  "
 _ELLIPSIS = "..."
+
+
+def fold(line: str, width: int = WIDTH) -> list[str]:
+    """The line in pieces of at most `width`, the later ones indented four further."""
+    if len(line) <= width:
+        return [line]
+    margin = min(len(line) - len(line.lstrip(" -|")), width // 2)
+    rest = wrap(line[margin:], width - margin - 4, break_long_words=True, break_on_hyphens=False)
+    return [line[:margin] + rest[0], *(" " * (margin + 4) + more for more in rest[1:])]
 
 
 def columns(

@@ -1,19 +1,19 @@
 """Results as plain text of at most 100 columns: pure functions of a saved result, no search and no pricing.
 
-`summary` is what `einloom map` prints; `tree`, `loops`, `breakdown` and `occupancy` are what `einloom show` adds.
+`summary` is what `einloom map` prints; `einloom show` adds `breakdown`, `occupancy` and the loop nests of `nests`.
 """
 
 from __future__ import annotations
 
 from textwrap import wrap
 
-from ..mapping.tree import Compute, Loop, Nest, Split, Store, path
+from ..mapping.tree import Loop, Nest, Split, Store
 from ..problem import Certificate, Guarantee, Objective
 from ..result import Result
 from ..result.unmapped import Unmapped
 from ..units import format as with_unit
 from .limits import limits
-from .table import WIDTH, columns
+from .table import WIDTH, columns, fold
 from .views import latency_rows
 
 MAX_COMPONENTS = 5
@@ -183,45 +183,7 @@ def _cuts(loops: tuple[Loop, ...]) -> str:
 
 def tree(result: Result) -> str:
     """The mapping as text, long lines folded."""
-    return "\n".join(folded for line in result.mapping_text.splitlines() for folded in _fold(line, WIDTH - 2))
-
-
-def _fold(line: str, width: int) -> list[str]:
-    if len(line) <= width:
-        return [line]
-    margin = len(line) - len(line.lstrip(" -"))
-    rest = wrap(line[margin:], width - margin - 4, break_long_words=True, break_on_hyphens=False)
-    return [line[:margin] + rest[0], *(" " * (margin + 4) + more for more in rest[1:])]
-
-
-def loops(result: Result) -> str:
-    """One loop nest per Einsum, outermost first, stores included."""
-    found = []
-    for einsum in result.mapping.einsums:
-        lines, depth = [f"{einsum}: {_einsum_text(result, einsum)}"], 1
-        for node in path(result.mapping.nest, einsum):
-            if isinstance(node, Store):
-                mine = [t for t in node.tensors if t in result.workload.einsum(einsum).tensors]
-                text = f"[{node.memory}: {' '.join(mine)}]" if mine else ""
-            elif isinstance(node, Loop):
-                variable = node.variable(einsum)
-                axis = f" @ {node.axis}" if node.axis else ""
-                text = f"{'par' if axis else 'for'} {variable} in {node.trips}{axis}" if variable else ""
-            else:
-                text = f"compute @ {node.unit}" if isinstance(node, Compute) and node.unit else ""
-                text = "copy" if isinstance(node, Compute) and not node.unit else text
-            if text:
-                lines += _fold("  " * min(depth, 30) + text, WIDTH)
-            depth += isinstance(node, Loop) and bool(text)
-        found.append("\n".join(lines))
-    return "\n\n".join(found)
-
-
-def _einsum_text(result: Result, name: str) -> str:
-    einsum = result.workload.einsum(name)
-    inputs = [str(access) for access in einsum.inputs]
-    body = " * ".join(inputs) if einsum.kind == "multiply" else f"{einsum.function or einsum.kind}({', '.join(inputs)})"
-    return f"{einsum.output} = {body}"
+    return "\n".join(folded for line in result.mapping_text.splitlines() for folded in fold(line, WIDTH - 2))
 
 
 def by_einsum(result: Result) -> str:
