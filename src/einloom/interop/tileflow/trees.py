@@ -116,8 +116,9 @@ class _Builder:
         made: list[TreeNode] = list(hoisted)
         memory = first_level(children[0])
         handed = {t for t in self.handed(children) if not any(tensor == t for _, tensor in above.stored)}
-        tiles = [child for child in children if isinstance(child, Tile) and not child.spatial]
-        whole = len(tiles) == len(children)
+        firsts = [tile for child in children for tile in _firsts(child)]
+        tiles = [tile for tile in firsts if not tile.spatial]
+        whole = len(tiles) == len(firsts)
         kept = set(handed)
         if scope.kind == "sharing" and whole:
             for tile in tiles:
@@ -214,20 +215,14 @@ class _Builder:
 
     def hoisted(self, scope: Scope) -> tuple[tuple[Node, ...], list[Loop]]:
         """The branches without the spatial tile that all of them begin with, and its loops."""
-        children = scope.children
-        first = children[0]
-        if scope.kind in CONCURRENT or not isinstance(first, Tile) or not first.spatial:
-            return children, []
-        rest: list[Node] = []
-        for child in children:
-            if not isinstance(child, Tile) or not child.spatial or _spread(child) != _spread(first):
-                return children, []
-            rest.append(child.child)
+        tile = _leading(scope)
+        if tile is None:
+            return scope.children, []
         names = operators_below(scope)
-        loops = self.spatial(Tile(first.target, first.loops, scope, first.place, first.along, True))
+        loops = self.spatial(Tile(tile.target, tile.loops, scope, tile.place, tile.along, True))
         if any(len(loop.binds) != len(names) for loop in loops):
-            return children, []
-        return tuple(rest), loops
+            return scope.children, []
+        return tuple(_without_leading(child) for child in scope.children), loops
 
     # Instances
 
@@ -264,6 +259,32 @@ class _Builder:
             return sum(p[direction] for p in parts) <= room[direction] and all(p[other] <= room[other] for p in parts)
 
         return "Y" if not fits("X", "Y") and fits("Y", "X") else "X"
+
+
+def _leading(node: Node) -> Tile | None:
+    """The spatial tile that `node`, or every branch of a scope that takes turns, begins with."""
+    if isinstance(node, Tile):
+        return node if node.spatial else None
+    if isinstance(node, Op) or node.kind in CONCURRENT:
+        return None
+    found = [_leading(child) for child in node.children]
+    same = found[0] is not None and all(tile is not None and _spread(tile) == _spread(found[0]) for tile in found)
+    return found[0] if same else None
+
+
+def _without_leading(node: Node) -> Node:
+    """`node` without its leading spatial tile."""
+    if isinstance(node, Scope):
+        return Scope(node.kind, tuple(_without_leading(child) for child in node.children), node.place)
+    assert isinstance(node, Tile)
+    return node.child
+
+
+def _firsts(node: Node) -> list[Tile]:
+    """The outermost tiles at or below `node`, one for each branch."""
+    if isinstance(node, Scope):
+        return [tile for child in node.children for tile in _firsts(child)]
+    return [node] if isinstance(node, Tile) else []
 
 
 def _spread(tile: Tile) -> tuple[object, ...]:
