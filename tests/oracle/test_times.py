@@ -11,12 +11,13 @@ import pytest
 
 from cases import cascade
 from concurrent_trees import concurrent_case, loaded
+from einloom.constraints import selector
 from einloom.cost import schedule
 from einloom.cost.evaluate import latencies, legality
 from einloom.cost.event import event_time
 from einloom.cost.pipeline import Edge, drain_time
 from einloom.errors import SpecError
-from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
+from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from einloom.mapping.text import parse_mapping
 from einloom.oracle import Simulation, simulate
 from einloom.workload.einsum import Workload
@@ -224,9 +225,25 @@ def test_setup_is_paid_per_transfer_and_per_tile() -> None:
         for level in plain.levels
     )
     tree = parse_mapping("store G: X Z\nfor m in 4\nstore L: X Z\nfor n in 3\ncompute E @ MAC\n", workload, plain)
-    for hardware, cycles in ((plain, 4 * (1.5 + 3 + 1.5)), (replace(plain, levels=levels), 4 * (11.5 + 8 + 11.5))):
+    slow = replace(plain, levels=levels, startup=7.0)
+    for hardware, cycles in ((plain, 4 * (1.5 + 3 + 1.5)), (slow, 7 + 4 * (11.5 + 8 + 11.5))):
         assert simulate(workload, hardware, tree, timed=True).cycles == cycles
         assert event_time(workload, hardware, tree).seconds == cycles
+
+
+def test_a_unit_sets_up_for_new_tiles_of_what_stays_in_it_only() -> None:
+    """Two rows of X stay for three tiles of Y each; without `stationary` each of the six tiles takes the setup."""
+    workload = cascade("E: Z[m,n] = X[m] * Y[m,n]", {"m": 2, "n": 6})
+    plain = machine(False)
+    text = "store G: X Y Z\nfor m in 2\nstore L: X\nfor n in 3\nstore L: Y Z\nfor n in 2\ncompute E @ MAC\n"
+    for stationary, setups in (("nothing", 6), ("input", 2), ("X", 2), ("output", 6)):
+        changed = {"setup": 5.0, "stationary": selector(stationary)}
+        levels = tuple(replace(n, **changed) if n.name == "MAC" else n for n in plain.levels)
+        hardware = replace(plain, levels=levels)
+        tree = parse_mapping(text, workload, hardware)
+        cycles = setups * 5 + 2 * (0.5 + 3 * (1 + 2 + 1))
+        assert event_time(workload, hardware, tree).seconds == cycles
+        assert simulate(workload, hardware, tree, timed=True).cycles == cycles
 
 
 def test_more_tiles_ahead_and_an_early_release_hide_more() -> None:
@@ -245,6 +262,10 @@ def test_more_tiles_ahead_and_an_early_release_hide_more() -> None:
     assert found[1] == 2 + 8 * 4 + 2
 
 
+def _slow_to_start(level: Level, seed: int) -> Level:
+    return level if isinstance(level, Fanout) else replace(level, setup=float(seed % 4))
+
+
 @pytest.mark.parametrize("make", [random_case, concurrent_case])
 def test_the_recurrence_is_what_happens_without_contention(make: Callable[[int], Case]) -> None:
     """One process and one slot everywhere: the same to the cycle; else never more than what happens."""
@@ -255,6 +276,7 @@ def test_the_recurrence_is_what_happens_without_contention(make: Callable[[int],
         if make is random_case:
             levels = (replace(n, double_buffer=False) if isinstance(n, Memory) else n for n in hardware.levels)
             hardware = replace(hardware, levels=tuple(levels))
+            hardware = replace(hardware, startup=2.0, levels=tuple(_slow_to_start(n, seed) for n in hardware.levels))
         if legality(case.workload, hardware, case.mapping):
             continue
         try:

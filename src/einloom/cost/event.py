@@ -7,6 +7,9 @@ stores with several slots have engines of their own. For each operation, in tree
     start = max(end of the one before on its engine, end of what it reads, release of the slot that it writes)
     end   = start + setup + transfer or work
 
+Where a memory lets parts through, a part crosses it in one transfer from end to end: what a store below asks for comes
+from the next memory above that keeps whole tiles, and a part that is finished goes up to it.
+
 Processes do not wait for each other's ports, so this is what happens without contention, and with the busiest
 component's total a lower bound of what happens with it. docs/model/bindings.md, "Time in events".
 """
@@ -15,11 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
+from ..constraints import select
 from ..errors import IllegalMapping, SpecError
-from ..machine.levels import Machine
+from ..machine.levels import ComputeUnit, Machine
 from ..mapping.extents import Address
 from ..mapping.tree import Loop, Mapping, Store
 from ..workload.einsum import Workload
@@ -60,7 +64,8 @@ def event_time(workload: Workload, machine: Machine, mapping: Mapping) -> EventT
     run = _Run(machine, found, links(workload, machine, found))
     run.walk(part(found), 0, {})
     roofline = Schedule.of(machine, found, price(workload, machine, found, "einsum", ()).busy).roofline
-    return EventTime(max(run.end * workload.repeat, roofline), run.operations, roofline)
+    seconds = max((machine.startup + run.end) * workload.repeat, roofline)
+    return EventTime(seconds, run.operations, roofline)
 
 
 def event_seconds(workload: Workload, machine: Machine, mapping: Mapping) -> float | None:
@@ -84,7 +89,8 @@ class _Site:
 
     link: to the store above, None for a backing store. uses: (start, end) of the last use, tile by tile. handed: a
     pipeline exchanges the tile, and the hand-over says when there is room. keeps: places of the loops over which the
-    tile stays.
+    tile stays. through: a store below has its parts as they come, and hands finished ones up. come: the parts that are
+    there (by the iterations that lead to them), with when they came.
     """
 
     store: PathStore
@@ -94,14 +100,17 @@ class _Site:
     release: str
     handed: bool
     keeps: tuple[int, ...]
+    through: bool = False
     ready: float = 0.0
     dirty: float = 0.0
     uses: list[Span] = field(default_factory=list)
+    come: dict[tuple[int, ...], float] = field(default_factory=dict)
 
     def open(self) -> None:
         """A new tile takes the place of the one `slots` before."""
         self.uses.append((0.0, 0.0))
         self.ready = self.dirty = self.room()
+        self.come = {}
 
     def room(self) -> float:
         """When the slot of the current tile is free."""
@@ -155,6 +164,12 @@ class _Run:
         self.over: dict[tuple[Address, int], float] = {}
         self.leaves = {p.einsum.name: [n for n in all_links if n.child is None and n.path is p] for p in all_paths}
         inner = {(link.child.address, link.tensor): link for link in all_links if link.child is not None}
+        outer = {(link.parent.address, link.tensor) for link in inner.values()}
+        self.ends: dict[tuple[Address, Address, str], Link] = {}
+        self.crossings: dict[tuple[object, ...], float | None] = {}
+        self.works: dict[tuple[object, ...], float | None] = {}
+        self.ragged: dict[int, tuple[int, ...]] = {}
+        self.held: dict[int, tuple[int, ...]] = {}
         self.sites: dict[tuple[Address, str], _Site] = {}
         self.handovers: list[_Handover] = []
         for path in all_paths:
@@ -166,7 +181,8 @@ class _Run:
                     room, process = slots(memory, store, users), _process(path, store.place)
                     whole = Link(path.workload, machine, users[0], store.tensor, store, store, users, False)
                     keeps = visits.kept_places(whole)
-                    site = _Site(store, inner.get(key), process, room, memory.release, bool(handed), keeps)
+                    through = memory.through and key in inner and key in outer
+                    site = _Site(store, inner.get(key), process, room, memory.release, bool(handed), keeps, through)
                     self.sites[key] = site
                     self.handovers.extend(_handover(site, users, reader) for reader, _ in handed)
         self.threaded = {site.process for site in self.sites.values() if site.slots > 1 and site.link is not None}
@@ -214,8 +230,20 @@ class _Run:
         site.open()
         if link is None or (link.written and not self._reads_back(link, indices)):
             return
-        parent = self.sites[link.parent.address, link.tensor]
-        self._transfer(link, site, parent, indices, "load", max(parent.ready, site.room()))
+        if site.through and not link.written:
+            return  # its parts come with those who ask for them
+        tops = [self.sites[link.parent.address, link.tensor]]
+        while (top := tops[-1]).through and top.link is not None and not top.link.written:
+            if _part(top, link, indices) in top.come:
+                break
+            tops.append(self.sites[top.link.parent.address, link.tensor])
+        ready = max(site.room(), tops[-1].come.get(_part(tops[-1], link, indices), tops[-1].ready))
+        span = self._transfer(site, tops, indices, "load", max(ready, *(top.room() for top in tops[:-1]), 0.0))
+        if span is None:
+            return
+        site.ready = site.dirty = span[1]
+        for top in tops[:-1]:
+            top.come[_part(top, link, indices)] = span[1]
 
     def _reads_back(self, link: Link, indices: Indices) -> bool:
         return self.machine.partial_sums != "once" and visits.repeated(link, link.place, indices)
@@ -225,36 +253,106 @@ class _Run:
         if link is None or not link.written:
             return
         trips = {loop.place: loop.trips for loop in link.path.loops}
-        if all(indices.get(place, 0) + 1 == trips[place] for place in site.keeps):
-            parent = self.sites[link.parent.address, link.tensor]
-            self._transfer(link, site, parent, indices, "store", max(site.dirty, parent.room()))
-
-    def _transfer(self, link: Link, site: _Site, parent: _Site, indices: Indices, kind: str, ready: float) -> None:
-        above, below = self.machine.memory(parent.store.memory), self.machine.memory(site.store.memory)
-        values = [
-            visits.moved(link, at_parent=side, stop=link.place, indices={**indices, **dict.fromkeys(site.keeps, 0)})
-            * memory.bits(link.workload, link.path.einsum.name, link.tensor)
-            for memory, side in ((above, True), (below, False))
-        ]
-        if not values[0]:
+        if any(indices.get(place, 0) + 1 < trips[place] for place in site.keeps):
             return
-        read, written = (above, below) if kind == "load" else (below, above)
-        bits = values if kind == "load" else values[::-1]
-        seconds = max(component_time(read, bits[0], 0) or 0.0, component_time(written, 0, bits[1]) or 0.0)
+        finished = _finished(link, indices)
+        if site.through and finished:
+            return  # its parts went up as they were handed
+        tops = [self.sites[link.parent.address, link.tensor]]
+        while finished and (top := tops[-1]).through and top.link is not None:
+            tops.append(self.sites[top.link.parent.address, link.tensor])
+        ready = max(site.dirty, *(top.room() for top in tops))
+        span = self._transfer(site, tops, indices, "store", ready)
+        for top in tops if span is not None else ():
+            top.ready, top.dirty = max(top.ready, span[1]), max(top.dirty, span[1])
+
+    def _transfer(self, site: _Site, tops: list[_Site], indices: Indices, kind: str, ready: float) -> Span | None:
+        """One transfer between a store and the last of `tops`, through those before it. None if nothing moves."""
+        seconds = setup = 0.0
+        inside = {**indices, **dict.fromkeys(site.keeps, 0)}
+        for i, top in enumerate(tops):
+            found = self._crossing(site, tops[i - 1] if i else site, top, kind, inside)
+            if found is None:
+                return None
+            seconds = max(seconds, found)
+            if i == 0 or kind == "store" or not tops[i - 1].come:
+                setup += self.machine.memory(top.store.memory).setup
         engine = (site.process, kind) if site.slots > 1 else site.process
-        touched = ((parent,), None) if kind == "load" else ((), parent)
-        span = self._emit(site.process, engine, seconds + above.setup, ready, indices, *touched)
-        site.use(span)
-        parent.use(span)
-        if kind == "load":
-            site.ready = site.dirty = span[1]
-        else:
-            parent.ready, parent.dirty = max(parent.ready, span[1]), max(parent.dirty, span[1])
+        touched = (tuple(tops), None) if kind == "load" else ((), tops[-1])
+        span = self._emit(site.process, engine, seconds + setup, ready, indices, *touched)
+        for one in (site, *tops):
+            one.use(span)
+        return span
+
+    def _crossing(self, site: _Site, low: _Site, top: _Site, kind: str, indices: Indices) -> float | None:
+        """Seconds that the part of `site` takes from `top` to `low`, the next site below, or back; None if empty."""
+        assert site.link is not None
+        key = (site.store.address, top.store.address, site.store.tensor)
+        if key not in self.ends:
+            self.ends[key] = replace(site.link, parent=top.store)
+        link = self.ends[key]
+        known = (*key, kind, self._uneven(link.path, link.place, indices))
+        if known not in self.crossings:
+            above, below = self.machine.memory(top.store.memory), self.machine.memory(low.store.memory)
+            up, down = (
+                visits.moved(link, at_parent=side, stop=link.place, indices=indices)
+                * memory.bits(link.workload, link.path.einsum.name, link.tensor)
+                for memory, side in ((above, True), (below, False))
+            )
+            times = (
+                (component_time(above, up, 0), component_time(below, 0, down))
+                if kind == "load"
+                else (component_time(below, down, 0), component_time(above, 0, up))
+            )
+            self.crossings[known] = max(time or 0.0 for time in times) if up else None
+        return self.crossings[known]
+
+    def _uneven(self, path: Path, stop: int, indices: Indices) -> tuple[int, ...]:
+        """Iterations of the loops above `stop` on which the sizes of tiles depend: none where all tiles are equal."""
+        if path.order not in self.ragged:
+            places: list[int] = []
+            for variable, loops in path.by_variable.items():
+                extent, uneven = path.extent(variable), False
+                for loop in loops:
+                    uneven = uneven or extent != loop.tile * loop.trips
+                    extent = loop.tile
+                places.extend(loop.place for loop in loops if uneven)
+            self.ragged[path.order] = tuple(sorted(places))
+        return tuple(indices.get(place, 0) for place in self.ragged[path.order] if place < stop)
 
     def _work(self, path: Path, at: int, indices: Indices) -> None:
+        first = tuple(visits.repeated(link, at, indices) for link in self.leaves[path.einsum.name] if link.written)
+        known = (path.order, first, self._uneven(path, at, indices))
+        if known not in self.works:
+            self.works[known] = self._working(path, at, indices)
+        seconds = self.works[known]
+        if seconds is None:
+            return
+        unit = None if path.leaf.unit is None else self.machine.unit(path.leaf.unit)
+        touched = {n: self.sites[n.parent.address, n.tensor] for n in self.leaves[path.einsum.name]}
+        output = next(site for link, site in touched.items() if link.written)
+        inputs = tuple(site for link, site in touched.items() if not link.written)
+        process = _process(path, len(path.nodes))
+        ready = max(site.ready for site in touched.values())
+        setup = 0.0 if unit is None else self._setup(unit, path, tuple(touched.values()))
+        span = self._emit(process, process, seconds + setup, ready, indices, inputs, output)
+        for site in touched.values():
+            site.use(span)
+        output.ready = output.dirty = max(output.dirty, span[1])
+
+    def _setup(self, unit: ComputeUnit, path: Path, operands: tuple[_Site, ...]) -> float:
+        """Seconds before work on new tiles: of the stationary tensors, if there are some, else of any operand."""
+        stays = select(unit.stationary, path.workload, path.einsum.name)
+        sites = tuple(site for site in operands if site.store.tensor in stays) or operands
+        tiles = tuple(len(site.uses) for site in sites)
+        before, self.held[path.order] = self.held.get(path.order), tiles
+        return 0.0 if tiles == before else unit.setup
+
+    def _working(self, path: Path, at: int, indices: Indices) -> float | None:
+        """Seconds of the unit, or of the ports of the innermost stores; None if there is nothing to do."""
         done = visits.operations(path, at, indices)
         if not done:
-            return
+            return None
         unit = None if path.leaf.unit is None else self.machine.unit(path.leaf.unit)
         seconds = done / unit.throughput if unit is not None and unit.throughput is not None else 0.0
         load: dict[str, list[int]] = {}
@@ -264,16 +362,7 @@ class _Run:
                 load.setdefault(link.parent.memory, [0, 0])[i] += values * width
         for name, (read, written) in load.items():
             seconds = max(seconds, component_time(self.machine.memory(name), read, written) or 0.0)
-        touched = {n: self.sites[n.parent.address, n.tensor] for n in self.leaves[path.einsum.name]}
-        output = next(site for link, site in touched.items() if link.written)
-        inputs = tuple(site for link, site in touched.items() if not link.written)
-        process = _process(path, len(path.nodes))
-        ready = max(site.ready for site in touched.values())
-        setup = unit.setup if unit is not None else 0.0
-        span = self._emit(process, process, seconds + setup, ready, indices, inputs, output)
-        for site in touched.values():
-            site.use(span)
-        output.ready = output.dirty = max(output.dirty, span[1])
+        return seconds
 
     def _emit(
         self,
@@ -301,6 +390,20 @@ class _Run:
             self.latest[-1] = max(self.latest[-1], span[1])
         self.operations += 1
         return span
+
+
+def _part(top: _Site, link: Link, indices: Indices) -> tuple[int, ...]:
+    """Which part of a store's tile a link of a store below asks for: iterations of the loops between that cut it."""
+    variables = set(link.access.variables)
+    between = (loop for loop in link.path.loops if top.store.place < loop.place < link.place and loop.axis is None)
+    return tuple(indices.get(loop.place, 0) for loop in between if loop.variable in variables)
+
+
+def _finished(link: Link, indices: Indices) -> bool:
+    """True if every loop above the link's store that its tensor lacks is in its last iteration: all is added up."""
+    variables = set(link.access.variables)
+    above = (loop for loop in link.path.loops if loop.place < link.place and loop.axis is None)
+    return all(indices.get(loop.place, 0) + 1 == loop.trips for loop in above if loop.variable not in variables)
 
 
 def _process(path: Path, place: int) -> Process:

@@ -67,6 +67,7 @@ MEMORY = Record(
         Key("setup", _TIME, "seconds before every transfer from or to it"),
         Key("release", Choice(("end", "start")), "is a slot free when its last use ends, or when it begins?"),
         Key("prefetch", Number("count", minimum=1), "how many tiles a store holds in turns"),
+        Key("through", BOOLEAN, "do parts of a tile pass through as they come?"),
     ),
     label="memory",
 )
@@ -102,7 +103,8 @@ COMPUTE = Record(
         Key("kinds", Each(Choice(KINDS), minimum=1), "kinds of Einsums that it executes"),
         Key("operands", Each(Number("count", minimum=1, sourced=False)), "numbers of inputs that it executes"),
         *_UNIT,
-        Key("setup", _TIME, "seconds before it works on a tile"),
+        Key("setup", _TIME, "seconds before it works on a new tile of an operand"),
+        Key("stationary", SET, "only a new tile of these takes the setup"),
     ),
     label="compute",
 )
@@ -116,6 +118,7 @@ MACHINE = Record(
         *ORIGIN,
         PARAMETERS,
         Key("partial_sums", Choice(("read-modify-write", "once")), "what a spilled partial sum costs"),
+        Key("startup", _TIME, "seconds once per run, in time in events"),
         Key("levels", Each(Either(LEVELS)), "from the outermost memory inwards", required=True),
     ),
 )

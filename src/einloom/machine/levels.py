@@ -33,7 +33,8 @@ class Memory:
 
     For time in events: setup, seconds before every transfer from or to it; release, whether a slot is free when its
     last use ends or when it begins; prefetch, how many tiles a store holds in turns (they all take room), if not 1 or,
-    double buffered, 2.
+    double buffered, 2; through, whether parts pass through as they come: a store below has its part of the tile while
+    the rest is on its way, and a finished part goes up at once, each in one transfer from end to end.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Memory:
     setup: float = 0.0
     release: Literal["end", "start"] = "end"
     prefetch: int | None = None
+    through: bool = False
 
     def bits(self, workload: Workload, einsum: str, tensor: str) -> int:
         """Bits of one value of `tensor` here, as `einsum` meets it."""
@@ -101,7 +103,10 @@ class ComputeUnit:
     """A compute unit; it sees only the levels listed before it, and has one instance per instance of their fanouts.
 
     throughput: operations per second and instance. energy: joules per operation. kinds: Einsum kinds that it executes.
-    operands: numbers of input operands that it executes (empty: any). setup: seconds before it works on a tile.
+    operands: numbers of input operands that it executes (empty: any).
+
+    For time in events: setup, seconds before it works on a new tile of an operand; stationary, tensors that stay in the
+    unit: if an Einsum has some, only a new tile of those takes the setup.
     """
 
     name: str
@@ -112,6 +117,7 @@ class ComputeUnit:
     leakage: float = 0.0
     area: float = 0.0
     setup: float = 0.0
+    stationary: Selector = NOTHING
 
     def accepts(self, einsum: Einsum) -> bool:
         """True if this unit executes Einsums like this one (a copy needs no unit and is accepted by none)."""
@@ -126,12 +132,14 @@ class Machine:
     """An ordered list of levels, outermost memory first.
 
     partial_sums: ``read-modify-write`` charges the read-back of a spilled partial sum, ``once`` charges only its write.
+    startup: seconds once per run, in time in events.
     """
 
     name: str
     levels: tuple[Level, ...]
     partial_sums: Literal["read-modify-write", "once"] = "read-modify-write"
     facts: tuple[Fact, ...] = field(default=(), compare=False)
+    startup: float = 0.0
 
     @cached_property
     def memories(self) -> tuple[Memory, ...]:
@@ -181,4 +189,4 @@ class Machine:
         return select(memory.may, workload, einsum, held_above) | self.must_hold(memory, workload, einsum, held_above)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (Machine, (self.name, self.levels, self.partial_sums, self.facts))
+        return (Machine, (self.name, self.levels, self.partial_sums, self.facts, self.startup))

@@ -21,6 +21,8 @@ def machine_data(machine: Machine) -> dict[str, object]:
     data: dict[str, object] = {"schema": f"machine/{VERSION}", "name": machine.name}
     if machine.partial_sums != "read-modify-write":
         data["partial_sums"] = machine.partial_sums
+    if machine.startup or "startup" in facts:
+        data["startup"] = noted(format(machine.startup, "time"), "startup", facts)
     data["levels"] = [_level_data(level, facts) for level in machine.levels]
     return data
 

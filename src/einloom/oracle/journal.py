@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
+from ..constraints import select
 from ..machine.levels import Machine
 from ..workload.einsum import Workload
 from .events import Operation, Timeline, execute
@@ -59,6 +60,7 @@ class Journal(Observer):
         self.handing = {e.site for e in plan.exchanges if e.waits}
         self.threaded = {_process(site.turns) for site in plan.sites if site.slots > 1 and site.parent is not None}
         self.chunk: LeafPlan | None = None
+        self.held: dict[str, tuple[int, ...]] = {}
         self.inside: list[tuple[Hashable, int, int | None]] = []
         self.walls: dict[Hashable, int] = {}
         execution.stores.observer = self
@@ -111,7 +113,7 @@ class Journal(Observer):
         sites = [operand.site for operand in (*leaf.inputs, leaf.output)]
         process = _process(leaf.turns)
         after = set().union(*(self.ready.get(site, set()) for site in sites))
-        setup = self.machine.unit(leaf.unit).setup if leaf.unit is not None else 0.0
+        setup = self._setup(leaf)
         entry = Entry("work", process, process, tuple(self.execution.time), busy, setup, after, einsum=leaf.einsum)
         entry.reads, entry.writes = frozenset(operand.site for operand in leaf.inputs), leaf.output.site
         self.entries.append(entry)
@@ -121,6 +123,18 @@ class Journal(Observer):
             self._use(site, number)
         self.ready.setdefault(leaf.output.site, set()).add(number)
         self.dirty.setdefault(leaf.output.site, set()).add(number)
+
+    def _setup(self, leaf: LeafPlan) -> float:
+        """Seconds before work on new tiles: of the stationary tensors, if there are some, else of any operand."""
+        if leaf.unit is None:
+            return 0.0
+        unit = self.machine.unit(leaf.unit)
+        stays = select(unit.stationary, self.workload, leaf.einsum)
+        operands = (*leaf.inputs, leaf.output)
+        sites = [o.site for o in operands if o.tensor in stays] or [o.site for o in operands]
+        tiles = tuple(len(self.uses.get(site, ())) for site in sites)
+        before, self.held[leaf.einsum] = self.held.get(leaf.einsum), tiles
+        return 0.0 if tiles == before else unit.setup
 
     def entered(self, key: Hashable) -> None:
         self.chunk = None

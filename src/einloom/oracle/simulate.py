@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import prod
 
+from ..errors import SpecError
 from ..machine.levels import Machine
 from ..mapping.tree import Mapping
 from ..workload.einsum import Workload
@@ -49,8 +50,12 @@ class Simulation:
 def simulate(workload: Workload, machine: Machine, mapping: Mapping, seed: int = 0, timed: bool = False) -> Simulation:
     """Execute `mapping` element by element on random integers (`seed`) and count everything that moves.
 
-    timed: say also when everything happens, as a discrete-event execution of what was seen.
+    timed: say also when everything happens, as a discrete-event execution of what was seen. Raises SpecError if it
+    would take a memory that lets parts through.
     """
+    through = [memory.name for memory in machine.memories if memory.through]
+    if timed and through:
+        raise SpecError(f"time is not simulated where parts pass through a memory ({', '.join(through)}: through)")
     plan = Compiler(workload, machine, mapping).plan()
     if plan.reasons:
         return Simulation(reasons=tuple(dict.fromkeys(plan.reasons)))
@@ -86,7 +91,7 @@ def simulate(workload: Workload, machine: Machine, mapping: Mapping, seed: int =
         occupancy=execution.peaks.totals(workload.repeat),
         correct=correct,
         reasons=tuple(reasons),
-        cycles=None if timeline is None else timeline.end * workload.repeat,
+        cycles=None if timeline is None else (machine.startup + timeline.end) * workload.repeat,
         exact=timeline is not None and uniform and not timeline.contended,
     )
 
