@@ -22,7 +22,7 @@ from einloom.report.html import write_page
 from einloom.result.unmapped import Unmapped, read_answer
 
 RESULTS = Path(__file__).parent / "results"
-SAVED = ("matmul", "conv-chain", "gpt3")
+SAVED = ("matmul", "conv-chain", "gpt3", "pareto")
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,7 @@ from einloom.report.html.roofline import points
 from einloom.report.html.sources import anchor
 from einloom.report.html.subject import Subject
 
-NAMES = ("matmul", "conv-chain", "gpt3", "large", "hostile", "pipeline")
+NAMES = ("matmul", "conv-chain", "gpt3", "large", "hostile", "pipeline", "pareto")
 MODEL = Path(__file__).resolve().parents[2] / "docs" / "model"
 MAX_BYTES = 5_000_000
 Pages = Callable[[str], Path]
@@ -193,3 +193,12 @@ def test_the_verb_writes_the_file(results: dict[str, Result], tmp_path: Path) ->
     assert target.read_bytes() == (tmp_path / "r.html").read_bytes()
     assert runner.invoke(main, ["report", str(tmp_path / "no.json")]).exit_code == 2
     assert runner.invoke(main, ["report", str(source), "-o", str(tmp_path / "no" / "r.html")]).exit_code == 2
+
+
+def test_the_front_is_drawn(results: dict[str, Result], pages: Pages) -> None:
+    front = results["pareto"].front
+    text = pages("pareto").read_text(encoding="utf-8")
+    assert text.count('class="mark trade') == len(front) == 15
+    for point in front:
+        assert str(point.mapping) in text
+    assert 'id="front"' not in pages("matmul").read_text(encoding="utf-8")

@@ -25,7 +25,13 @@ def everything(result: Result) -> str:
     count = len(result.mapping.einsums)
     left = f"\n\n... and {count - MAX_NESTS} more Einsums; --loops prints all" if count > MAX_NESTS else ""
     tree = "\n".join(f"  {line}" for line in text.tree(result).splitlines())
-    parts = [text.headline(result), text.fusion(result), f"mapping\n{tree}", loops(result, MAX_NESTS) + left]
+    parts = [
+        text.headline(result),
+        text.front(result),
+        text.fusion(result),
+        f"mapping\n{tree}",
+        loops(result, MAX_NESTS) + left,
+    ]
     return "\n\n".join(part for part in (*parts, text.occupancy(result), text.breakdown(result)) if part) + "\n"
 
 

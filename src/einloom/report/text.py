@@ -50,8 +50,19 @@ def objective_value(objective: Objective, value: float, digits: int = 8) -> str:
 
 def summary(result: Result) -> str:
     """Everything that one screen can hold: totals, certificate, what is fused where, the tree, the breakdown."""
-    parts = [headline(result), fusion(result), f"mapping\n{_indented(tree(result))}", by_einsum(result)]
+    parts = [headline(result), front(result), fusion(result), f"mapping\n{_indented(tree(result))}", by_einsum(result)]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def front(result: Result) -> str:
+    """The Pareto set, a line per mapping; empty if the result has none."""
+    if not result.front:
+        return ""
+    rows = [
+        (f"{i + 1}", joules(p.energy, 6), seconds(p.latency, 6), f"{p.energy * p.latency:.6g} J s")
+        for i, p in enumerate(result.front)
+    ]
+    return columns("Pareto front: nothing beats one of these in both", ("", "energy", "latency", "EDP"), rows, left=())
 
 
 def headline(result: Result) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...result import Result
 from ..text import tree
-from . import bars, cascade, looptree, occupancy, progress, roofline, sources, summary
+from . import bars, cascade, looptree, occupancy, pareto, progress, roofline, sources, summary
 from .markup import Child, Html, el
 from .shell import navigation, section, shell, skip, windowed
 from .subject import Subject
@@ -16,6 +16,7 @@ PARTS = (
     ("occupancy", "Occupancy"),
     ("breakdown", "Energy and time"),
     ("roofline", "Roofline"),
+    ("front", "Pareto front"),
     ("search", "Search"),
     ("tensors", "Tensors"),
     ("sources", "Assumptions and sources"),
@@ -28,12 +29,16 @@ def page(result: Result) -> str:
     body = (
         skip("summary"),
         summary.header(result),
-        el("div", navigation(PARTS), summary.chips(subject), class_="bar"),
+        el("div", navigation(_parts(result)), summary.chips(subject), class_="bar"),
         el("main", *_sections(subject)),
     )
     title = f"{result.workload.name} on {result.machine.name}"
     foot = f"einloom {result.provenance.version} · model version {result.provenance.model_version}"
     return shell(title, body, bars.data(subject), foot)
+
+
+def _parts(result: Result) -> list[tuple[str, str]]:
+    return [part for part in PARTS if part[0] != "front" or result.front]
 
 
 def _section(name: str, *children: Child, page: str | None = None) -> Html:
@@ -60,6 +65,7 @@ def _sections(subject: Subject) -> list[Html]:
         _section("occupancy", *occupancy.pictures(subject), page="occupancy"),
         _section("breakdown", bars.controls(), bars.table(subject), page="energy"),
         _section("roofline", roofline.picture(subject), page="latency"),
+        *([_front(result)] if result.front else []),
         _section("search", el("div", progress.picture(result), progress.counts(counted), class_="two")),
         _section("tensors", summary.shared(subject)),
         _section(
@@ -70,3 +76,11 @@ def _sections(subject: Subject) -> list[Html]:
             sources.model(subject, result.latency_rule),
         ),
     ]
+
+
+def _front(result: Result) -> Html:
+    words = (
+        "No mapping of the space beats one of these in both energy and latency; the page shows the one of least EDP."
+    )
+    shown = el("p", words, class_="note")
+    return _section("front", pareto.picture(pareto.of_result(result)), shown, pareto.table(result))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...result import Result
 from .markup import Html, el
 from .plot import Curve, Scale, mark, plot
 from .scene import energy, time
@@ -28,6 +29,24 @@ def front(points: Sequence[Trade]) -> list[Trade]:
         if not found or point.energy < found[-1].energy:
             found.append(point)
     return found
+
+
+def of_result(result: Result) -> list[Trade]:
+    """The points of a result's Pareto set, each labelled by its place on it; empty if it has none."""
+    return [Trade(p.energy, p.latency, f"mapping {i + 1}") for i, p in enumerate(result.front)]
+
+
+def table(result: Result) -> Html:
+    """The front as a table, each point with its mapping as text."""
+    rows = []
+    for i, point in enumerate(result.front):
+        cells = (energy(point.energy, 5), time(point.latency, 5), f"{point.energy * point.latency:.5g} J s")
+        tree = el("details", el("summary", "show"), el("pre", str(point.mapping), tabindex=0))
+        numbers = [el("td", cell, class_="num") for cell in cells]
+        rows.append(el("tr", el("th", f"mapping {i + 1}", scope="row"), *numbers, el("td", tree)))
+    names = ("", "energy", "latency", "EDP", "tree")
+    heads = [el("th", name, scope="col", class_="num" if 1 <= i <= 3 else None) for i, name in enumerate(names)]
+    return el("div", el("table", el("thead", el("tr", *heads)), el("tbody", *rows), class_="front"), class_="scroll")
 
 
 def picture(points: Sequence[Trade], label: str = "Energy against latency") -> Html:

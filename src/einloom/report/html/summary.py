@@ -36,7 +36,7 @@ def tiles(result: Result) -> Html:
         _outer(result),
         ("roofline", time(result.cost.roofline, 5), "busiest component over the run", why("latency")),
     ]
-    wanted = {"energy": 0, "latency": 1, "edp": 2, "traffic": 3}[result.objective.name]
+    wanted = {"energy": 0, "latency": 1, "traffic": 3}.get(result.objective.name, 2)
     return el(
         "div",
         *(
