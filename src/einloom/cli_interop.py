@@ -9,10 +9,15 @@ from typing import TypeVar
 import click
 
 from . import verbs
+from .cost.evaluate import legality
 from .errors import SpecError
+from .machine.levels import Machine
 from .machine.write import machine_text
-from .mapping.text import print_mapping
+from .mapping.text import parse_mapping, print_mapping
+from .mapping.tree import Mapping
 from .problem import OBJECTIVES
+from .units import parse
+from .workload.einsum import Workload
 from .workload.files import workload_text
 from .workload.named import split_call
 
@@ -22,12 +27,21 @@ Guard = Callable[[Verb], Verb]
 
 def register(main: click.Group, guarded: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
     """Add the groups `export` and `import` to the command line, each verb behind `guarded`."""
-    for name, help_text, verb, decorate in (
-        ("export", "Write a problem as another tool's files.", export_accelforge, _export_options),
-        ("import", "Read another tool's files.", import_accelforge, _import_options),
+    for name, help_text, verbs_of in (
+        (
+            "export",
+            "Write a problem as another tool's files.",
+            {"accelforge": (export_accelforge, _export_options), "tileflow": (export_tileflow, _tileflow_out)},
+        ),
+        (
+            "import",
+            "Read another tool's files.",
+            {"accelforge": (import_accelforge, _import_options), "tileflow": (import_tileflow, _tileflow_in)},
+        ),
     ):
         group = click.Group(name, help=help_text)
-        group.command("accelforge")(decorate(guarded(verb)))
+        for tool, (verb, decorate) in verbs_of.items():
+            group.command(tool)(decorate(guarded(verb)))
         main.add_command(group)
 
 
@@ -47,6 +61,30 @@ def _import_options(verb: Callable[..., None]) -> Callable[..., None]:
     for option in (
         click.option("-o", "--output", metavar="DIR", required=True, help="The folder for the files."),
         click.option("--set", "settings", metavar="NAME=VALUE,...", help="Values for the templates in the files."),
+        click.argument("files", nargs=-1, required=True),
+    ):
+        verb = option(verb)
+    return verb
+
+
+def _tileflow_out(verb: Callable[..., None]) -> Callable[..., None]:
+    for option in (
+        click.option("-o", "--output", metavar="DIR", required=True, help="The folder for the files."),
+        click.option("--clock", default="1 Hz", show_default=True, help="Cycles per second, for words per cycle."),
+        click.argument("mapping", required=False),
+        click.argument("machine"),
+        click.argument("workload"),
+    ):
+        verb = option(verb)
+    return verb
+
+
+def _tileflow_in(verb: Callable[..., None]) -> Callable[..., None]:
+    for option in (
+        click.option("-o", "--output", metavar="DIR", help="The folder for the files."),
+        click.option("--set", "settings", metavar="NAME=VALUE,...", help="Values for macros and free factors."),
+        click.option("--clock", default="1 Hz", show_default=True, help="Cycles per second."),
+        click.option("--compare", "statistics", metavar="CSV", help="Print TileFlow's counts beside einloom's."),
         click.argument("files", nargs=-1, required=True),
     ):
         verb = option(verb)
@@ -74,23 +112,85 @@ def import_accelforge(files: tuple[str, ...], settings: str | None, output: str)
 
     parameters = split_call(f"files:{settings}")[1] if settings else {}
     found = read(files, parameters)
-    texts: dict[str, str] = {}
-    if found.workload is not None:
-        texts["workload.yaml"] = workload_text(found.workload)
-    if found.machine is not None:
-        texts["machine.yaml"] = machine_text(found.machine)
-    if found.mapping is not None and found.workload is not None:
-        texts["mapping.txt"] = print_mapping(found.mapping, found.workload)
-    with _writing(output) as folder:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8")
-            click.echo(str(folder / name))
+    _write(output, found.workload, found.machine, found.mapping)
     if found.objective is not None and found.mapspace is not None:
         limit = found.mapspace.max_fused_loops
         words = f"--objective {found.objective}" + ("" if limit is None else f" --max-fused-loops {limit}")
         click.echo(f"the search that the files ask for: {words}")
     _say(found.notes)
+
+
+def export_tileflow(workload: str, machine: str, mapping: str | None, clock: str, output: str) -> None:
+    """Write WORKLOAD and MACHINE, and a MAPPING if one is given, as TileFlow's YAML: arch, prob, map.
+
+    Energies are left out: TileFlow has tables of its own.
+    """
+    from .interop.tileflow import export
+
+    chosen, where = verbs.load_workload(workload), verbs.load_machine(machine)
+    tree = None
+    if mapping is not None:
+        tree = parse_mapping(_text(mapping), chosen, where, mapping)
+    made = export(chosen, where, tree, _clock(clock))
+    with _writing(output) as folder:
+        for path in made.write(folder):
+            click.echo(str(path))
+    _say(made.notes)
+
+
+def import_tileflow(
+    files: tuple[str, ...], settings: str | None, clock: str, statistics: str | None, output: str | None
+) -> None:
+    """Read TileFlow's YAML FILES and write workload.yaml, machine.yaml and mapping.txt, whichever they hold.
+
+    With --compare, print TileFlow's counts (its out.csv) beside einloom's and the rules that make the difference.
+    """
+    from .interop.tileflow import compare, read, read_statistics, table_text
+
+    if output is None and statistics is None:
+        raise SpecError("say -o DIR to write the files, --compare out.csv to set the counts side by side, or both")
+    parameters = split_call(f"files:{settings}")[1] if settings else {}
+    found = read(files, parameters, _clock(clock))
+    if output is not None:
+        _write(output, found.workload, found.machine, found.mapping)
+    if statistics is not None:
+        click.echo(table_text(compare(found, read_statistics(statistics))), nl=False)
+    if found.workload is not None and found.machine is not None and found.mapping is not None:
+        for reason in legality(found.workload, found.machine, found.mapping):
+            click.echo(f"not a legal mapping: {reason}", err=True)
+    _say(found.notes)
+
+
+def _clock(text: str) -> float:
+    """Cycles per second."""
+    number = float(parse(text, "rate"))
+    if not 0 < number < 1e18:
+        raise SpecError(f"--clock {text}: cycles per second must be greater than zero")
+    return number
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a text file in UTF-8"
+        raise SpecError(f"cannot read the file: {reason}", file=path) from None
+
+
+def _write(output: str, workload: Workload | None, machine: Machine | None, mapping: Mapping | None) -> None:
+    """Write whichever there are into the folder `output`, and say where."""
+    texts: dict[str, str] = {}
+    if workload is not None:
+        texts["workload.yaml"] = workload_text(workload)
+    if machine is not None:
+        texts["machine.yaml"] = machine_text(machine)
+    if mapping is not None and workload is not None:
+        texts["mapping.txt"] = print_mapping(mapping, workload)
+    with _writing(output) as folder:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+            click.echo(str(folder / name))
 
 
 class _writing:  # noqa: N801 (used as a `with` statement's verb)

@@ -1,10 +1,23 @@
-"""TileFlow's files: `read` makes einloom's objects of its YAML, `compare` sets TileFlow's counts beside einloom's.
+"""TileFlow's files: `read` makes einloom's objects of its YAML, `export` writes it, `compare` sets counts side by side.
 
 What the two tools mean differently is a list of named rules (`rules`); no other part of einloom knows of them.
 """
 
-from .read import Imported, read
+from .read import Imported, read, read_texts
 from .rules import RULES, Rule
 from .statistics import Comparison, compare, read_statistics, table_text
+from .write import Exported, export
 
-__all__ = ["RULES", "Comparison", "Imported", "Rule", "compare", "read", "read_statistics", "table_text"]
+__all__ = [
+    "RULES",
+    "Comparison",
+    "Exported",
+    "Imported",
+    "Rule",
+    "compare",
+    "export",
+    "read",
+    "read_statistics",
+    "read_texts",
+    "table_text",
+]
