@@ -21,10 +21,11 @@ SMALL_TILES, SMALL_EINSUMS = 1000, 8
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The optimum that was found, and by which route."""
+    """The optimum that was found, and by which route; front: (energy, latency) of a whole Pareto set."""
 
     value: float
     method: str
+    front: tuple[tuple[float, float], ...] = ()
 
 
 def solve_again(result: Result) -> Answer:
@@ -58,7 +59,7 @@ def _solved(problem: Problem, method: Optimizer, budget: Budget, route: str) -> 
     again = method.search(problem, budget, Watcher())
     if again.certificate is None or again.certificate.guarantee is not Guarantee.OPTIMAL:
         raise BudgetExhausted(0.0 if again.certificate is None else again.certificate.bound)
-    return Answer(again.value, route)
+    return Answer(again.value, route, tuple((p.energy, p.latency) for p in again.front))
 
 
 def _unpruned(problem: Problem, value: float) -> tuple[Optimizer, str]:
@@ -69,4 +70,6 @@ def _unpruned(problem: Problem, value: float) -> tuple[Optimizer, str]:
         rules = Rules(stationary=False, lowering=False, deferral=False, limits=False)
         return Exact(ExactOptions(rules, incumbent=False)), "exact, with dominance as its only pruning rule,"
     rules = Rules(stationary=False, lowering=False)
+    if problem.objective.name == "pareto":
+        return Exact(ExactOptions(rules)), "exact, with every loop everywhere,"
     return Exact(ExactOptions(rules, limit=value)), "exact below the value, with every loop everywhere,"

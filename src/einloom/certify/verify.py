@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from math import isclose, isfinite
 
 from ..cost.evaluate import evaluate, legality, views
@@ -23,6 +24,7 @@ SAME_NUMBER = 1e-12  # recomputed sums may differ in the last place
 SAME_OPTIMUM = 1e-9
 STEADY = ("roofline", "floor", "tile", "einsum")  # the views of latency that the tree alone decides
 Solver = Callable[[Result], Answer]
+Points = tuple[tuple[float, float], ...]
 Table = list[tuple[tuple[object, ...], float]]
 
 
@@ -68,7 +70,7 @@ def verify(result: Result, quick: bool = False, solver: Solver = solve_again) ->
     if legal.passed:
         cost = evaluate(result.workload, result.machine, result.mapping, result.latency_rule)
         checks += [_capacity(result, cost), *_prices(result, cost), _provenance(result), _member(result)]
-        checks += _certificate(result, cost)
+        checks += [*_front(result), *_certificate(result, cost)]
     if not quick and all(check.passed for check in checks) and result.certificate is not None:
         checks.append(_solved_again(result, result.certificate, solver))
     return Verdict(tuple(checks))
@@ -153,6 +155,33 @@ def _member(result: Result) -> Check:
     return Check("space", not reasons, "; ".join(reasons) or f"in {result.mapspace.name}")
 
 
+def _front(result: Result) -> Iterator[Check]:
+    """Every point of a Pareto set: legal, in the space, priced as it says, and none beats another."""
+    points = result.front
+    if result.objective.name != "pareto":
+        if points:
+            yield Check("front", False, f"objective {result.objective} has no Pareto set")
+        return
+    proven = result.certificate is not None and result.certificate.guarantee is Guarantee.OPTIMAL
+    if proven and not points:
+        yield Check("front", False, "the certificate speaks of a Pareto set; it is gone")
+    for number, point in enumerate(points, 1):
+        reasons = [*legality(result.workload, result.machine, point.mapping)]
+        if not reasons:
+            reasons += outside(result.workload, result.machine, result.mapspace, point.mapping)
+            cost = evaluate(result.workload, result.machine, point.mapping, result.latency_rule)
+            for name, mine, theirs in (
+                ("energy", cost.energy, point.energy),
+                ("latency", cost.latency, point.latency),
+            ):
+                if not isclose(mine, theirs, rel_tol=SAME_NUMBER):
+                    reasons.append(f"{name} is {mine!r}, the file says {theirs!r}")
+        yield Check("front", not reasons, "; ".join(reasons) or f"point {number} of {len(points)} is as it says")
+    for first, second in pairwise(points):
+        if first.energy >= second.energy or first.latency <= second.latency:
+            yield Check("front", False, f"{first.energy!r} J, {first.latency!r} s and the next point beat one another")
+
+
 def _certificate(result: Result, cost: Cost) -> Iterator[Check]:
     certificate = result.certificate
     if certificate is None:
@@ -183,6 +212,14 @@ def _bound(certificate: Certificate) -> Check:
     return Check("bound", True, f"{certificate.guarantee.value}, {bound!r}")
 
 
+def _same_points(mine: Points, theirs: Points) -> bool:
+    return len(mine) == len(theirs) and all(
+        isclose(a, b, rel_tol=SAME_OPTIMUM)
+        for one, other in zip(mine, theirs, strict=True)
+        for a, b in zip(one, other, strict=True)
+    )
+
+
 def _solved_again(result: Result, certificate: Certificate, solver: Solver) -> Check:
     """Solve the problem once more and compare with the certified bound."""
     try:
@@ -192,6 +229,9 @@ def _solved_again(result: Result, certificate: Certificate, solver: Solver) -> C
     except BudgetExhausted as error:
         return Check("again", False, f"the second solution was not finished: {error}")
     found = f"{answer.method} finds {answer.value!r}"
+    mine = tuple((p.energy, p.latency) for p in result.front)
+    if certificate.guarantee is Guarantee.OPTIMAL and not _same_points(mine, answer.front):
+        return Check("again", False, f"{answer.method} finds another Pareto set, of {len(answer.front)} points")
     if certificate.guarantee is Guarantee.OPTIMAL:
         same = isclose(answer.value, certificate.bound, rel_tol=SAME_OPTIMUM)
         return Check("again", same, found + ("" if same else f", certified was {certificate.bound!r}"))

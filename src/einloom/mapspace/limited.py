@@ -14,7 +14,7 @@ from ..machine.levels import Machine, Memory
 from ..mapping.placement import visible_memories
 from ..mapping.tree import Compute, Loop, Node, Store
 from ..workload.einsum import Workload
-from .limits import Limits, concerns
+from .limits import AxisLimit, Limits, LoopLimit, TileLimit, concerns
 
 
 def must_hold(
@@ -66,10 +66,8 @@ def total_allowed(limits: Limits, einsum: str, axis: str, instances: int) -> boo
 
 def limited_variables(limits: Limits, workload: Workload, einsum: str) -> frozenset[str]:
     """Rank variables of `einsum` that some limit names: they may not merge with others."""
-    named: set[str] = set()
-    for limit in (*limits.loops, *limits.tiles, *limits.axes):
-        if concerns(limit.einsums, einsum):
-            named.update(limit.variables)
+    speaking: tuple[LoopLimit | TileLimit | AxisLimit, ...] = (*limits.loops, *limits.tiles, *limits.axes)
+    named = {v for limit in speaking if concerns(limit.einsums, einsum) for v in limit.variables}
     return frozenset(named) & frozenset(workload.einsum(einsum).variables)
 
 
@@ -105,10 +103,10 @@ def _holds(workload: Workload, machine: Machine, limits: Limits, einsum: str, pa
                 verb = "lacks" if missing else "holds"
                 which = ", ".join(sorted(missing or extra))
                 yield f"rule 12: {memory.name} {verb} {which} of {einsum}; asked: {limit}"
-        for limit in limits.backs:
-            backed = (held - above) & select(limit.tensors, workload, einsum) & set(workload.intermediates)
-            if backed and memory.name not in limit.memories:
-                yield f"rule 12: {', '.join(sorted(backed))} of {einsum} in {memory.name}; asked: {limit}"
+        for back in limits.backs:
+            backed = (held - above) & select(back.tensors, workload, einsum) & set(workload.intermediates)
+            if backed and memory.name not in back.memories:
+                yield f"rule 12: {', '.join(sorted(backed))} of {einsum} in {memory.name}; asked: {back}"
         above |= held
 
 

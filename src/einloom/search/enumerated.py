@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from ..problem import Budget, Certificate, Guarantee, Problem
 from ..result import Result
@@ -29,6 +30,7 @@ class Enumerated:
         )
         trace = watch.trace if isinstance(watch, Recorder) else ()
         seconds = time.monotonic() - start
-        return Result.of(
+        result = Result.of(
             problem, found.mapping, certificate=certificate, method=self.name, seconds=seconds, trace=trace
         )
+        return replace(result, front=found.front)

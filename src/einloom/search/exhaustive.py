@@ -11,6 +11,9 @@ from ..errors import BudgetExhausted, Infeasible, SpecError
 from ..mapping.tree import Mapping
 from ..mapspace.enumerate import enumerate_trees
 from ..problem import Budget, Guarantee, Problem
+from ..result import FrontPoint
+
+SAME = 1 + 1e-12  # sums of equal parts may differ in the last place
 
 if TYPE_CHECKING:
     from .protocol import Watcher
@@ -22,7 +25,8 @@ __all__ = ["Exhaustive", "Found", "enumerate_trees"]
 class Found:
     """The best mapping and its value; trees: how many the space has; legal: how many of them fit the memories.
 
-    complete: False if the budget ended first, so that `value` is only the best so far.
+    complete: False if the budget ended first, so that `value` is only the best so far. front: for objective ``pareto``
+    every tree that none beats in energy and latency, ascending in energy; of equal ones the first.
     """
 
     value: float
@@ -30,6 +34,7 @@ class Found:
     legal: int
     trees: int
     complete: bool = True
+    front: tuple[FrontPoint, ...] = ()
 
 
 class Exhaustive:
@@ -50,6 +55,7 @@ class Exhaustive:
         started = monotonic()
         workload, machine = problem.workload, problem.machine
         best: Found | None = None
+        front: list[FrontPoint] = []
         trees = legal = 0
         complete = True
         reasons: tuple[str, ...] = ("no tree keeps the limits of the machine and the rules of the space",)
@@ -60,7 +66,10 @@ class Exhaustive:
                 reasons = over
             else:
                 legal += 1
-                value = problem.objective.value(evaluate(workload, machine, mapping, problem.latency_rule))
+                cost = evaluate(workload, machine, mapping, problem.latency_rule)
+                value = problem.objective.value(cost)
+                if problem.objective.name == "pareto":
+                    _enter(front, FrontPoint(cost.energy, cost.latency, mapping))
                 if best is None or value < best.value:
                     best = Found(value, mapping, legal, trees)
                     if watch is not None:
@@ -74,7 +83,15 @@ class Exhaustive:
             if complete:
                 raise Infeasible(f"none of {trees} trees is legal; the last one: {'; '.join(reasons)}")
             raise BudgetExhausted(0.0)
-        return Found(best.value, best.mapping, legal, trees, complete)
+        return Found(best.value, best.mapping, legal, trees, complete, tuple(sorted(front, key=lambda p: p.energy)))
+
+
+def _enter(front: list[FrontPoint], point: FrontPoint) -> None:
+    """Put `point` on the front unless a point there is as good; what it beats leaves."""
+    if any(p.energy <= point.energy * SAME and p.latency <= point.latency * SAME for p in front):
+        return
+    front[:] = [p for p in front if p.energy < point.energy or p.latency < point.latency]
+    front.append(point)
 
 
 def _spent(budget: Budget, steps: int, started: float) -> bool:

@@ -1,6 +1,7 @@
 """The exact search (FFM's problem, table by table)."""
 
-from .engine import Exact, ExactOptions
+from .engine import Exact
+from .passes import ExactOptions
 from .tables import Rules
 
 __all__ = ["Exact", "ExactOptions", "Rules"]
