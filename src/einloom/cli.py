@@ -21,12 +21,13 @@ import click
 from . import cli_compare, cli_interop, verbs, zoo
 from .errors import BudgetExhausted, EinloomError, IllegalMapping, Infeasible, SpecError
 from .machine.write import machine_data, machine_text
-from .problem import OBJECTIVES, Problem
+from .problem import OBJECTIVES, Budget, Problem
 from .report import answers, nests, text
 from .report.live import display
 from .result import Result
 from .result.unmapped import Unmapped, read_answer
 from .search.protocol import Recorder, optimizers
+from .units import parse
 from .version import VERSION
 from .workload.einsum import Workload
 from .workload.files import workload_data, workload_text
@@ -87,6 +88,8 @@ def main() -> None:
 @click.option("--mapspace", metavar="FILE", help="Limits of the space: keep, bypass, fusion, loops, tiles, axes.")
 @click.option("--method", default="exact", show_default=True, help=f"How to search: {', '.join(optimizers())}.")
 @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="Stop then, with the best so far.")
+@click.option("--budget-steps", type=click.IntRange(1), help="The same after so many evaluated points.")
+@click.option("--budget-memory", metavar="SIZE", help="The same when the process holds so much, as in '2 GiB'.")
 @click.option("-o", "--output", metavar="FILE", help="Write the mapping as text, as `evaluate` reads it.")
 @json_option
 @guarded
@@ -98,6 +101,8 @@ def map_verb(
     mapspace: str | None,
     method: str,
     budget_seconds: float | None,
+    budget_steps: int | None,
+    budget_memory: str | None,
     output: str | None,
     json_path: str | None,
 ) -> None:
@@ -109,7 +114,8 @@ def map_verb(
     for path in (output, json_path):
         _writable(path)
     asked = verbs.problem(workload, machine, objective, max_fused_loops, mapspace)
-    found, interrupted = _search(asked, method, budget_seconds, json_path)
+    budget = Budget(budget_seconds, budget_steps, _bytes(budget_memory))
+    found, interrupted = _search(asked, method, budget, json_path)
     if output:
         _write(output, found.mapping_text)
     _answer(found, json_path, text.summary(found))
@@ -117,12 +123,25 @@ def map_verb(
         click.echo("interrupted: this is the best so far, with the bound that was proven", err=True)
 
 
-def _search(asked: Problem, method: str, seconds: float | None, json_path: str | None) -> tuple[Result, bool]:
+def _bytes(text: str | None) -> int | None:
+    """Bytes of a size such as '2 GiB', which units count in bits."""
+    if text is None:
+        return None
+    try:
+        bits = parse(text, "size")
+    except SpecError as error:
+        raise SpecError(f"--budget-memory: {error.message}", suggestion=error.suggestion) from None
+    if bits < 8:
+        raise SpecError(f"--budget-memory: {text!r:.40} is less than a byte", suggestion="2 GiB")
+    return int(bits) // 8
+
+
+def _search(asked: Problem, method: str, budget: Budget, json_path: str | None) -> tuple[Result, bool]:
     """The result, and whether Ctrl-C ended the search early. Where nothing is found, why goes to `json_path`."""
     with display(asked.objective) as shown, _interruptible() as presses:
         recorder = Recorder(on_change=shown, stop=lambda: bool(presses))
         try:
-            found = verbs.solve(asked, method, seconds, recorder)
+            found = verbs.solve(asked, method, budget, recorder)
         except KeyboardInterrupt:
             return verbs.best_so_far(asked, recorder, method), True
         except (Infeasible, BudgetExhausted) as error:

@@ -134,10 +134,12 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """When a search stops by itself: after `seconds` of wall time or `steps` evaluated points; None means no limit."""
+    """When a search stops by itself: after `seconds` of wall time, after `steps` evaluated points, or when the process
+    holds more than `memory` bytes; None means no limit. Only steps give the same answer twice."""
 
     seconds: float | None = None
     steps: int | None = None
+    memory: int | None = None
 
 
 class Guarantee(Enum):

@@ -97,6 +97,8 @@ def map(
     mapspace: Mapspace | str | None = None,
     method: str = "exact",
     seconds: float | None = None,
+    steps: int | None = None,
+    memory: int | None = None,
     watch: Watcher | None = None,
 ) -> Result:
     """The best mapping of a workload onto a machine, with its certificate.
@@ -106,15 +108,17 @@ def map(
     0.0
 
     objective: ``energy``, ``latency``, ``edp``, ``energy^A*latency^B``, ``traffic:MEMORY`` or ``pareto``. mapspace:
-    limits of the space, an object or a file. seconds: a budget of wall time; what is found by then comes back with a
-    bound. Raises SpecError, Infeasible, BudgetExhausted.
+    limits of the space, an object or a file. seconds, steps, memory: a budget of wall time, of evaluated
+    points, of bytes that the process may hold; what is found by then comes back with a bound. Raises SpecError,
+    Infeasible, BudgetExhausted.
     """
-    return solve(problem(workload, machine, objective, max_fused_loops, mapspace), method, seconds, watch)
+    asked = problem(workload, machine, objective, max_fused_loops, mapspace)
+    return solve(asked, method, Budget(seconds, steps, memory), watch)
 
 
-def solve(asked: Problem, method: str = "exact", seconds: float | None = None, watch: Watcher | None = None) -> Result:
+def solve(asked: Problem, method: str = "exact", budget: Budget | None = None, watch: Watcher | None = None) -> Result:
     """The answer of `method` to a problem."""
-    return optimizer(method).search(asked, Budget(seconds=seconds), Watcher() if watch is None else watch)
+    return optimizer(method).search(asked, budget or Budget(), Watcher() if watch is None else watch)
 
 
 def best_so_far(asked: Problem, recorder: Recorder, method: str) -> Result:

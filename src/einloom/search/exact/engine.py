@@ -17,6 +17,7 @@ from ...errors import BudgetExhausted, Infeasible, SpecError
 from ...problem import Budget, Certificate, Guarantee, Objective, Problem
 from ...result import FrontPoint, Result
 from ..protocol import Recorder, Watcher
+from ..resources import resident_bytes
 from .aim import TIE
 from .pareto import front
 from .passes import ExactOptions, Pass, Solution
@@ -50,7 +51,7 @@ class Exact:
             solutions = run.solve_front() if problem.objective.name == "pareto" else [run.solve()]
             solution = min(solutions, key=lambda found: found.value)
             guarantee, bound = Guarantee.OPTIMAL, None
-        except Stopped:
+        except (Stopped, MemoryError):
             if run.best is None:
                 raise BudgetExhausted(run.bound) from None
             solution, guarantee, bound = run.best, Guarantee.BOUNDED, run.bound
@@ -80,6 +81,7 @@ class Run:
         seconds, steps = self.budget.seconds, self.budget.steps
         spent = seconds is not None and time.monotonic() - self.started > seconds
         spent = spent or (steps is not None and self.counts.get("evaluated", 0) > steps)
+        spent = spent or (self.budget.memory is not None and resident_bytes() > self.budget.memory)
         if spent or self.watcher.stopped():
             raise Stopped
 
@@ -93,7 +95,7 @@ class Run:
         limits = [bound * (1 + step) if bound > 0 and np.isfinite(bound) else float("inf") for step in STEPS]
         if self.options.limit is not None:
             return attempt.run(self.options.limit / attempt.repeats * (1 + TIE))
-        hurried = self.budget.seconds is not None or self.budget.steps is not None
+        hurried = self.budget != Budget()
         if bound > 0 and (hurried or self.problem.objective.name not in ("energy", "traffic")):
             dived = self._dive(attempt, bound)
             if dived is not None and dived.value <= bound * (1 + TIE):
