@@ -12,6 +12,7 @@ from . import verbs
 from .cost.evaluate import legality
 from .errors import SpecError
 from .machine.levels import Machine
+from .machine.load import load_machine
 from .machine.write import machine_text
 from .mapping.text import parse_mapping, print_mapping
 from .mapping.tree import Mapping
@@ -19,29 +20,27 @@ from .problem import OBJECTIVES
 from .units import parse
 from .workload.einsum import Workload
 from .workload.files import workload_text
+from .workload.load import load_workload
 from .workload.named import split_call
 
 Verb = TypeVar("Verb", bound=Callable[..., None])
 Guard = Callable[[Verb], Verb]
+Verbs = Callable[..., None]
+Decorate = Callable[[Verbs], Verbs]
 
 
 def register(main: click.Group, guarded: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
     """Add the groups `export` and `import` to the command line, each verb behind `guarded`."""
-    for name, help_text, verbs_of in (
-        (
-            "export",
-            "Write a problem as another tool's files.",
-            {"accelforge": (export_accelforge, _export_options), "tileflow": (export_tileflow, _tileflow_out)},
-        ),
-        (
-            "import",
-            "Read another tool's files.",
-            {"accelforge": (import_accelforge, _import_options), "tileflow": (import_tileflow, _tileflow_in)},
-        ),
-    ):
-        group = click.Group(name, help=help_text)
-        for tool, (verb, decorate) in verbs_of.items():
-            group.command(tool)(decorate(guarded(verb)))
+    tools: tuple[tuple[str, str, str, Verbs, Decorate], ...] = (
+        ("export", "Write a problem as another tool's files.", "accelforge", export_accelforge, _export_options),
+        ("export", "", "tileflow", export_tileflow, _tileflow_out),
+        ("import", "Read another tool's files.", "accelforge", import_accelforge, _import_options),
+        ("import", "", "tileflow", import_tileflow, _tileflow_in),
+    )
+    groups: dict[str, click.Group] = {}
+    for name, help_text, tool, verb, decorate in tools:
+        group = groups.setdefault(name, click.Group(name, help=help_text))
+        group.command(tool)(decorate(guarded(verb)))
         main.add_command(group)
 
 
@@ -127,7 +126,7 @@ def export_tileflow(workload: str, machine: str, mapping: str | None, clock: str
     """
     from .interop.tileflow import export
 
-    chosen, where = verbs.load_workload(workload), verbs.load_machine(machine)
+    chosen, where = load_workload(workload), load_machine(machine)
     tree = None
     if mapping is not None:
         tree = parse_mapping(_text(mapping), chosen, where, mapping)
