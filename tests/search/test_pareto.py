@@ -1,0 +1,151 @@
+"""The Pareto set of `exact` is the one of all trees; so are products of powers; and `verify` looks at every point."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from einloom.certify.verify import verify
+from einloom.errors import BudgetExhausted, Infeasible, SpecError
+from einloom.machine.levels import Machine, Memory
+from einloom.machine.load import load_machine
+from einloom.problem import Budget, Guarantee, Objective, Problem, objective
+from einloom.result import FrontPoint, Result
+from einloom.result.document import digest
+from einloom.search.exact import Exact
+from einloom.search.exhaustive import Exhaustive
+from tiny_problems import tiny_problem
+
+SEVERAL = (7, 18, 21, 43, 60, 77, 79, 80, 86, 91, 98, 113, 123, 127)
+ONE = (0, 1, 3, 4, 5, 12, 14, 15, 19, 23, 25, 30, 31, 36)
+
+
+def traded(seed: int) -> Problem:
+    """A tiny problem whose memories are as likely to be slow and cheap as fast and dear."""
+    problem, rng = tiny_problem(seed), Random(seed)
+
+    def other(memory: Memory) -> Memory:
+        return replace(
+            memory,
+            read_energy=float(rng.randint(0, 20)),
+            write_energy=float(rng.randint(0, 20)),
+            read_throughput=float(rng.randint(1, 8)),
+            write_throughput=float(rng.randint(1, 8)),
+        )
+
+    machine = problem.machine
+    levels = tuple(other(level) if isinstance(level, Memory) else level for level in machine.levels)
+    return replace(problem, objective=Objective("pareto"), machine=Machine(machine.name, levels, machine.partial_sums))
+
+
+def numbers(points: tuple[FrontPoint, ...]) -> list[float]:
+    return [number for p in points for number in (p.energy, p.latency)]
+
+
+def found(problem: Problem) -> tuple[list[float] | None, list[float] | None]:
+    """Energies and latencies of the front, by looking at every tree and by the exact search."""
+    try:
+        mine = numbers(Exhaustive().search(problem).front)
+    except Infeasible:
+        with pytest.raises(Infeasible):
+            Exact().search(problem)
+        return None, None
+    return mine, numbers(Exact().search(problem).front)
+
+
+@pytest.mark.parametrize("seed", [*SEVERAL, *ONE])
+def test_the_front_is_that_of_all_trees(seed: int) -> None:
+    mine, theirs = found(traded(seed))
+    assert (mine is None) == (theirs is None)
+    if mine is not None:
+        assert theirs == pytest.approx(mine, rel=1e-9)
+        assert (len(mine) > 2) == (seed in SEVERAL)
+
+
+@pytest.mark.parametrize("seed", SEVERAL)
+def test_products_of_powers(seed: int) -> None:
+    """The optimum of E^a L^b lies on the front, and is the least there."""
+    problem, rng = traded(seed), Random(seed)
+    front = Exhaustive().search(problem).front
+    for powers in ((1.0, 1.0), (2.0, 1.0), (rng.choice((0.25, 3.0)), rng.choice((0.5, 4.0)))):
+        asked = replace(problem, objective=Objective("product", powers=powers))
+        least = min(p.energy ** powers[0] * p.latency ** powers[1] for p in front)
+        assert Exact().search(asked).value == pytest.approx(least, rel=1e-9)
+
+
+def test_verify_looks_at_every_point() -> None:
+    result = Exact().search(traded(SEVERAL[0]))
+    assert len(result.front) > 1
+    again = Result.from_json(result.to_json())
+    assert again.front == result.front
+    assert verify(again).ok
+    for edit in (_dearer, _shorter, _dominated, _gone):
+        data = json.loads(result.to_json())
+        edit(data)
+        data["digest"] = digest(data)
+        assert not verify(Result.from_json(json.dumps(data))).ok, edit.__name__
+
+
+def _dearer(data: dict) -> None:
+    data["front"][0]["energy"] *= 1.001
+
+
+def _shorter(data: dict) -> None:
+    del data["front"][-1]
+
+
+def _dominated(data: dict) -> None:
+    data["front"].append(data["front"][0])
+
+
+def _gone(data: dict) -> None:
+    del data["front"]
+
+
+def test_repeats_multiply_the_front() -> None:
+    problem = traded(SEVERAL[1])
+    thrice = replace(problem, workload=replace(problem.workload, repeat=3))
+    assert numbers(Exact().search(thrice).front) == pytest.approx(
+        [3 * x for x in numbers(Exact().search(problem).front)]
+    )
+
+
+@pytest.mark.parametrize("steps", [1, 30, 200, 1000])
+def test_a_budget_bounds_the_front(steps: int) -> None:
+    problem = traded(SEVERAL[0])
+    best = Exact().search(problem).value
+    try:
+        result = Exact().search(problem, Budget(steps=steps))
+        bound, value = result.certificate.bound, result.value  # type: ignore[union-attr]
+        assert (result.certificate.guarantee is Guarantee.OPTIMAL) == bool(result.front)  # type: ignore[union-attr]
+    except BudgetExhausted as error:
+        bound, value = error.bound, best
+    assert bound * (1 - 1e-9) <= best <= value * (1 + 1e-9)
+
+
+def test_a_budget_of_memory_ends_the_search() -> None:
+    with pytest.raises(BudgetExhausted):
+        Exact().search(traded(SEVERAL[0]), Budget(memory=1))
+
+
+def test_objectives_as_text() -> None:
+    simple = load_machine("simple")
+    assert objective("energy^2*latency", simple) == Objective("product", powers=(2.0, 1.0))
+    assert objective("latency^0.5 * energy", simple).powers == (1.0, 0.5)
+    assert str(objective("latency^0.5*energy", simple)) == "energy*latency^0.5"
+    assert objective("energy^2*latency", simple).unit == "J^2 s"
+    for wrong in (
+        "energy^2",
+        "energy*energy",
+        "energy^0*latency",
+        "energy**latency",
+        "area*energy",
+        "energy^99*latency",
+    ):
+        with pytest.raises(SpecError, match=r"energy\^2\*latency"):
+            objective(wrong, simple)
+    with pytest.raises(SpecError, match="pareto"):
+        objective("paretto", simple)
