@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from ..arithmetic import arithmetic
 from ..errors import SpecError
+from .attentions import SHAPES, attention
 from .build import build_workload
 from .convnets import resnet18, vgg16
 from .einsum import Fact, Workload
@@ -216,6 +217,15 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
                     _conv_chain(f"tileflow-{short}", row),
                 )
                 for short, model, row in _TILEFLOW
+            ),
+            *(
+                _recipe(
+                    f"tileflow-{short}",
+                    f"{model}'s self-attention of TileFlow's Table 2, softmax in five Einsums",
+                    "batch=1 bits=16",
+                    attention(f"tileflow-{short}", heads, sequence, hidden),
+                )
+                for short, model, heads, sequence, hidden in SHAPES
             ),
             _recipe(
                 "residual-diamond",
