@@ -13,7 +13,18 @@ from .files import machine_from
 from .levels import Machine
 
 DATA = Path(__file__).parent / "data"
-NAMES = ("simple", "two-level", "nvdla", "tpu-v4i", "tpu-v4i-free", "ffm-edge")
+NAMES = (
+    "simple",
+    "two-level",
+    "nvdla",
+    "tpu-v4i",
+    "tpu-v4i-free",
+    "ffm-edge",
+    "tileflow-edge",
+    "tileflow-edge-code",
+    "tileflow-cloud",
+    "tileflow-cloud-code",
+)
 
 
 def zoo_machine(name: str, parameters: Mapping[str, str] | None = None) -> Machine:
