@@ -17,8 +17,9 @@ import numpy as np
 
 from ...workload.einsum import Workload
 from .aim import Aim
-from .fused import Allowed, Block, Shape, numbered
+from .fused import Allowed, Block, numbered
 from .skyline import FloatArray, IntArray
+from .structures import Shape
 
 ROUNDS = 4
 Key = tuple[object, ...]

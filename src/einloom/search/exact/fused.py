@@ -13,15 +13,18 @@ import numpy as np
 
 from ...machine.levels import Machine
 from ...problem import Objective
+from .below import Below
+from .contexts import links
+from .lattice import Lattice
 from .pricing import Column, Pricing, columns, settle
-from .rows import FAR, PEND, Rows, union, wrapped
+from .rows import CONTEXT, PLACED, SPREAD, Rows, Trail, union, wrapped
 from .signature import Held, UnitOption
 from .skyline import FloatArray, IntArray, skyline
 from .spatial import Classes, Spread, divisors
-from .structures import OwnStore, Stacker, Structure
-from .tables import Rules, Tables
+from .structures import OwnStore, Shape, Stacker, Structure
+from .tables import Room, Rules, Tables
+from .tiles import Tiles
 
-Shape = tuple[int, tuple[tuple[int | None, int | None], ...]]
 Allowed = dict[Shape, IntArray]
 
 
@@ -36,14 +39,14 @@ def numbered(trips: IntArray, shape: Shape, sizes: tuple[int, ...]) -> IntArray:
 
 @dataclass(frozen=True)
 class Variant:
-    """How a block's rows were made: unit, held tensors, spatial choice, own stores in the fused part, remaining
-    rows."""
+    """How a block's rows were made: unit, held tensors down to the fused part's innermost memory, own stores in the
+    fused part, and what remains. pricings: by source of the remainder; which spatial choice, the leaf's rows know."""
 
     option: UnitOption
     held: Held
     own: tuple[OwnStore, ...]
     memory: int
-    remainder: Rows
+    remainder: Trail
     pricings: tuple[Pricing, ...]
 
 
@@ -103,6 +106,19 @@ class Setting:
         return cls(machine, objective, columns(machine, objective), tracked, capacities, shares, max_fused_loops, rules)
 
 
+@dataclass(frozen=True)
+class Remainder:
+    """What stays inside the Einsum below a fused part: rows of one context, and the tables that know their prices."""
+
+    tables: Tables
+    choice: int
+    below: Below
+    pricings: tuple[Pricing, ...]
+
+
+Place = tuple[int, Held, Spread, frozenset[int]]  # memory, held down to it, instances above it, own fused stores
+
+
 class Explorer:
     """All blocks of one signature."""
 
@@ -122,153 +138,180 @@ class Explorer:
         self.checkpoint = checkpoint
         self.allowed: dict[int, Allowed] = {}
         self.found: dict[Structure, list[Block]] = {}
-        self._fronts: dict[tuple[int, bytes], tuple[Rows, IntArray]] = {}
+        self._lattice = Lattice(classes.extents)
+        self._tiles: dict[UnitOption, Tiles] = {}
         tables = [t for t in range(len(signature.tensors)) if signature.tensors[t].intermediate]
         self.fusable = frozenset(tables)
 
     def blocks(self) -> list[Block]:
         """The blocks, each reduced to its undominated rows."""
         for option in self.signature.units:
-            choices = self.classes.spreads(option)
-            tables = {spread: self._tables(option, spread) for spread in choices}
-            groups: dict[tuple[int, Held, tuple[tuple[int, ...], ...]], list[tuple[Spread, Held]]] = {}
-            for held in option.held:
-                memory = self._fused_memory(held)
-                for spread in choices:
-                    if self.setting.rules.limits and (tables[spread].floor(held) > self.limits).any():
-                        self.counts["choices of stores"] = self.counts.get("choices of stores", 0) + 1
-                        continue
-                    key = (memory, held[: memory + 1], self._upper(option, spread, memory))
-                    groups.setdefault(key, []).append((spread, held))
-            for (memory, _, _), members in groups.items():
+            places: dict[Place, list[tuple[Tables, int, Rows]]] = {}
+            for tables in self._batches(option, fused=True):
                 self.checkpoint()
-                self._group(option, memory, members, tables)
+                for place, choice, rows in self._remainders(option, tables):
+                    places.setdefault(place, []).append((tables, choice, rows))
+            known: dict[tuple[int, ...], Remainder] = {}
+            for place, parts in places.items():
+                self.checkpoint()
+                same = tuple(id(rows) for _, _, rows in parts)
+                if same not in known:
+                    known[same] = self._united(parts)
+                self._group(option, place, known[same])
         return [b for parts in self.found.values() if len(b := self._reduce(parts))]
 
     def floor(self) -> float:
         """A quick lower bound on the Einsum's objective: leaf, and every own store filled once."""
         values = [
-            settle(self.setting.machine, self.setting.columns, tables.floor(held)[None, :], self.setting.objective)
+            settle(self.setting.machine, self.setting.columns, self._floors(option, held), self.setting.objective).min()
             for option in self.signature.units
-            for spread in self.classes.spreads(option)
-            for tables in (self._tables(option, spread),)
+            if self.classes.spreads(option)
             for held in option.held
         ]
-        return float(min((v.min() for v in values), default=np.inf))
+        return float(min(values, default=np.inf))
 
     def relaxed(self) -> Iterator[Rows]:
         """For every choice of unit, stores and spatial loops, the rows that hold all stores but backing ones, anywhere.
 
         The rows fit the memories without their shared tensors and stand below no fused loop: a relaxation.
         """
-        whole = np.array(self.classes.extents, np.int64)
         for option in self.signature.units:
-            for spread in self.classes.spreads(option):
-                tables = self._tables(option, spread)
-                for held in option.held:
-                    self.checkpoint()
-                    if self.setting.rules.limits and (tables.floor(held) > self.limits).any():
-                        continue
-                    own = tuple(
-                        frozenset(t for t in h if m == 0 or self.backing(held, t) != m) for m, h in enumerate(held)
-                    )
-                    yield from tables.relaxed(held, own, whole)
+            for tables in self._batches(option, fused=False):
+                self.checkpoint()
+                yield tables.relaxed()
 
-    def _tables(self, option: UnitOption, spread: Spread) -> Tables:
+    # ---- tables -------------------------------------------------------------------------------------------------
+
+    def _pricing(self, option: UnitOption, spreads: tuple[Spread, ...]) -> Pricing:
         s = self.setting
-        pricing = Pricing(s.machine, s.columns, self.classes, option.above, option.fanouts, spread, option.unit)
-        capacities = s.capacities[: len(option.above)]
-        return Tables(pricing, capacities, s.tracked, s.shares, self.limits, s.rules, self.counts)
+        return Pricing(s.machine, s.columns, self.classes, option.above, option.fanouts, spreads, option.unit)
+
+    def _floors(self, option: UnitOption, held: Held) -> FloatArray:
+        """Least cost of a choice of stores, for every spatial choice: the leaf, and every own store filled once."""
+        if option not in self._tiles:
+            self._tiles[option] = Tiles(self._pricing(option, self.classes.spreads(option)), self.setting.shares)
+        tiles = self._tiles[option]
+        inner = tuple(max(m for m, h in enumerate(held) if t in h) for t in range(len(self.signature.tensors)))
+        total = tiles.leaf_cost(inner)
+        for m in range(1, len(held)):
+            for t in sorted(held[m]):
+                parent = max((p for p in range(m) if t in held[p]), default=-1)
+                if parent >= 0:
+                    total = total + tiles.least(t, parent, m)
+        return total
+
+    def _batches(self, option: UnitOption, fused: bool) -> Iterator[Tables]:
+        """Tables for the choices that can stay within the limits: one for all, if nothing asks for several."""
+        spreads = self.classes.spreads(option)
+        if not spreads:
+            return
+        good = np.ones((len(option.held), len(spreads)), bool)
+        if self.setting.rules.limits:
+            for i, held in enumerate(option.held):
+                good[i] = (self._floors(option, held) <= self.limits).all(axis=1)
+            self.counts["choices of stores"] = self.counts.get("choices of stores", 0) + int((~good).sum())
+        helds = tuple(option.held[i] for i in np.flatnonzero(good.any(axis=1)))
+        kept = tuple(spreads[i] for i in np.flatnonzero(good.any(axis=0)))
+        if not helds:
+            return
+        room = Room(self.setting.capacities[: len(option.above)], self.setting.tracked, self.setting.shares)
+        slides = any(tensor.slides for tensor in self.signature.tensors)
+        for chosen in ((spread,) for spread in kept) if slides else (kept,):
+            for some in (helds,) if len(links(helds)) <= 60 else ((held,) for held in helds):
+                pricing = self._pricing(option, chosen)
+                yield Tables(pricing, some, room, self.limits, self.setting.rules, self.counts, fused)
 
     def backing(self, held: Held, tensor: int) -> int:
         return next(m for m, h in enumerate(held) if tensor in h)
 
-    def _fused_memory(self, held: Held) -> int:
-        """The innermost memory that backs an intermediate (0 if none does on chip)."""
-        return max((self.backing(held, t) for t in self.fusable), default=0)
-
-    def _upper(self, option: UnitOption, spread: Spread, memory: int) -> tuple[tuple[int, ...], ...]:
-        axes = [axis for axis in self.signature.axes if axis.fanout < option.fanouts]
-        stop = option.above[memory]
-        return tuple(row for axis, row in zip(axes, spread, strict=True) if axis.fanout < stop)
-
-    # ---- one choice of stores down to the lowest backing store -------------------------------------------------
-
-    def _group(
-        self, option: UnitOption, memory: int, members: list[tuple[Spread, Held]], tables: dict[Spread, Tables]
-    ) -> None:
-        spread, held = members[0]
-        first = tables[spread]
-        own_here = [t for t in sorted(held[memory]) if self.backing(held, t) != memory]
-        for fused_count in range(1 << (len(own_here) if memory else 0)):
-            fused = frozenset(t for i, t in enumerate(own_here) if fused_count >> i & 1)
-            rest = frozenset(own_here) - fused
-            parts: list[Rows] = []
-            pricings: list[Pricing] = []
-            for s, h in members:
-                if memory == 0:
-                    open_ended = [rows for rows, _ in tables[s].base(0, h)]
-                else:
-                    open_ended = [rows for (placed, _), rows in tables[s].level(memory, h).items() if placed == rest]
-                found = [tables[s].closed(rows, memory, h) for rows in open_ended]
-                found = [rows for rows in found if len(rows)]
-                parts.extend(wrapped(rows) for rows in found)
-                pricings.extend([tables[s].pricing] * len(found))
-            if not parts:
+    def _remainders(self, option: UnitOption, tables: Tables) -> Iterator[tuple[Place, int, Rows]]:
+        """For every place of a fused part, the complete rows below it."""
+        contexts = tables.contexts
+        for memory in range(tables.memories):
+            numbers = contexts.level_of if memory else contexts.base_of
+            prefixes: dict[int, list[Held]] = {}
+            for prefix, number in numbers.items():
+                if len(prefix) == memory + 1:
+                    prefixes.setdefault(number, []).append(prefix)
+            levels = contexts.levels[memory]
+            ends = [n for n in prefixes if not memory or levels[n].backs]
+            inside = {n: levels[n].inside if memory else n for n in ends}
+            ends = [n for n in ends if contexts.wanted(memory, inside[n])]
+            if not ends:
                 continue
-            remainder = first.front(union(parts))
-            rules = self.setting.rules
-            stacker = Stacker(
-                self.classes,
-                option,
-                held,
-                spread,
-                memory,
-                fused,
-                self.fusable,
-                self.setting.max_fused_loops,
-                rules.lowering,
-            )
-            for structure, own in stacker.structures():
-                self._fill(first, structure, own, option, held, memory, remainder, tuple(pricings))
+            rows = union(tables.level(memory)) if memory else tables.base(0)
+            rows = rows.take(np.flatnonzero(np.isin(rows.marks[:, CONTEXT], ends)))
+            if not len(rows):
+                continue
+            rows = tables.closed(rows, memory)
+            for (context, choice, placed), part in _split(rows):
+                own = levels[context].own if memory else frozenset()
+                fused = frozenset(t for t in own if not placed >> t & 1)
+                upper = tables.pricing.upper(choice, option.above[memory])
+                for prefix in prefixes[context]:
+                    yield (memory, prefix, upper, fused), choice, part
+
+    def _united(self, parts: list[tuple[Tables, int, Rows]]) -> Remainder:
+        tables, choice, _ = parts[0]
+        rows = union([wrapped(rows) for _, _, rows in parts])
+        if len(parts) > 1:
+            rows = tables.front(rows, ())
+        return Remainder(tables, choice, Below(tables, self._lattice, rows), tuple(t.pricing for t, _, _ in parts))
+
+    def _group(self, option: UnitOption, place: Place, remainder: Remainder) -> None:
+        memory, held, _, fused = place
+        stacker = Stacker(
+            self.classes,
+            option,
+            held,
+            remainder.tables.pricing.spreads[remainder.choice],
+            memory,
+            fused,
+            self.fusable,
+            self.setting.max_fused_loops,
+            self.setting.rules.lowering,
+            self._welcome_shapes,
+        )
+        for structure, own in stacker.structures():
+            self._fill(structure, own, option, held, memory, remainder)
 
     # ---- rows ---------------------------------------------------------------------------------------------------
 
     def _fill(
         self,
-        tables: Tables,
         structure: Structure,
         own: tuple[OwnStore, ...],
         option: UnitOption,
         held: Held,
         memory: int,
-        remainder: Rows,
-        pricings: tuple[Pricing, ...],
+        remainder: Remainder,
     ) -> None:
-        if not self._welcome(structure):
-            return
-        trips = self._wanted(structure, self._trips(tables, structure))
+        tables = remainder.tables
+        trips = self._wanted(structure, self._trips(remainder, structure))
         if not len(trips):
             return
         trips = trips[self._room(tables, structure, own, trips)]
         if not len(trips):
             return
-        x = self._below(structure, trips, len(structure.loops))
-        fixed, reserved = self._own_stores(tables, structure, own, held, trips)
-        which, rows = self._match(tables, x, remainder)
+        fixed, reserved = self._own_stores(remainder, structure, own, held, trips)
+        if self.setting.rules.limits:
+            least = remainder.below.rows.cost.min(axis=0)
+            kept = np.flatnonzero((fixed + least <= self.limits).all(axis=1))
+            self.counts["slack"] = self.counts.get("slack", 0) + len(trips) - len(kept)
+            trips, fixed, reserved = trips[kept], fixed[kept], reserved[kept]
+        which, rows = remainder.below.match(self._below(structure, trips, len(structure.loops)))
         if not len(which):
             return
-        cost = remainder.cost[rows] + fixed[which]
-        kept = np.ones(len(which), bool)
+        cost = remainder.below.rows.cost[rows] + fixed[which]
         if self.setting.rules.limits:
-            kept = np.asarray((cost <= self.limits).all(axis=1))
-            self.counts["slack"] = self.counts.get("slack", 0) + int((~kept).sum())
+            kept = np.flatnonzero((cost <= self.limits).all(axis=1))
+            self.counts["slack"] = self.counts.get("slack", 0) + len(which) - len(kept)
+            which, rows, cost = which[kept], rows[kept], cost[kept]
         total = reserved[which]
         for i, m in enumerate(self.setting.tracked):
             if m in tables.limited:
-                total[:, i, -1] += remainder.occupied[rows, tables.limited.index(m)]
-        which, rows, cost, total = which[kept], rows[kept], cost[kept], total[kept]
-        variant = Variant(option, held, own, memory, remainder, pricings)
+                total[:, i, -1] += remainder.below.rows.occupied[rows, tables.limited.index(m)]
+        variant = Variant(option, held, own, memory, remainder.below.rows.trail, remainder.pricings)
         block = Block(
             structure,
             trips[which],
@@ -286,9 +329,10 @@ class Explorer:
         signature = self.signature.tensors[tensor]
         return memory, tuple((signature.rank_of(x.variable), x.axis) for x in structure.loops[:depth])
 
-    def _welcome(self, structure: Structure) -> bool:
-        """False if some other user of a shared tensor never stores it like this (`allowed`, if it was given)."""
-        return all(self._shape(structure, t) in keys for t, keys in self.allowed.items())
+    @property
+    def _welcome_shapes(self) -> dict[int, frozenset[Shape]]:
+        """Per shared tensor how its other users store it, where that is known."""
+        return {t: frozenset(keys) for t, keys in self.allowed.items()}
 
     def _wanted(self, structure: Structure, trips: IntArray) -> IntArray:
         """The rows whose trips every other user of the shared tensors has."""
@@ -298,17 +342,17 @@ class Explorer:
             trips = trips[np.isin(numbers, keys[shape])]
         return trips
 
-    def _trips(self, tables: Tables, structure: Structure) -> IntArray:
+    def _trips(self, remainder: Remainder, structure: Structure) -> IntArray:
         """All trip counts of the fused loops: divisors above one for temporal loops, the spatial choice for the
         others."""
+        spread = remainder.tables.pricing.spreads[remainder.choice]
         options = []
         for loop in structure.loops:
             if loop.axis is None:
                 room = self.signature.extents[loop.variable]
                 options.append(np.array([n for n in divisors(room) if n > 1], np.int64))
             else:
-                row = tables.pricing.spread[loop.axis]
-                options.append(np.array([row[self.classes.of[loop.variable]]], np.int64))
+                options.append(np.array([spread[loop.axis][self.classes.of[loop.variable]]], np.int64))
         if not options:
             return np.zeros((1, 0), np.int64)
         grid = np.meshgrid(*options, indexing="ij")
@@ -323,27 +367,33 @@ class Explorer:
 
     def _room(self, tables: Tables, structure: Structure, own: tuple[OwnStore, ...], trips: IntArray) -> IntArray:
         """Rows whose spatial loops divide, and whose backed tiles and own stores alone fit each memory."""
-        x = np.tile(np.array(self.signature.extents, np.int64), (len(trips), 1))
         good = np.ones(len(trips), bool)
-        for i, loop in enumerate(structure.loops):
-            good &= x[:, loop.variable] % trips[:, i] == 0
-            x[:, loop.variable] //= trips[:, i]
+        if any(loop.axis is not None for loop in structure.loops):
+            x = np.tile(np.array(self.signature.extents, np.int64), (len(trips), 1))
+            for i, loop in enumerate(structure.loops):
+                good &= x[:, loop.variable] % trips[:, i] == 0
+                x[:, loop.variable] //= trips[:, i]
         filled: dict[int, IntArray] = {}
+        extents: dict[int, IntArray] = {}
         places = [(t, m, d) for t, m, d in structure.backings] + [(s.tensor, s.memory, s.depth) for s in own]
         for t, m, depth in places:
             if m in tables.limited:
-                bits = tables.tile_bits(t, self._below(structure, trips, depth), m)
-                filled[m] = filled.get(m, np.zeros(len(trips), np.int64)) + bits
+                if depth not in extents:
+                    extents[depth] = self._below(structure, trips, depth)
+                bits = tables.tile_bits(t, extents[depth], m)
+                filled[m] = filled[m] + bits if m in filled else bits
         for m, bits in filled.items():
-            capacity = tables.capacities[m]
+            capacity = tables.room.capacities[m]
             assert capacity is not None
             good &= bits <= capacity
         return np.flatnonzero(good)
 
     def _own_stores(
-        self, tables: Tables, structure: Structure, own: tuple[OwnStore, ...], held: Held, trips: IntArray
+        self, remainder: Remainder, structure: Structure, own: tuple[OwnStore, ...], held: Held, trips: IntArray
     ) -> tuple[FloatArray, IntArray]:
         """Cost of the own stores in the fused part, and the bits that they reserve per tracked memory and depth."""
+        tables, choice = remainder.tables, remainder.choice
+        spread = np.full(len(trips), choice, np.int64)
         cost = np.zeros((len(trips), len(self.setting.columns)))
         reserved = np.zeros((len(trips), len(self.setting.tracked), structure.depth + 1), np.int64)
         if 0 in self.setting.tracked:
@@ -356,50 +406,12 @@ class Explorer:
             parent = max((m for m in range(s.memory) if s.tensor in held[m]), default=None)
             if parent is not None:
                 price, skipped = tables.link(s.tensor, parent, s.memory)
-                moved = tables.moved(s.tensor, x, s.memory)
-                cost += moved[:, None] * price - tables.elements(s.tensor) * skipped
+                moved = tables.moved(s.tensor, x, spread, s.memory)
+                cost += moved[:, None] * price[choice] - tables.elements(s.tensor) * skipped[choice]
             if s.memory in self.setting.tracked:
                 at = self.setting.tracked.index(s.memory)
                 reserved[:, at, structure.temporal(s.depth)] += tables.tile_bits(s.tensor, x, s.memory)
         return cost, reserved
-
-    def _match(self, tables: Tables, x: IntArray, remainder: Rows) -> tuple[IntArray, IntArray]:
-        """(trip row, remainder row) for every remainder row that fits below each boundary, undominated per boundary."""
-        unique, inverse = np.unique(x, axis=0, return_inverse=True)
-        inverse = inverse.reshape(-1)
-        fronts = [self._below_boundary(tables, boundary, remainder) for boundary in unique]
-        sizes = np.array([len(f) for f in fronts])
-        flat = np.concatenate(fronts) if fronts else np.zeros(0, np.int64)
-        offsets = np.cumsum(sizes) - sizes
-        counts = sizes[inverse]
-        which = np.repeat(np.arange(len(x)), counts)
-        within = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return which, flat[offsets[inverse[which]] + within]
-
-    def _below_boundary(self, tables: Tables, boundary: IntArray, remainder: Rows) -> IntArray:
-        cache = self._fronts
-        key = (id(remainder), boundary.tobytes())
-        if key in cache:
-            return np.asarray(cache[key][1])
-        fits = (boundary % remainder.x == 0).all(axis=1)
-        if remainder.pending.any():
-            trips = boundary // remainder.x
-            assert tables.sliding is not None
-            code = remainder.pending % FAR
-            promised = trips[np.arange(len(trips)), code // PEND] == code % PEND
-            mine = [d for d in range(trips.shape[1]) if self.classes.relevant(tables.sliding, d)]
-            touched = (trips[:, mine] > 1).any(axis=1)
-            fits &= (remainder.pending == 0) | (touched & promised & ((remainder.pending & FAR) == 0))
-        index = np.flatnonzero(fits)
-        if self.setting.rules.dominance and len(index) > 1:
-            cost = remainder.cost[index]
-            cost = tables.weighed(cost) if self.setting.rules.dive else cost
-            values = np.concatenate([cost, remainder.occupied[index].astype(np.float64)], axis=1)
-            used = values.max(axis=0) > values.min(axis=0)
-            columns_used = np.ascontiguousarray(values[:, used]) if used.any() else values[:, :1]
-            index = index[skyline(np.zeros(len(index), np.int64), columns_used)]
-        cache[key] = (remainder, index)
-        return index
 
     def _reduce(self, parts: list[Block]) -> Block:
         """One block of all parts, without rows that another with the same trips beats."""
@@ -423,6 +435,18 @@ class Explorer:
         if not self.setting.rules.dominance or len(block) < 2:
             return block
         return block.take(pareto(block.trips, block.cost, block.own.reshape(len(block), -1)))
+
+
+def _split(rows: Rows) -> Iterator[tuple[tuple[int, int, int], Rows]]:
+    """Rows by (context, spatial choice, stores placed)."""
+    marks = rows.marks[:, [CONTEXT, SPREAD, PLACED]]
+    order = np.lexsort(marks.T[::-1])
+    sorted_marks = marks[order]
+    cuts = np.flatnonzero((sorted_marks[1:] != sorted_marks[:-1]).any(axis=1)) + 1
+    for part in np.split(order, cuts):
+        if len(part):
+            context, choice, placed = (int(n) for n in marks[part[0]])
+            yield (context, choice, placed), rows.take(part)
 
 
 def pack(trips: IntArray) -> IntArray:

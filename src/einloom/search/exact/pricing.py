@@ -1,22 +1,23 @@
 """What one element costs to move over each link, in the columns that an objective needs.
 
 The exact search prices a store as ``per_element * moved - skipped``: `moved` counts elements over all temporal
-visits, the two vectors depend only on which memories are linked and on the spatial choice. All counts come from
-`cost.terms`."""
+visits, the two vectors depend only on which memories are linked and on the spatial choice (one row for each). All
+counts come from `cost.terms`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...cost import terms
 from ...machine.levels import Machine
 from ...problem import Objective
-from .skyline import FloatArray
+from .skyline import FloatArray, IntArray
 from .spatial import Classes, Spread
 
 
@@ -62,54 +63,71 @@ def columns(machine: Machine, objective: Objective) -> tuple[Column, ...]:
 
 @dataclass(frozen=True)
 class Pricing:
-    """Link prices of one Einsum under one spatial choice."""
+    """Link prices of one Einsum on one unit under many spatial choices: arrays with one row per choice."""
 
     machine: Machine
     columns: tuple[Column, ...]
     classes: Classes
     above: tuple[int, ...]
     fanouts: int
-    spread: Spread
+    spreads: tuple[Spread, ...]
     unit: str | None
 
     @cached_property
-    def _axes(self) -> tuple[tuple[int, frozenset[int], tuple[int, ...]], ...]:
+    def _axes(self) -> tuple[tuple[int, frozenset[int], IntArray], ...]:
+        """(fanout, tensors joined, instances per choice and class) of every visible axis."""
         visible = [axis for axis in self.classes.signature.axes if axis.fanout < self.fanouts]
-        return tuple((a.fanout, a.joined, row) for a, row in zip(visible, self.spread, strict=True))
+        rows = np.array(self.spreads, np.int64).reshape(len(self.spreads), len(visible), len(self.classes.members))
+        return tuple((a.fanout, a.joined, rows[:, i]) for i, a in enumerate(visible))
+
+    def between(self, top: int, bottom: int) -> IntArray:
+        """Instances that each class takes on the fanouts `top` <= number < `bottom`, per choice [n, classes]."""
+        total = np.ones((len(self.spreads), len(self.classes.members)), np.int64)
+        for fanout, _, row in self._axes:
+            if top <= fanout < bottom:
+                total = total * row
+        return total
 
     @cached_property
-    def instances(self) -> tuple[tuple[int, ...], ...]:
-        """For each memory, then the unit: instances that each class takes above it."""
-        return tuple(
-            tuple(
-                prod(row[d] for fanout, _, row in self._axes if fanout < stop) for d in range(len(self.classes.members))
-            )
-            for stop in (*self.above, self.fanouts)
-        )
+    def instances(self) -> tuple[IntArray, ...]:
+        """For each memory, then the unit: instances that each class takes above it, per choice."""
+        return tuple(self.between(0, stop) for stop in (*self.above, self.fanouts))
+
+    @cached_property
+    def alike(self) -> tuple[IntArray, ...]:
+        """For each memory, then the unit: per choice the first that agrees on every fanout above."""
+        found = []
+        for stop in (*self.above, self.fanouts):
+            seen: dict[Spread, int] = {}
+            upper = [self.upper(i, stop) for i in range(len(self.spreads))]
+            found.append(np.array([seen.setdefault(rows, i) for i, rows in enumerate(upper)], np.int64))
+        return tuple(found)
+
+    def upper(self, choice: int, stop: int) -> Spread:
+        """Instances on the axes of the fanouts before `stop`."""
+        visible = [axis for axis in self.classes.signature.axes if axis.fanout < self.fanouts]
+        return tuple(row for axis, row in zip(visible, self.spreads[choice], strict=True) if axis.fanout < stop)
 
     def place(self, memory: int | None) -> int:
         return len(self.above) if memory is None else memory
 
     def link(self, tensor: int, parent: int, child: int | None) -> tuple[FloatArray, FloatArray]:
-        """(cost per element moved, cost of the first results that are not read back), per column.
+        """(cost per element moved, cost of the first results that are not read back), per choice and column.
 
         child None is the leaf. Elements are counted over all instances of the classes that index the tensor and over
         temporal visits; instances along other classes are in the price.
         """
         low, high = self.instances[self.place(child)], self.instances[parent]
         bottom = self.fanouts if child is None else self.above[child]
-        others = [d for d in range(len(low)) if not self.classes.relevant(tensor, d)]
-        mine = [d for d in range(len(low)) if self.classes.relevant(tensor, d)]
-        apart = prod(
-            row[d]
-            for fanout, joined, row in self._axes
-            if self.above[parent] <= fanout < bottom and tensor not in joined
-            for d in others
-        )
+        mine = np.array(self.classes.relevance[tensor], bool)
+        apart = np.ones(len(self.spreads), np.int64)
+        for fanout, joined, row in self._axes:
+            if self.above[parent] <= fanout < bottom and tensor not in joined:
+                apart = apart * row[:, ~mine].prod(axis=1)
         signature = self.classes.signature.tensors[tensor]
-        below = (prod(low[d] for d in others), 1.0 / prod(low[d] for d in mine))
-        above = (prod(high[d] for d in others) * apart, apart / prod(high[d] for d in mine))
-        zero = np.zeros(len(self.columns))
+        below = (low[:, ~mine].prod(axis=1), 1.0 / low[:, mine].prod(axis=1))
+        above = (high[:, ~mine].prod(axis=1) * apart, apart / high[:, mine].prod(axis=1))
+        zero = np.zeros((len(self.spreads), len(self.columns)))
         if not signature.output:
             price = self._charge(tensor, parent, "read", *above)
             if child is not None:
@@ -126,47 +144,48 @@ class Pricing:
 
     def copied(self, source: int, target: int) -> tuple[FloatArray, FloatArray]:
         """Prices per element of a copy's leaf: (read of tensor 1, write of tensor 0); zero within one memory."""
-        zero = np.zeros(len(self.columns))
+        zero = np.zeros((len(self.spreads), len(self.columns)))
         if source == target:
             return zero, zero
         return self._one_way(1, source, "read"), self._one_way(0, target, "write")
 
     def _one_way(self, tensor: int, memory: int, action: Literal["read", "write"]) -> FloatArray:
-        mine = [d for d in range(len(self.classes.members)) if self.classes.relevant(tensor, d)]
-        return self._charge(tensor, memory, action, 1.0, 1.0 / prod(self.instances[memory][d] for d in mine))
+        mine = np.array(self.classes.relevance[tensor], bool)
+        one = 1.0 / self.instances[memory][:, mine].prod(axis=1)
+        return self._charge(tensor, memory, action, np.ones(len(self.spreads)), one)
 
     def _charge(
-        self, tensor: int, memory: int, action: Literal["read", "write"], total: float, one: float
+        self, tensor: int, memory: int, action: Literal["read", "write"], total: NDArray[Any], one: FloatArray
     ) -> FloatArray:
-        """Column vector for one element: `total` over all instances, `one` in the busiest."""
+        """Column vectors for one element: `total` over all instances, `one` in the busiest."""
         level = self.machine.memories[memory]
         bits = self.classes.signature.tensors[tensor].bits[memory]
-        vector = np.zeros(len(self.columns))
+        vector = np.zeros((len(self.spreads), len(self.columns)))
         per_access = level.read_energy if action == "read" else level.write_energy
         throughput = level.read_throughput if action == "read" else level.write_throughput
         for i, column in enumerate(self.columns):
             if column.kind == "energy":
-                vector[i] = terms.energy(total * bits, per_access, level.bits_per_access)
+                vector[:, i] = terms.energy(total * bits, per_access, level.bits_per_access)
             elif column.memory == memory:
                 if column.kind == "traffic":
-                    vector[i] = total * bits
+                    vector[:, i] = total * bits
                 elif column.port in ("shared", action) and throughput is not None:
-                    vector[i] = terms.transfer_time(one * bits, throughput)
+                    vector[:, i] = terms.transfer_time(one * bits, throughput)
         return vector
 
     @cached_property
     def compute(self) -> FloatArray:
-        """Column vector of the operations themselves."""
-        vector = np.zeros(len(self.columns))
+        """Column vectors of the operations themselves."""
+        vector = np.zeros((len(self.spreads), len(self.columns)))
         if self.unit is None:
             return vector
         unit = self.machine.unit(self.unit)
         operations = prod(self.classes.extents)
         for i, column in enumerate(self.columns):
             if column.kind == "energy":
-                vector[i] = operations * unit.energy
+                vector[:, i] = operations * unit.energy
             elif column.port == "compute" and unit.throughput is not None:
-                vector[i] = terms.transfer_time(operations // prod(self.instances[-1]), unit.throughput)
+                vector[:, i] = terms.transfer_time(operations // self.instances[-1].prod(axis=1), unit.throughput)
         return vector
 
 

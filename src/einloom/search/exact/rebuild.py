@@ -14,8 +14,9 @@ from ...machine.levels import Machine
 from ...mapping.tree import Compute, Loop, Mapping, Node, Split, Store
 from ...workload.einsum import Workload
 from .fused import Block
-from .rows import FAR, PEND, Rows
-from .spatial import Classes
+from .pricing import Pricing
+from .rows import FAR, PEND, PENDING, SPREAD, TOP, Trail
+from .spatial import Classes, Spread
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ def piece(workload: Workload, machine: Machine, position: int, block: Block, row
     einsum = workload.einsums[position]
     names, variables = einsum.tensors, einsum.variables
     variant = block.variants[block.variant[row]]
-    pricing = variant.pricings[variant.remainder.source[block.remainder[row]]]
+    remainder = int(block.remainder[row])
+    pricing = variant.pricings[variant.remainder.source[remainder]]
     classes = pricing.classes
     axis_names = tuple(axis.name for fanout in machine.fanouts for axis in fanout.axes)
     structure = block.structure
@@ -51,9 +53,17 @@ def piece(workload: Workload, machine: Machine, position: int, block: Block, row
     for d, members in enumerate(classes.members):
         for v in members:
             boundary[d] *= left[variables[v]]
-    unwinder = _Unwinder(machine, classes, variables, names, einsum.name, left, axis_names, pricing)
-    below = unwinder.nodes(variant.remainder, int(block.remainder[row]), boundary)
+    spread = pricing.spreads[_choice(variant.remainder, remainder)]
+    unwinder = _Unwinder(machine, classes, variables, names, einsum.name, left, axis_names, pricing, spread)
+    below = unwinder.nodes(variant.remainder, remainder, boundary)
     return Piece(einsum.name, loops, stores, (*below, Compute(einsum.name, variant.option.unit)))
+
+
+def _choice(rows: Trail, row: int) -> int:
+    """Number of the spatial choice that a row was made for."""
+    while rows.sources:
+        rows, row = rows.sources[rows.source[row]], int(rows.row[row])
+    return int(rows.marks[row, SPREAD])
 
 
 @dataclass
@@ -65,21 +75,23 @@ class _Unwinder:
     einsum: str
     left: dict[str, int]
     axis_names: tuple[str, ...]
-    pricing: object
+    pricing: Pricing
+    spread: Spread
 
-    def nodes(self, rows: Rows, row: int, boundary: list[int]) -> list[Node]:
+    def nodes(self, rows: Trail, row: int, boundary: list[int]) -> list[Node]:
         """The nodes from a boundary down to the leaf."""
         found: list[Node] = []
-        found += self._block(boundary, rows.x[row], int(rows.pending[row]))
+        found += self._block(boundary, rows.x[row], int(rows.marks[row, PENDING]))
         while rows.action[0] != "leaf":
             source, previous = rows.sources[rows.source[row]], int(rows.row[row])
             if rows.action[0] == "store":
-                _, memory, tensor = rows.action
-                assert isinstance(memory, int) and isinstance(tensor, int)
-                found.append(Store(self.machine.memories[memory].name, (self.names[tensor],)))
+                memory = rows.action[1]
+                assert isinstance(memory, int)
+                found.append(Store(self.machine.memories[memory].name, (self.names[rows.marks[row, TOP]],)))
+                found += self._block(list(rows.x[row]), source.x[previous], int(source.marks[previous, PENDING]))
             elif rows.action[0] == "loops":
                 inner = rows.action[1]
-                promise = int(source.pending[previous]) if inner is None else int(inner) * PEND + 1  # type: ignore[call-overload]
+                promise = int(source.marks[previous, PENDING]) if inner is None else int(inner) * PEND + 1  # type: ignore[call-overload]
                 found += self._block(list(rows.x[row]), source.x[previous], promise)
             elif rows.action[0] == "cross":
                 found += self._spatial(rows.action[1])
@@ -111,11 +123,11 @@ class _Unwinder:
     def _spatial(self, memory: object) -> list[Node]:
         pricing = self.pricing
         assert isinstance(memory, int)
-        bottom = pricing.above[memory + 1] if memory + 1 < len(pricing.above) else pricing.fanouts  # type: ignore[attr-defined]
+        bottom = pricing.above[memory + 1] if memory + 1 < len(pricing.above) else pricing.fanouts
         found: list[Node] = []
-        axes = [(i, a) for i, a in enumerate(self.classes.signature.axes) if a.fanout < pricing.fanouts]  # type: ignore[attr-defined]
-        for (i, axis), row in zip(axes, pricing.spread, strict=True):  # type: ignore[attr-defined]
-            if pricing.above[memory] <= axis.fanout < bottom:  # type: ignore[attr-defined]
+        axes = [(i, a) for i, a in enumerate(self.classes.signature.axes) if a.fanout < pricing.fanouts]
+        for (i, axis), row in zip(axes, self.spread, strict=True):
+            if pricing.above[memory] <= axis.fanout < bottom:
                 for d, n in enumerate(row):
                     if n > 1:
                         found += [

@@ -6,6 +6,7 @@ kernel that is loaded only when an input is large enough to pay for it.
 
 from __future__ import annotations
 
+import sys
 from functools import lru_cache
 from typing import Any
 
@@ -14,14 +15,15 @@ from numpy.typing import NDArray
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
-COMPILED_FROM = 20_000
+COMPILED_FROM = 20_000_000  # numbers compared by NumPy in one call before the compiled kernel is worth loading
+LOADED_FROM = 4_000  # rows from which it is used once it is loaded
 
 
 def skyline(keys: IntArray, values: FloatArray, compiled: bool | None = None) -> IntArray:
     """Indices of the rows that stay, sorted by key.
 
     keys: [n]; rows compete only within a key. values: [n, c], smaller is better; of equal rows the first stays.
-    compiled: force one implementation; None picks by size.
+    compiled: force one implementation; None picks by work.
     """
     n, columns = values.shape
     if n == 0:
@@ -30,40 +32,64 @@ def skyline(keys: IntArray, values: FloatArray, compiled: bool | None = None) ->
     sorted_keys = keys[order]
     starts = np.ones(n, bool)
     starts[1:] = sorted_keys[1:] != sorted_keys[:-1]
+    return np.asarray(order[ordered_skyline(starts, values, order, compiled)])
+
+
+def ordered_skyline(
+    starts: NDArray[np.bool_], values: FloatArray, rows: IntArray, compiled: bool | None = None
+) -> NDArray[np.bool_]:
+    """Mask of the places in `rows` (numbers of rows of `values`) that stay.
+
+    starts: where each group begins; within a group the rows stand in lexicographic order of their values.
+    """
+    columns = values.shape[1]
     if columns <= 1:
-        return np.asarray(order[starts])
+        return starts
     if columns == 2:
-        return _sweep(order, starts, values[order, 1])
-    ranked = np.ascontiguousarray(values[order])
+        return _sweep(starts, values[rows, 1])
     if compiled is None:
-        compiled = n >= COMPILED_FROM
-    keep = _compiled()(starts, ranked) if compiled else _peel(starts, ranked)
-    return np.asarray(order[keep])
+        return _either(starts, np.ascontiguousarray(values[rows]))
+    ranked = np.ascontiguousarray(values[rows])
+    return np.asarray(_compiled()(starts, ranked)) if compiled else _peel(starts, ranked)
 
 
-def _sweep(order: IntArray, starts: NDArray[np.bool_], second: FloatArray) -> IntArray:
+def _either(starts: NDArray[np.bool_], ranked: FloatArray) -> NDArray[np.bool_]:
+    """By NumPy, unless the rows are many and the kernel is loaded or NumPy has worked for long."""
+    loaded = "numba" in sys.modules and _compiled.cache_info().currsize > 0
+    if loaded and len(ranked) >= LOADED_FROM:
+        return np.asarray(_compiled()(starts, ranked))
+    keep = _peel(starts, ranked, COMPILED_FROM)
+    return keep if len(keep) else np.asarray(_compiled()(starts, ranked))
+
+
+def _sweep(starts: NDArray[np.bool_], second: FloatArray) -> NDArray[np.bool_]:
     """Two columns: after sorting by the first, a row stays if its second is below all before it in its group."""
-    n = len(order)
+    n = len(starts)
     group = np.cumsum(starts) - 1
     # dense rank of the value, so that equal values do not count as better
     by_value = np.sort(second)
     dense = np.searchsorted(by_value, second)
     shifted = dense - group * (n + 1)
     lowest = np.minimum.accumulate(shifted)
-    before = np.empty(n, np.int64)
-    before[0] = np.iinfo(np.int64).max
-    before[1:] = lowest[:-1]
-    keep = starts | (shifted < before)
-    return np.asarray(order[keep])
+    keep = starts.copy()
+    keep[1:] |= shifted[1:] < lowest[:-1]
+    return keep
 
 
-def _peel(starts: NDArray[np.bool_], ranked: FloatArray) -> NDArray[np.bool_]:
-    """Sort-filter skyline, all groups at once: the first open row of each group stays and removes what it dominates."""
-    n = len(ranked)
+def _peel(starts: NDArray[np.bool_], ranked: FloatArray, most: int | None = None) -> NDArray[np.bool_]:
+    """Sort-filter skyline, all groups at once: the first open row of each group stays and removes what it dominates.
+
+    most: numbers to compare before giving up with an empty answer.
+    """
+    n, columns = ranked.shape
     group = np.cumsum(starts) - 1
     keep = np.zeros(n, bool)
     open_rows = np.arange(n)
+    compared = 0
     while len(open_rows):
+        compared += len(open_rows) * columns
+        if most is not None and compared > most:
+            return np.zeros(0, bool)
         open_group = group[open_rows]
         first = np.ones(len(open_rows), bool)
         first[1:] = open_group[1:] != open_group[:-1]

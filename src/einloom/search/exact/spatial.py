@@ -22,6 +22,11 @@ class Classes:
     signature: Signature
 
     @cached_property
+    def windows(self) -> dict[tuple[object, ...], int]:
+        """What was counted of windows, by what and tile: filled by `tiles.py`, the same for every spatial choice."""
+        return {}
+
+    @cached_property
     def members(self) -> tuple[tuple[int, ...], ...]:
         s = self.signature
         groups: dict[object, list[int]] = {}

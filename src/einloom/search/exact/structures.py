@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from .signature import Held, UnitOption
 from .spatial import Classes, Spread
+
+Shape = tuple[int, tuple[tuple[int | None, int | None], ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,8 @@ class Stack:
 
 @dataclass(frozen=True)
 class Stacker:
-    """Enumerates fused parts. memory: the innermost that backs; fused: its own stores that stand in the fused part."""
+    """Enumerates fused parts. held: down to `memory`, the innermost that backs; fused: its own stores that stand in the
+    fused part; welcome: for tensors whose other users are explored already, how those store them."""
 
     classes: Classes
     option: UnitOption
@@ -88,9 +92,13 @@ class Stacker:
     fusable: frozenset[int]
     max_fused_loops: int | None
     lowering: bool
+    welcome: dict[int, frozenset[Shape]]
 
     def structures(self) -> Iterator[tuple[Structure, tuple[OwnStore, ...]]]:
         """Every structure once, with its own stores."""
+        backed = {t for t in self.fusable if self._backing(t) > 0}
+        if not all((0, ()) in shapes for t, shapes in self.welcome.items() if t not in backed):
+            return
         if self.memory == 0:
             yield Structure((), ()), ()
             return
@@ -126,6 +134,8 @@ class Stacker:
                 continue
             left = at.left - {t}
             if t in self._backed(at.memory):
+                if t in self.welcome and (at.memory, self._above(t, at.loops)) not in self.welcome[t]:
+                    continue
                 backs = (*at.backs, (t, at.memory, depth))
                 yield from self._descend(replace(at, backs=backs, left=left, waiting=at.waiting - {t}))
             elif not self._halo_above(t, at.loops):
@@ -134,6 +144,23 @@ class Stacker:
         limit = self.max_fused_loops
         if at.waiting and at.begun and (limit is None or sum(x.axis is None for x in at.loops) < limit):
             yield from self._deepen(at)
+
+    def _above(self, tensor: int, loops: tuple[FusedLoop, ...]) -> tuple[tuple[int | None, int | None], ...]:
+        """(rank, axis) of each loop, as other users of the tensor see them."""
+        signature = self.classes.signature.tensors[tensor]
+        return tuple((signature.rank_of(x.variable), x.axis) for x in loops)
+
+    @cached_property
+    def _beginnings(self) -> dict[int, frozenset[tuple[tuple[int | None, int | None], ...]]]:
+        """Per tensor every beginning of the loops that its other users have above it."""
+        return {
+            t: frozenset(loops[:depth] for _, loops in shapes for depth in range(len(loops) + 1))
+            for t, shapes in self.welcome.items()
+        }
+
+    def _leads(self, loops: tuple[FusedLoop, ...], waiting: frozenset[int]) -> bool:
+        """True if every tensor still to be backed may have these loops above it."""
+        return all(self._above(t, loops) in begins for t, begins in self._beginnings.items() if t in waiting)
 
     def _deepen(self, at: Stack) -> Iterator[tuple[Structure, tuple[OwnStore, ...]]]:
         """One more temporal loop."""
@@ -145,7 +172,9 @@ class Stacker:
                 continue
             if self.lowering and any(signature.tensors[t].simple_rank(v) is not None for t in directly_above):
                 continue
-            yield from self._descend(replace(at, loops=(*at.loops, FusedLoop(v))))
+            loops = (*at.loops, FusedLoop(v))
+            if self._leads(loops, at.waiting):
+                yield from self._descend(replace(at, loops=loops))
 
     def _cross(self, at: Stack) -> Iterator[tuple[Structure, tuple[OwnStore, ...]]]:
         """On to the next memory, under the spatial loops of the fanouts between."""

@@ -1,10 +1,14 @@
 """What a store moves and holds when it is placed at given extents, for whole arrays of rows.
 
-Comes in: link prices and extents per class. Goes out: elements moved, bits occupied. Plain ranks are products of
-`cost.terms`; windows are listed by `cost.windows`, once for each distinct tile.
+Comes in: link prices, extents per class, and for each row its tensor and spatial choice. Goes out: elements moved, bits
+occupied. Plain ranks are products of `cost.terms`; windows are listed by `cost.windows`, once for each distinct tile.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from math import prod
 
 import numpy as np
 
@@ -13,71 +17,106 @@ from .pricing import Pricing
 from .skyline import FloatArray, IntArray
 from .spatial import Classes
 
+Slide = tuple[int, int, int]
+
 
 class Tiles:
-    """Moves and tile sizes of one Einsum under one spatial choice. shares: tiles' room per memory (2 if
+    """Moves and tile sizes of one Einsum under many spatial choices. shares: tiles' room per memory (2 if
     double-buffered)."""
 
     def __init__(self, pricing: Pricing, shares: tuple[int, ...]) -> None:
         self.pricing = pricing
         self.classes: Classes = pricing.classes
         self.shares = shares
-        self._windows: dict[object, int] = {}
+        self.whole = np.array(self.classes.extents, np.int64)
+        self._relevant = np.array(self.classes.relevance, bool).reshape(-1, len(self.whole))
         self._links: dict[tuple[int, int, int], tuple[FloatArray, FloatArray]] = {}
+        self._leaves: dict[tuple[int, ...], FloatArray] = {}
 
-    def visits(self, tensor: int, x: IntArray, memory: int | None) -> IntArray:
+    def visits(self, tensor: IntArray | int, x: IntArray, spread: IntArray, memory: int | None) -> IntArray:
         """Temporal visits that re-read the tensor: product over the classes that it lacks.
 
         x: extents where the first loop that counts stands, at `memory` (None: the leaf).
         """
-        spread = self.pricing.instances[self.pricing.place(memory)]
-        total = np.ones(len(x), np.int64)
-        for d, extent in enumerate(self.classes.extents):
-            if not self.classes.relevant(tensor, d):
-                total = total * terms.perfect_trips(extent, x[:, d], spread[d])
-        return total
+        instances = self.pricing.instances[self.pricing.place(memory)][spread]
+        trips = terms.perfect_trips(self.whole, x, instances)
+        return np.asarray(np.where(self._relevant[tensor], 1, trips).prod(axis=1))
+
+    def elements(self, tensor: int) -> int:
+        """Product of the extents of all variables that index the tensor: its elements if every rank is plain."""
+        signature = self.classes.signature
+        return prod(signature.extents[v] for rank in signature.tensors[tensor].ranks for v, _ in rank)
+
+    @cached_property
+    def every_elements(self) -> IntArray:
+        """`elements` of each tensor."""
+        return np.array([self.elements(t) for t in range(len(self.classes.signature.tensors))], np.int64)
+
+    @cached_property
+    def compound(self) -> tuple[int, ...]:
+        """The tensors with a rank that is not one plain variable."""
+        tensors = self.classes.signature.tensors
+        return tuple(t for t, s in enumerate(tensors) if not all(s.simple(r) for r in range(len(s.ranks))))
 
     def moved(
         self,
-        tensor: int,
+        tensor: IntArray | int,
         x: IntArray,
+        spread: IntArray,
         memory: int | None,
-        slide: tuple[int, int, int] | None = None,
+        slide: Slide | None = None,
         at: int | None = None,
     ) -> IntArray:
-        """Elements of the tensor that its visits move, over all instances of its own classes.
+        """Elements of the tensors that their visits move, over all instances of their own classes.
 
+        tensor: one for all rows or one each. slide: next loop of the sliding tensor (class, trips, instances inside).
         at: the memory at which the first loop that counts stands, if the store keeps its tile up to there.
         """
+        total = self.visits(tensor, x, spread, memory if at is None else at)
+        below = self._at_store(x, spread, memory, at)
+        windowed = [t for t in self.compound if np.any(np.equal(tensor, t))]
+        if not windowed:
+            return np.asarray(total * self.every_elements[tensor])
+        factor = np.broadcast_to(self.every_elements[tensor], len(x)).copy()
+        for t in windowed:
+            mine = np.flatnonzero(np.broadcast_to(np.equal(tensor, t), len(x)))
+            factor[mine] = self._pieces(t, below[mine], slide)
+        return np.asarray(total * factor)
+
+    def _at_store(self, x: IntArray, spread: IntArray, memory: int | None, at: int | None) -> IntArray:
+        """Extents at the store, given those at `at` with only spatial loops and loops it lacks in between."""
+        if at is None or at == memory:
+            return x
+        instances = self.pricing.instances
+        return np.asarray(x // (instances[self.pricing.place(memory)][spread] // instances[at][spread]))
+
+    def _pieces(self, tensor: int, x: IntArray, slide: Slide | None) -> IntArray:
+        """Elements of a tensor with windows over all tiles, visits apart."""
         signature = self.classes.signature.tensors[tensor]
-        total = self.visits(tensor, x, memory if at is None else at)
+        total = np.ones(len(x), np.int64)
         for rank, expression in enumerate(signature.ranks):
             if signature.simple(rank):
                 total = total * self.classes.signature.extents[expression[0][0]]
             else:
-                total = total * self._listed(tensor, rank, self._at_store(x, memory, at), memory, slide)
+                total = total * self._by_window(("moved", tensor, rank, slide), x, self._window_sum)
         return total
 
-    def _at_store(self, x: IntArray, memory: int | None, at: int | None) -> IntArray:
-        """Extents at the store, given those at `at` with only spatial loops and loops it lacks in between."""
-        if at is None or at == memory:
-            return x
-        here, there = self.pricing.instances[self.pricing.place(memory)], self.pricing.instances[at]
-        return x // np.array([a // b for a, b in zip(here, there, strict=True)], np.int64)
-
-    def _listed(
-        self, tensor: int, rank: int, x: IntArray, memory: int | None, slide: tuple[int, int, int] | None
-    ) -> IntArray:
-        """Elements of a window rank over all tiles, for every row (equal extents are computed once)."""
+    def _by_window(self, what: tuple[str, int, int, Slide | None], x: IntArray, count: Callable[..., int]) -> IntArray:
+        """`count` of a window rank for every row; equal extents are computed once, and remembered with the classes."""
+        _, tensor, rank, slide = what
         expression = self.classes.signature.tensors[tensor].ranks[rank]
         dims = [self.classes.of[v] for v, _ in expression]
         unique, inverse = np.unique(x[:, dims], axis=0, return_inverse=True)
-        values = np.array([self._window_sum(tensor, rank, tuple(map(int, row)), memory, slide) for row in unique])
-        return np.asarray(values[inverse.reshape(-1)])
+        known = self.classes.windows
+        values = []
+        for row in unique.tolist():
+            key = (what, tuple(row))
+            if key not in known:
+                known[key] = count(tensor, rank, tuple(row), slide)
+            values.append(known[key])
+        return np.array(values, np.int64)[inverse.reshape(-1)]
 
-    def _window_sum(
-        self, tensor: int, rank: int, tiles: tuple[int, ...], memory: int | None, slide: tuple[int, int, int] | None
-    ) -> int:
+    def _window_sum(self, tensor: int, rank: int, tiles: tuple[int, ...], slide: Slide | None) -> int:
         signature = self.classes.signature.tensors[tensor]
         chains = []
         sliding_place = None
@@ -96,48 +135,39 @@ class Tiles:
         use = windows.RankUse(tuple(chains), signature.constants[rank])
         return windows.moved((use,), signature.shape[rank], sliding_place)
 
-    def _inside(self, d: int, memory: int | None) -> int:
-        """Instances along class d between the store and the nearest temporal loop above: those of the fanouts above
-        it."""
-        assert memory is not None
-        here = self.pricing.above[memory]
-        outer = max((self.pricing.above[m] for m in range(memory) if self.pricing.above[m] < here), default=here)
-        if outer == here:
-            return 1
-        m = next(i for i, a in enumerate(self.pricing.above) if a == outer)
-        return self.pricing.instances[memory][d] // self.pricing.instances[m][d]
-
-    def tile_bits(self, tensor: int, x: IntArray, memory: int) -> IntArray:
-        """Bits that a tile occupies in one instance of the memory."""
-        signature = self.classes.signature.tensors[tensor]
-        total = np.full(len(x), signature.bits[memory] * self.shares[memory], np.int64)
-        for rank, expression in enumerate(signature.ranks):
-            if signature.simple(rank) and len(self.classes.members[self.classes.of[expression[0][0]]]) == 1:
-                total = total * x[:, self.classes.of[expression[0][0]]]
-            elif not signature.simple(rank):
-                total = total * self._widest(tensor, rank, x)
-        merged = {
-            self.classes.of[e[0][0]]
-            for r, e in enumerate(signature.ranks)
-            if signature.simple(r) and len(self.classes.members[self.classes.of[e[0][0]]]) > 1
-        }
-        for d in sorted(merged):
-            total = total * x[:, d]
+    def tile_bits(self, tensor: IntArray | int, x: IntArray, memory: int) -> IntArray:
+        """Bits that a tile occupies in one instance of the memory. tensor: one for all rows or one each."""
+        if isinstance(tensor, int):
+            return self._tile_bits(tensor, x, memory)
+        total = np.zeros(len(x), np.int64)
+        for t in range(len(self._relevant)):
+            mine = np.flatnonzero(tensor == t)
+            if len(mine):
+                total[mine] = self._tile_bits(t, x.take(mine, axis=0), memory)
         return total
 
-    def _widest(self, tensor: int, rank: int, x: IntArray) -> IntArray:
-        expression = self.classes.signature.tensors[tensor].ranks[rank]
-        dims = [self.classes.of[v] for v, _ in expression]
-        unique, inverse = np.unique(x[:, dims], axis=0, return_inverse=True)
-        values = []
-        for row in unique:
-            key = ("widest", tensor, rank, tuple(map(int, row)))
-            if key not in self._windows:
-                self._windows[key] = self._widest_window(tensor, rank, tuple(map(int, row)))
-            values.append(self._windows[key])
-        return np.asarray(np.array(values, np.int64)[inverse.reshape(-1)])
+    @cached_property
+    def _factors(self) -> tuple[tuple[int, ...], ...]:
+        """Per tensor the classes whose extents multiply to a tile's elements, windows apart."""
+        found = []
+        for signature in self.classes.signature.tensors:
+            plain = [self.classes.of[e[0][0]] for r, e in enumerate(signature.ranks) if signature.simple(r)]
+            merged = {d for d in plain if len(self.classes.members[d]) > 1}
+            found.append((*(d for d in plain if d not in merged), *sorted(merged)))
+        return tuple(found)
 
-    def _widest_window(self, tensor: int, rank: int, tiles: tuple[int, ...]) -> int:
+    def _tile_bits(self, tensor: int, x: IntArray, memory: int) -> IntArray:
+        signature = self.classes.signature.tensors[tensor]
+        total = np.full(len(x), signature.bits[memory] * self.shares[memory], np.int64)
+        for d in self._factors[tensor]:
+            total *= x[:, d]
+        if tensor in self.compound:
+            for rank in range(len(signature.ranks)):
+                if not signature.simple(rank):
+                    total *= self._by_window(("widest", tensor, rank, None), x, self._widest)
+        return total
+
+    def _widest(self, tensor: int, rank: int, tiles: tuple[int, ...], _: Slide | None) -> int:
         signature = self.classes.signature.tensors[tensor]
         starts = [signature.constants[rank]]
         reach = 1
@@ -148,9 +178,43 @@ class Tiles:
         size = signature.shape[rank]
         return max(max(0, min(s + reach, size) - max(s, 0)) for s in starts)
 
+    def inside(self, d: int, memory: int) -> int:
+        """Instances along class d between a store and the nearest temporal loop above, those of the fanouts above it,
+        under the first spatial choice."""
+        here = self.pricing.above[memory]
+        outer = max((self.pricing.above[m] for m in range(memory) if self.pricing.above[m] < here), default=here)
+        if outer == here:
+            return 1
+        m = self.pricing.above.index(outer)
+        return int(self.pricing.instances[memory][0, d] // self.pricing.instances[m][0, d])
+
     def link(self, tensor: int, parent: int, child: int | None) -> tuple[FloatArray, FloatArray]:
         """As `Pricing.link`, remembered."""
         key = (tensor, parent, -1 if child is None else child)
         if key not in self._links:
             self._links[key] = self.pricing.link(tensor, parent, child)
         return self._links[key]
+
+    def least(self, tensor: int, parent: int, child: int) -> FloatArray:
+        """The least cost of a store, per choice: every element of a plain tensor moves once."""
+        price, skipped = self.link(tensor, parent, child)
+        if tensor in self.compound:
+            return np.zeros_like(price)
+        return np.asarray(self.elements(tensor) * (price - skipped))
+
+    def leaf_cost(self, inner: tuple[int, ...]) -> FloatArray:
+        """Operations and the traffic of the innermost stores, per choice: `inner` is the memory of each tensor's."""
+        if inner in self._leaves:
+            return self._leaves[inner]
+        spread = np.arange(len(self.pricing.spreads))
+        x = np.ones((len(spread), len(self.whole)), np.int64)
+        cost = self.pricing.compute.copy()
+        if self.classes.signature.copy:
+            read, write = self.pricing.copied(inner[1], inner[0])
+            cost += read * self.moved(1, x, spread, None)[:, None] + write * self.moved(0, x, spread, None)[:, None]
+        else:
+            for t, memory in enumerate(inner):
+                price, skipped = self.link(t, memory, None)
+                cost += price * self.moved(t, x, spread, None)[:, None] - skipped * self.elements(t)
+        self._leaves[inner] = cost
+        return cost
