@@ -1,8 +1,9 @@
 """TileFlow's ``architecture`` (Timeloop's version 0.2) as levels, and levels as a `Machine`.
 
-Instances multiply down the tree of ``subtree`` and inside a ``local`` entry (``PE[0..3]``). ``meshX`` says how many of
-all instances of a level stand side by side; the fanout from one level to the next is the quotient in X and in Y, as
-Timeloop takes it (research facts: TileFlow prints 256 x 4 for Domino's mesh of 1024 below four cores).
+Instances multiply down the tree of ``subtree`` and inside a ``local`` entry (``PE[0..3]``). ``meshX`` of a ``local``
+entry says how many of all its instances stand side by side, that of a ``subtree`` multiplies what is above; the fanout
+from one level to the next is the quotient in X and in Y. So TileFlow prints 256 x 4 for Domino's mesh of 1024 below four
+cores.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from typing import Literal
 
@@ -28,7 +30,7 @@ SIZES = ("sizeKB",)
 IGNORED = ("technology", "num-ports", "num-banks", "cluster-size")
 DEFAULT_WORD_BITS = 16
 _COUNTED = re.compile(r"(.+?)\[0\.\.(\d{1,9})\]\Z")
-_DRAM_ENERGY = 200.0
+_DRAM_ENERGY = 200
 ENERGY_SOURCE = "Timeloop's built-in tables (pat): one 16-bit integer multiplication is one unit, written as 1 J"
 
 
@@ -86,7 +88,7 @@ def architecture_from(view: Located, names: Mapping[str, Number]) -> Architectur
         raise version.error("only version 0.2 of the architecture is read")
     found: list[Component] = []
     title = "tileflow"
-    inner, instances = view.require("subtree"), 1
+    inner, instances, mesh = view.require("subtree"), 1, 1
     view.finish()
     depth = 0
     while inner is not None:
@@ -99,7 +101,7 @@ def architecture_from(view: Located, names: Mapping[str, Number]) -> Architectur
         instances, depth = instances * count, depth + 1
         attributes = node.get("attributes")
         meshed = None if attributes is None else attributes.get("meshX")
-        mesh = instances if meshed is None else whole(meshed, names)
+        mesh *= count if meshed is None else whole(meshed, names)
         if attributes is not None:
             _ignore(attributes)
         for item in _items(node.get("local")):
@@ -250,8 +252,8 @@ def _memory(component: Component, common: int, clock: float) -> Memory:
 
 def vector_energy(component: Component) -> float:
     """Energy of one vector access, in 16-bit multiplications: DRAM by width, SRAM and registers also by capacity."""
-    width = component.block * component.word_bits / 16
+    width = Fraction(component.block * component.word_bits, 16)
     if component.dram:
-        return _DRAM_ENERGY * width
-    kibibytes = (component.words or component.block) * component.word_bits / 8 / 1024
-    return (1 + 5 / 99.5 * (kibibytes - 0.5)) * width
+        return float(_DRAM_ENERGY * width)
+    kibibytes = Fraction((component.words or component.block) * component.word_bits, 8 * 1024)
+    return float((1 + Fraction(5 * 2, 199) * (kibibytes - Fraction(1, 2))) * width)
