@@ -1,0 +1,199 @@
+"""Limits of a mapspace: what `outside` says of them, files both ways, mistakes with their place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from einloom.constraints import selector
+from einloom.errors import Infeasible, SpecError
+from einloom.machine.load import load_machine
+from einloom.mapping.text import parse_mapping
+from einloom.mapspace.ffm import full_use, outside
+from einloom.mapspace.files import check_mapspace, mapspace_text, parse_mapspace, read_mapspace
+from einloom.mapspace.limits import AxisLimit, BackLimit, HoldLimit, Limits, LoopLimit, Numbers, TileLimit
+from einloom.mapspace.space import Mapspace
+from einloom.result import Result
+from einloom.verbs import map as solve
+from einloom.verbs import verify
+from einloom.workload.build import build_workload
+from einloom.workload.notation import parse_einsum
+
+MACHINE = load_machine("simple")
+CHAIN = build_workload(
+    "chain",
+    [parse_einsum("B[m,n] = A[m,k] * W[k,n]"), parse_einsum("D[m,p] = B[m,n] * V[n,p]")],
+    {"m": 4, "k": 4, "n": 4, "p": 4},
+    bits={"default": 8},
+)
+FUSED = parse_mapping(
+    """
+store DRAM: A W V D
+for m in 2
+store GLB: B
+split sequential:
+  - store GLB: A W
+    for m in 2
+    for k in 4
+    for n in 4
+    compute B
+  - for m in 2
+    store GLB: V D
+    for n in 4
+    for p in 4
+    compute D
+""",
+    CHAIN,
+    MACHINE,
+)
+
+
+def limited(**limits: object) -> tuple[str, ...]:
+    return outside(CHAIN, MACHINE, Mapspace(limits=Limits(**limits)), FUSED)  # type: ignore[arg-type]
+
+
+def one(number: int) -> Numbers:
+    return Numbers(values=(number,))
+
+
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [
+        (HoldLimit("keep", "GLB", selector("A")), None),
+        (HoldLimit("bypass", "GLB", selector("A")), "GLB holds A of B"),
+        (HoldLimit("bypass", "GLB", selector("A"), ("D",)), None),
+        (HoldLimit("bypass", "GLB", selector("input"), ("D",)), "GLB holds B of D"),
+        (HoldLimit("may_keep", "GLB", selector("B | D | V"), ("B",)), "GLB holds A, W of B"),
+        (HoldLimit("keep", "DRAM", selector("B"), ("D",)), "DRAM lacks B of D"),
+    ],
+)
+def test_holds(limit: HoldLimit, reason: str | None) -> None:
+    found = limited(holds=(limit,))
+    assert found == () if reason is None else found == (f"rule 12: {reason}; asked: {limit}",)
+
+
+@pytest.mark.parametrize(
+    ("limit", "ok"), [(BackLimit(selector("B"), ("GLB",)), True), (BackLimit(selector("all"), ("DRAM",)), False)]
+)
+def test_backs(limit: BackLimit, ok: bool) -> None:
+    assert (limited(backs=(limit,)) == ()) == ok
+
+
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [
+        (LoopLimit("DRAM", ("m",), one(2)), None),
+        (LoopLimit("DRAM", ("m",), one(4)), "B has 2 trips over m at DRAM"),
+        (LoopLimit("GLB", ("m", "k"), Numbers(most=4), ("B",)), None),
+        (LoopLimit("GLB", ("k",), one(1), ("B",)), "B has 4 trips over k at GLB"),
+        (LoopLimit("GLB", ("k",), one(1), ("D",)), None),  # D has no k
+        (LoopLimit("GLB", ("m",), one(2), ("D",)), None),
+    ],
+)
+def test_loops_belong_to_the_nearest_store_above(limit: LoopLimit, reason: str | None) -> None:
+    found = limited(loops=(limit,))
+    assert (found[:1] == (f"rule 12: {reason}; asked: {limit}",)) if reason else found == ()
+
+
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [
+        (TileLimit("GLB", selector("B"), ("m",), one(2)), None),
+        (TileLimit("GLB", selector("D"), ("m",), one(2)), "D in GLB for D has m 1"),
+        (TileLimit("GLB", selector("D"), ("m",), one(2), ("B",)), None),
+        (TileLimit("DRAM", selector("A"), ("m",), Numbers(most=3)), "A in DRAM for B has m 4"),
+    ],
+)
+def test_tiles(limit: TileLimit, reason: str | None) -> None:
+    found = limited(tiles=(limit,))
+    assert found == () if reason is None else found == (f"rule 12: {reason}; asked: {limit}",)
+
+
+def test_axes_limit_what_full_use_means() -> None:
+    on = load_machine("tpu-v4i")
+    matmul = build_workload(
+        "m", [parse_einsum("Z[m,n] = A[m,k] * B[k,n]")], {"m": 4, "k": 256, "n": 256}, bits={"default": 8}
+    )
+    unit = on.units_for(matmul.einsums[0])[0].name
+    name = matmul.einsums[0].name
+    free = full_use(matmul, on, name, unit)
+    axis = next(a.name for a in on.axes.values() if a.use == "full")
+    half = Limits(axes=(AxisLimit(axis, Numbers(most=on.axes[axis].size // 2)),))
+    assert full_use(matmul, on, name, unit, half) < free
+    result = solve(matmul, on, mapspace=Mapspace(limits=half))
+    assert outside(matmul, on, Mapspace(limits=half), result.mapping) == ()
+    assert outside(matmul, on, Mapspace(), result.mapping) != ()
+    with pytest.raises(Infeasible):
+        solve(matmul, on, mapspace=Mapspace(limits=Limits(axes=(AxisLimit(axis, one(3)),))))
+
+
+TEXT = """
+schema: mapspace/1
+name: mine
+max_fused_loops: 1
+memories:
+  GLB:
+    - {keep: B}
+    - {bypass: weight, einsums: [B]}
+fusion: {fused: B, unfused: nothing, backed: {GLB: B}}
+loops: [{memory: DRAM, variables: [m, n], trips: {least: 1, most: 2}}]
+tiles: [{memory: GLB, tensors: B, variables: m, sizes: [1, 2], einsums: D}]
+axes: []
+"""
+
+
+def test_files_round_trip(tmp_path: Path) -> None:
+    space = parse_mapspace(TEXT, MACHINE)
+    assert space.title == "mine"
+    assert space.max_fused_loops == 1
+    assert space.limits.holds[1] == HoldLimit("bypass", "GLB", selector("weight"), ("B",))
+    assert space.limits.tiles[0].sizes == Numbers(values=(1, 2))
+    again = parse_mapspace(mapspace_text(space), MACHINE)
+    assert again == space
+    path = tmp_path / "mine.yaml"
+    path.write_text(TEXT)
+    assert read_mapspace(path, MACHINE) == space
+
+
+def test_a_result_carries_its_limits(tmp_path: Path) -> None:
+    space = Mapspace(limits=Limits(backs=(BackLimit(selector("B"), ("GLB",)),)), title="fused")
+    result = solve(CHAIN, MACHINE, mapspace=space)
+    result.write(tmp_path / "r.json")
+    again = Result.read(tmp_path / "r.json")
+    assert again.problem.mapspace == space
+    assert "B backed in GLB" in again.certificate.mapspace  # type: ignore[union-attr]
+    assert verify(again).ok
+    assert result.value >= solve(CHAIN, MACHINE).value
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("memories: {GBL: {keep: B}}", r"wrong.yaml:3.*no memory 'GBL'.*did you mean 'GLB'"),
+        ("memories: {GLB: {kep: B}}", r"unknown key 'kep'.*did you mean 'keep'"),
+        ("loops: [{memory: DRAM, variables: [m], trips: 0}]", "must be at least 1"),
+        ("loops: [{memory: DRAM, variables: [m], trips: {least: 4, most: 2}}]", "least 4 is above most 2"),
+        ("tiles: [{memory: GLB, variables: [m], sizes: []}]", "empty list allows nothing"),
+        ("axes: [{axis: Z, instances: 2}]", "no axis 'Z'"),
+        ("space: fmf", "did you mean 'ffm'"),
+        ("fusion: {fuse: B}", r"unknown key 'fuse'.*did you mean 'fused'"),
+        ("memories: {GLB: {keep: 'B |'}}", "ends too early"),
+    ],
+)
+def test_mistakes_have_a_place(wrong: str, message: str) -> None:
+    with pytest.raises(SpecError, match=f"(?s){message}"):
+        parse_mapspace(f"schema: mapspace/1\nname: wrong\n{wrong}\n", MACHINE, "wrong.yaml")
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        (Limits(holds=(HoldLimit("keep", "GLB", selector("BB")),)), "'BB' is no tensor"),
+        (Limits(loops=(LoopLimit("GLB", ("x",), one(1)),)), "'x' is no rank variable"),
+        (Limits(tiles=(TileLimit("GLB", selector("B"), ("m",), one(1), ("E9",)),)), "'E9' is no Einsum"),
+    ],
+)
+def test_names_that_the_workload_lacks(limits: Limits, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        check_mapspace(CHAIN, Mapspace(limits=limits))
