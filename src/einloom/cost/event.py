@@ -123,6 +123,18 @@ class _Site:
         self.uses[-1] = (max(start, span[0]), max(end, span[1]))
 
 
+@dataclass(eq=False)
+class _Leaf:
+    """Where an Einsum is computed. stays: operands of which a new tile takes the unit's setup; tiles: the last ones."""
+
+    unit: ComputeUnit | None
+    process: Process
+    inputs: tuple[_Site, ...]
+    output: _Site
+    stays: tuple[_Site, ...]
+    tiles: tuple[int, ...] = ()
+
+
 @dataclass
 class _Handover:
     """The writer's process waits for the reader's: its token for the end of the one `slots` before. ends: by token."""
@@ -169,7 +181,7 @@ class _Run:
         self.crossings: dict[tuple[object, ...], float | None] = {}
         self.works: dict[tuple[object, ...], float | None] = {}
         self.ragged: dict[int, tuple[int, ...]] = {}
-        self.held: dict[int, tuple[int, ...]] = {}
+        self.workers: dict[int, _Leaf] = {}
         self.sites: dict[tuple[Address, str], _Site] = {}
         self.handovers: list[_Handover] = []
         for path in all_paths:
@@ -277,7 +289,8 @@ class _Run:
             seconds = max(seconds, found)
             if i == 0 or kind == "store" or not tops[i - 1].come:
                 setup += self.machine.memory(top.store.memory).setup
-        engine = (site.process, kind) if site.slots > 1 else site.process
+        source = (tops[-1] if kind == "load" else site).store.memory
+        engine = (site.process, kind, source) if site.slots > 1 else site.process
         touched = (tuple(tops), None) if kind == "load" else ((), tops[-1])
         span = self._emit(site.process, engine, seconds + setup, ready, indices, *touched)
         for one in (site, *tops):
@@ -328,25 +341,28 @@ class _Run:
         seconds = self.works[known]
         if seconds is None:
             return
-        unit = None if path.leaf.unit is None else self.machine.unit(path.leaf.unit)
-        touched = {n: self.sites[n.parent.address, n.tensor] for n in self.leaves[path.einsum.name]}
-        output = next(site for link, site in touched.items() if link.written)
-        inputs = tuple(site for link, site in touched.items() if not link.written)
-        process = _process(path, len(path.nodes))
-        ready = max(site.ready for site in touched.values())
-        setup = 0.0 if unit is None else self._setup(unit, path, tuple(touched.values()))
-        span = self._emit(process, process, seconds + setup, ready, indices, inputs, output)
-        for site in touched.values():
+        leaf = self._leaf(path)
+        ready = max(site.ready for site in (*leaf.inputs, leaf.output))
+        tiles = tuple(len(site.uses) for site in leaf.stays)
+        setup = 0.0 if leaf.unit is None or tiles == leaf.tiles else leaf.unit.setup
+        leaf.tiles = tiles
+        span = self._emit(leaf.process, leaf.process, seconds + setup, ready, indices, leaf.inputs, leaf.output)
+        for site in (*leaf.inputs, leaf.output):
             site.use(span)
-        output.ready = output.dirty = max(output.dirty, span[1])
+        leaf.output.ready = leaf.output.dirty = max(leaf.output.dirty, span[1])
 
-    def _setup(self, unit: ComputeUnit, path: Path, operands: tuple[_Site, ...]) -> float:
-        """Seconds before work on new tiles: of the stationary tensors, if there are some, else of any operand."""
-        stays = select(unit.stationary, path.workload, path.einsum.name)
-        sites = tuple(site for site in operands if site.store.tensor in stays) or operands
-        tiles = tuple(len(site.uses) for site in sites)
-        before, self.held[path.order] = self.held.get(path.order), tiles
-        return 0.0 if tiles == before else unit.setup
+    def _leaf(self, path: Path) -> _Leaf:
+        if path.order not in self.workers:
+            unit = None if path.leaf.unit is None else self.machine.unit(path.leaf.unit)
+            touched = [
+                (link.written, self.sites[link.parent.address, link.tensor]) for link in self.leaves[path.einsum.name]
+            ]
+            output = next(site for written, site in touched if written)
+            inputs = tuple(site for written, site in touched if not written)
+            named = select(unit.stationary, path.workload, path.einsum.name) if unit is not None else ()
+            stays = tuple(site for _, site in touched if site.store.tensor in named) or (*inputs, output)
+            self.workers[path.order] = _Leaf(unit, _process(path, len(path.nodes)), inputs, output, stays)
+        return self.workers[path.order]
 
     def _working(self, path: Path, at: int, indices: Indices) -> float | None:
         """Seconds of the unit, or of the ports of the innermost stores; None if there is nothing to do."""

@@ -20,6 +20,8 @@ NAMES = (
     "tpu-v4i",
     "tpu-v4i-free",
     "ffm-edge",
+    "tileflow-gemm",
+    "tileflow-fused",
     "tileflow-edge",
     "tileflow-edge-code",
     "tileflow-cloud",

@@ -155,7 +155,8 @@ class Journal(Observer):
 
     def _entry(self, kind: str, site: Site, busy: dict[Hashable, float], after: set[int], setup: float) -> int:
         process = _process(site.turns)
-        engine: Hashable = (process, kind) if site.slots > 1 else process
+        source = site.parent.memory if kind == "load" and site.parent is not None else site.memory
+        engine: Hashable = (process, kind, source) if site.slots > 1 else process
         self.entries.append(Entry(kind, process, engine, tuple(self.execution.time), busy, setup, set(after)))
         self.chunk = None
         return len(self.entries) - 1
