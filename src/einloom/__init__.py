@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from .machine.load import load_machine
     from .mapping.tree import Mapping
     from .problem import Budget, Certificate, Guarantee, Problem
+    from .report import figures
     from .report.compare import compare
     from .result import Result
     from .verbs import evaluate, map, simulate, verify
     from .workload.einsum import Workload
     from .workload.load import load_workload
 
+_MODULES = {"zoo": "zoo", "figures": "report.figures"}
 _HOMES = {
     "map": "verbs",
     "evaluate": "verbs",
@@ -66,6 +68,7 @@ __all__ = [
     "__version__",
     "compare",
     "evaluate",
+    "figures",
     "load_machine",
     "load_workload",
     "map",
@@ -76,8 +79,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "zoo":
-        return import_module(".zoo", __name__)
+    if name in _MODULES:
+        return import_module(f".{_MODULES[name]}", __name__)
     if name in _HOMES:
         value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
         globals()[name] = value

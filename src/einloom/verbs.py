@@ -25,7 +25,7 @@ from .mapspace.space import Mapspace
 from .oracle.simulate import Simulation
 from .oracle.simulate import simulate as _simulate
 from .problem import Budget, Certificate, Guarantee, Problem, known_rule, objective
-from .result import Provenance, Result
+from .result import Result
 from .result.unmapped import Unmapped
 from .search.protocol import Recorder, Watcher, optimizer
 from .workload.einsum import Workload
@@ -143,18 +143,7 @@ def best_so_far(asked: Problem, recorder: Recorder, method: str) -> Result:
 
 def nothing_found(asked: Problem, recorder: Recorder, method: str, why: Infeasible | BudgetExhausted) -> Unmapped:
     """What a search that found no mapping leaves behind, from what its recorder heard."""
-    bound = None if isinstance(why, Infeasible) else max(recorder.lower or 0.0, why.bound)
-    return Unmapped(
-        asked,
-        "infeasible" if isinstance(why, Infeasible) else "unfinished",
-        why.witness if isinstance(why, Infeasible) else str(why),
-        method,
-        recorder.seconds,
-        bound,
-        dict(recorder.counts),
-        tuple(recorder.trace),
-        Provenance.of(asked.workload, asked.machine),
-    )
+    return Unmapped.of(asked, why, method, recorder.seconds, recorder.counts, recorder.trace, recorder.lower)
 
 
 def evaluate(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
@@ -167,6 +167,15 @@ def compare(results: Iterable[Result | str | Path] | Mapping[str, Result | str |
     return Comparison(rows, (*missing, *_differences(rows)))
 
 
+def labels_of(results: Sequence[Result], given: Sequence[str] | None = None) -> list[str]:
+    """A name for each result: the given ones, else what tells it from the others. SpecError if their numbers differ."""
+    if given is None:
+        return _labels([(None, result) for result in results])
+    if len(given) != len(results):
+        raise SpecError(f"{len(given)} labels for {len(results)} results")
+    return list(given)
+
+
 def _labels(found: list[tuple[str | None, Result]]) -> list[str]:
     """The given names, else what tells a result from the others; numbered where that is not enough."""
     aspects: tuple[Callable[[Result], str], ...] = (
@@ -174,9 +183,7 @@ def _labels(found: list[tuple[str | None, Result]]) -> list[str]:
         lambda r: r.machine.name,
         lambda r: r.method,
         lambda r: str(r.objective),
-        lambda r: (
-            r.mapspace.name if r.mapspace.max_fused_loops is None else f"{r.mapspace.max_fused_loops} fused loops"
-        ),
+        lambda r: _space(r.mapspace),
     )
     telling: list[Callable[[Result], str]] = []
     for aspect in aspects:

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, cast, get_args
 
+from ..errors import BudgetExhausted, Infeasible
 from ..located import Located, from_data
 from ..machine.levels import Machine
 from ..problem import Problem
@@ -43,6 +44,29 @@ class Unmapped:
     provenance: Provenance = field(default=Provenance("", "", 0, 0))
     recorded_digest: str | None = field(default=None, compare=False)
     found_digest: str | None = field(default=None, compare=False)
+
+    @staticmethod
+    def of(
+        problem: Problem,
+        why: Infeasible | BudgetExhausted,
+        method: str,
+        seconds: float,
+        counts: Mapping[str, int],
+        trace: Iterable[TracePoint],
+        lower: float | None = None,
+    ) -> Unmapped:
+        """What the error `why` ended; lower: the bound that the search had told its watcher."""
+        return Unmapped(
+            problem,
+            "infeasible" if isinstance(why, Infeasible) else "unfinished",
+            why.witness if isinstance(why, Infeasible) else str(why),
+            method,
+            seconds,
+            None if isinstance(why, Infeasible) else max(lower or 0.0, why.bound),
+            MappingProxyType(dict(counts)),
+            tuple(trace),
+            Provenance.of(problem.workload, problem.machine),
+        )
 
     @property
     def workload(self) -> Workload:

@@ -78,7 +78,7 @@ def drawings(scene: Scene, fused: Sequence[Group] | None = None) -> list[Html]:
 
 def drawing(scene: Scene, shown: set[str], fused: Sequence[Group] = ()) -> Html:
     """The graph of the Einsums in `shown` and their tensors, as an SVG."""
-    nodes, edges = _graph(scene, shown)
+    nodes, edges = graph(scene, shown)
     placed = layout(nodes, edges)
     width = placed.columns * COLUMN + 2 * MARGIN - (COLUMN - BOX)
     height = placed.rows * ROW + 2 * MARGIN
@@ -94,7 +94,7 @@ def drawing(scene: Scene, shown: set[str], fused: Sequence[Group] = ()) -> Html:
     return el("svg", *hulls, *drawn, class_=classes, role="img", aria_label=label, **box)
 
 
-def _graph(scene: Scene, shown: set[str]) -> tuple[list[str], list[tuple[str, str]]]:
+def graph(scene: Scene, shown: set[str]) -> tuple[list[str], list[tuple[str, str]]]:
     """Nodes in topological order and edges; Einsums are called ``e:NAME``, tensors ``t:NAME``."""
     workload = scene.workload
     nodes: list[str] = []

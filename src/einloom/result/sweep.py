@@ -1,0 +1,73 @@
+"""A saved sweep: what `exact` (or another method) found for each capacity of one memory, a file per capacity.
+
+The index is a JSON file of schema ``sweep/1``: the memory, a title, and for every point the capacity in bits and the
+result file, beside or below the index. `sweep` writes these, figures read them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ..errors import SpecError
+from ..located import from_data
+from . import document
+from .record import Result
+from .unmapped import Unmapped, read_answer
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A capacity in bits, and what was found for it."""
+
+    capacity: int
+    answer: Result | Unmapped
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Answers for rising capacities of `memory`; `title` says what all of them share."""
+
+    memory: str
+    title: str
+    points: tuple[Point, ...]
+
+
+def index_data(memory: str, title: str, files: list[tuple[int, str]]) -> dict[str, Any]:
+    """The index as plain data, from (capacity, file name relative to the index) pairs."""
+    points = [{"capacity": capacity, "file": name} for capacity, name in sorted(files)]
+    return {"schema": f"sweep/{VERSION}", "memory": memory, "title": title, "points": points}
+
+
+def read_index(path: str | Path) -> tuple[str, str, list[tuple[int, str]]]:
+    """(memory, title, (capacity, file) pairs) of an index. Raises SpecError, also for files outside its folder."""
+    file = str(path)
+    with document.shallow(file):
+        view = from_data(document.parse(document.read(path), file), file)
+        view.schema("sweep", VERSION)
+        memory, title = view.require("memory").name(), view.require("title").text()
+        found = []
+        for item in view.require("points").items():
+            name = item.require("file").text()
+            if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\\" in name:
+                raise item.error(f"{name!r:.80} lies outside the folder of the sweep")
+            found.append((item.require("capacity").integer(minimum=0), name))
+            item.finish()
+        view.finish()
+    return memory, title, sorted(found)
+
+
+def read_sweep(path: str | Path) -> Sweep:
+    """The sweep that an index file (or a folder with one) holds, by rising capacity. Raises SpecError."""
+    if Path(path).is_dir():
+        inside = sorted(Path(path).glob("*.json"))
+        if len(inside) != 1:
+            found = ", ".join(one.name for one in inside[:6]) or "none"
+            raise SpecError(f"a folder with one index file is expected; there is {found}", file=str(path))
+        path = inside[0]
+    memory, title, files = read_index(path)
+    points = tuple(Point(capacity, read_answer(Path(path).parent / name)) for capacity, name in files)
+    return Sweep(memory, title, points)

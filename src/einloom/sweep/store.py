@@ -1,0 +1,55 @@
+"""A folder of answers: one index per sweep, one result file per capacity, each written whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..errors import SpecError
+from ..problem import MODEL_VERSION, Problem
+from ..result import Result, document
+from ..result.sweep import index_data, read_index
+from ..result.unmapped import Unmapped, read_answer
+
+
+class Store:
+    """The answers of one sweep, called `name`, in `folder`; what is there already need not be asked again."""
+
+    def __init__(self, folder: str | Path, name: str, memory: str, title: str) -> None:
+        """Raises SpecError if the folder holds a sweep of that name with another memory or title."""
+        self.folder, self.name, self.memory, self.title = Path(folder), name, memory, title
+        self.index = self.folder / f"{name}.json"
+        self.files: dict[int, str] = {}
+        if self.index.exists():
+            before, known, files = read_index(self.index)
+            if (before, known) != (memory, title):
+                raise SpecError(f"holds another sweep ({known}, {before}); choose another folder", file=str(self.index))
+            self.files = dict(files)
+        try:
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SpecError(f"cannot make the folder: {error.strerror}", file=str(self.folder)) from None
+
+    def known(self, capacity: int, problem: Problem) -> Result | Unmapped | None:
+        """The finished and unedited answer to this very problem by this version of the model, or None."""
+        path = self.folder / self._file(capacity)
+        if not path.exists():
+            return None
+        answer = read_answer(path)
+        if answer.problem != problem or answer.provenance.model_version != MODEL_VERSION:
+            return None
+        sealed = answer.recorded_digest == answer.found_digest
+        finished = isinstance(answer, Result) or answer.status == "infeasible"
+        return answer if sealed and finished else None
+
+    def keep(self, capacity: int, answer: Result | Unmapped) -> None:
+        """Save an answer, then name it in the index."""
+        answer.write(self.folder / self._file(capacity))
+        self.mention(capacity)
+
+    def mention(self, capacity: int) -> None:
+        """Name a saved answer in the index."""
+        self.files[capacity] = self._file(capacity)
+        document.write(document.text(index_data(self.memory, self.title, list(self.files.items()))), self.index)
+
+    def _file(self, capacity: int) -> str:
+        return f"{self.name}/{capacity}.json"

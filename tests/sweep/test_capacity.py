@@ -1,0 +1,132 @@
+"""Sweeps over capacities: saved as they go, taken up again, never worse with more room or with fusion."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import einloom as el
+from einloom.cli import main
+from einloom.result.sweep import Point, read_sweep
+from einloom.result.unmapped import Unmapped
+from einloom.sweep import sweep_capacity
+from einloom.verbs import problem
+
+SIZES = [2**power * 8 for power in (5, 6, 7, 8, 9, 10, 11)]
+KIB = "1024 bit, 2 KiB, 4 KiB"
+
+
+def asked() -> el.Problem:
+    return problem("matmuls:n=2,m=16,kn=16", "two-level", "traffic:DRAM", 1)
+
+
+def run(*arguments: str | Path) -> tuple[int, str]:
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments], catch_exceptions=False)
+    return result.exit_code, result.output
+
+
+def values(points: tuple[Point, ...]) -> list[float]:
+    return [point.answer.value for point in points if isinstance(point.answer, el.Result)]
+
+
+def test_more_room_never_costs_more_and_fusion_never_loses(tmp_path: Path) -> None:
+    fused = sweep_capacity(asked(), "GLB", SIZES, tmp_path)
+    unfused = sweep_capacity(asked(), "GLB", SIZES, tmp_path, fused=False)
+    for swept in (fused, unfused):
+        found = values(swept.points)
+        assert [point.capacity for point in swept.points] == SIZES and len(found) == len(SIZES)
+        assert found == sorted(found, reverse=True)
+    assert all(one <= other for one, other in zip(values(fused.points), values(unfused.points), strict=True))
+    assert values(fused.points)[-1] < values(unfused.points)[-1]
+    tensors = {t.name: t.size * t.bits for t in asked().workload.tensors}
+    assert values(fused.points)[-1] == sum(tensors.values()) - tensors["T1"]
+    assert values(unfused.points)[-1] == sum(tensors.values()) + tensors["T1"]
+    for point in unfused.points:
+        assert isinstance(point.answer, el.Result)
+        assert el.verify(point.answer, quick=True).ok
+
+
+def test_what_is_there_is_not_asked_again(tmp_path: Path) -> None:
+    heard: list[tuple[int, bool]] = []
+
+    def hear(point: Point, kept: bool) -> None:
+        heard.append((point.capacity, kept))
+
+    sweep_capacity(asked(), "GLB", SIZES[3:5], tmp_path, on_point=hear)
+    path = tmp_path / "fused" / f"{SIZES[3]}.json"
+    data = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**data, "seconds": 99.0}), encoding="utf-8")  # edited: its digest is wrong
+    sweep_capacity(asked(), "GLB", SIZES[3:6], tmp_path, on_point=hear)
+    assert sorted(heard[:2]) == [(SIZES[3], False), (SIZES[4], False)]
+    assert heard[2] == (SIZES[4], True) and sorted(heard[3:]) == [(SIZES[3], False), (SIZES[5], False)]
+    assert [point.capacity for point in read_sweep(tmp_path).points] == SIZES[3:6]
+    other = problem("matmuls:n=2,m=8,kn=16", "two-level", "traffic:DRAM", 1)
+    again = sweep_capacity(other, "GLB", SIZES[4:5], tmp_path, on_point=hear)
+    assert heard[-1] == (SIZES[4], False)
+    assert again.points[0].answer.problem.workload == other.workload
+
+
+def test_processes_find_the_same(tmp_path: Path) -> None:
+    one = sweep_capacity(asked(), "GLB", SIZES[4:6], tmp_path / "one")
+    two = sweep_capacity(asked(), "GLB", SIZES[4:6], tmp_path / "two", jobs=2)
+    assert values(one.points) == values(two.points)
+
+
+def test_capacities_for_which_nothing_is_legal_are_kept_too(tmp_path: Path) -> None:
+    machine = tmp_path / "m.yaml"
+    machine.write_text(
+        "schema: machine/1\nname: forced\nlevels:\n- memory: DRAM\n  must: ~intermediate\n  may: ~intermediate\n"
+        "- memory: GLB\n  size: 1 KiB\n- compute: MAC\n",
+        encoding="utf-8",
+    )
+    forced = problem("matmuls:n=2,m=8,kn=8", str(machine), "traffic:DRAM", 0)
+    swept = sweep_capacity(forced, "GLB", [64, 4096], tmp_path / "s")
+    assert [type(point.answer) for point in swept.points] == [Unmapped, el.Result]
+    heard: list[bool] = []
+    sweep_capacity(forced, "GLB", [64], tmp_path / "s", on_point=lambda point, kept: heard.append(kept))
+    assert heard == [True]
+
+
+def test_the_verbs(tmp_path: Path) -> None:
+    folder = tmp_path / "sweep"
+    for how in ("--fused", "--unfused"):
+        code, output = run(
+            *("sweep", "matmuls:n=2,m=16,kn=16", "two-level", "--memory", "GLB", "--capacities", KIB),
+            *("--max-fused-loops", "1", how, "-o", folder),
+        )
+        assert code == 0 and "4 KiB" in output and "traffic:DRAM" in output
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'einloom[figures]'")
+    target = tmp_path / "ski.svg"
+    code, output = run("figure", "ski-slope", folder / "fused.json", folder / "unfused.json", "-o", target)
+    assert code == 0, output
+    assert "matmuls on two-level, unfused" in target.read_text(encoding="utf-8")
+    (axes,) = el.figures.ski_slope(*(read_sweep(folder / f"{name}.json") for name in ("fused", "unfused"))).axes
+    assert list(axes.lines[0].get_ydata()) == values(read_sweep(folder / "fused.json").points)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--memory", "GBL", "--capacities", "1 KiB"], "did you mean 'GLB'"),
+        (["--memory", "GLB", "--capacities", "1 KB"], "1 KB"),
+        (["--memory", "GLB", "--capacities", "0 bit"], "at least one bit"),
+        (["--memory", "GLB", "--capacities", ","], "at least one bit"),
+    ],
+)
+def test_nonsense(arguments: list[str], said: str, tmp_path: Path) -> None:
+    code, output = run("sweep", "matmul", "two-level", *arguments, "-o", tmp_path / "s")
+    assert code == 2 and said in output
+
+
+def test_an_index_leads_nowhere_else(tmp_path: Path) -> None:
+    index = {"schema": "sweep/1", "memory": "GLB", "title": "t", "points": [{"capacity": 8, "file": "../x.json"}]}
+    for name in ("../x.json", "/etc/passwd", "a/../../x.json"):
+        index["points"] = [{"capacity": 8, "file": name}]
+        (tmp_path / "i.json").write_text(json.dumps(index), encoding="utf-8")
+        with pytest.raises(el.SpecError, match="outside the folder"):
+            read_sweep(tmp_path / "i.json")
+    code, output = run("figure", "ski-slope", tmp_path / "none.json", "-o", tmp_path / "f.pdf")
+    assert code == 2 and "none.json" in output
