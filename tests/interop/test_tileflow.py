@@ -45,7 +45,7 @@ def test_rules_account_for_every_number(name: str) -> None:
 
 
 def test_which_rules_the_cases_need() -> None:
-    """As docs/tileflow.md says: every rule but one changes a number somewhere; no case needs a tile that starts cold."""
+    """As docs/tileflow.md says; every rule but `cold-restart` changes a number somewhere."""
     found = [compare(case(name), statistics(name) or {}) for name in COUNTED]
     needed = Counter(rule for comparison in found for rule in comparison.rules)
     page = (Path(__file__).parents[2] / "docs" / "tileflow.md").read_text(encoding="utf-8")

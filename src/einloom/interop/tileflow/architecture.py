@@ -2,8 +2,8 @@
 
 Instances multiply down the tree of ``subtree`` and inside a ``local`` entry (``PE[0..3]``). ``meshX`` of a ``local``
 entry says how many of all its instances stand side by side, that of a ``subtree`` multiplies what is above; the fanout
-from one level to the next is the quotient in X and in Y. So TileFlow prints 256 x 4 for Domino's mesh of 1024 below four
-cores.
+from one level to the next is the quotient in X and in Y. So TileFlow prints 256 x 4 for Domino's mesh of 1024 below
+four cores.
 """
 
 from __future__ import annotations

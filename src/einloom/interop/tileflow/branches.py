@@ -8,7 +8,6 @@ share, which TileFlow says with the scope alone.
 from __future__ import annotations
 
 from collections.abc import Mapping as Table
-from dataclasses import dataclass
 
 from ...errors import SpecError
 from ...machine.levels import Fanout, Machine
@@ -18,24 +17,15 @@ from ...workload.einsum import Workload
 Data = dict[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """(Einsum, variable) -> dimension, and tensors as the files call them."""
-
-    dimensions: Table[tuple[str, str], str]
-    tensors: Table[str, str]
-
-
-def mapping_data(mapping: Mapping, workload: Workload, machine: Machine, names: Names) -> Data:
-    """The section ``mapping``. SpecError for what TileFlow has no word for."""
-    return _Writer(workload, machine, names).nest(mapping.nest, -1, frozenset())
+def mapping_data(mapping: Mapping, workload: Workload, machine: Machine, letters: Table[tuple[str, str], str]) -> Data:
+    """The section ``mapping``; letters: (Einsum, variable) -> dimension. SpecError for what cannot be said."""
+    return _Writer(workload, machine, letters).nest(mapping.nest, -1, frozenset())
 
 
 class _Writer:
-    def __init__(self, workload: Workload, machine: Machine, names: Names) -> None:
-        self.workload, self.machine, self.names = workload, machine, names
+    def __init__(self, workload: Workload, machine: Machine, letters: Table[tuple[str, str], str]) -> None:
+        self.workload, self.machine, self.letters = workload, machine, letters
         self.memories = [memory.name for memory in machine.memories]
-        self.multicast: dict[str, bool] = {}
 
     def nest(self, nest: Nest, level: int, held: frozenset[tuple[str, str]], begin: int | None = None) -> Data:
         """The node that `nest` becomes below a tile of memory number `level` (-1: none).
@@ -149,14 +139,14 @@ class _Writer:
                 )
         if not loops:
             first = below[0]
-            letter = self.names.dimensions[first, self.workload.einsum(first).variables[0]]
+            letter = self.letters[first, self.workload.einsum(first).variables[0]]
             return {"factors": f"{letter}=1", "permutation": letter}
         letters = [self.dimension(loop) for loop in loops]
         said = " ".join(f"{letter}={loop.trips}" for letter, loop in zip(letters, loops, strict=True))
         return {"factors": said, "permutation": "".join(reversed(letters))}
 
     def dimension(self, loop: Loop) -> str:
-        letters = {self.names.dimensions[bind] for bind in loop.binds}
+        letters = {self.letters[bind] for bind in loop.binds}
         if len(letters) > 1:
             raise SpecError(f"a loop over {', '.join(sorted(letters))} at once: TileFlow's loops have one dimension")
         return letters.pop()

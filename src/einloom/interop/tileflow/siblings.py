@@ -12,9 +12,11 @@ from math import prod
 
 from ...cost import terms
 from ...cost.paths import Path, PathLoop
+from ...errors import SpecError
 from ...mapping.concurrent import axis_of, shares
 from .trees import Layout, TileAt
 
+MAX_INSTANCES = 2**20
 Box = tuple[tuple[int, int], ...]
 Instance = tuple[tuple[str, int], ...]
 
@@ -74,6 +76,8 @@ def _boxes(path: Path, tensor: str, tile: TileAt, scope: int) -> dict[Instance, 
     loops = [loop for loop in path.loops if loop.axis is not None and scope < loop.place < tile.place]
     start = offset(path, tile.place)
     sizes = {v: terms.largest(path.extent(v), path.cuts(v, tile.place, lambda loop: 0)) for v in access.variables}
+    if prod(loop.trips for loop in loops) > MAX_INSTANCES:
+        raise SpecError(f"more than {MAX_INSTANCES} instances; they are compared one by one, and this takes too long")
     boxes: dict[Instance, Box] = {}
     for at in product(*(range(loop.trips) for loop in loops)):
         steps = list(zip(loops, at, strict=True))

@@ -19,6 +19,7 @@ from .read import Imported
 from .rules import Case, Counts, What, counts, effects
 
 MAX_BYTES = 1_000_000
+NO_CYCLE = "these are no statistics of TileFlow: there is no Cycle"
 _LINE = re.compile(r"([A-Za-z_][\w:]*)\s*,\s*([-+0-9.eE]{1,40})\s*\Z")
 _WORDS: dict[What, str] = {"read": "Read", "update": "Update", "fill": "Fill"}
 
@@ -92,16 +93,18 @@ def read_statistics(path: str | Path) -> dict[str, float]:
             raise SpecError(f"expected NAME,NUMBER, found {line!r:.60}", file=file, line=number)
         found[match.group(1)] = value
     if "Cycle" not in found:
-        raise SpecError("these are no statistics of TileFlow: there is no Cycle", file=file)
+        raise SpecError(NO_CYCLE, file=file)
     return found
 
 
 def compare(found: Imported, statistics: Mapping[str, float]) -> Comparison:
     """Every count and the cycles of an imported mapping beside TileFlow's `statistics`.
 
-    Raises SpecError without a mapping or with convolutions, IllegalMapping with every reason.
+    Raises SpecError without a mapping or a Cycle and with convolutions, IllegalMapping with every reason.
     """
     case = Case.of(found)
+    if "Cycle" not in statistics:
+        raise SpecError(NO_CYCLE)
     plain = _reported(case, counts(case))
     ruled = [(rule.name, _reported(case, change)) for rule, change in effects(case)]
     rows = []

@@ -60,7 +60,7 @@ class Layout:
 def mapping_from(root: Node, problem: Problem, architecture: Architecture, notes: list[str]) -> tuple[Mapping, Layout]:
     """The mapping, and its layout. SpecError where a loop iterates over no operator below it."""
     builder = _Builder(problem, architecture, notes)
-    nest = builder.nest(root, _Above((), 0, frozenset(), {}))
+    nest = builder.nest(root, _Above((), 0, frozenset()))
     tiles = {name: tuple(found) for name, found in builder.tiles.items()}
     passed = frozenset(builder.passed)
     layout = Layout(tiles, builder.scopes, passed, problem.accumulated, problem.order, problem.variables, root)
@@ -69,12 +69,11 @@ def mapping_from(root: Node, problem: Problem, architecture: Architecture, notes
 
 @dataclass(frozen=True, slots=True)
 class _Above:
-    """Where a nest stands: its address, the number of nodes above it on a path, what is stored where, extra binds."""
+    """Where a nest stands: its address, how many nodes a path has above it, (memory, tensor) of the stores above."""
 
     prefix: Address
     depth: int
     stored: frozenset[tuple[str, str]]
-    passing: Table[str, bool]
 
 
 class _Builder:
@@ -107,7 +106,7 @@ class _Builder:
             node = node.child
         if isinstance(node, Op):
             return (*made, Compute(node.name, self.architecture.compute.name))
-        here = _Above(above.prefix, above.depth, stored, {})
+        here = _Above(above.prefix, above.depth, stored)
         return (*made, *self.scope(node, here, len(made)))
 
     def scope(self, scope: Scope, above: _Above, before: int) -> Nest:
@@ -136,7 +135,7 @@ class _Builder:
         address = (*above.prefix, before + len(made))
         self.scopes[address] = scope.kind
         depth = above.depth + before + len(made) + 1
-        branches = tuple(self.nest(child, _Above((*address, i), depth, stored, {})) for i, child in enumerate(children))
+        branches = tuple(self.nest(child, _Above((*address, i), depth, stored)) for i, child in enumerate(children))
         return (*made, self.split(scope, children, branches))
 
     def split(self, scope: Scope, children: tuple[Node, ...], branches: tuple[Nest, ...]) -> Split:

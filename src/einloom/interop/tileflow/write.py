@@ -17,7 +17,7 @@ from ...mapping.normal import normal_form
 from ...mapping.tree import Loop, Mapping, Nest, Split, Store
 from ...workload.einsum import Access, Workload
 from ...yamltree import dump_yaml
-from .branches import Names, mapping_data
+from .branches import mapping_data
 from .read import read_texts
 
 
@@ -48,8 +48,7 @@ def export(workload: Workload, machine: Machine, mapping: Mapping | None = None,
     files = {"arch.yaml": dump_yaml(writer.architecture()), "prob.yaml": dump_yaml(writer.problem())}
     if mapping is not None:
         shaped = normal_form(mapping, workload)
-        names = Names(writer.letters, {t.name: t.name for t in workload.tensors})
-        files["map.yaml"] = dump_yaml({"mapping": mapping_data(shaped, workload, machine, names)})
+        files["map.yaml"] = dump_yaml({"mapping": mapping_data(shaped, workload, machine, writer.letters)})
         _check(files, writer, shaped)
     return Exported(files, tuple(writer.notes))
 
