@@ -289,8 +289,9 @@ class _Run:
             seconds = max(seconds, found)
             if i == 0 or kind == "store" or not tops[i - 1].come:
                 setup += self.machine.memory(top.store.memory).setup
-        source = (tops[-1] if kind == "load" else site).store.memory
-        engine = (site.process, kind, source) if site.slots > 1 else site.process
+        engine: object = (site.process, kind) if site.slots > 1 else site.process
+        if site.slots > 1 and kind == "load" and not seconds + setup:
+            engine = (site.process, kind, self.operations)  # what takes no time waits for nobody
         touched = (tuple(tops), None) if kind == "load" else ((), tops[-1])
         span = self._emit(site.process, engine, seconds + setup, ready, indices, *touched)
         for one in (site, *tops):

@@ -155,8 +155,9 @@ class Journal(Observer):
 
     def _entry(self, kind: str, site: Site, busy: dict[Hashable, float], after: set[int], setup: float) -> int:
         process = _process(site.turns)
-        source = site.parent.memory if kind == "load" and site.parent is not None else site.memory
-        engine: Hashable = (process, kind, source) if site.slots > 1 else process
+        engine: Hashable = (process, kind) if site.slots > 1 else process
+        if site.slots > 1 and kind == "load" and not setup + sum(busy.values()):
+            engine = (process, kind, len(self.entries))  # what takes no time waits for nobody
         self.entries.append(Entry(kind, process, engine, tuple(self.execution.time), busy, setup, set(after)))
         self.chunk = None
         return len(self.entries) - 1
