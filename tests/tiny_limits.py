@@ -33,7 +33,7 @@ def tiny_limits(rng: Random, workload: Workload, machine: Machine, kinds: tuple[
         elif kind == "backs":
             found[kind].append(BackLimit(which, rng.choice(((memories[0],), tuple(memories[1:]) or (memories[0],)))))
         elif kind == "loops":
-            found[kind].append(LoopLimit(rng.choice(memories), chosen, _numbers(rng), einsums))
+            found[kind].append(LoopLimit(which, chosen, _numbers(rng), einsums))
         elif kind == "tiles":
             found[kind].append(TileLimit(memory, which, chosen, _numbers(rng), einsums))
         elif machine.axes:

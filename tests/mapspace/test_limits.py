@@ -83,15 +83,14 @@ def test_backs(limit: BackLimit, ok: bool) -> None:
 @pytest.mark.parametrize(
     ("limit", "reason"),
     [
-        (LoopLimit("DRAM", ("m",), one(2)), None),
-        (LoopLimit("DRAM", ("m",), one(4)), "B has 2 trips over m at DRAM"),
-        (LoopLimit("GLB", ("m", "k"), Numbers(most=4), ("B",)), None),
-        (LoopLimit("GLB", ("k",), one(1), ("B",)), "B has 4 trips over k at GLB"),
-        (LoopLimit("GLB", ("k",), one(1), ("D",)), None),  # D has no k
-        (LoopLimit("GLB", ("m",), one(2), ("D",)), None),
+        (LoopLimit(selector("B"), ("m",), one(2)), None),
+        (LoopLimit(selector("B"), ("m",), one(4)), "B has 2 trips over m above B"),
+        (LoopLimit(selector("all"), ("n", "k", "p"), one(1)), None),
+        (LoopLimit(selector("B"), ("m",), one(1), ("D",)), "D has 2 trips over m above B"),
+        (LoopLimit(selector("A | W | D"), ("m",), one(3)), None),  # not fused
     ],
 )
-def test_loops_belong_to_the_nearest_store_above(limit: LoopLimit, reason: str | None) -> None:
+def test_loops_are_those_above_a_fused_tensor(limit: LoopLimit, reason: str | None) -> None:
     found = limited(loops=(limit,))
     assert (found[:1] == (f"rule 12: {reason}; asked: {limit}",)) if reason else found == ()
 
@@ -100,7 +99,7 @@ def test_loops_belong_to_the_nearest_store_above(limit: LoopLimit, reason: str |
     ("limit", "reason"),
     [
         (TileLimit("GLB", selector("B"), ("m",), one(2)), None),
-        (TileLimit("GLB", selector("D"), ("m",), one(2)), "D in GLB for D has m 1"),
+        (TileLimit("GLB", selector("D"), ("m", "n"), one(2)), "D in GLB for D has m 1"),
         (TileLimit("GLB", selector("D"), ("m",), one(2), ("B",)), None),
         (TileLimit("DRAM", selector("A"), ("m",), Numbers(most=3)), "A in DRAM for B has m 4"),
     ],
@@ -137,7 +136,7 @@ memories:
     - {keep: B}
     - {bypass: weight, einsums: [B]}
 fusion: {fused: B, unfused: nothing, backed: {GLB: B}}
-loops: [{memory: DRAM, variables: [m, n], trips: {least: 1, most: 2}}]
+loops: [{tensors: B, variables: [m, n], trips: {least: 1, most: 2}}]
 tiles: [{memory: GLB, tensors: B, variables: m, sizes: [1, 2], einsums: D}]
 axes: []
 """
@@ -172,8 +171,8 @@ def test_a_result_carries_its_limits(tmp_path: Path) -> None:
     [
         ("memories: {GBL: {keep: B}}", r"wrong.yaml:3.*no memory 'GBL'.*did you mean 'GLB'"),
         ("memories: {GLB: {kep: B}}", r"unknown key 'kep'.*did you mean 'keep'"),
-        ("loops: [{memory: DRAM, variables: [m], trips: 0}]", "must be at least 1"),
-        ("loops: [{memory: DRAM, variables: [m], trips: {least: 4, most: 2}}]", "least 4 is above most 2"),
+        ("loops: [{tensors: B, variables: [m], trips: 0}]", "must be at least 1"),
+        ("loops: [{tensors: B, variables: [m], trips: {least: 4, most: 2}}]", "least 4 is above most 2"),
         ("tiles: [{memory: GLB, variables: [m], sizes: []}]", "empty list allows nothing"),
         ("axes: [{axis: Z, instances: 2}]", "no axis 'Z'"),
         ("space: fmf", "did you mean 'ffm'"),
@@ -190,7 +189,7 @@ def test_mistakes_have_a_place(wrong: str, message: str) -> None:
     ("limits", "message"),
     [
         (Limits(holds=(HoldLimit("keep", "GLB", selector("BB")),)), "'BB' is no tensor"),
-        (Limits(loops=(LoopLimit("GLB", ("x",), one(1)),)), "'x' is no rank variable"),
+        (Limits(loops=(LoopLimit(selector("B"), ("x",), one(1)),)), "'x' is no rank variable"),
         (Limits(tiles=(TileLimit("GLB", selector("B"), ("m",), one(1), ("E9",)),)), "'E9' is no Einsum"),
     ],
 )

@@ -11,7 +11,7 @@ fusion:
   unfused: Z                         # backed in the outermost
   backed: {GLB: V | K}               # backed in this memory, or in one of a list
 loops:
-  - {memory: DRAM, variables: [h], trips: 4}         # a number, a list, or {least: 2, most: 8}
+  - {tensors: QK, variables: [h], trips: 4}          # fused loops: a number, a list, or {least: 2, most: 8}
 tiles:
   - {memory: GLB, tensors: Q, variables: [m], sizes: {most: 64}}
 axes:
@@ -96,9 +96,9 @@ class _Reader:
                     holds += self._holds(item, memory)
         for item in _items(view.get("loops")):
             with item.gather():
-                where = self._one_of(item.require("memory"), self.memories, "memory")
                 names = item.require("variables").names()
-                loops.append(LoopLimit(where, names, _numbers(item.require("trips")), _einsums(item)))
+                trips = _numbers(item.require("trips"))
+                loops.append(LoopLimit(_selector(item.require("tensors")), names, trips, _einsums(item)))
                 item.finish()
         for item in _items(view.get("tiles")):
             with item.gather():
@@ -197,7 +197,7 @@ def check_mapspace(workload: Workload, mapspace: Mapspace) -> None:
     variables = sorted({v for e in workload.einsums for v in e.variables})
     for limit in mapspace.limits.all:
         _known(limit, () if isinstance(limit, BackLimit) else limit.einsums or (), einsums, "Einsum", workload)
-        if isinstance(limit, HoldLimit | BackLimit | TileLimit):
+        if isinstance(limit, HoldLimit | BackLimit | LoopLimit | TileLimit):
             _known(limit, unknown_names(limit.tensors, workload), tensors, "tensor", workload)
         if isinstance(limit, LoopLimit | TileLimit | AxisLimit):
             _known(limit, limit.variables, variables, "rank variable", workload)
@@ -235,7 +235,7 @@ def limits_data(limits: Limits) -> dict[str, object]:
         data["fusion"] = {"within": within}
     if limits.loops:
         data["loops"] = [
-            {"memory": x.memory, "variables": list(x.variables), "trips": _shown(x.trips), **_named(x.einsums)}
+            {"tensors": x.tensors.text, "variables": list(x.variables), "trips": _shown(x.trips), **_named(x.einsums)}
             for x in limits.loops
         ]
     if limits.tiles:

@@ -7,6 +7,7 @@ exact search, as `Machine.must_hold` and `may_hold` are.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import product
 from math import prod
 
 from ..constraints import select
@@ -81,7 +82,7 @@ def unmet(
 ) -> Iterator[str]:
     """Every limit that the path of `einsum` breaks. below: extents of its rank variables under each node."""
     yield from _holds(workload, machine, limits, einsum, path)
-    yield from _loops(workload, limits, einsum, path)
+    yield from _loops(workload, machine, limits, einsum, path)
     yield from _tiles(workload, limits, einsum, path, below)
     yield from _axes(workload, machine, limits, einsum, path)
 
@@ -110,23 +111,22 @@ def _holds(workload: Workload, machine: Machine, limits: Limits, einsum: str, pa
         above |= held
 
 
-def _loops(workload: Workload, limits: Limits, einsum: str, path: tuple[Node, ...]) -> Iterator[str]:
-    mine = frozenset(workload.einsum(einsum).tensors)
-    memories = {n.memory for n in path if isinstance(n, Store) and mine & set(n.tensors)}
+def _loops(workload: Workload, machine: Machine, limits: Limits, einsum: str, path: tuple[Node, ...]) -> Iterator[str]:
+    variables = workload.einsum(einsum).variables
     for limit in limits.loops:
-        if limit.memory not in memories or not concerns(limit.einsums, einsum):
+        if not concerns(limit.einsums, einsum):
             continue
-        for v in limit.variables:
-            if v not in workload.einsum(einsum).variables:
-                continue
-            trips, at = 1, None
-            for node in path:
-                if isinstance(node, Store) and mine & set(node.tensors):
-                    at = node.memory
-                elif isinstance(node, Loop) and node.axis is None and at == limit.memory:
-                    trips *= node.trips if node.variable(einsum) == v else 1
-            if not limit.trips.allow(trips):
-                yield f"rule 12: {einsum} has {trips} trips over {v} at {limit.memory}; asked: {limit}"
+        waiting = select(limit.tensors, workload, einsum) & frozenset(workload.intermediates)
+        trips = {v: 1 for v in limit.variables if v in variables}
+        for node in path:
+            if isinstance(node, Loop) and node.axis is None and (v := node.variable(einsum)) in trips:
+                trips[str(v)] *= node.trips
+            elif isinstance(node, Store) and waiting & set(node.tensors):
+                backed, waiting = waiting & set(node.tensors), waiting - set(node.tensors)
+                for v, number in trips.items():
+                    if node.memory != machine.memories[0].name and not limit.trips.allow(number):
+                        names = ", ".join(sorted(backed))
+                        yield f"rule 12: {einsum} has {number} trips over {v} above {names}; asked: {limit}"
 
 
 def _tiles(
@@ -144,10 +144,9 @@ def _tiles(
             if limit.memory != node.memory or not concerns(limit.einsums, einsum):
                 continue
             chosen = select(limit.tensors, workload, einsum) & frozenset(node.tensors)
-            for v in limit.variables:
-                if chosen and v in workload.einsum(einsum).variables and not limit.sizes.allow(extents[v]):
-                    which = ", ".join(sorted(chosen))
-                    yield f"rule 12: {which} in {node.memory} for {einsum} has {v} {extents[v]}; asked: {limit}"
+            for t, v in product(sorted(chosen), limit.variables):
+                if v in workload.einsum(einsum).access(t).variables and not limit.sizes.allow(extents[v]):
+                    yield f"rule 12: {t} in {node.memory} for {einsum} has {v} {extents[v]}; asked: {limit}"
 
 
 def _axes(workload: Workload, machine: Machine, limits: Limits, einsum: str, path: tuple[Node, ...]) -> Iterator[str]:

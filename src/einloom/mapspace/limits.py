@@ -31,6 +31,13 @@ class Numbers:
             return number in self.values
         return self.least <= number and (self.most is None or number <= self.most)
 
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Least and greatest allowed number (2^62 stands for no limit)."""
+        if self.values:
+            return min(self.values), max(self.values)
+        return self.least, 1 << 62 if self.most is None else self.most
+
     def __str__(self) -> str:
         if self.values:
             return " or ".join(str(value) for value in self.values)
@@ -69,23 +76,24 @@ class BackLimit:
 
 @dataclass(frozen=True, slots=True)
 class LoopLimit:
-    """The temporal loops over each of `variables` that belong to `memory` multiply to one of `trips`.
-
-    A loop belongs to the memory of the nearest store above it, on its Einsum's path, of a tensor of the Einsum.
+    """Fused loops: above the backing store of each intermediate among `tensors`, if that is not the outermost memory,
+    the temporal loops over each of `variables` multiply to one of `trips` (no loop counts as one trip).
     """
 
-    memory: str
+    tensors: Selector
     variables: tuple[str, ...]
     trips: Numbers
     einsums: tuple[str, ...] | None = None
 
     def __str__(self) -> str:
-        return f"loops at {self.memory} over {', '.join(self.variables)}: {self.trips} trips{_of(self.einsums)}"
+        names = ", ".join(self.variables)
+        return f"fused loops of {self.tensors} over {names}: {self.trips} trips{_of(self.einsums)}"
 
 
 @dataclass(frozen=True, slots=True)
 class TileLimit:
-    """In every store of the `tensors` in `memory`, each of `variables` has one of the extents `sizes`."""
+    """In every store of the `tensors` in `memory`, each of `variables` that index them has one of the extents
+    `sizes`."""
 
     memory: str
     tensors: Selector

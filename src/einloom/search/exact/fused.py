@@ -23,7 +23,7 @@ from .skyline import FloatArray, IntArray, skyline
 from .spatial import Classes, Spread, divisors
 from .structures import OwnStore, Shape, Stacker, Structure
 from .tables import Room, Rules, Tables
-from .tiles import Tiles
+from .tiles import Tiles, accepted
 
 Allowed = dict[Shape, IntArray]
 
@@ -366,7 +366,8 @@ class Explorer:
         return x
 
     def _room(self, tables: Tables, structure: Structure, own: tuple[OwnStore, ...], trips: IntArray) -> IntArray:
-        """Rows whose spatial loops divide, and whose backed tiles and own stores alone fit each memory."""
+        """Rows whose spatial loops divide, whose backed tiles and own stores alone fit each memory, and which keep the
+        mapspace's limits."""
         good = np.ones(len(trips), bool)
         if any(loop.axis is not None for loop in structure.loops):
             x = np.tile(np.array(self.signature.extents, np.int64), (len(trips), 1))
@@ -382,6 +383,12 @@ class Explorer:
                     extents[depth] = self._below(structure, trips, depth)
                 bits = tables.tile_bits(t, extents[depth], m)
                 filled[m] = filled[m] + bits if m in filled else bits
+            if self.classes.pinned:
+                good &= tables.allowed(m, t, self._below(structure, trips, depth))
+        for t, v, numbers in self.signature.loops:
+            for above in (d for b, m, d in structure.backings if b == t and m):
+                mine = [i for i, x in enumerate(structure.loops[:above]) if x.variable == v and x.axis is None]
+                good &= accepted(numbers, trips[:, mine].prod(axis=1, initial=1))
         for m, bits in filled.items():
             capacity = tables.room.capacities[m]
             assert capacity is not None

@@ -93,8 +93,8 @@ class UnitOption:
 class Signature:
     """An Einsum by position. extents: per rank variable; tensors: output first, then inputs; merge: classes allowed.
 
-    alone: variables that may not merge because the mapspace names them. loops: (memory, variable, trips of the loops
-    that belong to the memory); tiles: (memory, tensor, variable, extents of the tile), as the mapspace asks.
+    alone: variables that may not merge because the mapspace names them. loops: (tensor, variable, trips of the fused
+    loops above its backing store); tiles: (memory, tensor, variable, extents of the tile), as the mapspace asks.
     """
 
     extents: tuple[int, ...]
@@ -133,6 +133,8 @@ def signature(workload: Workload, machine: Machine, name: str, limits: Limits = 
     if sum(tensor.slides for tensor in tensors) > 1:
         raise SpecError(f"exact follows one tensor with sliding windows per Einsum; {name} has more")
     position = {t: i for i, t in enumerate(names)}
+    extents = tuple(workload.extents[v] for v in einsum.variables)
+    tiles = _tile_limits(workload, machine, limits, name, variables, position)
     copy = einsum.kind == "copy"
     units: list[ComputeUnit | None] = [None] if copy else list(machine.units_for(einsum))
     if not units:
@@ -142,7 +144,11 @@ def signature(workload: Workload, machine: Machine, name: str, limits: Limits = 
         stop = machine.position[unit.name if unit is not None else machine.units[0].name]
         visible = machine.levels[:stop]
         memories = tuple(level for level in visible if isinstance(level, Memory))
-        held = tuple(held_choices(workload, machine, limits, name, memories, position))
+        held = tuple(
+            choice
+            for choice in held_choices(workload, machine, limits, name, memories, position)
+            if all(sizes.allow(extents[v]) for m, t, v, sizes in tiles if m == 0 and t in choice[0])
+        )
         if held:
             fanouts = sum(isinstance(level, Fanout) for level in visible)
             above = tuple(
@@ -150,7 +156,7 @@ def signature(workload: Workload, machine: Machine, name: str, limits: Limits = 
             )
             options.append(UnitOption(unit.name if unit else None, above, fanouts, held))
     if not options:
-        asked = [str(x) for x in (*limits.holds, *limits.backs)]
+        asked = [str(x) for x in (*limits.holds, *limits.backs, *limits.tiles)]
         also = f" with {'; '.join(asked)}" if asked else ""
         raise Infeasible(
             f"{machine.name}: what its memories must and may hold{also} leaves no choice of stores for {name}"
@@ -179,25 +185,31 @@ def signature(workload: Workload, machine: Machine, name: str, limits: Limits = 
         for axis in fanout.axes
     )
     return Signature(
-        tuple(workload.extents[v] for v in einsum.variables),
+        extents,
         tensors,
         copy,
         axes,
         tuple(options),
         not fuses_below_fanout(machine, workload),
         frozenset(variables[v] for v in limited_variables(limits, workload, name)),
-        _loop_limits(machine, limits, name, variables),
-        _tile_limits(workload, machine, limits, name, variables, position),
+        _loop_limits(workload, limits, name, variables, position),
+        tiles,
     )
 
 
 def _loop_limits(
-    machine: Machine, limits: Limits, name: str, variables: dict[str, int]
+    workload: Workload, limits: Limits, name: str, variables: dict[str, int], position: dict[str, int]
 ) -> tuple[tuple[int, int, Numbers], ...]:
-    """(memory, variable, trips) of every limit of loops that speaks of the Einsum."""
-    number = {memory.name: i for i, memory in enumerate(machine.memories)}
-    mine = [limit for limit in limits.loops if concerns(limit.einsums, name)]
-    return tuple((number[x.memory], variables[v], x.trips) for x in mine for v in x.variables if v in variables)
+    """(tensor, variable, trips) of every limit of loops that speaks of the Einsum."""
+    intermediates = frozenset(workload.intermediates)
+    return tuple(
+        (position[t], variables[v], limit.trips)
+        for limit in limits.loops
+        if concerns(limit.einsums, name)
+        for t in sorted(select(limit.tensors, workload, name) & intermediates)
+        for v in limit.variables
+        if v in variables
+    )
 
 
 def _tile_limits(
@@ -216,7 +228,7 @@ def _tile_limits(
         if concerns(limit.einsums, name)
         for t in sorted(select(limit.tensors, workload, name))
         for v in limit.variables
-        if v in variables
+        if v in workload.einsum(name).access(t).variables
     )
 
 

@@ -47,6 +47,11 @@ class Classes:
         return {v: d for d, group in enumerate(self.members) for v in group}
 
     @cached_property
+    def pinned(self) -> frozenset[int]:
+        """Classes whose extents the mapspace limits in some tile: their loops may not be moved across stores."""
+        return frozenset(self.of[v] for _, _, v, _ in self.signature.tiles)
+
+    @cached_property
     def relevance(self) -> tuple[tuple[bool, ...], ...]:
         """Per tensor and class: does any variable of the class index the tensor?"""
         return tuple(tuple(group[0] in t.variables for group in self.members) for t in self.signature.tensors)

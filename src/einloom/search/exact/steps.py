@@ -110,7 +110,8 @@ class Steps(Stages):
         """[tensors, classes]: may a loop stand directly below a store of the tensor?"""
         if not self.rules.lowering:
             return np.ones_like(self._relevant)
-        plain = [[self.classes.plain(t, d) for d in range(len(self.whole))] for t in range(self.tensors)]
+        moves = [d not in self.classes.pinned for d in range(len(self.whole))]
+        plain = [[self.classes.plain(t, d) and moves[d] for d in range(len(self.whole))] for t in range(self.tensors)]
         return np.asarray(~(self._relevant & np.array(plain, bool).reshape(self._relevant.shape)))
 
     @cached_property
@@ -225,6 +226,10 @@ class Steps(Stages):
         """One choice of `_store`."""
         self.counts["evaluated"] = self.counts.get("evaluated", 0) + len(index)
         target = rows.marks[index, TARGET]
+        if self.classes.pinned:
+            asked = np.flatnonzero(self.allowed(memory, target, x))
+            self.counts["mapspace limits"] = self.counts.get("mapspace limits", 0) + len(index) - len(asked)
+            index, x, pending, target = index[asked], x[asked], pending[asked], target[asked]
         occupied = rows.occupied.take(index, axis=0)
         if memory in self.limited:
             at = self.limited.index(memory)

@@ -170,7 +170,8 @@ class Stacker:
             taken = any(x.variable == v and x.axis is None for x in at.loops)
             if extent == 1 or taken or not self._usable(v, at.waiting):
                 continue
-            if self.lowering and any(signature.tensors[t].simple_rank(v) is not None for t in directly_above):
+            lowered = self.lowering and self.classes.of[v] not in self.classes.pinned
+            if lowered and any(signature.tensors[t].simple_rank(v) is not None for t in directly_above):
                 continue
             loops = (*at.loops, FusedLoop(v))
             if self._leads(loops, at.waiting):

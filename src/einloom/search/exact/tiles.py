@@ -11,13 +11,23 @@ from functools import cached_property
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...cost import terms, windows
+from ...mapspace.limits import Numbers
 from .pricing import Pricing
 from .skyline import FloatArray, IntArray
 from .spatial import Classes
 
 Slide = tuple[int, int, int]
+
+
+def accepted(numbers: Numbers, found: IntArray) -> NDArray[np.bool_]:
+    """Mask of the numbers that are allowed."""
+    if numbers.values:
+        return np.asarray(np.isin(found, numbers.values))
+    least, most = numbers.bounds
+    return np.asarray((found >= least) & (found <= most))
 
 
 class Tiles:
@@ -41,6 +51,14 @@ class Tiles:
         instances = self.pricing.instances[self.pricing.place(memory)][spread]
         trips = terms.perfect_trips(self.whole, x, instances)
         return np.asarray(np.where(self._relevant[tensor], 1, trips).prod(axis=1))
+
+    def allowed(self, memory: int, tensor: IntArray | int, x: IntArray) -> NDArray[np.bool_]:
+        """Mask of tiles of the tensors (one for all rows or one each) in `memory` that the mapspace allows."""
+        good = np.ones(len(x), bool)
+        for m, t, v, sizes in self.classes.signature.tiles:
+            if m == memory:
+                good &= ~np.equal(tensor, t) | accepted(sizes, x[:, self.classes.of[v]])
+        return good
 
     def elements(self, tensor: int) -> int:
         """Product of the extents of all variables that index the tensor: its elements if every rank is plain."""
