@@ -405,7 +405,7 @@ class Explorer:
         reserved = np.zeros((len(trips), len(self.setting.tracked), structure.depth + 1), np.int64)
         if 0 in self.setting.tracked:
             for t, tensor in enumerate(self.signature.tensors):
-                if not tensor.shared:
+                if not (tensor.shared or tensor.persistent):
                     whole = np.array([self.classes.extents], np.int64)
                     reserved[:, self.setting.tracked.index(0), 0] += tables.tile_bits(t, whole, 0)[0]
         for s in own:

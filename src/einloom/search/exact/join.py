@@ -281,7 +281,9 @@ class Joiner:
         return alive[:, :, :next_depth], peak[:, :, 1 : next_depth + 1], fits
 
     def _tile(self, live: Live, trips: IntArray) -> IntArray:
-        """Bits of the tensor's tile below the loops above its store."""
+        """Bits of the tensor's tile below the loops above its store; none if `Pass` set its room aside for good."""
+        if live.memory == 0 and self.workload.tensor(live.tensor).persistent:
+            return np.zeros(len(trips), np.int64)
         memory = self.setting.machine.memories[live.memory]
         user = self.workload.producers.get(live.tensor) or self.workload.consumers[live.tensor][0]
         width = memory.bits(self.workload, user, live.tensor) * memory.capacity_share()

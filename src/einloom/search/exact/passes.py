@@ -97,6 +97,7 @@ class Pass:
             everything = (
                 sum(
                     t.size
+                    * (workload.repeat if t.persistent else 1)
                     * max(
                         s.bits[i]
                         for sig, e in zip(self.signatures, workload.einsums, strict=True)
@@ -108,6 +109,8 @@ class Pass:
                 * memory.capacity_share()
             )
             capacities.append(None if memory.size is None or everything <= memory.size else memory.size)
+        if capacities[0] is not None:
+            capacities[0] -= self._persistent_bits()
         tracked = [
             i
             for i, c in enumerate(capacities)
@@ -121,6 +124,16 @@ class Pass:
             self.problem.mapspace.max_fused_loops,
             self.options.rules,
         )
+
+    def _persistent_bits(self) -> int:
+        """Bits that persistent tensors take of the outermost memory for the whole run, once per repeat."""
+        workload, outer = self.problem.workload, self.problem.machine.memories[0]
+        total = 0
+        for tensor in workload.tensors:
+            if tensor.persistent:
+                users = [e.name for e in workload.einsums if tensor.name in e.tensors]
+                total += tensor.size * max(outer.bits(workload, user, tensor.name) for user in users)
+        return total * workload.repeat * outer.capacity_share()
 
     def _may_back(self, sig: Signature, memory: int) -> bool:
         """True if some choice of stores backs an intermediate in `memory`."""

@@ -23,7 +23,10 @@ Held = tuple[frozenset[int], ...]
 @dataclass(frozen=True, slots=True)
 class TensorSignature:
     """A tensor of the Einsum by position: (variable, coefficient) terms and constant per rank, shape, bits per
-    memory."""
+    memory.
+
+    persistent: its room in the outermost memory is taken for the whole run (only said where that memory has a size).
+    """
 
     ranks: tuple[tuple[tuple[int, int], ...], ...]
     constants: tuple[int, ...]
@@ -32,6 +35,7 @@ class TensorSignature:
     output: bool
     intermediate: bool
     shared: bool
+    persistent: bool = False
 
     @property
     def variables(self) -> frozenset[int]:
@@ -127,6 +131,7 @@ def signature(workload: Workload, machine: Machine, name: str, limits: Limits = 
             output=access.tensor == einsum.output.tensor,
             intermediate=access.tensor in workload.intermediates,
             shared=is_shared(workload, access.tensor),
+            persistent=workload.tensor(access.tensor).persistent and machine.memories[0].size is not None,
         )
         for access in einsum.accesses
     )
