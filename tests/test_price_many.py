@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import ceil, floor
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,11 +14,13 @@ from numpy.random import Generator
 
 from cases import arrayed, cascade, dram, machine, simple, tree
 from einloom.constraints import selector
-from einloom.cost import terms
-from einloom.cost.arrays import Arrays, price_many, retile
+from einloom.cost import compiled, program, terms
+from einloom.cost.arrays import Arrays, count_many, price_many, retile
 from einloom.cost.evaluate import evaluate, legality
 from einloom.cost.occupancy import occupancy
 from einloom.cost.paths import paths
+from einloom.cost.retile import plain_paths
+from einloom.cost.template import largest_count, template
 from einloom.cost.terms import Cut
 from einloom.errors import IllegalMapping, SpecError
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
@@ -53,6 +59,7 @@ SINGLE = (
     (arrayed("nothing", "nothing"), "DRAM[A B Z] E.m:2 GLB[A B Z] E.k:2 E.n:3@X E.k:2 Reg[Z] E.n:2 Reg[A] " + LEAF),
 )
 BRANCHES = "{ E0.n:2 GLB[B] E0.m:7/1 E0.n:6/1 E0.k:5/1 !E0@MAC } { E1.q:2 GLB[D Z] E1.m:7/1 E1.n:6/1 E1.q:4/1 !E1@MAC }"
+CHOICES = 150  # of each of the eight templates
 FUSED = (
     "DRAM[A B D Z] E0.m,E1.m:2 GLB[T] E0.m,E1.m:2 GLB[A] " + BRANCHES,
     "DRAM[A B D Z] GLB[D] E0.m,E1.m:2 GLB[T Z] E0.n,E1.n:2 GLB[B] "
@@ -80,14 +87,17 @@ def row(workload: Workload, mapping: Mapping, tiles: Tiles, at: int) -> Mapping:
 
 
 def agree(workload: Workload, on: Machine, mapping: Mapping, tiles: Tiles, found: Arrays) -> int:
-    """Compare every choice with `evaluate`; how many are legal."""
+    """Compare every choice with `evaluate`, counts and bits as integers; how many are legal."""
+    counts = count_many(workload, on, mapping, tiles)
+    assert all(count.dtype == np.int64 for count in counts.values())
     for at in range(len(found.legal)):
         one = row(workload, mapping, tiles, at)
         assert found.legal[at] == (not legality(workload, on, one)), (at, one)
         if found.legal[at]:
             cost = evaluate(workload, on, one)
-            assert found.energy[at] == pytest.approx(cost.energy, rel=1e-12, abs=0)
-            assert found.latency[at] == pytest.approx(cost.latency, rel=1e-12, abs=0)
+            assert (found.energy[at], found.latency[at]) == (cost.energy, cost.latency)
+            moved = {(a.einsum, a.component, a.tensor, a.action): a.count for a in cost.actions if a.action != "leak"}
+            assert {key: int(count[at]) for key, count in counts.items()} == moved
             assert {name: int(bits[at]) for name, bits in found.occupancy.items()} == {
                 o.memory: o.bits for o in cost.occupancy
             }
@@ -98,7 +108,7 @@ def agree(workload: Workload, on: Machine, mapping: Mapping, tiles: Tiles, found
 def test_matmul_templates(which: int) -> None:
     on, text = SINGLE[which]
     mapping = tree(text)
-    tiles = random_tiles(np.random.default_rng(which), mapping, MATMUL, 120)
+    tiles = random_tiles(np.random.default_rng(which), mapping, MATMUL, CHOICES)
     found = price_many(MATMUL, on, mapping, tiles)
     assert agree(MATMUL, on, mapping, tiles, found) >= 20
 
@@ -109,10 +119,24 @@ def test_fused_templates(which: int) -> None:
         machine(dram(3.0), Memory("GLB", 160, 1.0, 2.0, 1, 16.0, 8.0), ComputeUnit("MAC", 1.0, 1.0)),
         tree(FUSED[which]),
     )
-    tiles = random_tiles(np.random.default_rng(which), mapping, TWO, 120)
+    tiles = random_tiles(np.random.default_rng(which), mapping, TWO, CHOICES)
     found = price_many(TWO, on, mapping, tiles)
     assert agree(TWO, on, mapping, tiles, found) >= 20
     assert not found.legal.all()
+
+
+@pytest.mark.parametrize("which", [0, 2])
+def test_machine_code_says_the_same(which: int) -> None:
+    """Every choice to the last place, legal or not, from one matmul in a buffer and from one spread over two axes."""
+    on, text = SINGLE[which]
+    mapping = tree(text)
+    tiles = random_tiles(np.random.default_rng(which), mapping, MATMUL, 3000)
+    plain = price_many(MATMUL, on, mapping, tiles, compiled=False)
+    code = price_many(MATMUL, on, mapping, tiles, compiled=True)
+    assert np.array_equal(plain.legal, code.legal) and plain.legal.any()
+    assert np.array_equal(plain.energy, code.energy) and len(np.unique(plain.energy)) > 10
+    assert np.array_equal(plain.latency, code.latency)
+    assert all(np.array_equal(plain.occupancy[name], code.occupancy[name]) for name in plain.occupancy)
 
 
 def test_some_tiles_are_ragged_and_some_loops_have_one_trip() -> None:
@@ -200,3 +224,119 @@ def test_visits_and_covered_are_what_loops_do(extent: int, tiles: list[int]) -> 
     assert terms.visits(extent, cuts) == len(pieces)
     assert terms.covered(extent, cuts) == sum(pieces) == extent
     assert terms.largest(extent, cuts) == pieces[0] == max(pieces)
+
+
+ARITHMETIC = st.recursive(
+    st.one_of(st.sampled_from(("a", "b")), st.integers(1, 9).map(str)),
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from(("+", "*", "-")), inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
+        st.tuples(inner, st.sampled_from(("//", "%")), st.sampled_from(("a", "b", "3", "7"))).map(
+            lambda t: f"({t[0]} {t[1]} {t[2]})"
+        ),
+        inner.map(lambda t: f"(-{t})"),
+        st.tuples(st.sampled_from(("min", "max")), inner, inner).map(lambda t: f"{t[0]}({t[1]}, {t[2]})"),
+    ),
+    max_leaves=6,
+)
+
+
+@given(text=ARITHMETIC, rows=st.lists(st.tuples(st.integers(1, 300), st.integers(1, 300)), min_size=1, max_size=8))
+def test_recorded_arithmetic_is_python_s(text: str, rows: list[tuple[int, int]]) -> None:
+    """Random formulas of integers, on symbols and on ints; floored division and remainder with any sign above."""
+
+    def formula(a: object, b: object) -> object:
+        names = {"a": a, "b": b, "min": terms.minimum, "max": terms.maximum}
+        return eval(text, {"__builtins__": {}}, names)  # noqa: S307 - made above
+
+    recorded = program.record(2, lambda tiles: [formula(*tiles)])
+    found = np.empty(len(rows), np.int64)
+    recorded.run([np.array(column, dtype=np.int64) for column in zip(*rows, strict=True)], [found])
+    assert found.tolist() == [formula(a, b) for a, b in rows]
+
+
+@given(quotient=st.integers(1, 2**26), divisor=st.integers(1, 2**26), off=st.integers(-2, 2))
+def test_floored_division_is_exact_up_to_the_limit(quotient: int, divisor: int, off: int) -> None:
+    """Next to every multiple, where rounding could reach the wrong integer."""
+    dividend = max(quotient * divisor + off, 0)
+    recorded = program.record(2, lambda tiles: [tiles[0] // tiles[1], -(-tiles[0] // tiles[1]), tiles[0] % tiles[1]])
+    found = [np.empty(1, np.int64) for _ in range(3)]
+    recorded.run([np.array([dividend]), np.array([divisor])], found)
+    expected = [dividend // divisor, -(-dividend // divisor), dividend % divisor]
+    assert [int(column[0]) for column in found] == expected
+
+
+def test_no_number_on_the_way_passes_the_bound() -> None:
+    """Without energies and throughputs every step is a count; run on Python's integers, none is above the bound."""
+    on = machine(Memory("DRAM"), Memory("GLB", None), FANOUT, Memory("Reg", None), ComputeUnit("MAC"))
+    for text, workload in ((SINGLE[2][1], MATMUL), (SINGLE[3][1], MATMUL), (FUSED[1], TWO)):
+        mapping = tree(text)
+        bound = largest_count(workload, on, plain_paths(workload, mapping, ()))
+        asked = template(workload, on, mapping, tuple(loops_of(mapping, workload)))
+        assert asked.prices is not None and asked.counted is not None
+        tiles = random_tiles(np.random.default_rng(1), mapping, workload, 60)
+        for at in range(60):
+            row_tiles = [int(column[at]) for column in tiles.values()]
+            for recorded in (asked.prices, asked.counted):
+                numbers = interpreted(recorded, row_tiles)
+                assert max(map(abs, numbers)) <= max(bound, *row_tiles)
+
+
+def interpreted(recorded: program.Program, tiles: list[int]) -> list[Fraction]:
+    """Every step of a program in exact arithmetic."""
+    rules = {
+        "add": lambda a, b: a + b,
+        "subtract": lambda a, b: a - b,
+        "multiply": lambda a, b: a * b,
+        "divide": lambda a, b: Fraction(a) / Fraction(b),
+        "minimum": min,
+        "maximum": max,
+        "negative": lambda a: -a,
+        "floor": floor,
+        "ceil": ceil,
+        "less_equal": lambda a, b: a <= b,
+        "greater": lambda a, b: a > b,
+        "equal": lambda a, b: a == b,
+        "not_equal": lambda a, b: a != b,
+        "logical_and": lambda a, b: a and b,
+        "where": lambda a, b, c: b if a else c,
+        "number": int,
+    }
+    values: list[Fraction] = [Fraction(tile) for tile in tiles]
+    for step in recorded.steps:
+        given_values = [values[o] if isinstance(o, int) else Fraction(o) for o in step.operands]
+        values.append(Fraction(rules[step.name](*given_values)))
+    return values
+
+
+def test_counts_beyond_floats_are_counted_in_integers() -> None:
+    big = cascade("E: Z[m,n] = A[m,k] * B[k,n]", {"m": 2**17 + 1, "n": 2**17 - 1, "k": 2**17}, bits=8)
+    mapping = tree(f"DRAM[A B Z] E.m:2 E.n:2 GLB[A B Z] E.m:{2**17 + 1}/1 E.n:{2**17 - 1}/1 E.k:{2**17}/1 !E@MAC")
+    on = three(None)
+    on = machine(*(level for level in on.levels if not isinstance(level, Fanout) and level.name != "Reg"))
+    tiles = {(1,): np.array([2**17 + 1, 3, 1000]), (2,): np.array([5, 2**17 - 1, 77])}
+    assert template(big, on, mapping, tuple(tiles)).prices is None
+    found = price_many(big, on, mapping, tiles)
+    assert agree(big, on, mapping, tiles, found) == 3
+    bits = max(int(count.max()) for count in count_many(big, on, mapping, tiles).values())
+    assert bits * 8 > program.EXACT
+
+
+def test_counts_beyond_integers_are_refused() -> None:
+    huge = cascade("E: Z[m,n] = A[m,k] * B[k,n]", {"m": 2**22, "n": 2**22, "k": 2**22})
+    mapping = tree(f"DRAM[A B Z] E.m:2 GLB[A B Z] E.m:{2**22}/1 E.n:{2**22}/1 E.k:{2**22}/1 !E@MAC")
+    with pytest.raises(SpecError, match="64-bit"):
+        price_many(huge, simple(), mapping, {(1,): np.array([2])})
+
+
+def test_decisions_by_a_tile_are_not_recorded() -> None:
+    with pytest.raises(TypeError, match="cannot be recorded"):
+        program.record(1, lambda tiles: [1 if tiles[0] > 2 else 0])
+
+
+def test_without_a_place_for_the_source_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    assert compiled._source_file("def kernel():\n") is None
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    path = compiled._source_file("def kernel():\n")
+    assert path is not None and path.read_text() == "def kernel():\n"

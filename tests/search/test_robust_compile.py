@@ -72,3 +72,28 @@ def test_the_second_process_compiles_nothing(tmp_path: Path) -> None:
     second = run(FILTERED, folder=tmp_path, NUMBA_CACHE_DIR=str(cache))
     assert second == {"compiled": 0, "kept": first["kept"]}
     assert {path: path.stat().st_mtime_ns for path in cache.rglob("*") if path.is_file()} == written
+
+
+PRICED = """
+import json
+import numpy as np
+from numba.core import event
+from cases import cascade, simple, tree
+from einloom.cost.arrays import price_many
+workload = cascade("E: Z[m,n] = A[m,k] * B[k,n]", {"m": 7, "n": 6, "k": 5})
+template = tree("DRAM[A B Z] E.m:2 GLB[A B Z] E.m:7/1 E.n:6/1 E.k:5/1 !E@MAC")
+with event.install_recorder("numba:compile") as recorder:
+    found = price_many(workload, simple(), template, {(1,): np.array([1, 3, 7])}, compiled=True)
+print(json.dumps({"compiled": len(recorder.buffer), "energy": found.energy.tolist()}))
+"""
+
+
+def test_a_second_process_prices_many_with_the_same_machine_code(tmp_path: Path) -> None:
+    path = os.pathsep.join((str(ROOT / "src"), str(ROOT / "tests")))
+    first = run(PRICED, folder=tmp_path, NUMBA_CACHE_DIR=str(tmp_path), PYTHONPATH=path)
+    written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
+    assert first["compiled"]
+    assert {path.suffix for path in written} == {".py", ".nbi", ".nbc"}
+    second = run(PRICED, folder=tmp_path, NUMBA_CACHE_DIR=str(tmp_path), PYTHONPATH=path)
+    assert second == {"compiled": 0, "energy": first["energy"]}
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()} == written
