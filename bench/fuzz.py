@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import traceback
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -180,6 +181,7 @@ def run(files: int, seed: int, folder: Path, kinds: Sequence[str] = ()) -> Outco
     chosen = {name: subject for name, subject in subjects().items() if not kinds or name in kinds}
     guard, outcome = Guard(), Outcome()
     sys.addaudithook(guard.heard)
+    unicodedata.normalize("NFKC", "x")  # the interpreter's own parser imports it for names beyond ASCII
     for name, (original, read) in chosen.items():  # everything that is imported at first use is imported here
         path = folder / _file_name(name)
         path.write_bytes(original)

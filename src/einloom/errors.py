@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
+MAX_LINES = 100
+"""Of more errors than these only the number is printed."""
+MAX_CANDIDATES = 300
+"""Among more names than these only those that begin as the wrong one does are suggested."""
+
 
 class EinloomError(Exception):
     """Base of every error that einloom raises on purpose."""
@@ -62,7 +67,9 @@ class SpecErrors(SpecError):
         super().__init__(first.message, file=first.file, line=first.line, column=first.column, path=first.path)
 
     def __str__(self) -> str:
-        return "\n".join(str(problem) for problem in self.problems)
+        lines = [str(problem) for problem in self.problems[:MAX_LINES]]
+        more = len(self.problems) - MAX_LINES
+        return "\n".join([*lines, f"... and {more} more"] if more > 0 else lines)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (SpecErrors, (self.problems,))
@@ -81,7 +88,10 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     'read_energy'
     """
     table = {candidate.lower(): candidate for candidate in known}
-    close = get_close_matches(name.lower()[:100], list(table), 1)
+    wanted, among = name.lower()[:100], list(table)
+    if len(among) > MAX_CANDIDATES:
+        among = [one for one in among if one[:1] == wanted[:1] and abs(len(one) - len(wanted)) < 3][:MAX_CANDIDATES]
+    close = get_close_matches(wanted, among, 1)
     return table[close[0]] if close else None
 
 

@@ -19,6 +19,8 @@ from .yamltree import MAX_FILE_BYTES, Node, Scalar, parse_yaml
 
 MAX_TEXT = 10_000
 MAX_WHOLE = 2**62
+MAX_ERRORS = 100
+"""After so many mistakes a file is not read any further."""
 
 
 class Located:
@@ -132,6 +134,8 @@ class Located:
                 known = [str(candidate) for candidate in self._asked]
                 message = f"unknown key {name!r}; known here are {', '.join(sorted(known)) or 'none'}"
                 unknown.append(self._child(key, "").error(message, nearest(name, known)))
+                if len(unknown) >= MAX_ERRORS:
+                    break
         if unknown:
             raise combined(unknown)
 
@@ -246,8 +250,12 @@ class Gathering:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
         if not isinstance(error, SpecError):
             return False
+        if len(self._gathered) >= MAX_ERRORS:
+            return False
         placed = error.file is not None or error.line is not None or error.path is not None
         self._gathered.append(error if placed else self._view.error(error.message, error.suggestion))
+        if len(self._gathered) >= MAX_ERRORS:
+            self._view.raise_gathered()
         return True
 
 

@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MAX_FILE_BYTES = 5_000_000
+MAX_YAML = 2_000_000
 MAX_DEPTH = 40
-MAX_NODES = 200_000
+MAX_NODES = 100_000
+MAX_TAG = 1000
 
 _INTEGER = re.compile(r"[-+]?[0-9]+\Z|0x[0-9a-fA-F]+\Z")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
 _FORBIDDEN = re.compile("[^\\x09\\x0A\\x0D\\x20-\\x7E\\x85\\xA0-\\uD7FF\\uE000-\\uFFFD\\U00010000-\\U0010FFFF]")
+_LONG_TAG = re.compile(rf"(?<!\S)!\S{{{MAX_TAG}}}")
 _SPECIAL = {"": None, "~": None, "null": None, "true": True, "false": False}
 MAX_DIGITS = 400
 
@@ -58,8 +61,8 @@ def parse_yaml(text: str, file: str) -> Node:
     Raises SpecError with file, line and column for broken YAML, duplicate keys, tags, more than one document, and
     anything larger than the limits of this module.
     """
-    if len(text) > MAX_FILE_BYTES:
-        raise SpecError(f"larger than {MAX_FILE_BYTES // 10**6} MB; einloom does not read it", file=file)
+    if len(text) > MAX_YAML:
+        raise SpecError(f"larger than {MAX_YAML // 10**6} MB; einloom does not read such YAML", file=file, line=1)
     refuse_control_characters(text, file)
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -81,6 +84,8 @@ def refuse_control_characters(text: str, file: str) -> None:
         line, column = text.count("\n", 0, match.start()) + 1, match.start() - text.rfind("\n", 0, match.start())
         message = f"not YAML: the character U+{ord(match.group()):04X} is not allowed"
         raise SpecError(message, file=file, line=line, column=column)
+    if _LONG_TAG.search(text):
+        raise SpecError(f"not YAML: a tag of more than {MAX_TAG} characters", file=file)
 
 
 def _tree(events: Iterator[Any], file: str) -> Node:

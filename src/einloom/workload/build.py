@@ -12,6 +12,7 @@ from .einsum import Access, Einsum, Fact, Index, Tensor, Workload
 from .notation import check_einsum, check_name, parse_einsum
 
 MAX_SIZE = 2**40
+MAX_ERRORS = 100
 
 
 def build_workload(
@@ -108,8 +109,10 @@ def _users(einsums: Sequence[Einsum]) -> dict[str, str]:
 
 def _wrong_ranks(einsums: Sequence[Einsum], ranks: Mapping[str, int]) -> list[SpecError]:
     """What is wrong with the sizes of rank variables: unused ones, missing ones, sizes out of bounds."""
-    users, wrong = _users(einsums), []
+    users = _users(einsums)
+    wrong: list[SpecError] = []
     unsized = [variable for variable in users if variable not in ranks]
+    unused = [variable for variable in ranks if variable not in users]
     for variable, size in ranks.items():
         place = f"ranks.{variable}"
         try:
@@ -118,14 +121,16 @@ def _wrong_ranks(einsums: Sequence[Einsum], ranks: Mapping[str, int]) -> list[Sp
             wrong.append(SpecError(error.message, path=place))
             continue
         if variable not in users:
+            if len(wrong) >= MAX_ERRORS:
+                break
             close = nearest(variable, unsized) or nearest(variable, users)
             message = f"rank variable {variable} is used by no Einsum"
             wrong.append(SpecError(message, path=place, suggestion=close))
         elif not 1 <= size <= MAX_SIZE:
             message = f"rank variable {variable} has size {size}; sizes are 1 to 2**40"
             wrong.append(SpecError(message, path=place))
-    for variable in unsized:
-        close = nearest(variable, [rank for rank in ranks if rank not in users])
+    for variable in unsized[:MAX_ERRORS]:
+        close = nearest(variable, unused)
         message = f"rank variable {variable} of Einsum {users[variable]} has no size"
         place = f"einsums.{users[variable]}"
         wrong.append(SpecError(message + (f"; is {close} it?" if close else ""), path=place))

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...errors import SpecError
 from ...located import Located, file_text
-from ...yamltree import MAX_FILE_BYTES, Node, refuse_control_characters
+from ...yamltree import MAX_YAML, Node, refuse_control_characters
 from ...yamltree import _tree as tree_of_events
 from .expressions import Value
 from .template import Expanded, expand
@@ -37,8 +37,8 @@ def parse_tagged(text: str, file: str = "<text>", values: Mapping[str, Value] | 
     >>> view.items()[0].require("!").text()
     'Memory'
     """
-    if len(text) > MAX_FILE_BYTES:
-        raise SpecError(f"larger than {MAX_FILE_BYTES // 10**6} MB; einloom does not read it", file=file)
+    if len(text) > MAX_YAML:
+        raise SpecError(f"larger than {MAX_YAML // 10**6} MB; einloom does not read such YAML", file=file, line=1)
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 

@@ -1,0 +1,57 @@
+"""Large and long-winded files are read or refused within five CPU seconds and with a message of bounded length."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from einloom.errors import SpecError
+from einloom.located import MAX_ERRORS
+from einloom.machine.files import parse_machine
+from einloom.workload.files import parse_workload
+from einloom.yamltree import MAX_YAML, parse_yaml
+
+HEAD = "schema: workload/1\nname: x\nbits: 8\n"
+MACHINE = "schema: machine/1\nname: x\nlevels:\n"
+MANY = 5_000
+
+
+def ranks(names: str, used: str) -> str:
+    listed = "".join(f"  {names}{i}: 4\n" for i in range(MANY))
+    einsums = "".join(f"  - T{i}[{used}{i}] = exp(S{i}[{used}{i}])\n" for i in range(MANY // 4))
+    return f"{HEAD}ranks:\n{listed}einsums:\n{einsums}"
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (HEAD + "".join(f"key{i}: 1\n" for i in range(MANY)), parse_workload),
+        (HEAD + "ranks: {m: 4}\neinsums:\n" + "- T[m = S[m]\n" * MANY, parse_workload),
+        (ranks("rank", "size"), parse_workload),
+        (MACHINE + "- {memroy: A, sise: 3}\n" * MANY, parse_machine),
+        (MACHINE + "- memory: A\n" + "".join(f"  sise{i}: 3\n" for i in range(MANY)), parse_machine),
+        (MACHINE + "- {memory: A, size: 3 KB, ports: shred, must: 'a &'}\n" * (MANY // 2), parse_machine),
+        (MACHINE + "- {memory: A}\n" * MANY, parse_machine),
+        ("!" * (MAX_YAML - 10), parse_machine),
+        ("- 1\n" * (MAX_YAML // 4), parse_machine),
+    ],
+    ids=["keys", "einsums", "ranks", "levels", "fields", "values", "names", "tag", "list"],
+)
+def test_many_mistakes(text: str, read: object) -> None:
+    assert callable(read)
+    started = time.process_time()
+    with pytest.raises(SpecError) as caught:
+        read(text, "f.yaml")
+    assert time.process_time() - started < 5
+    assert str(caught.value).count("\n") <= MAX_ERRORS
+    assert len(str(caught.value)) < 100_000
+    assert caught.value.file == "f.yaml"
+
+
+def test_a_long_cascade_is_read() -> None:
+    einsums = [f"T{i + 1}[m] = exp(T{i}[m])" for i in range(2000)]
+    data = {"schema": "workload/1", "name": "long", "bits": 8, "ranks": {"m": 4}, "einsums": einsums}
+    assert len(parse_workload(json.dumps(data)).einsums) == 2000
+    assert parse_yaml(json.dumps(data), "f").kind == "mapping"
