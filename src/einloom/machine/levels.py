@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from ..constraints import Selector, select, selector
+from ..reporting import Drawn
 from ..workload.einsum import Einsum, Fact, Workload
 
 ALL = selector("all")
@@ -67,6 +68,32 @@ class Memory:
     def capacity_share(self) -> int:
         """How many tiles a store occupies: `prefetch` if that is said, else 2 with double buffering, else 1."""
         return self.prefetch or (2 if self.double_buffer else 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Link(Memory):
+    """A way between the instances of an axis, named as a place where a tile may stand: from a stage to the next ones.
+
+    It holds nothing: what crosses it comes from the store of the stage that writes and goes to those of the stages that
+    read. axis: the axis whose instances it joins. read_energy: joules per bit and hop. read_throughput: bits per
+    second. hops: of one transfer. multicast: one transfer reaches all instances that need the tile.
+    """
+
+    may: Selector = NOTHING
+    backs: Selector = NOTHING
+    axis: str = ""
+    hops: int = 1
+    multicast: bool = True
+
+    @property
+    def energy(self) -> float:
+        """Joules per bit and hop."""
+        return self.read_energy
+
+    @property
+    def throughput(self) -> float | None:
+        """Bits per second."""
+        return self.read_throughput
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +155,7 @@ Level = Memory | Fanout | ComputeUnit
 
 
 @dataclass(frozen=True)
-class Machine:
+class Machine(Drawn):
     """An ordered list of levels, outermost memory first.
 
     partial_sums: ``read-modify-write`` charges the read-back of a spilled partial sum, ``once`` charges only its write.

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from ..reporting import Drawn
+
 SplitKind = Literal["sequential", "pipelined", "parallel"]
 
 
@@ -66,7 +68,7 @@ Nest = tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
+class Mapping(Drawn):
     """A complete schedule of a workload on a machine."""
 
     nest: Nest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtra
+from ..errors import MissingExtra, SpecError, nearest
 from ..result import Result
 
 if TYPE_CHECKING:
@@ -62,3 +62,30 @@ def trace(result: Result) -> pandas.DataFrame:
     """Best value and proven bound over time: a row per change."""
     heads = ("seconds", "best", "bound")
     return frame([{key: getattr(point, key) for key in heads} for point in result.trace], heads)
+
+
+def front(result: Result) -> pandas.DataFrame:
+    """The Pareto set: a row per mapping, with its tree as text; empty if the result has none."""
+    rows = [
+        {"energy": p.energy, "latency": p.latency, "edp": p.energy * p.latency, "mapping": str(p.mapping)}
+        for p in result.front
+    ]
+    return frame(rows, ("energy", "latency", "edp", "mapping"))
+
+
+FRAMES = {
+    "actions": actions,
+    "energy": energy,
+    "traffic": traffic,
+    "latency": latency,
+    "occupancy": occupancy,
+    "trace": trace,
+    "front": front,
+}
+
+
+def frame_of(result: Result, what: str) -> pandas.DataFrame:
+    """The DataFrame called `what`. Raises SpecError with a suggestion for an unknown name."""
+    if what not in FRAMES:
+        raise SpecError(f"no frame is called {what!r}; known are {', '.join(FRAMES)}", suggestion=nearest(what, FRAMES))
+    return FRAMES[what](result)

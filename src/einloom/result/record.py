@@ -16,6 +16,7 @@ from ..mapping.text import print_mapping
 from ..mapping.tree import Mapping
 from ..mapspace.space import Mapspace
 from ..problem import MODEL_VERSION, Certificate, LatencyRule, Objective, Problem
+from ..reporting import Drawn, reported
 from ..version import VERSION
 from ..workload.einsum import Workload
 
@@ -64,7 +65,7 @@ class FrontPoint:
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Drawn):
     """One mapping of one problem, with its price and what is proven of it.
 
     certificate: None if nothing was searched. recorded_digest, found_digest: of a result that was read from a file,
@@ -158,6 +159,17 @@ class Result:
         from .file import result_text
 
         return result_text(self)
+
+    def report(self, path: str | Path) -> None:
+        """Draw the result as one HTML file that needs no network. Raises SpecError if it cannot be written."""
+        reported("html.write_page", self, path)
+
+    def to_frame(self, what: str = "actions") -> Any:
+        """A pandas DataFrame of `what`: actions, energy, traffic, latency, occupancy, trace or front.
+
+        Raises SpecError for anything else, MissingExtra without pandas.
+        """
+        return reported("frames.frame_of", self, what)
 
     def write(self, path: str | Path) -> None:
         """Write the result as JSON, whole or not at all."""

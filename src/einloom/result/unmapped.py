@@ -15,6 +15,7 @@ from ..errors import BudgetExhausted, Infeasible
 from ..located import Located, from_data
 from ..machine.levels import Machine
 from ..problem import Problem
+from ..reporting import Drawn
 from ..workload.einsum import Workload
 from . import document
 from .asked import goal_data, input_data, problem_from
@@ -25,7 +26,7 @@ Status = Literal["infeasible", "unfinished"]
 
 
 @dataclass(frozen=True)
-class Unmapped:
+class Unmapped(Drawn):
     """A problem, and why no mapping of it is known.
 
     status: ``infeasible`` where it is proven that no mapping of the space is legal, ``unfinished`` where the budget

@@ -13,6 +13,8 @@ from math import prod
 from types import MappingProxyType
 from typing import Literal
 
+from ..reporting import Drawn
+
 Kind = Literal["multiply", "map", "copy"]
 Reduction = Literal["sum", "max", "online_softmax"]
 Role = Literal["input", "weight", "output"]
@@ -138,7 +140,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Workload:
+class Workload(Drawn):
     """A cascade of Einsums in program order, with the size of every rank variable and the tensors they access.
 
     sizes: extent of each rank variable; Einsums that use the same name have the same extent for it, but are tied only

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...result import Result
-from ..compare import Comparison, Row, cells
+from ..compare import Comparison, cells
 from ..text import objective_value
 from . import pareto
 from .markup import Html, el
@@ -14,6 +14,7 @@ from .plot import Curve, Scale, mark, plot
 from .progress import steps
 from .scene import energy, time
 from .shell import navigation, section, shell, skip
+from .tracks import Part, legend, tracks
 
 PARTS = (
     ("table", "Side by side"),
@@ -33,11 +34,11 @@ def comparison_page(compared: Comparison) -> str:
     titles = dict(PARTS)
     warned = [el("li", warning) for warning in compared.warnings]
     notes = el("div", el("b", "Not the same question"), el("ul", *warned), class_="warning", role="note")
-    head = el("header", el("h1", title), notes if warned else None, id="top")
+    head = el("header", el("h1", title), notes if warned else None)
     main = el(
         "main",
         section("table", titles["table"], comparison_table(compared)),
-        section("bars", titles["bars"], _legend(compared), *_all_bars(compared)),
+        section("bars", titles["bars"], *_all_bars(compared)),
         section("trade", titles["trade"], _trade(compared)),
         section("search", titles["search"], *_convergence(compared)),
         section("fusion", titles["fusion"], _fusion(compared)),
@@ -68,52 +69,26 @@ def _swatch(i: int) -> Html:
     return el("i", class_=f"swatch {look(i)}")
 
 
-def _legend(compared: Comparison) -> Html:
-    names = dict.fromkeys(c for row in compared.rows for c in _components(row.result))
-    found = [el("span", el("i", class_=f"swatch {look(i)}"), name) for i, name in enumerate(names)]
-    return el("p", *found, class_="legend")
-
-
 def _components(result: Result) -> list[str]:
     return [*(memory.name for memory in result.machine.memories), *(unit.name for unit in result.machine.units)]
 
 
 def _all_bars(compared: Comparison) -> list[Html]:
-    number = {name: i for i, name in enumerate(dict.fromkeys(c for r in compared.rows for c in _components(r.result)))}
+    names = list(dict.fromkeys(c for row in compared.rows for c in _components(row.result)))
+    number = {name: i for i, name in enumerate(names)}
     energies, latencies = [], []
     for row in compared.rows:
-        by_component: dict[int, float] = {}
-        for action in row.result.cost.actions:
-            at = number[action.component]
-            by_component[at] = by_component.get(at, 0.0) + action.energy
-        energies.append((row, sorted(by_component.items())))
-        latencies.append((row, [(-1, row.result.latency)]))
-    names = list(number)
+        table = row.result.cost.energy_by("component")
+        parts = [Part(name, table.get((name,), 0.0), number[name]) for name in names]
+        energies.append((row.label, parts))
+        latencies.append((row.label, [Part("latency", row.result.latency, None)]))
     return [
+        legend(names),
         el("h3", "Energy, by level"),
-        _bars(energies, names, "energy"),
+        tracks(energies, energy),
         el("h3", "Latency"),
-        _bars(latencies, names, "latency"),
+        tracks(latencies, time),
     ]
-
-
-def _bars(rows: list[tuple[Row, list[tuple[int, float]]]], names: list[str], unit: str) -> Html:
-    largest = max((sum(value for _, value in parts) for _, parts in rows), default=0.0) or 1.0
-    drawn = []
-    for row, parts in rows:
-        total = sum(value for _, value in parts)
-        segments = []
-        for i, value in parts:
-            if not value:
-                continue
-            what = names[i] if i >= 0 else unit
-            tip = f"{row.label}, {what}: {UNITS[unit](value, 4)} ({value / total:.1%})"
-            classes = f"seg {look(i)}" if i >= 0 else "seg bare"
-            segments.append(el("div", class_=classes, style=f"width:{100 * value / largest:.3f}%", data_tip=tip))
-        shown = UNITS[unit](total, 4)
-        track = el("div", *segments, class_="track", role="img", aria_label=f"{row.label}: {shown}")
-        drawn += [el("span", row.label, class_="name", title=row.label), track, el("span", shown, class_="value")]
-    return el("div", *drawn, class_="bars")
 
 
 def _trade(compared: Comparison) -> Html:

@@ -27,7 +27,7 @@ def nothing_page(found: Unmapped) -> str:
     title = f"{found.workload.name} on {found.machine.name}"
     body = (
         skip("why"),
-        _header(found),
+        header(found),
         el("div", navigation(PARTS), summary.chips(scene), class_="bar"),
         el("main", *_sections(scene, found)),
     )
@@ -35,23 +35,24 @@ def nothing_page(found: Unmapped) -> str:
     return shell(title, body, {"tensor": list(scene.tensors)}, foot)
 
 
-def _header(found: Unmapped) -> Html:
+def header(found: Unmapped, tag: str = "h1") -> Html:
+    """Title and the answer in one line."""
     words = {
         "infeasible": "✗ infeasible: no mapping of the space is legal",
         "unfinished": "… unfinished: no legal mapping was found in time",
     }[found.status]
-    title = el("h1", found.workload.name, el("span", " on "), found.machine.name)
+    title = el(tag, found.workload.name, el("span", " on "), found.machine.name)
     badge = el("span", words, class_=f"badge {found.status}")
     line = el("p", "minimises ", el("b", str(found.problem.objective)), " · ", badge)
-    return el("header", title, line, id="top")
+    return el("header", title, line, id="top" if tag == "h1" else None)
 
 
 def _sections(scene: Scene, found: Unmapped) -> list[Html]:
     titles = dict(PARTS)
     drawings = cascade.drawings(scene)
     return [
-        section("why", titles["why"], _reason(found), el("div", _facts(found), sources.share(scene), class_="two")),
-        section("limits", titles["limits"], _limits(scene, found), how=sources.why("occupancy")),
+        section("why", titles["why"], reason(found), el("div", _facts(found), sources.share(scene), class_="two")),
+        section("limits", titles["limits"], limit_table(scene, found), how=sources.why("occupancy")),
         section("cascade", titles["cascade"], windowed(scene, drawings, "The cascade")),
         section(
             "search", titles["search"], el("div", progress.picture(found), progress.counts(found.counts), class_="two")
@@ -67,7 +68,8 @@ def _sections(scene: Scene, found: Unmapped) -> list[Html]:
     ]
 
 
-def _reason(found: Unmapped) -> Html:
+def reason(found: Unmapped) -> Html:
+    """What was in the way."""
     parts = [el("li", part) for part in found.reason.split("; ")]
     words = el("ul", *parts) if len(parts) > 1 else el("p", found.reason)
     head = "What was in the way" if found.status == "infeasible" else "What ended the search"
@@ -94,7 +96,7 @@ def _facts(found: Unmapped) -> Html:
     return el("div", altered, el("dl", *((el("dt", name), el("dd", text)) for name, text in rows), class_="facts"))
 
 
-def _limits(scene: Scene, found: Unmapped) -> Html:
+def limit_table(scene: Scene, found: Unmapped) -> Html:
     """What every memory can, must and may hold; a tensor that is larger than the memory is marked."""
     rows = []
     for limit in limits(found.problem):

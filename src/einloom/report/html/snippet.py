@@ -11,6 +11,8 @@ from .markup import Child, Html, el
 from .shell import arrow
 
 SCOPE = ".einloom"
+ALONE = ".why{display:none} a{color:inherit;text-decoration:none;pointer-events:none} header{padding:0} .tiles{margin-bottom:12px}"
+"""Links lead to parts of a whole report, which a notebook does not have."""
 
 
 def snippet(*children: Child) -> str:
@@ -21,7 +23,11 @@ def snippet(*children: Child) -> str:
 @cache
 def _scoped_style() -> str:
     """The report's style, each rule limited to the box; rules for phones and paper left out."""
-    text = files(__package__).joinpath("style.css").read_text(encoding="utf-8").partition("@media")[0] + palette.style()
+    text = (
+        files(__package__).joinpath("style.css").read_text(encoding="utf-8").partition("@media")[0]
+        + palette.style()
+        + ALONE
+    )
     rules = re.findall(r"([^{}]+)\{([^{}]*)\}", text)
     return "".join(f"{','.join(map(_scoped, selectors.split(',')))}{{{body}}}" for selectors, body in rules)
 

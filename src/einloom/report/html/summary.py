@@ -12,7 +12,7 @@ from .sources import why
 MAX_CHIPS, MAX_ROWS = 60, 30
 
 
-def header(result: Result) -> Html:
+def header(result: Result, tag: str = "h1") -> Html:
     """Title and the promise in one line."""
     certificate = result.certificate
     words, classes = "evaluated: nothing was searched", "none"
@@ -22,9 +22,9 @@ def header(result: Result) -> Html:
             Guarantee.BOUNDED: (f"within {certificate.gap:.2%} of the bound", "bounded"),
             Guarantee.NONE: ("no guarantee", "none"),
         }[certificate.guarantee]
-    title = el("h1", result.workload.name, el("span", " on "), result.machine.name)
+    title = el(tag, result.workload.name, el("span", " on "), result.machine.name)
     line = el("p", "minimises ", el("b", str(result.objective)), " · ", el("span", words, class_=f"badge {classes}"))
-    return el("header", title, line, id="top")
+    return el("header", title, line, id="top" if tag == "h1" else None)
 
 
 def tiles(result: Result) -> Html:

@@ -1,0 +1,135 @@
+"""What notebooks show of workloads, machines, mappings and results: pieces of HTML that need no script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import singledispatch
+
+from ..machine.levels import ComputeUnit, Fanout, Machine, Memory
+from ..mapping.text import describe
+from ..mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, einsums_below
+from ..result import Result
+from ..result.unmapped import Unmapped
+from ..units import format as with_unit
+from ..workload.einsum import Workload
+from .html import cascade, looptree, nothing, pareto, summary
+from .html.markup import Html, el
+from .html.scene import Scene, energy, size
+from .html.snippet import snippet
+from .html.subject import Subject
+from .html.tracks import Part, legend, tracks
+
+FIRST = 12
+
+
+@singledispatch
+def draw(thing: object) -> str:
+    """The thing as HTML; every kind of thing that `reporting.Drawn` is a base of is registered below."""
+    raise TypeError(f"nothing draws a {type(thing).__name__}")
+
+
+@draw.register
+def _(workload: Workload) -> str:
+    scene = Scene(workload)
+    count, most = len(workload.einsums), len(scene.windows[0])
+    graph = el("div", cascade.drawing(scene, set(scene.leaves[:most])), class_="scroll")
+    more = el("p", f"The first {most} of {count} Einsums.", class_="note") if most < count else None
+    ranks = ", ".join(f"{name} = {extent:,}" for name, extent in workload.extents.items())
+    repeat = f", {workload.repeat} times" if workload.repeat > 1 else ""
+    words = el("p", f"{count} Einsum{'' if count == 1 else 's'}{repeat}; {ranks}", class_="note")
+    tensors = el("details", el("summary", f"{len(workload.tensors)} tensors"), summary.shared(scene))
+    return snippet(el("h3", workload.name), graph, more, words, tensors)
+
+
+@draw.register
+def _(machine: Machine) -> str:
+    rows = [_level(machine, level) for level in machine.levels]
+    names = ("level", "", "instances", "size", "read / write or operation", "throughput", "must hold", "may hold")
+    heads = [el("th", name, scope="col") for name in names]
+    table = el("table", el("thead", el("tr", *heads)), el("tbody", *rows), class_="limits")
+    return snippet(el("h3", machine.name), el("div", table, class_="scroll"))
+
+
+def _level(machine: Machine, level: Memory | Fanout | ComputeUnit) -> Html:
+    if isinstance(level, Fanout):
+        axes = ", ".join(f"{axis.name} × {axis.size}" for axis in level.axes)
+        return _line(level.name, "fanout", f"× {level.instances:,}", axes)
+    instances = f"{machine.instances(level.name):,}"
+    if isinstance(level, Memory):
+        position = [memory.name for memory in machine.memories].index(level.name)
+        room = "unlimited" if level.size is None else size(level.size)
+        access = "" if level.bits_per_access == 1 else f" per {level.bits_per_access} bit"
+        prices = f"{_joules(level.read_energy)} / {_joules(level.write_energy)}{access}"
+        rates = " / ".join(dict.fromkeys(_rate(r) for r in (level.read_throughput, level.write_throughput)))
+        held = str(level.must), str(level.may)
+        return _line(level.name, "memory", instances, room, prices, rates, *held, look=f"m{min(position, 4)}")
+    rate = "unlimited" if level.throughput is None else with_unit(level.throughput, "rate", 4)
+    return _line(level.name, "compute", instances, "", _joules(level.energy), rate)
+
+
+def _line(name: str, kind: str, *cells: str, look: str | None = None) -> Html:
+    shown = [*cells, *[""] * (6 - len(cells))]
+    return el("tr", el("th", name, scope="row"), el("td", kind), *(el("td", cell) for cell in shown), class_=look)
+
+
+def _joules(value: float) -> str:
+    return energy(value, 4) if value else "0"
+
+
+def _rate(value: float | None) -> str:
+    return "unlimited" if value is None else with_unit(value, "throughput", 4)
+
+
+@draw.register
+def _(mapping: Mapping) -> str:
+    width = len(mapping.einsums)
+    shown = el("div", _nest(mapping.nest, {}), class_="looptree", style=f"--n:{min(width, FIRST)}")
+    return snippet(el("div", shown, class_="scroll"))
+
+
+def _nest(nest: Nest, memories: dict[str, int]) -> Html:
+    """A nest as boxes; memories get their colours in the order in which they come up."""
+    drawn = []
+    for node in nest:
+        if isinstance(node, Store):
+            look = f"m{min(memories.setdefault(node.memory, len(memories)), 4)}"
+            names = el("div", *(el("span", tensor, class_="chip") for tensor in node.tensors), class_="chiplist")
+            drawn.append(el("div", el("span", node.memory, class_="memory"), names, class_=f"node store {look}"))
+        elif isinstance(node, Loop):
+            drawn.append(el("div", describe(node), class_=f"node loop {'par' if node.axis else 'for'}"))
+        elif isinstance(node, Compute):
+            where = el("span", f"@ {node.unit}" if node.unit else "copy", class_="axis")
+            drawn.append(el("div", el("b", node.einsum), where, class_="node leaf"))
+        elif isinstance(node, Split):
+            branches = [_nest(branch, memories) for branch in node.branches[:FIRST]]
+            left = len(node.branches) - len(branches)
+            words = f"split {node.kind}" + (f"; {left} more branches" if left else "")
+            drawn += [el("div", words, class_="node split"), el("div", *branches, class_="branches")]
+    return el("div", *drawn, class_="nest", style=f"--n:{len(einsums_below(nest))}")
+
+
+@draw.register
+def _(result: Result) -> str:
+    subject = Subject(result)
+    tree = el("div", looptree.drawings(subject)[0], class_="scroll")
+    front = (el("h3", "Pareto front"), pareto.picture(pareto.of_result(result))) if result.front else ()
+    graph = el("details", el("summary", "cascade"), cascade.drawings(subject, cascade.groups(subject))[0])
+    proof = el("details", el("summary", "what is proven"), summary.certificate(result))
+    return snippet(
+        summary.header(result, "h3"), summary.tiles(result), *front, tree, *_bars(result, subject.leaves), graph, proof
+    )
+
+
+def _bars(result: Result, leaves: Sequence[str]) -> tuple[Html, Html]:
+    names = [*(memory.name for memory in result.machine.memories), *(unit.name for unit in result.machine.units)]
+    table = result.cost.energy_by("einsum", "component")
+    rows = [
+        (leaf, [Part(name, table.get((leaf, name), 0.0), i) for i, name in enumerate(names)]) for leaf in leaves[:FIRST]
+    ]
+    return legend(names), tracks(rows, energy)
+
+
+@draw.register
+def _(found: Unmapped) -> str:
+    scene = Scene(found.workload, found.machine, found.provenance)
+    return snippet(nothing.header(found, "h3"), nothing.reason(found), nothing.limit_table(scene, found))
