@@ -8,7 +8,6 @@ process (warm). CPU seconds, the fastest of some runs; one CSV row per run.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import subprocess
@@ -31,6 +30,8 @@ from einloom.mapping.tree import Loop, Mapping
 from einloom.version import VERSION
 from einloom.workload.einsum import Workload
 from einloom.workload.load import load_workload
+
+from .peer import append
 
 SIZE = 2**12
 HERE = Path(__file__).resolve().parent
@@ -131,17 +132,6 @@ def one_by_one(
     seconds = (time.process_time() - started) / len(legal)
     pairs = zip(legal, singles, strict=True)
     return seconds, all((cost.energy, cost.latency) == (priced.energy[i], priced.latency[i]) for i, cost in pairs)
-
-
-def append(path: Path, row: dict[str, object]) -> None:
-    """Add a row to the CSV, with a header if the file is new."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = not path.exists()
-    with path.open("a", newline="") as stream:
-        writer = csv.DictWriter(stream, COLUMNS)
-        if fresh:
-            writer.writeheader()
-        writer.writerow(row)
 
 
 def _template(variables: Sequence[str], einsum: str) -> str:

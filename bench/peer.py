@@ -112,10 +112,23 @@ def compare(problem: BenchProblem, version: str, timeout: float) -> dict[str, ob
         if side.optimum is None and side.measured.err.strip():
             print(f"    {side.measured.outcome}: {side.measured.err.strip().splitlines()[-1]}", file=sys.stderr)
     values = (
-        problem.name, started, VERSION, version, problem.objective, " ".join(["einloom", *arguments(problem)]),
-        " ".join(["python peer_run.py", *PEER_FILES]), *_numbers(cold), *_numbers(warm), *_numbers(peer),
-        _shown(warm.optimum), _shown(peer.optimum), _shown(_difference(warm.optimum, peer.optimum)),
-        _ratio(peer, warm), _ratio(peer, cold), warm.measured.outcome, peer.measured.outcome,
+        problem.name,
+        started,
+        VERSION,
+        version,
+        problem.objective,
+        " ".join(["einloom", *arguments(problem)]),
+        " ".join(["python peer_run.py", *PEER_FILES]),
+        *_numbers(cold),
+        *_numbers(warm),
+        *_numbers(peer),
+        _shown(warm.optimum),
+        _shown(peer.optimum),
+        _shown(_difference(warm.optimum, peer.optimum)),
+        _ratio(peer, warm),
+        _ratio(peer, cold),
+        warm.measured.outcome,
+        peer.measured.outcome,
     )
     return dict(zip(COLUMNS, values, strict=True))
 
@@ -156,7 +169,7 @@ def append(path: Path, row: dict[str, object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = not path.exists()
     with path.open("a", newline="") as stream:
-        writer = csv.DictWriter(stream, COLUMNS)
+        writer = csv.DictWriter(stream, list(row))
         if fresh:
             writer.writeheader()
         writer.writerow(row)

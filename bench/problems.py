@@ -42,3 +42,11 @@ PROBLEMS = (
     BenchProblem("gpt3-b1-edp", LAYER, "tpu-v4i", "edp", slow=True),
     BenchProblem("gpt3-b64-edp", "gpt3-6.7b:batch=64,tokens=4096", "tpu-v4i", "edp", slow=True),
 )
+ALONE = (
+    BenchProblem("gpt3-b64-edp", "gpt3-6.7b:batch=64,tokens=4096", "tpu-v4i", "edp"),
+    BenchProblem("gpt3-b1-pareto", LAYER, "tpu-v4i", "pareto"),
+    BenchProblem("gpt3-b1-32-layers-edp", f"{LAYER},layers=32", "tpu-v4i", "edp"),
+    BenchProblem("llama3-8b-4-layers-edp", "llama3-8b:batch=1,tokens=2048,layers=4", "tpu-v4i", "edp"),
+    BenchProblem("resnet18-energy", "resnet18", "simple:dram_energy=100,glb_bits=8388608"),
+    BenchProblem("vgg16-energy", "vgg16", "simple:dram_energy=100,glb_bits=8388608"),
+)
