@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .report import figures
     from .report.compare import compare
     from .result import Result
-    from .verbs import evaluate, map, simulate, verify
+    from .verbs import evaluate, explain, map, simulate, verify
     from .workload.einsum import Workload
     from .workload.load import load_workload
 
@@ -32,6 +32,7 @@ _HOMES = {
     "map": "verbs",
     "evaluate": "verbs",
     "simulate": "verbs",
+    "explain": "verbs",
     "verify": "verbs",
     "compare": "report.compare",
     "Result": "result",
@@ -68,6 +69,7 @@ __all__ = [
     "__version__",
     "compare",
     "evaluate",
+    "explain",
     "figures",
     "load_machine",
     "load_workload",

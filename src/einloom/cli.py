@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import click
 
-from . import cli_compare, cli_figures, cli_interop, verbs, zoo
+from . import cli_compare, cli_explain, cli_figures, cli_interop, verbs, zoo
 from .errors import BudgetExhausted, EinloomError, IllegalMapping, Infeasible, SpecError
 from .machine.write import machine_data, machine_text
 from .problem import OBJECTIVES, Budget, Problem
@@ -333,6 +333,9 @@ def _write(path: str, content: str) -> None:
         Path(path).write_text(content, encoding="utf-8")
     except OSError as error:
         raise SpecError(f"cannot write the file: {error.strerror}", file=path) from None
+
+
+cli_explain.register(main, guarded, _interruptible, _writable)
 
 
 if __name__ == "__main__":

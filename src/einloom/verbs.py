@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .certify.explain import Explanation, explain_problem, explain_result
 from .certify.verify import Verdict
 from .certify.verify import verify as _verify
 from .constraints import Selector, unknown_names
@@ -26,7 +27,7 @@ from .oracle.simulate import Simulation
 from .oracle.simulate import simulate as _simulate
 from .problem import Budget, Certificate, Guarantee, Problem, known_rule, objective
 from .result import Result
-from .result.unmapped import Unmapped
+from .result.unmapped import Unmapped, read_answer
 from .search.protocol import Recorder, Watcher, optimizer
 from .workload.einsum import Workload
 from .workload.load import load_workload
@@ -256,3 +257,33 @@ def _differences(simulation: Simulation, cost: Cost) -> tuple[str, ...]:
 def verify(result: Result | str | Path, quick: bool = False) -> Verdict:
     """Whether everything that a result (or result file) claims is true; `quick` does not solve again."""
     return _verify(result if isinstance(result, Result) else Result.read(result), quick)
+
+
+def explain(
+    workload: Workload | str | Result | Unmapped,
+    machine: Machine | str | None = None,
+    objective: str = "energy",
+    *,
+    max_fused_loops: int | None = None,
+    mapspace: Mapspace | str | None = None,
+    quick: bool = False,
+    seconds: float | None = None,
+    watch: Watcher | None = None,
+) -> Explanation:
+    """Why a problem has no mapping and what would give it one, or what binds a mapping; see docs/explain.md.
+
+    workload: with a machine, as in `map`; alone, a saved answer (an object or a file), of which a result is explained
+    as it is and anything else as the problem that it had. quick: no optima are searched for. seconds: budget of wall
+    time; what is known by then comes back, marked as not complete. Raises SpecError.
+    """
+    if machine is not None:
+        if isinstance(workload, Result | Unmapped):
+            raise SpecError("a saved answer brings its own machine")
+        asked = problem(workload, machine, objective, max_fused_loops, mapspace)
+        return explain_problem(asked, quick, seconds, watch)
+    if isinstance(workload, Workload):
+        raise SpecError("a workload and a machine are needed, or one saved answer")
+    answer = read_answer(workload) if isinstance(workload, str) else workload
+    if isinstance(answer, Result):
+        return explain_result(answer, quick, seconds, watch)
+    return explain_problem(answer.problem, quick, seconds, watch)

@@ -1,0 +1,92 @@
+"""`einloom explain`: why a problem has no mapping and what would help, or what binds a mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import click
+
+from . import verbs
+from .certify.explain import Explanation, explain_problem, explain_result, parse_explanation
+from .errors import SpecError
+from .problem import OBJECTIVES, Problem
+from .report.live import display
+from .result import Result, document
+from .result.unmapped import parse_answer
+from .search.protocol import Recorder
+
+Presses = Callable[[], AbstractContextManager[list[int]]]
+Answer = Problem | Result | Explanation
+
+
+def register(
+    group: click.Group,
+    guarded: Callable[[Callable[..., None]], Callable[..., None]],
+    interruptible: Presses,
+    writable: Callable[[str | None], None],
+) -> None:
+    """Add the verb to the command line.
+
+    interruptible: a list that grows with every Ctrl-C. writable: refuses a place that cannot be written to.
+    """
+
+    @group.command("explain")
+    @click.argument("workload", metavar="WORKLOAD|ANSWER.json")
+    @click.argument("machine", required=False)
+    @click.option("--objective", help=f"What a mapping is best in: one of {', '.join(OBJECTIVES)}; default energy.")
+    @click.option("--max-fused-loops", type=click.IntRange(0), help="At most so many loops above a fused tensor.")
+    @click.option("--mapspace", metavar="FILE", help="Limits of the space: keep, bypass, fusion, loops, tiles, axes.")
+    @click.option("--quick", is_flag=True, help="Search for no optima; of a result show only what it takes.")
+    @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="Stop then, with what is known.")
+    @click.option("--json", "json_path", metavar="FILE", help="Write the answer as JSON; - for standard output.")
+    @guarded
+    def explain_verb(
+        workload: str,
+        machine: str | None,
+        objective: str | None,
+        max_fused_loops: int | None,
+        mapspace: str | None,
+        quick: bool,
+        budget_seconds: float | None,
+        json_path: str | None,
+    ) -> None:
+        """Say why WORKLOAD has no mapping onto MACHINE and what would help, or what binds its best mapping.
+
+        ANSWER.json alone is what `einloom map --json` saved: a result, or why there is none. An explanation that was
+        saved is printed again. Every claim names the run that shows it. Ctrl-C keeps what is known.
+        """
+        writable(json_path)
+        asked: Answer
+        if machine is not None:
+            asked = verbs.problem(workload, machine, objective or "energy", max_fused_loops, mapspace)
+        elif any(option is not None for option in (objective, max_fused_loops, mapspace)):
+            raise SpecError("a saved answer brings its own objective and mapspace; give a workload and a machine")
+        else:
+            asked = _saved(workload)
+        found = asked if isinstance(asked, Explanation) else _explained(asked, quick, budget_seconds, interruptible)
+        if json_path == "-":
+            click.echo(found.to_json(), nl=False)
+            return
+        if json_path is not None:
+            found.write(json_path)
+        click.echo(str(found), nl=False)
+
+
+def _saved(path: str) -> Answer:
+    """What a file of a search or of this verb holds: a result, the problem that had none, or an explanation."""
+    content = document.read(path)
+    with document.shallow(path):
+        schema = str(document.parse(content, path).get("schema", "")).partition("/")[0]
+    if schema == "explanation":
+        return parse_explanation(content, path)
+    answer = parse_answer(content, path)
+    return answer if isinstance(answer, Result) else answer.problem
+
+
+def _explained(asked: Problem | Result, quick: bool, seconds: float | None, interruptible: Presses) -> Explanation:
+    with display(asked.objective) as shown, interruptible() as presses:
+        recorder = Recorder(on_change=shown, stop=lambda: bool(presses))
+        if isinstance(asked, Result):
+            return explain_result(asked, quick, seconds, recorder)
+        return explain_problem(asked, quick, seconds, recorder)
