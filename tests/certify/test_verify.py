@@ -209,3 +209,46 @@ def test_bounded_claims_that_are_true_are_accepted() -> None:
     data = rewritten(data, mapping=WORSE, guarantee=Guarantee.BOUNDED, slack=0.1)
     ok, reasons = verdict_of(data)
     assert ok, reasons
+
+
+@cache
+def bounded(workload: str, machine: str) -> tuple[float, Data]:
+    """The least EDP, and the file of a run that ended with the mapping of least energy, and the least EDP as bound."""
+    best = el.map(workload, machine, "edp").value
+    frugal = el.map(workload, machine, "energy")
+    asked = el.verbs.problem(workload, machine, "edp")
+    plain = Result.of(asked, frugal.mapping)
+    assert plain.value > best * 1.04
+    certificate = Certificate(Guarantee.BOUNDED, plain.value, best, asked.mapspace.describe())
+    return best, Result.of(asked, frugal.mapping, certificate=certificate, method="exact").to_data()
+
+
+LARGE = (
+    ("matmuls:n=1,m=64,kn=64,bits=8", "simple:dram_energy=10,glb_bits=4096,glb_throughput=2"),  # nothing but dominance
+    ("matmuls:n=1,m=1024,kn=1024,bits=8", "simple:dram_energy=10,glb_bits=65536,glb_throughput=2"),  # below the bound
+)
+
+
+@pytest.mark.parametrize(("workload", "machine"), LARGE)
+@pytest.mark.parametrize(
+    ("bound", "value", "accepted"),
+    [
+        (1.0, 1.0, True),
+        (0.5, 1.0, True),
+        (1.01, 1.0, False),
+        (1.03, 1.0, False),
+        (1.0, 0.99, False),
+        (1.0, 1.01, False),
+    ],
+)
+def test_bounds_are_derived_again(workload: str, machine: str, bound: float, value: float, accepted: bool) -> None:
+    """Factors on bound and value of an honest BOUNDED result, with a new digest: only what is true is accepted."""
+    best, honest = bounded(workload, machine)
+    data = json.loads(json.dumps(honest))
+    certificate = data["certificate"]
+    certificate.update(bound=best * bound, value=certificate["value"] * value)
+    certificate["gap"] = (certificate["value"] - certificate["bound"]) / certificate["value"]
+    data["digest"] = digest(data)
+    ok, reasons = verdict_of(data)
+    assert ok is accepted, reasons
+    assert ok or any(("again" if value == 1.0 else "value") in reason for reason in reasons)

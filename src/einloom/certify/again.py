@@ -1,8 +1,8 @@
 """The second solution: the optimum of a result's problem by a route that does not share the pruning under test.
 
 Tiny problems are enumerated. Small ones are solved by `exact` without any rule but dominance. The others are asked "is
-anything better than this?": one pass of `exact` below the value of the result, without the rules that leave out loops;
-no limit in it comes from what the search itself has found.
+anything better than this?": one pass of `exact` below the value of the result (below its bound, if it claims no more
+than a bound), without the rules that leave out loops; no limit in it comes from what the search itself has found.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from ..errors import BudgetExhausted
+from ..errors import BudgetExhausted, Infeasible
 from ..problem import Budget, Guarantee, Problem
 from ..result import Result
 from ..search.protocol import Optimizer, Watcher, optimizer
@@ -21,9 +21,12 @@ SMALL_TILES, SMALL_EINSUMS = 1000, 8
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The optimum that was found, and by which route; front: (energy, latency) of a whole Pareto set."""
+    """The optimum that was found, and by which route; front: (energy, latency) of a whole Pareto set.
 
-    value: float
+    value: None where only mappings below the certified bound were looked for, and there are none.
+    """
+
+    value: float | None
     method: str
     front: tuple[tuple[float, float], ...] = ()
 
@@ -36,8 +39,24 @@ def solve_again(result: Result) -> Answer:
             return _solved(problem, optimizer("exhaustive"), Budget(seconds=TINY_SECONDS), "enumeration of all trees")
         except BudgetExhausted:
             pass
+    certificate = result.certificate
+    bounded = certificate is not None and certificate.guarantee is Guarantee.BOUNDED
+    if certificate is not None and bounded and not _small(problem) and problem.objective.name != "pareto":
+        return _below(problem, certificate.bound)
     method, route = _unpruned(problem, result.value)
     return _solved(problem, method, Budget(), route)
+
+
+def _below(problem: Problem, bound: float) -> Answer:
+    """The optimum if it is below `bound`, else nothing. The problem has a legal mapping: the one that is verified."""
+    from ..search.exact import Exact, ExactOptions, Rules
+
+    route = "exact below the bound, with every loop everywhere,"
+    method = Exact(ExactOptions(Rules(stationary=False, lowering=False), limit=bound))
+    try:
+        return _solved(problem, method, Budget(), route)
+    except Infeasible:
+        return Answer(None, route)
 
 
 def _tiny(problem: Problem) -> bool:

@@ -228,6 +228,8 @@ def _solved_again(result: Result, certificate: Certificate, solver: Solver) -> C
         return Check("again", False, f"the second solution finds no legal mapping at all: {error}")
     except BudgetExhausted as error:
         return Check("again", False, f"the second solution was not finished: {error}")
+    if answer.value is None:
+        return Check("again", True, f"{answer.method} finds nothing")
     found = f"{answer.method} finds {answer.value!r}"
     mine = tuple((p.energy, p.latency) for p in result.front)
     if certificate.guarantee is Guarantee.OPTIMAL and not _same_points(mine, answer.front):
