@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 DEMO = gpt3-6.7b:batch=1,tokens=2048 tpu-v4i --objective energy --max-fused-loops 1
 
-.PHONY: demo test test-all test-browser lint install install-dev clean
+.PHONY: demo test test-all test-browser bench bench-scaling bench-arrays bench-alone lint install install-dev clean
 
 # The main job: the optimal fused mapping of a GPT-3 6.7B layer onto TPUv4i.
 demo: install
@@ -22,6 +22,14 @@ test-all: install-dev lint
 test-browser: install-dev
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,browser]'
 	$(BIN)/python -m pytest -m browser tests/report
+
+# einloom and AccelForge side by side (bench/README.md); fails if bench/setup_peer.sh was not run before.
+bench: install
+	$(BIN)/python -m bench.peer
+
+# CPU time against the length of a chain; microseconds per choice of tiles; what only einloom solves.
+bench-scaling bench-arrays bench-alone: bench-%: install
+	$(BIN)/python -m bench.$*
 
 lint: install-dev
 	$(BIN)/ruff check .

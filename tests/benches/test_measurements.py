@@ -1,0 +1,113 @@
+"""The benches measure what they say: rows that name their command and versions, failures that are not hidden."""
+
+from __future__ import annotations
+
+import csv
+import stat
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = "matmuls:n=1,m=8,kn=8,bits=8"
+MACHINE = "simple:dram_energy=10,glb_bits=64"
+PEER = """#!/bin/sh
+if [ "$1" = -c ]; then echo 9.9.9 True; exit; fi
+echo '{{"version": "9.9.9", "metrics": "energy", "points": [[{energy}, 1.0]]}}'
+"""
+
+
+@pytest.fixture(autouse=True)
+def _bench_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def pretend(folder: Path, energy: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A peer that answers at once, in place of the installed one; one small problem."""
+    from bench import peer
+    from bench.problems import BenchProblem
+
+    python = folder / "python"
+    python.write_text(PEER.format(energy=energy))
+    python.chmod(python.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setattr(peer, "PEER_PYTHON", python)
+    monkeypatch.setattr(peer, "PROBLEMS", (BenchProblem("small", SMALL, MACHINE),))
+
+
+def test_both_tools_in_one_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from bench import peer
+
+    import einloom as el
+
+    best = el.map(SMALL, MACHINE).value
+    pretend(tmp_path, best, monkeypatch)
+    table = tmp_path / "peer.csv"
+    assert peer.main(["-o", str(table)]) == 0
+    (row,) = rows(table)
+    assert list(row) == peer.COLUMNS
+    assert (row["peer_version"], row["einloom_version"]) == ("9.9.9", el.__version__)
+    assert row["einloom_command"] == f"einloom map {SMALL} {MACHINE} --objective energy"
+    assert float(row["einloom_optimum"]) == float(row["peer_optimum"]) == best
+    assert float(row["relative_difference"]) == 0
+    for side in ("einloom_cold", "einloom_warm", "peer"):
+        assert float(row[f"{side}_wall_s"]) > 0 and float(row[f"{side}_rss_mb"]) > 0
+    assert float(row["einloom_cold_cpu_s"]) > 0 and float(row["einloom_warm_cpu_s"]) > 0
+    assert row["time"][:2] == "20" and "T" in row["time"]
+    capsys.readouterr()
+    assert peer.main(["-o", str(table)]) == 0
+    assert len(rows(table)) == 1
+    printed = capsys.readouterr().out
+    assert "measured" in printed and repr(best) not in printed
+
+
+def test_another_optimum_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench import peer
+
+    pretend(tmp_path, 1.0, monkeypatch)
+    assert peer.main(["-o", str(tmp_path / "peer.csv")]) == 1
+    assert float(rows(tmp_path / "peer.csv")[0]["relative_difference"]) > 1
+
+
+def test_problems_of_einloom_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench import alone
+    from bench.problems import ALONE, BenchProblem
+
+    from einloom import verbs
+
+    assert len({p.name for p in ALONE}) == len(ALONE)
+    for p in ALONE:
+        verbs.problem(p.workload, p.machine, p.objective, p.max_fused_loops)
+    monkeypatch.setattr(alone, "ALONE", (BenchProblem("small", SMALL, MACHINE),))
+    table = tmp_path / "alone.csv"
+    assert alone.main(["-o", str(table)]) == 0
+    (row,) = rows(table)
+    assert list(row) == alone.COLUMNS
+    assert (row["guarantee"], row["einsums"], row["gap"]) == ("optimal", "1", "0.00e+00")
+    assert float(row["cold_cpu_s"]) > 0 and float(row["warm_cpu_s"]) > 0
+    monkeypatch.setattr(alone, "ALONE", (BenchProblem("late", SMALL, MACHINE),))
+    assert alone.main(["-o", str(table), "--timeout", "0.01"]) == 1
+    assert rows(table)[1]["outcome"] == "timed out" and rows(table)[1]["guarantee"] == ""
+
+
+def test_arrays_agree_or_the_bench_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from bench import arrays
+
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "")
+    monkeypatch.setattr(arrays, "first_call", lambda cache: 1.0)
+    table = tmp_path / "arrays.csv"
+    words = ["--choices", "3000", "--repeat", "1", "-o", str(table)]
+    assert arrays.main(words) == 0
+    (row,) = rows(table)
+    assert row["agree"] == "True" and float(row["compiled_us"]) > 0 and float(row["numpy_us"]) > 0
+    assert "agree: True" in capsys.readouterr().out
+    monkeypatch.setattr(arrays, "one_by_one", lambda *_: (1.0, False))
+    assert arrays.main(words) == 1
