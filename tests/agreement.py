@@ -12,7 +12,7 @@ from einloom.cost.accesses import instance_choices, links, operations
 from einloom.cost.evaluate import instance_traffic, price
 from einloom.cost.occupancy import occupancy
 from einloom.cost.paths import paths
-from einloom.machine.levels import Machine, Memory
+from einloom.machine.levels import Link, Machine, Memory
 from einloom.mapping.wellformed import problems
 from einloom.oracle import Simulation, simulate
 from trees import Case, random_case
@@ -113,6 +113,7 @@ def simulated(case: Case, seen: Simulation) -> Table:
     for (einsum, name, tensor, action), count in seen.counts.items():
         memory = machine.memory(name)
         joules = memory.read_energy if action == "read" else memory.write_energy
+        joules *= memory.hops if isinstance(memory, Link) else 1
         energies.append(count * memory.bits(workload, einsum, tensor) * joules / memory.bits_per_access)
     table["energy",] = fsum(energies)
     slowest = {einsum.name: 0.0 for einsum in workload.einsums}

@@ -11,9 +11,9 @@ from random import Random
 from typing import Literal
 
 from cases import cascade
-from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
+from einloom.machine.levels import ALL, NOTHING, Axis, ComputeUnit, Fanout, Link, Machine, Memory
 from einloom.mapping.concurrent import instances_used
-from einloom.mapping.tree import Compute, Mapping, Nest, Node, Split, Store, leaves
+from einloom.mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, leaves
 from einloom.workload.einsum import Workload
 from trees import Case, TreeGrower, random_case
 
@@ -114,6 +114,79 @@ def _slotted(node: Node, rng: Random) -> Node:
     return replace(node, slots=rng.randint(1, 3)) if isinstance(node, Store) and rng.random() < 0.05 else node
 
 
+CASCADES = {
+    "two products": ("E0: C[m,l] = A[m,k] * B[k,l]\nE1: E[p,n] = C[p,q] * D[q,n]", "l=q"),
+    "three products": (
+        "E0: C[m,l] = A[m,k] * B[k,l]\nE1: E[p,n] = C[p,q] * D[q,n]\nE2: F[r,t] = E[r,s] * G[s,t]",
+        "l=q n=s",
+    ),
+    "a skip": (
+        "E0: C[m,l] = exp(A[m,l])\nE1: E[p,n] = C[p,q] * D[q,n]\nE2: F[r,s] = add(E[r,s], C[r,s])",
+        "l=q l=n l=s",
+    ),
+    "two readers": ("E0: C[m,l] = A[m,k] * B[k,l]\nE1: E[p,q] = exp(C[p,q])\nE2: F[r,s] = C[r,s] * D[s]", "l=q l=s"),
+}
+
+
+def linked_case(seed: int) -> Case:
+    """A pipeline on shares of an axis whose stages hand some tiles on over a link, and the others in a memory."""
+    rng = Random(f"linked {seed}")
+    text, equal = CASCADES[rng.choice(tuple(CASCADES))]
+    sizes = {v: rng.randint(2, 4) for v in "mklnqst"} | {"m": rng.randint(2, 5)}
+    sizes |= {"p": sizes["m"], "r": sizes["m"]}
+    for pair in equal.split():
+        sizes[pair[2]] = sizes[pair[0]]
+    used = {v for v in sizes if any(f"{v}{end}" in text for end in ",]")}
+    workload = cascade(text, {v: sizes[v] for v in sizes if v in used})
+    private = rng.random() < 0.5
+    fanout = Fanout("array", (Axis("X", 16, reduce=rng.choice((ALL, NOTHING)), multicast=rng.choice((ALL, NOTHING))),))
+    near = Memory("L", double_buffer=rng.random() < 0.6)
+    way = Link("way", axis="X", multicast=rng.random() < 0.5, read_energy=1.0, hops=rng.randint(1, 3))
+    levels = (fanout, near) if private else (near, fanout)
+    machine = Machine("linked", (Memory("G"), way, *levels, Memory("Reg"), ComputeUnit("MAC", 1.0, 1.0)))
+    handed = [t for t in workload.intermediates if rng.random() < 0.75] or list(workload.intermediates[:1])
+    above = [t.name for t in workload.tensors if t.name not in handed]
+    tile = rng.randint(1, sizes["m"])
+    binds = tuple((e.name, e.output.variables[0]) for e in workload.einsums)
+    head: list[Node] = [
+        Store("G", tuple(above)),
+        Loop(binds, -(-sizes["m"] // tile), tile),
+        Store("way", tuple(handed)),
+    ]
+    branches = tuple(_stage(rng, workload, einsum.name, tile, private) for einsum in workload.einsums)
+    mapping = Mapping((*head, Split("pipelined", branches, "X")))
+    return Case(workload, machine, mapping, frozenset(("links",)))
+
+
+def _stage(rng: Random, workload: Workload, name: str, tile: int, private: bool) -> Nest:
+    """One stage: some of its instances, a local store of everything, loops in any order, perhaps a register."""
+    einsum = workload.einsum(name)
+    left = {v: workload.extents[v] for v in einsum.variables} | {einsum.output.variables[0]: tile}
+    spread: list[Node] = []
+    if rng.random() < 0.8:
+        variable = rng.choice(einsum.variables)
+        inside = rng.randint(1, left[variable])
+        trips = -(-left[variable] // inside)
+        spread = [Loop(((name, variable),), trips, inside, "X")]
+        left[variable] = inside
+    store = Store("L", tuple(einsum.tensors))
+    order = [v for v in rng.sample(einsum.variables, len(einsum.variables)) if left[v] > 1]
+    loops: list[Node] = [Loop(((name, v),), left[v]) for v in order]
+    if loops and rng.random() < 0.4:
+        at = rng.randint(0, len(loops))
+        tensors = tuple(t for t in einsum.tensors if rng.random() < 0.5)
+        loops[at:at] = [Store("Reg", tensors)] if tensors else []
+    body = (*spread, store, *loops) if private else (store, *spread, *loops)
+    return (*body, Compute(name, "MAC"))
+
+
+def links_in(nest: Nest) -> int:
+    """Tensors that stand in a link somewhere in the nest."""
+    own = sum(len(node.tensors) for node in nest if isinstance(node, Store) and node.memory.startswith("way-"))
+    last = nest[-1]
+    return own + (sum(map(links_in, last.branches)) if isinstance(last, Split) else 0)
+
+
 def loaded(machine: Machine, seed: int) -> Machine:
     """The machine with throughputs, ports and double buffers by the dice."""
     rng = Random(seed)
@@ -121,6 +194,8 @@ def loaded(machine: Machine, seed: int) -> Machine:
     def memory(level: Memory) -> Memory:
         read, written = rng.choice((1.0, 2.0, 4.0)), rng.choice((1.0, 2.0, 4.0))
         ports: Literal["shared", "separate"] = "shared" if rng.random() < 0.5 else "separate"
+        if isinstance(level, Link):
+            return replace(level, read_throughput=read)
         level = replace(level, read_throughput=read, write_throughput=written, ports=ports)
         return replace(level, double_buffer=rng.random() < 0.5)
 

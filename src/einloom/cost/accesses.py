@@ -15,6 +15,7 @@ from math import prod
 
 from ..constraints import select
 from ..machine.levels import Axis, Machine
+from ..machine.levels import Link as LinkLevel
 from ..workload.einsum import Access, Workload
 from . import terms, windows
 from .paths import Path, PathLoop, PathStore
@@ -119,6 +120,10 @@ class Link:
         return flags
 
     def _joined(self, axis: Axis) -> bool:
+        """True if instances along the axis that ask for the same values, or add to them, count once above."""
+        above = self.machine.memory(self.parent.memory)
+        if isinstance(above, LinkLevel) and not self.written:
+            return above.multicast
         which = axis.reduce if self.written else axis.multicast
         return self.tensor in select(which, self.workload, self.path.einsum.name)
 
@@ -212,6 +217,9 @@ def _moves(link: Link, picks: Picks | None) -> list[Move]:
         if child is not None:
             found.append(Move(einsum, child, tensor, "write", link.moved(at_parent=False, picks=picks)))
         return found
+    if isinstance(link.machine.memory(parent), LinkLevel):  # nothing stays there: readers pay for the way
+        assert child is not None
+        return [Move(einsum, child, tensor, "read", link.moved(at_parent=False, picks=picks))]
     up = link.moved(at_parent=True, picks=picks)
     found.append(Move(einsum, parent, tensor, "write", up))
     back = terms.refills(up, link.moved(at_parent=True, picks=picks, fresh=True))

@@ -9,6 +9,7 @@ from functools import reduce
 
 from ..errors import IllegalMapping, SpecError, nearest
 from ..machine.levels import ComputeUnit, Machine, Memory
+from ..machine.levels import Link as LinkLevel
 from ..mapping.tree import Mapping
 from ..mapping.wellformed import problems
 from ..workload.einsum import Workload
@@ -183,6 +184,7 @@ def _memory_actions(
     for (name, tensor, action), (count, bits, own) in table.items():
         memory = machine.memory(name)
         per_access = memory.read_energy if action == "read" else memory.write_energy
+        per_access = per_access * memory.hops if isinstance(memory, LinkLevel) else per_access
         joules = terms.energy(bits, per_access, memory.bits_per_access)
         found.append(Action(einsum, name, tensor, "read" if action == "read" else "write", count, bits, own, joules))
     return found

@@ -79,7 +79,7 @@ def event_seconds(workload: Workload, machine: Machine, mapping: Mapping) -> flo
 def _most(path: Path) -> int:
     """No fewer operations than the path has: every store loads and drains, and the leaf works, in each iteration."""
     inner = max(store.place for store in path.stores)
-    trips = [loop.trips for loop in path.loops if loop.axis is None and loop.place < inner]
+    trips: list[int] = [loop.trips for loop in path.loops if loop.axis is None and loop.place < inner]
     return prod(trips) * (1 + 2 * len(path.stores))
 
 
@@ -275,7 +275,9 @@ class _Run:
             tops.append(self.sites[top.link.parent.address, link.tensor])
         ready = max(site.dirty, *(top.room() for top in tops))
         span = self._transfer(site, tops, indices, "store", ready)
-        for top in tops if span is not None else ():
+        if span is None:
+            return
+        for top in tops:
             top.ready, top.dirty = max(top.ready, span[1]), max(top.dirty, span[1])
 
     def _transfer(self, site: _Site, tops: list[_Site], indices: Indices, kind: str, ready: float) -> Span | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
+from ..machine.levels import Link as LinkLevel
 from ..machine.levels import Machine, Memory
 from ..mapping.concurrent import axis_of, stage_distance
 from ..mapping.extents import Address
@@ -166,9 +167,9 @@ def tiles(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> 
     touching = by_tensor(all_paths)
     for store in _stores(all_paths):
         users = tuple(p for p in touching.get(store.tensor, ()) if p.holds(store))
-        if not users:
-            continue
         memory = machine.memory(store.memory)
+        if not users or isinstance(memory, LinkLevel):
+            continue
         width = memory.bits(workload, users[0].einsum.name, store.tensor)
         stays = _persists(workload, store, users[0])
         copies = slots(memory, store, users) * (workload.repeat if stays else 1)

@@ -25,7 +25,7 @@ from ..located import Located, from_data, read_file, read_text
 from ..workload.einsum import Fact
 from ..workload.facts import ORIGIN, PARAMETERS, FactReader, read_parameters
 from ..workload.fields import read_record
-from .levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
+from .levels import Axis, ComputeUnit, Fanout, Level, Link, Machine, Memory
 
 VERSION = 1
 KINDS = ("multiply", "map")
@@ -71,6 +71,19 @@ MEMORY = Record(
     ),
     label="memory",
 )
+LINK = Record(
+    "a link",
+    (
+        Key("link", LEVEL_NAME, "the name of a way between instances", required=True),
+        *ORIGIN,
+        Key("axis", LEVEL_NAME, "the axis whose instances it joins", required=True),
+        Key("throughput", Number("throughput", positive=True, unlimited=True), "bits per second"),
+        Key("energy", _ENERGY, "joules per bit and hop"),
+        Key("hops", Number("count", minimum=1), "hops of one transfer"),
+        Key("multicast", BOOLEAN, "does one transfer reach all instances that need the tile?"),
+    ),
+    label="link",
+)
 AXIS = Record(
     "an axis",
     (
@@ -108,7 +121,7 @@ COMPUTE = Record(
     ),
     label="compute",
 )
-LEVELS = (MEMORY, FANOUT, COMPUTE)
+LEVELS = (MEMORY, LINK, FANOUT, COMPUTE)
 MACHINE = Record(
     "a machine",
     (
@@ -168,7 +181,7 @@ def structure_problems(levels: list[Level]) -> list[tuple[int | None, str]]:
     problems: list[tuple[int | None, str]] = []
     if not any(isinstance(level, Memory) for level in levels):
         problems.append((None, "a machine needs at least one memory"))
-    elif not isinstance(levels[0], Memory):
+    elif not isinstance(levels[0], Memory) or isinstance(levels[0], Link):
         problems.append((0, f"the first level must be a memory, the outermost one; {levels[0].name} is none"))
     units = [i for i, level in enumerate(levels) if isinstance(level, ComputeUnit)]
     if not units:
@@ -176,6 +189,11 @@ def structure_problems(levels: list[Level]) -> list[tuple[int | None, str]]:
     else:
         for i in range(units[-1] + 1, len(levels)):
             problems.append((i, f"{levels[i].name} stands after every compute unit, so none can see it"))
+    for i, level in enumerate(levels):
+        later = {axis.name for inner in levels[i:] if isinstance(inner, Fanout) for axis in inner.axes}
+        if isinstance(level, Link) and level.axis not in later:
+            message = f"link {level.name} joins the instances of {level.axis}, which is no axis listed after it"
+            problems.append((i, message))
     seen: set[str] = set()
     for i, level in enumerate(levels):
         names = [level.name]
@@ -201,6 +219,9 @@ def _built(fields: dict[str, Any]) -> Level:
     """The level that the values of its keys describe; what is not said has the default of the class."""
     if "memory" in fields:
         return Memory(fields["memory"], **_without(fields, "memory"))
+    if "link" in fields:
+        names = {"throughput": "read_throughput", "energy": "read_energy"}
+        return Link(fields["link"], **{names.get(key, key): value for key, value in _without(fields, "link").items()})
     if "compute" in fields:
         return ComputeUnit(fields["compute"], **_without(fields, "compute"))
     return Fanout(fields["fanout"], tuple(Axis(axis["axis"], **_without(axis, "axis")) for axis in fields["axes"]))

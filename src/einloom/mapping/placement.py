@@ -7,7 +7,7 @@ from collections.abc import Mapping as Table
 from itertools import pairwise
 
 from ..constraints import select
-from ..machine.levels import ComputeUnit, Machine, Memory
+from ..machine.levels import ComputeUnit, Link, Machine, Memory
 from ..workload.einsum import Workload
 from .extents import Address, addressed_paths
 from .text import describe
@@ -128,7 +128,7 @@ def _holding_problems(workload: Workload, machine: Machine, leaf: Compute, steps
         if memory.name in bound:
             for tensor in sorted(must - holds[memory.name]):
                 yield f"{einsum}: {memory.name} must hold {tensor} (must: {memory.must})"
-        for tensor in sorted(holds[memory.name] - may):
+        for tensor in sorted(holds[memory.name] - may if not isinstance(memory, Link) else ()):
             yield f"{einsum}: {memory.name} may not hold {tensor} (may: {memory.may})"
         above |= holds[memory.name]
 
@@ -146,7 +146,8 @@ def _backing_problems(workload: Workload, machine: Machine, paths: Table[str, St
             for i, (address, node) in enumerate(steps):
                 if isinstance(node, Store) and tensor.name in node.tensors:
                     stores.setdefault(address, (einsum, node, steps[:i]))
-                    if tensor.name not in select(machine.memory(node.memory).backs, workload, einsum):
+                    memory = machine.memory(node.memory)
+                    if tensor.name not in select(memory.backs, workload, einsum) and not isinstance(memory, Link):
                         backs = machine.memory(node.memory).backs
                         yield f"{node.memory} may not be the backing memory of {tensor.name} (backs: {backs})"
                     break

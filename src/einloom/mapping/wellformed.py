@@ -15,6 +15,7 @@ from ..machine.levels import Machine
 from ..workload.einsum import Workload
 from .concurrent import concurrency_problems, split_problems
 from .dependence import dependence_problems
+from .links import link_problems
 from .placement import placement_problems
 from .text import describe
 from .tree import Compute, Loop, Mapping, Nest, Node, Split, Store, einsums_below, leaves
@@ -31,6 +32,7 @@ def problems(workload: Workload, machine: Machine, mapping: Mapping) -> tuple[st
     rest = (
         *placement_problems(workload, machine, mapping),
         *concurrency_problems(workload, machine, mapping),
+        *link_problems(workload, machine, mapping),
         *dependence_problems(workload, mapping),
     )
     return tuple(dict.fromkeys(rest))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from ..constraints import select
-from ..machine.levels import Fanout, Machine
+from ..machine.levels import Fanout, Link, Machine, Memory
 from ..mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, einsums_below
 from ..workload.einsum import Access, Workload
 from .branches import at_once, branch_reasons, flat, private_levels, stages_apart
@@ -98,7 +98,8 @@ class Compiler:
             return NestPlan([], 0, ())
         for i, node in enumerate(nest):
             if i == last_store + 1 and isinstance(nest[-1], Compute):
-                nodes.append(Moment(nest[-1].einsum, above.sites, above.turns))
+                held = tuple(site for site in above.sites if not site.link)
+                nodes.append(Moment(nest[-1].einsum, held, above.turns))
             if isinstance(node, Store):
                 sites, above = self._store(node, nest[i + 1 :], above)
                 nodes.append(StorePlan(sites))
@@ -257,6 +258,7 @@ class Compiler:
         parent = above.innermost.get(tensor)
         producer = self.workload.producers.get(tensor)
         depth = parent.depth if parent else 0
+        over = self.machine.memory(parent.memory) if parent else None
         data = self.workload.tensor(tensor)
         width = memory.bits(self.workload, users[0], tensor)
         room = self._slots(store, tensor, producer, below)
@@ -268,7 +270,7 @@ class Compiler:
             parent=parent,
             depth=len(above.spatial),
             cut=self._sliding(tensor, users, above.temporal),
-            read_by=self._apart(tensor, users, users[0], above.spatial, depth),
+            read_by=self._apart(tensor, users, users[0], above.spatial, depth, over),
             write_by=self._apart(tensor, users, producer if producer in users else users[0], above.spatial, depth),
             spatial=tuple((loop.axis or "", loop.trips) for loop in above.spatial),
             width=width * room,
@@ -278,6 +280,7 @@ class Compiler:
             turns=above.turns,
             slots=room,
             loops=above.steps,
+            link=isinstance(memory, Link),
         )
 
     def _slots(self, store: Store, tensor: str, producer: str | None, below: Nest) -> int:
@@ -309,9 +312,18 @@ class Compiler:
         return 0
 
     def _apart(
-        self, tensor: str, users: tuple[str, ...], payer: str, spatial: tuple[Loop, ...], start: int
+        self,
+        tensor: str,
+        users: tuple[str, ...],
+        payer: str,
+        spatial: tuple[Loop, ...],
+        start: int,
+        over: Memory | None = None,
     ) -> tuple[int, ...]:
-        """Coordinates that distinguish requests at the next store above, which has `start` spatial loops above it."""
+        """Coordinates that distinguish requests at the next store above, which has `start` spatial loops above it.
+
+        over: the memory or the link of that store, if it is known.
+        """
         writes = self.workload.producers.get(tensor) == payer
         kept = list(range(start))
         for i in range(start, len(spatial)):
@@ -319,6 +331,7 @@ class Compiler:
             shared = axis is not None and tensor in select(
                 axis.reduce if writes else axis.multicast, self.workload, payer
             )
+            shared = over.multicast if isinstance(over, Link) and not writes else shared
             if self._depends(spatial[i], tensor, users) or not shared:
                 kept.append(i)
         return tuple(kept)

@@ -133,7 +133,7 @@ class Site:
     are multicast, or added on the way). spatial: axis and trips of the spatial loops above. width: bits per element.
     alive: leaves at which the tile is alive whatever happens; at the other leaves below only if an element is kept.
     turns: the branches of concurrent splits that it is in. slots: tiles that it has room for. loops: temporal loops of
-    more than one trip above.
+    more than one trip above. link: a link, which holds nothing; who writes to it is not charged.
     """
 
     memory: str
@@ -153,6 +153,7 @@ class Site:
     turns: tuple[Turn, ...] = ()
     slots: int = 1
     loops: int = 0
+    link: bool = False
     children: list[Site] = field(default_factory=list)
     held: dict[Coords, Held] = field(default_factory=dict)
     sent: set[tuple[Element, tuple[int, ...], Coords]] = field(default_factory=set)

@@ -203,7 +203,7 @@ class Stores:
         reads = self.counter(writer, site, "read")
         reads[coords] = reads.get(coords, 0) + 1
         key = (element, entered, tuple(coords[i] for i in site.write_by))
-        if key not in site.sent:
+        if key not in site.sent and not parent.link:
             site.sent.add(key)
             writes = self.counter(writer, parent, "write")
             writes[parent_coords] = writes.get(parent_coords, 0) + 1

@@ -217,9 +217,9 @@ def _front(view: Located, data: list[Any], problem: Problem, file: str) -> tuple
 
 
 def _latencies(view: Located) -> Latencies:
-    steady = [_float(view.require(name)) for name in ("roofline", "floor", "tile", "einsum")]
+    roofline, floor, tile, einsum = (_float(view.require(name)) for name in ("roofline", "floor", "tile", "einsum"))
     event = view.get("event")
-    found = Latencies(*steady, None if event is None else _float(event))
+    found = Latencies(roofline, floor, tile, einsum, None if event is None else _float(event))
     view.finish()
     return found
 
