@@ -50,7 +50,7 @@ def _facts(path: Path, side: Side) -> tuple[object, ...]:
         return ("",) * 5
     result = json.loads(path.read_text())
     certificate = result["certificate"]
-    points = len(result["pareto"]) if result.get("pareto") else ""
+    points = len(result["front"]) if result.get("front") else ""
     value, gap = repr(certificate["value"]), f"{certificate['gap']:.2e}"
     return len(result["workload"]["einsums"]), certificate["guarantee"], value, gap, points
 
