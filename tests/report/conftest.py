@@ -18,10 +18,12 @@ from large_network import chain
 from pipeline import pipelined
 
 from einloom import Result
+from einloom.report.compare import compare
 from einloom.report.html import write_page
 from einloom.result.unmapped import Unmapped, read_answer
 
 RESULTS = Path(__file__).parent / "results"
+COMPARED = ("loops0", "loops1", "edp")
 SAVED = ("matmul", "conv-chain", "gpt3", "pareto")
 
 
@@ -44,13 +46,16 @@ def infeasible() -> Unmapped:
 def pages(
     results: dict[str, Result], infeasible: Unmapped, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], Path]:
-    """Name of a result -> its report as a file, made once."""
+    """Name of a result (or ``infeasible``, ``compare``) -> its page as a file, made once."""
     folder = tmp_path_factory.mktemp("reports")
 
     def made(name: str) -> Path:
         path = folder / f"{name}.html"
         if not path.exists():
-            write_page(infeasible if name == "infeasible" else results[name], path)
+            if name == "compare":
+                compare([RESULTS / f"chain-{which}.json" for which in COMPARED]).write(path)
+            else:
+                write_page(infeasible if name == "infeasible" else results[name], path)
         return path
 
     return made

@@ -1,4 +1,4 @@
-"""Takes the screenshots of docs/report.md: `python tests/report/take_figures.py` writes docs/figures/report-*.png."""
+"""Takes the pictures of docs/report.md: `python tests/report/take_figures.py` writes them to docs/figures."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ from typing import Any
 from chromium import chrome, resize
 from large_network import chain
 
-from einloom import Result
+from einloom import Result, figures
+from einloom.report.compare import compare
 from einloom.report.html import write_page
+from einloom.result.unmapped import Unmapped, read_answer
+from einloom.sweep import sweep_capacity
+from einloom.verbs import problem
 
 HERE = Path(__file__).parent
 FIGURES = HERE.parents[1] / "docs" / "figures"
@@ -49,7 +53,7 @@ def main() -> None:
 
 
 def _figures(driver: Any, folder: Path) -> None:
-    def show(name: str, result: Result, width: int) -> None:
+    def show(name: str, result: Result | Unmapped, width: int) -> None:
         write_page(result, folder / f"{name}.html")
         resize(driver, width, 900)
         driver.get((folder / f"{name}.html").as_uri())
@@ -67,6 +71,37 @@ def _figures(driver: Any, folder: Path) -> None:
     sections(driver, "phone", "top", "cascade", PHONE)
     show("large", chain(), DESK)
     sections(driver, "large", "mapping", "occupancy")
+    show("infeasible", read_answer(HERE / "results" / "infeasible.json"), DESK)
+    sections(driver, "infeasible", "top", "limits")
+    show("pareto", Result.read(HERE / "results" / "pareto.json"), DESK)
+    sections(driver, "front", "front", "front")
+    compare([HERE / "results" / f"chain-{name}.json" for name in ("loops0", "loops1", "edp")]).write(folder / "c.html")
+    driver.get((folder / "c.html").as_uri())
+    sections(driver, "compare", "table", "search")
+    _notebook(driver, folder, gpt3)
+    _papers(gpt3, folder)
+
+
+def _notebook(driver: Any, folder: Path, result: Result) -> None:
+    """What a notebook shows of a result, on an empty page."""
+    page = f"<!doctype html><meta charset=utf-8><body style='margin:12px;width:1100px'>{result._repr_html_()}</body>"
+    (folder / "n.html").write_text(page, encoding="utf-8")
+    driver.get((folder / "n.html").as_uri())
+    take(driver, "notebook", 1124, 0, driver.execute_script("return document.documentElement.scrollHeight"))
+    (FIGURES / "report-notebook.png").rename(FIGURES / "notebook.png")
+
+
+def _papers(result: Result, folder: Path) -> None:
+    """Figures as they go into papers; the one over capacities is of a chain that is swept here."""
+    figures.save(figures.looptree(result), FIGURES / "figure-looptree.png")
+    figures.save(figures.cascade(result), FIGURES / "figure-cascade.png")
+    figures.save(figures.energy_bars(result), FIGURES / "figure-energy.png")
+    figures.save(figures.roofline(result), FIGURES / "figure-roofline.png")
+    figures.save(figures.occupancy(result, memory="GLB"), FIGURES / "figure-occupancy.png")
+    asked = problem("matmuls:n=3,m=128,kn=128", "two-level", "traffic:DRAM", 2)
+    sizes = [kib * 8192 for kib in (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)]
+    sweeps = [sweep_capacity(asked, "GLB", sizes, folder / "sweep", fused=fused) for fused in (True, False)]
+    figures.save(figures.ski_slope(*sweeps), FIGURES / "figure-ski-slope.png")
 
 
 if __name__ == "__main__":

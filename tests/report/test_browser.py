@@ -12,7 +12,8 @@ import pytest
 from chromium import resize
 
 pytestmark = pytest.mark.browser
-NAMES = ("matmul", "conv-chain", "gpt3", "large", "hostile", "pipeline")
+NAMES = ("matmul", "conv-chain", "gpt3", "large", "hostile", "pipeline", "pareto")
+PAGES = (*NAMES, "infeasible", "compare")
 PARTS = ("summary", "mapping", "cascade", "occupancy", "breakdown", "roofline", "search", "tensors", "sources")
 DESK, PHONE = (1280, 900), (390, 844)
 SECONDS_TO_OPEN = 2.0
@@ -100,6 +101,54 @@ def test_every_part_answers_without_a_complaint(shown: Callable[..., Any], name:
     assert script(page, "return performance.getEntriesByType('resource').length") == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("infeasible", ("why", "limits", "cascade", "search", "tensors", "sources")),
+        ("compare", ("table", "bars", "trade", "search", "fusion")),
+    ],
+)
+def test_the_other_pages_answer_too(shown: Callable[..., Any], name: str, parts: tuple[str, ...]) -> None:
+    page = shown(name)
+    assert [link.get_attribute("href").partition("#")[2] for link in find(page, "nav a")] == list(parts)
+    for part in parts:
+        find(page, f"nav a[href='#{part}']")[0].click()
+        assert page.current_url.endswith(f"#{part}")
+        assert find(page, f"#{part}")[0].size["height"] > 40
+    for closed in find(page, "main details:not([open]) > summary"):
+        script(page, "arguments[0].scrollIntoView({block: 'center'})", closed)
+        closed.click()
+    for link in find(page, "a.why"):
+        script(page, "arguments[0].scrollIntoView({block: 'center'})", link)
+        link.click()
+    tip = next(element for element in find(page, "main [data-tip]") if element.is_displayed())
+    point_at(page, tip)
+    assert find(page, "#tip")[0].text == tip.get_attribute("data-tip")
+    assert page.get_log("browser") == []
+    assert script(page, "return performance.getEntriesByType('resource').length") == 0
+
+
+def test_tensors_light_up_without_a_mapping(shown: Callable[..., Any]) -> None:
+    page = shown("infeasible")
+    chip = next(b for b in find(page, "#chips button") if b.text == "T1")
+    number = chip.get_attribute("data-t")
+    chip.click()
+    for picture in ("#limits .chip", "#cascade .tensor", "#tensors tr"):
+        assert opacity(page, f"{picture}[data-t='{number}']") == {1.0}, picture
+        assert max(opacity(page, f"{picture}[data-t]:not([data-t='{number}'])")) < 0.3, picture
+    assert page.get_log("browser") == []
+
+
+def test_the_front_is_drawn(shown: Callable[..., Any]) -> None:
+    page = shown("pareto")
+    find(page, "nav a[href='#front']")[0].click()
+    assert len(find(page, "#front .mark.trade.on")) == 15
+    first = find(page, "#front details > summary")[0]
+    first.click()
+    assert "store DRAM:" in find(page, "#front pre")[0].text
+    assert page.get_log("browser") == []
+
+
 def test_a_tensor_lights_up_in_every_picture(shown: Callable[..., Any]) -> None:
     page = shown("gpt3")
     chip = next(b for b in find(page, "#chips button") if b.text == "QK")
@@ -144,7 +193,7 @@ def test_the_keyboard_is_enough(shown: Callable[..., Any]) -> None:
     assert {"bars-what", "bars-rows", "bars-parts", "bars", "window scroll", "why"} <= seen
 
 
-@pytest.mark.parametrize(("name", "size"), [(n, s) for n in NAMES for s in (DESK, PHONE)])
+@pytest.mark.parametrize(("name", "size"), [(n, s) for n in PAGES for s in (DESK, PHONE)])
 def test_nothing_sticks_out(shown: Callable[..., Any], name: str, size: tuple[int, int]) -> None:
     page = shown(name, size)
     assert script(page, "return document.documentElement.scrollWidth") <= size[0]
@@ -154,14 +203,14 @@ def test_nothing_sticks_out(shown: Callable[..., Any], name: str, size: tuple[in
     assert len(page.get_screenshot_as_png()) > 10_000
 
 
-@pytest.mark.parametrize("name", ["matmul", "gpt3", "large"])
+@pytest.mark.parametrize("name", ["matmul", "gpt3", "large", "infeasible", "compare"])
 def test_paper(shown: Callable[..., Any], name: str) -> None:
     page = shown(name)
     page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     printed = page.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True, "printBackground": True})
     content = base64.b64decode(printed["data"])
     assert content.startswith(b"%PDF")
-    assert 4 <= content.count(b"/Type /Page\n") <= 20
+    assert (2 if name in ("infeasible", "compare") else 4) <= content.count(b"/Type /Page\n") <= 20
     assert not find(page, "details.card[open]")  # opened for the printer, closed again
     assert page.get_log("browser") == []
 

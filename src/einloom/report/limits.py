@@ -11,7 +11,8 @@ from ..problem import Problem
 class Limit:
     """One memory: bits and number of instances, tensors that it must and may hold for some Einsum.
 
-    size: None if unlimited. largest: the largest of all those tensors, whole, with its bits; None if there is none.
+    must: also those that no other memory may hold. size: None if unlimited. largest: the largest of all those tensors,
+    whole, with its bits; None if there is none.
     """
 
     memory: str
@@ -25,6 +26,11 @@ class Limit:
 def limits(problem: Problem) -> list[Limit]:
     """One line per memory, outermost first."""
     workload, machine = problem.workload, problem.machine
+    homes: dict[tuple[str, str], list[str]] = {}
+    for memory in machine.memories:
+        for einsum in workload.einsums:
+            for tensor in machine.may_hold(memory, workload, einsum.name, ()):
+                homes.setdefault((einsum.name, tensor), []).append(memory.name)
     found = []
     for memory in machine.memories:
         must: set[str] = set()
@@ -37,7 +43,8 @@ def limits(problem: Problem) -> list[Limit]:
             for tensor in einsum.tensors:
                 if tensor not in allowed:
                     continue
-                (must if tensor in needed else may).add(tensor)
+                alone = homes[einsum.name, tensor] == [memory.name]
+                (must if alone or tensor in needed else may).add(tensor)
                 room = workload.tensor(tensor).size * memory.bits(workload, einsum.name, tensor)
                 if largest is None or room > largest[1]:
                     largest = (tensor, room)

@@ -112,7 +112,7 @@ def _nest(nest: Nest, memories: dict[str, int]) -> Html:
 def _(result: Result) -> str:
     subject = Subject(result)
     tree = el("div", looptree.drawings(subject)[0], class_="scroll")
-    front = (el("h3", "Pareto front"), pareto.picture(pareto.of_result(result))) if result.front else ()
+    front = (el("h3", "Pareto front"), pareto.picture(pareto.of_result(result), coloured=False)) if result.front else ()
     graph = el("details", el("summary", "cascade"), cascade.drawings(subject, cascade.groups(subject))[0])
     proof = el("details", el("summary", "what is proven"), summary.certificate(result))
     return snippet(

@@ -140,8 +140,10 @@ def ski_slope(*sweeps: Sweep, labels: Sequence[str] | None = None) -> Figure:
         axes.set_xscale("log", base=2)
         axes.set_yscale("log", base=2)
         every = sorted({p.capacity for sweep in sweeps for p in sweep.points})
-        step = -(-len(every) // 10) or 1
-        axes.set_xticks(every[::step], [bits(capacity) for capacity in every[::step]], rotation=45, ha="right")
+        round_ = [capacity for capacity in every if capacity.bit_count() == 1]
+        ticks = round_ if len(round_) > 1 else every
+        ticks = ticks[:: -(-len(ticks) // 12) or 1]
+        axes.set_xticks(ticks, [bits(capacity) for capacity in ticks], rotation=45, ha="right")
         axes.xaxis.set_minor_locator(NullLocator())
         goal = next((p.answer.objective for s in sweeps for p in s.points if isinstance(p.answer, Result)), None)
         if goal is not None and goal.name == "traffic":

@@ -83,4 +83,4 @@ def _front(result: Result) -> Html:
         "No mapping of the space beats one of these in both energy and latency; the page shows the one of least EDP."
     )
     shown = el("p", words, class_="note")
-    return _section("front", pareto.picture(pareto.of_result(result)), shown, pareto.table(result))
+    return _section("front", pareto.picture(pareto.of_result(result), coloured=False), shown, pareto.table(result))

@@ -49,8 +49,8 @@ def table(result: Result) -> Html:
     return el("div", el("table", el("thead", el("tr", *heads)), el("tbody", *rows), class_="front"), class_="scroll")
 
 
-def picture(points: Sequence[Trade], label: str = "Energy against latency") -> Html:
-    """All points, labelled where they are few, and the staircase of the front."""
+def picture(points: Sequence[Trade], coloured: bool = True) -> Html:
+    """All points, labelled where they are few, and the staircase of the front; a colour each if they are `coloured`."""
     if not points:
         return el("p", "There are no points to draw.")
     points = _joined(points)
@@ -66,9 +66,19 @@ def picture(points: Sequence[Trade], label: str = "Energy against latency") -> H
         on = point in best
         tip = f"{point.label}: {energy(point.energy, 5)}, {time(point.latency, 5)}" + ("; on the front" if on else "")
         text = point.label if len(points) <= FEW else None
-        marks.append(mark(across, up, (point.latency, point.energy), f"trade k{i % 8}{' on' if on else ''}", tip, text))
+        marks.append(
+            mark(
+                across,
+                up,
+                (point.latency, point.energy),
+                f"trade k{i % 8 if coloured else 0}{' on' if on else ''}",
+                tip,
+                text,
+            )
+        )
     x_ticks = [(v, time(v, 3)) for v in across.ticks(4)]
     y_ticks = [(v, energy(v, 3)) for v in up.ticks(4)]
+    label = f"Energy against latency of {len(points)} mappings, {len(best)} of them on the front"
     return plot([Curve(stairs, "front")], marks, (across, x_ticks, "latency"), (up, y_ticks, "energy"), label)
 
 

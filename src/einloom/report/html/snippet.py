@@ -11,7 +11,10 @@ from .markup import Child, Html, el
 from .shell import arrow
 
 SCOPE = ".einloom"
-ALONE = ".why{display:none} a{color:inherit;text-decoration:none;pointer-events:none} header{padding:0} .tiles{margin-bottom:12px}"
+ALONE = (
+    ".why{display:none} a{color:inherit;text-decoration:none;pointer-events:none} header{padding:0}"
+    ".tiles{margin-bottom:12px}"
+)
 """Links lead to parts of a whole report, which a notebook does not have."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...problem import Guarantee
 from ...result import Result
 from ..text import certificate_lines, objective_value
+from ..views import latency_rows
 from .markup import Html, el, link
 from .scene import Scene, energy, size, time
 from .sources import why
@@ -68,6 +69,8 @@ def certificate(result: Result) -> Html:
             ("gap", f"{100 * found.gap:.6g} %"),
             ("counts", link("search", f"points seen and dropped, by {len(found.counts)} rules")),
         ]
+    seen = "; ".join(" ".join(text.split()) for _, text in latency_rows(result.latencies))
+    rows += [("latency seen as", seen)] if seen else []
     known = result.provenance
     rows += [
         ("made with", f"einloom {known.version}, model version {known.model_version}"),
