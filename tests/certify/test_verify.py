@@ -252,3 +252,21 @@ def test_bounds_are_derived_again(workload: str, machine: str, bound: float, val
     ok, reasons = verdict_of(data)
     assert ok is accepted, reasons
     assert ok or any(("again" if value == 1.0 else "value") in reason for reason in reasons)
+
+
+def test_tiles_kept_across_two_memories_are_found_again() -> None:
+    """LB keeps B while A and Z move through GLB: more than enumeration bears, and a tree that no pruning rule makes."""
+    from einloom.constraints import selector
+    from einloom.machine.levels import ComputeUnit, Machine, Memory
+
+    levels = (
+        Memory("DRAM", None, 100.0, 100.0),
+        Memory("GLB", 6, 10.0, 10.0, must=selector("all")),
+        Memory("LB", 4, 1.0, 1.0, must=selector("all")),
+        ComputeUnit("MAC", 1.0, 1.0),
+    )
+    workload = workload_from_data(
+        {"schema": "workload/1", "name": "w", "ranks": {"m": 4, "n": 8}, "bits": 1, "einsums": ["Z[m,n] = A[m] * B[n]"]}
+    )
+    verdict = el.verify(el.map(workload, Machine("m", levels)))
+    assert verdict.ok, verdict.reasons

@@ -86,7 +86,7 @@ def _unpruned(problem: Problem, value: float) -> tuple[Optimizer, str]:
     from ..search.exact import Exact, ExactOptions, Rules
 
     if _small(problem):
-        rules = Rules(stationary=False, lowering=False, deferral=False, limits=False)
+        rules = Rules(stationary=False, lowering=False, limits=False)
         return Exact(ExactOptions(rules, incumbent=False)), "exact, with dominance as its only pruning rule,"
     rules = Rules(stationary=False, lowering=False)
     if problem.objective.name == "pareto":
