@@ -80,7 +80,7 @@ max_fused_loops: 2
 memories: {GLB: {keep: T1, bypass: W0}}
 fusion: {fused: T1}
 loops:
-  - {memory: DRAM, variables: [m], trips: [1, 2, 4]}
+  - {tensors: T1, variables: [m], trips: [1, 2, 4]}
 tiles:
   - {memory: GLB, tensors: T1, variables: [m], sizes: {most: 2}}
 """

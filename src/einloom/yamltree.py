@@ -25,6 +25,7 @@ MAX_TAG = 1000
 _INTEGER = re.compile(r"[-+]?[0-9]+\Z|0x[0-9a-fA-F]+\Z")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
 _FORBIDDEN = re.compile("[^\\x09\\x0A\\x0D\\x20-\\x7E\\x85\\xA0-\\uD7FF\\uE000-\\uFFFD\\U00010000-\\U0010FFFF]")
+_MANY_OPEN = re.compile(r"(?:[\[{][^\[\]{}\n]{0,20}){100}")
 _LONG_TAG = re.compile(rf"(?<!\S)!\S{{{MAX_TAG}}}")
 _SPECIAL = {"": None, "~": None, "null": None, "true": True, "false": False}
 MAX_DIGITS = 400
@@ -63,7 +64,7 @@ def parse_yaml(text: str, file: str) -> Node:
     """
     if len(text) > MAX_YAML:
         raise SpecError(f"larger than {MAX_YAML // 10**6} MB; einloom does not read such YAML", file=file, line=1)
-    refuse_control_characters(text, file)
+    refuse_unreadable(text, file)
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -77,15 +78,17 @@ def parse_yaml(text: str, file: str) -> Node:
         raise SpecError(f"not YAML: {str(error).splitlines()[0]}", file=file) from None
 
 
-def refuse_control_characters(text: str, file: str) -> None:
-    """Raise SpecError with the place of the first character that YAML does not allow."""
-    match = _FORBIDDEN.search(text)
-    if match is not None:
-        line, column = text.count("\n", 0, match.start()) + 1, match.start() - text.rfind("\n", 0, match.start())
-        message = f"not YAML: the character U+{ord(match.group()):04X} is not allowed"
-        raise SpecError(message, file=file, line=line, column=column)
-    if _LONG_TAG.search(text):
-        raise SpecError(f"not YAML: a tag of more than {MAX_TAG} characters", file=file)
+def refuse_unreadable(text: str, file: str) -> None:
+    """Raise SpecError for characters that YAML does not allow, and for what would cost its parser quadratic time."""
+    for pattern, message in (
+        (_FORBIDDEN, "not YAML: the character U+{:04X} is not allowed"),
+        (_LONG_TAG, f"not YAML: a tag of more than {MAX_TAG} characters"),
+        (_MANY_OPEN, f"nested deeper than {MAX_DEPTH} levels"),
+    ):
+        match = pattern.search(text)
+        if match is not None:
+            line, column = text.count("\n", 0, match.start()) + 1, match.start() - text.rfind("\n", 0, match.start())
+            raise SpecError(message.format(ord(match.group()[0])), file=file, line=line, column=column)
 
 
 def _tree(events: Iterator[Any], file: str) -> Node:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...errors import SpecError
 from ...located import Located, file_text
-from ...yamltree import MAX_YAML, Node, refuse_control_characters
+from ...yamltree import MAX_YAML, Node, refuse_unreadable
 from ...yamltree import _tree as tree_of_events
 from .expressions import Value
 from .template import Expanded, expand
@@ -42,7 +42,7 @@ def parse_tagged(text: str, file: str = "<text>", values: Mapping[str, Value] | 
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-    refuse_control_characters(text, file)
+    refuse_unreadable(text, file)
     expanded = expand(text, file, values) if _TEMPLATE.search(text) else None
     try:
         events = YAML(typ="safe", pure=True).parse(text if expanded is None else expanded.text)

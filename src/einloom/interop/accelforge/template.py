@@ -7,6 +7,7 @@ from. Expressions are those of `expressions`; other files are never read, and wh
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -15,7 +16,9 @@ from .expressions import MAX_ITEMS, Value, evaluate, shown, truth
 
 MAX_OUTPUT = 5_000_000
 MAX_NESTING = 20
-_PIECE = re.compile(r"\{\{(?P<print>.*?)\}\}|\{%-?(?P<block>.*?)-?%\}|\{#.*?#\}", re.DOTALL)
+_PIECE = re.compile(  # a piece ends before another of its kind opens, or unclosed ones would cost quadratic time
+    r"\{\{(?P<print>(?:(?!\{\{).)*?)\}\}|\{%-?(?P<block>(?:(?!\{%).)*?)-?%\}|\{#(?:(?!\{#).)*?#\}", re.DOTALL
+)
 _SET = re.compile(r"set\s+([A-Za-z_]\w*)\s*=(?!=)\s*(.+)\Z", re.DOTALL)
 _FOR = re.compile(r"for\s+([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*)\s+in\s+(.+)\Z", re.DOTALL)
 _WORDS = ("set", "for", "endfor", "if", "elif", "else", "endif")
@@ -73,10 +76,11 @@ def _parts(text: str, file: str) -> list[_Part]:
     root = _Part("", "", 1)
     stack = [root]
     at = 0
+    newlines = [match.start() for match in re.finditer("\n", text)]
     uncommented = _without_comments(text)
     for match in _PIECE.finditer(uncommented):
-        line = text.count("\n", 0, match.start()) + 1
-        _literal(stack[-1], text, at, match.start())
+        line = bisect_left(newlines, match.start()) + 1
+        _literal(stack[-1], text[at : match.start()], bisect_left(newlines, at) + 1)
         at = match.end()
         if match["print"] is not None:
             stack[-1].inside.append(_Part("print", match["print"].strip(), line))
@@ -84,7 +88,7 @@ def _parts(text: str, file: str) -> list[_Part]:
             _block(match["block"].strip(), line, stack, file)
             if len(stack) > 2 * MAX_NESTING:
                 raise SpecError(f"blocks are nested deeper than {MAX_NESTING}", file=file, line=line)
-    _literal(stack[-1], text, at, len(text))
+    _literal(stack[-1], text[at:], bisect_left(newlines, at) + 1)
     if len(stack) > 1:
         open_ = stack[1]
         raise SpecError(f"the block {{% {open_.word} %}} is never closed", file=file, line=open_.line)
@@ -96,9 +100,9 @@ def _without_comments(text: str) -> str:
     return re.sub(r"^[ \t]*#.*$", lambda m: " " * len(m.group()), text, flags=re.MULTILINE)
 
 
-def _literal(parent: _Part, text: str, start: int, stop: int) -> None:
-    if stop > start:
-        parent.inside.append(_Part("text", text[start:stop], text.count("\n", 0, start) + 1))
+def _literal(parent: _Part, text: str, line: int) -> None:
+    if text:
+        parent.inside.append(_Part("text", text, line))
 
 
 def _block(content: str, line: int, stack: list[_Part], file: str) -> None:
@@ -106,8 +110,12 @@ def _block(content: str, line: int, stack: list[_Part], file: str) -> None:
     if word not in _WORDS:
         if word in _ELSEWHERE:
             raise SpecError(f"{word!r} reads other files, which is not done here", file=file, line=line)
-        raise SpecError(f"unknown block {word!r}; known are {', '.join(_WORDS)}", file=file, line=line,
-                        suggestion=nearest(word, _WORDS))
+        raise SpecError(
+            f"unknown block {word!r}; known are {', '.join(_WORDS)}",
+            file=file,
+            line=line,
+            suggestion=nearest(word, _WORDS),
+        )
     top = stack[-1]
     if word == "set":
         top.inside.append(_Part("set", content, line))
