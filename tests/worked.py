@@ -9,21 +9,26 @@
     expect: {energy: 304, latency: 64, MM: {A: 64/0, Z: 48/64}, busy: {GLB: 24}, occupancy: {GLB: 33}}
 
 A memory's entry says reads/writes (or reads) of a tensor, all instances, whole run. `energy_of` asks for Einsums or
-components, `peer` says in words what another tool reports.
+components, `views` for the ways to see the latency, `peer` says in words what another tool reports.
 """
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
-from einloom.cost.evaluate import evaluate
+from einloom.cost.evaluate import evaluate, latencies
+from einloom.cost.event import event_time
 from einloom.cost.record import Cost
 from einloom.machine.files import machine_from_data
+from einloom.machine.levels import Machine
 from einloom.mapping.text import parse_mapping
+from einloom.mapping.tree import Mapping
+from einloom.workload.einsum import Workload
 from einloom.workload.files import workload_from_data
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -38,9 +43,14 @@ def load_cases(text: str) -> list[dict[str, Any]]:
 
 def priced(case: dict[str, Any]) -> Cost:
     """What `evaluate` says of the case."""
+    return evaluate(*given(case))
+
+
+def given(case: dict[str, Any]) -> tuple[Workload, Machine, Mapping]:
+    """Workload, machine and mapping of the case."""
     workload = workload_from_data({"schema": "workload/1", "name": "small", "bits": 1, **WORKLOADS[case["workload"]]})
     machine = machine_from_data({"schema": "machine/1", "name": case["machine"], **MACHINES[case["machine"]]})
-    return evaluate(workload, machine, parse_mapping(case["mapping"], workload, machine))
+    return workload, machine, parse_mapping(case["mapping"], workload, machine)
 
 
 def check(case: dict[str, Any]) -> None:
@@ -52,6 +62,8 @@ def check(case: dict[str, Any]) -> None:
     for key, value in expected.items():
         if key in ("energy", "latency", "roofline"):
             found[key] = pytest.approx(getattr(cost, key), rel=1e-12)
+        elif key == "views":
+            found[key] = {view: pytest.approx(seen(case)[view], rel=1e-12) for view in value}
         elif key == "busy":
             found[key] = {name: _busy(cost, name) for name in value}
         elif key == "occupancy":
@@ -65,6 +77,13 @@ def check(case: dict[str, Any]) -> None:
         else:
             found[key] = {tensor: _moves(cost, key, tensor, numbers) for tensor, numbers in value.items()}
     assert expected == found, case["case"]
+
+
+def seen(case: dict[str, Any]) -> dict[str, float]:
+    """Every view of the case's latency, in seconds."""
+    workload, machine, mapping = given(case)
+    steady = latencies(workload, machine, mapping)
+    return {**asdict(steady), "event": event_time(workload, machine, mapping).seconds}
 
 
 def _busy(cost: Cost, component: str) -> object:
