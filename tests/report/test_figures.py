@@ -58,8 +58,10 @@ def test_formats(results: dict[str, el.Result], tmp_path: Path) -> None:
         figures.save(drawn, tmp_path / "x.pgn")
 
 
-@pytest.mark.parametrize("rows", ["einsum", "component", "tensor", "action"])
-@pytest.mark.parametrize("parts", ["einsum", "component", "tensor", "action"])
+@pytest.mark.parametrize(
+    ("rows", "parts"),
+    [("einsum", "component"), ("component", "tensor"), ("tensor", "action"), ("action", "einsum")],
+)
 def test_bars_add_up(results: dict[str, el.Result], rows: str, parts: str) -> None:
     result = results["gpt3"]
     (axes,) = figures.energy_bars(result, rows=rows, parts=parts).axes
@@ -109,7 +111,7 @@ def test_bands_fill_the_occupancy(results: dict[str, el.Result]) -> None:
 
 def test_large_and_hostile_results_are_drawn(results: dict[str, el.Result]) -> None:
     for name in ("large", "hostile", "pipeline"):
-        for draw in (figures.looptree, figures.cascade, figures.energy_bars, figures.occupancy):
+        for draw in (figures.looptree, figures.cascade, figures.occupancy):
             assert draw(results[name]).axes
     assert {text.get_text() for text in figures.looptree(results["large"], first=300, count=4).axes[0].texts} >= {
         f"E{i}" for i in range(300, 304)
