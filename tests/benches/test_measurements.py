@@ -57,7 +57,7 @@ def test_both_tools_in_one_row(
     assert float(row["einloom_optimum"]) == float(row["peer_optimum"]) == best
     assert float(row["relative_difference"]) == 0
     for side in ("einloom_cold", "einloom_warm", "peer"):
-        assert float(row[f"{side}_wall_s"]) > 0 and float(row[f"{side}_rss_mb"]) > 0
+        assert float(row[f"{side}_wall_s"]) >= 0 and float(row[f"{side}_rss_mb"]) > 0
     assert float(row["einloom_cold_cpu_s"]) > 0 and float(row["einloom_warm_cpu_s"]) > 0
     assert row["time"][:2] == "20" and "T" in row["time"]
     capsys.readouterr()

@@ -231,15 +231,7 @@ LARGE = (
 
 @pytest.mark.parametrize(("workload", "machine"), LARGE)
 @pytest.mark.parametrize(
-    ("bound", "value", "accepted"),
-    [
-        (1.0, 1.0, True),
-        (0.5, 1.0, True),
-        (1.01, 1.0, False),
-        (1.03, 1.0, False),
-        (1.0, 0.99, False),
-        (1.0, 1.01, False),
-    ],
+    ("bound", "value", "accepted"), [(1.0, 1.0, True), (1.01, 1.0, False), (1.0, 0.99, False), (1.0, 1.01, False)]
 )
 def test_bounds_are_derived_again(workload: str, machine: str, bound: float, value: float, accepted: bool) -> None:
     """Factors on bound and value of an honest BOUNDED result, with a new digest: only what is true is accepted."""

@@ -28,7 +28,7 @@ from tiny_problems import tiny_problem
 
 ROOT = Path(__file__).resolve().parents[2]
 PROBLEM = ("residual-diamond", "simple:dram_energy=10,glb_bits=512", "edp")
-MOMENTS = 10
+MOMENTS = 9
 PREAMBLE = """
 import os, signal, sys
 moment, number = float(sys.argv[1]), getattr(signal, sys.argv[2])
@@ -153,7 +153,7 @@ def test_stopped_at_every_question() -> None:
     assert whole.asked > 20
     bounded = 0
     bounds = []
-    for patience in sorted({0, 1, 2, *(whole.asked * i // 12 for i in range(12))}):
+    for patience in sorted({0, 1, 2, *(whole.asked * i // 9 for i in range(9))}):
         watch = Impatient(patience)
         try:
             result = Exact().search(problem, Budget(), watch)
@@ -194,7 +194,7 @@ def test_bounds_are_true_at_every_step() -> None:
         whole = Exact().search(problem)
         assert whole.certificate is not None
         best, total = whole.value, whole.certificate.counts["evaluated"]
-        for steps in range(0, total + 2, max(1, total // 40)):
+        for steps in range(0, total + 2, max(1, total // 25)):
             guarantee, value, bound, _ = found = answer(problem, steps)
             seen.add(guarantee)
             assert bound <= best * (1 + 1e-9), (seed, steps)
