@@ -39,6 +39,7 @@ matmuls on small buffer, fusion forced
               in program order, no recomputation, at most 0 fused loops
   objective   energy
   searched    method 'exact', 0.208 s
+  more        `einloom explain` finds the smallest set of limits to blame, and what would help
 
 what the memories can and must hold
   memory       size  of these  must hold       may hold        largest of them

@@ -105,6 +105,8 @@ def nothing(found: Unmapped) -> str:
         ("objective", str(problem.objective)),
         ("searched", f"method '{found.method}', {found.seconds:.3g} s" + (f"; {counts}" if counts else "")),
     ]
+    if found.status == "infeasible":
+        rows.append(("more", "`einloom explain` finds the smallest set of limits to blame, and what would help"))
     if found.bound:
         rows.append(("bound", f"no mapping has less than {objective_value(problem.objective, found.bound)}"))
     lines = [f"{problem.workload.name} on {problem.machine.name}", *_labelled(rows)]

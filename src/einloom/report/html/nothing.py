@@ -72,8 +72,12 @@ def reason(found: Unmapped) -> Html:
     """What was in the way."""
     parts = [el("li", part) for part in found.reason.split("; ")]
     words = el("ul", *parts) if len(parts) > 1 else el("p", found.reason)
-    head = "What was in the way" if found.status == "infeasible" else "What ended the search"
-    return el("div", el("h3", head), words, class_="obstacle", role="note")
+    head, more = "What ended the search", None
+    if found.status == "infeasible":
+        head = "What was in the way"
+        verb = el("code", "einloom explain")
+        more = el("p", verb, " finds the smallest set of limits to blame, and what would help.", class_="note")
+    return el("div", el("h3", head), words, more, class_="obstacle", role="note")
 
 
 def _facts(found: Unmapped) -> Html:
