@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import click
 
-from . import cli_compare, cli_explain, cli_figures, cli_interop, verbs, zoo
+from . import cli_compare, cli_explain, cli_figures, cli_interop, cli_schema, verbs, zoo
 from .errors import BudgetExhausted, EinloomError, IllegalMapping, Infeasible, SpecError
 from .machine.write import machine_data, machine_text
 from .problem import OBJECTIVES, Budget, Problem
@@ -294,6 +294,7 @@ def zoo_verb(name: str | None, json_path: str | None) -> None:
 
 
 cli_interop.register(main, guarded)
+cli_schema.register(main, guarded)
 cli_compare.register(main, guarded)
 cli_figures.register(main, guarded)
 

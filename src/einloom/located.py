@@ -132,8 +132,9 @@ class Located:
             name = str(key.scalar)
             if name not in self._asked:
                 known = [str(candidate) for candidate in self._asked]
-                message = f"unknown key {name!r}; known here are {', '.join(sorted(known)) or 'none'}"
-                unknown.append(self._child(key, "").error(message, nearest(name, known)))
+                close = nearest(name, known)
+                listed = "" if close else f"; known here are {', '.join(sorted(known)) or 'none'}"
+                unknown.append(self._child(key, "").error(f"unknown key {name!r}{listed}", close))
                 if len(unknown) >= MAX_ERRORS:
                     break
         if unknown:

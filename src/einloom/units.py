@@ -81,6 +81,11 @@ UNIT_NAMES = frozenset(
 )
 
 
+def suffixes(quantity: Quantity) -> tuple[str, ...]:
+    """The units that a number of this quantity may have."""
+    return tuple(_UNITS[quantity])
+
+
 def parse(value: str | int | float, quantity: Quantity, names: Mapping[str, Number] | None = None) -> int | float:
     """The value in SI: bits for a size (an int), bits or operations per second, joules, seconds, watts, square metres.
 
