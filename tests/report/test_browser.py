@@ -58,6 +58,7 @@ def point_at(browser: Any, element: Any) -> None:
     from selenium.webdriver.common.action_chains import ActionChains
 
     script(browser, "arguments[0].scrollIntoView({block: 'center', inline: 'center'})", element)
+    browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")  # it has scrolled
     ActionChains(browser).move_to_element(element).perform()
 
 
