@@ -82,6 +82,8 @@ def _selectors(machine: Machine) -> list[tuple[str, Selector]]:
         elif isinstance(level, Fanout):
             for axis in level.axes:
                 found += [(f"{level.name}.{axis.name}.{key}", which) for key, which in _axis_selectors(axis)]
+        else:
+            found.append((f"{level.name}.stationary", level.stationary))
     return found
 
 
