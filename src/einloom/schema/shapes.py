@@ -68,11 +68,10 @@ def _shape(shape: Shape, definitions: dict[str, Schema]) -> Schema:
                 table["propertyNames"] = {"pattern": name.pattern}
             return table
         case Record(title=title):
-            name = title.replace(" ", "-")
-            if name not in definitions:
-                definitions[name] = {}
-                definitions[name].update(_record(shape, definitions))
-            return {"$ref": f"#/$defs/{name}"}
+            place = title.replace(" ", "-")
+            if place not in definitions:
+                definitions[place] = _record(shape, definitions)
+            return {"$ref": f"#/$defs/{place}"}
         case Either(shapes=shapes):
             return {"anyOf": [one for inner in shapes for one in _alternatives(_shape(inner, definitions))]}
 

@@ -1,0 +1,98 @@
+"""docs/inputs.md: its tables are those that the readers use, and its bad inputs print what the page says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from einloom.cli import main
+from einloom.keys import Choice, Each, Either, Number, Record, Shape, Table, Written
+from einloom.keys import Plain as PlainShape
+from einloom.machine.files import AXIS, COMPUTE, FANOUT, LINK, MACHINE, MEMORY
+from einloom.workload.files import EINSUM, WORKLOAD
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "inputs.md"
+RECORDS = (WORKLOAD, EINSUM, MACHINE, MEMORY, LINK, FANOUT, AXIS, COMPUTE)
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"# (\S+\.(?:yaml|txt))\n")
+
+
+def words(shape: Shape) -> str:
+    """What a value of this shape is, for people."""
+    match shape:
+        case Number(quantity=quantity):
+            whole = "number" if shape.minimum is None else "whole number"
+            return whole if quantity == "count" else quantity
+        case Choice(options=options):
+            return " or ".join(f"`{option}`" for option in options)
+        case PlainShape(kind=kind):
+            return {"boolean": "true or false"}.get(kind, kind)
+        case Written(what=what):
+            return what.split(" such as")[0].removeprefix("a ").removeprefix("an ")
+        case Each(item=item):
+            return f"list of {words(item)}"
+        case Table(value=value):
+            return f"mapping to {words(value)}"
+        case Record(title=title):
+            return title.removeprefix("a ").removeprefix("an ")
+        case Either(shapes=shapes):
+            return " or ".join(dict.fromkeys(words(inner) for inner in shapes))
+
+
+def key_table(record: Record) -> str:
+    """The table of a record's keys as the page shows it; keys in bold must be there."""
+    rows = [
+        f"| {f'**`{key.name}`**' if key.required else f'`{key.name}`'} | {words(key.shape)} | {key.meaning} |"
+        for key in record.keys
+    ]
+    return "\n".join(["| key | value | meaning |", "|---|---|---|", *rows])
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.title)
+def test_the_tables_of_the_page(record: Record) -> None:
+    assert key_table(record) in PAGE.read_text(encoding="utf-8"), key_table(record)
+
+
+def blocks(section: str) -> list[tuple[str, str]]:
+    return BLOCK.findall(section)
+
+
+def sections() -> dict[str, str]:
+    """Everything below ``## Mistakes, and what they print``, by heading; the section's own text stands under ''."""
+    text = PAGE.read_text(encoding="utf-8").split("\n## Mistakes, and what they print\n")[1].split("\n## ")[0]
+    parts = re.split(r"^### (.*)$", text, flags=re.MULTILINE)
+    return {"": parts[0], **dict(zip(parts[1::2], parts[2::2], strict=True))}
+
+
+MISTAKES = [title for title in sections() if title]
+
+
+def write_files(section: str, folder: Path) -> None:
+    for _, content in blocks(section):
+        if match := FILE.match(content):
+            (folder / match[1]).write_text(content.removeprefix(match[0]), encoding="utf-8")
+
+
+@pytest.mark.parametrize("title", MISTAKES)
+def test_mistakes_print_what_the_page_says(title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    parts = sections()
+    write_files(parts[""], tmp_path)
+    write_files(parts[title], tmp_path)
+    consoles = [content for language, content in blocks(parts[title]) if language == "console"]
+    assert len(consoles) == 1
+    command, _, printed = consoles[0].partition("\n")
+    done = CliRunner().invoke(main, command.removeprefix("$ einloom ").split())
+    assert done.exit_code in (1, 2), done.output
+    assert done.output == printed
+
+
+def test_there_are_ten_and_the_files_they_start_from_are_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(MISTAKES) >= 10
+    monkeypatch.chdir(tmp_path)
+    write_files(sections()[""], tmp_path)
+    done = CliRunner().invoke(main, ["map", "workload.yaml", "machine.yaml"])
+    assert done.exit_code == 0, done.output
