@@ -1,0 +1,130 @@
+"""Random tiny infeasible problems: what `explain` blames is held against every tree of the space, one by one.
+
+The trees come from the grammar, and whether one keeps to a choice of constraints is asked of legality and the
+definition of the space; the exact search has no part in that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from functools import cache
+from itertools import combinations
+from random import Random
+
+import pytest
+
+from einloom.certify.explain import Explanation, explain_problem
+from einloom.certify.explain.constraints import Constraint, constraints, demands_full_use, only, said, where
+from einloom.certify.explain.feasible import objections
+from einloom.certify.explain.record import Conflict, Relaxation
+from einloom.mapping.tree import Mapping
+from einloom.mapspace.enumerate import enumerate_trees
+from einloom.problem import Problem
+from tiny_limits import tiny_limits
+from tiny_problems import tiny_problem
+
+SEEDS = (1000, 1006, 1011, 1020, 1040, 1075, 1087, 1089, 1126, 1133, 1134, 1137, 1186, 1199, 1200)
+
+
+def limited(seed: int) -> Problem:
+    """A random problem under random limits."""
+    problem = tiny_problem(seed)
+    limits = tiny_limits(Random(seed), problem.workload, problem.machine)
+    return replace(problem, mapspace=replace(problem.mapspace, limits=limits))
+
+
+@cache
+def explained(seed: int) -> Explanation:
+    return explain_problem(limited(seed), quick=True)
+
+
+class Trees:
+    """All trees that some choice of the constraints allows, and which choices leave any of them."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.all_of: tuple[Constraint, ...] = constraints(problem)
+        free = only(problem, self.all_of, ())
+        self.trees: list[Mapping] = list(enumerate_trees(free.workload, free.machine, free.mapspace))
+
+    def some(self, problem: Problem) -> bool:
+        """True if some tree answers `problem`, which has only constraints of the first one, or weaker ones."""
+        for i, tree in enumerate(self.trees):
+            if not objections(problem, tree):
+                self.trees.insert(0, self.trees.pop(i))  # it may answer the next question too
+                return True
+        return False
+
+    def left(self, active: Collection[int]) -> bool:
+        """True if some tree keeps to the active constraints, or to these and more limits of spatial choices."""
+        if self.some(only(self.problem, self.all_of, active)):
+            return True
+        if not any(demands_full_use(self.all_of[i]) for i in active):
+            return False
+        others = [i for i in range(len(self.all_of)) if i not in active]
+        wider = (extra for n in range(1, len(others) + 1) for extra in combinations(others, n))
+        return any(self.some(only(self.problem, self.all_of, {*active, *extra})) for extra in wider)
+
+    def numbers(self, conflict: Conflict) -> frozenset[int]:
+        """The members by their numbers."""
+        wanted = {(member.place, member.text) for member in conflict.members}
+        found = [i for i, c in enumerate(self.all_of) if (where(c), said(self.problem, c)) in wanted]
+        return frozenset(found)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_conflicts_and_relaxations_are_what_they_claim(seed: int) -> None:
+    problem = limited(seed)
+    found = explained(seed)
+    assert found.status == "infeasible"
+    assert found.complete
+    trees = Trees(problem)
+    for conflict in found.conflicts:
+        check_conflict(trees, conflict)
+    check_smallest(trees, found)
+    assert found.relaxations
+    for relaxation in found.relaxations:
+        assert relaxation.problem is not None
+        assert trees.some(relaxation.problem)
+        check_least(trees, relaxation)
+
+
+def check_conflict(trees: Trees, conflict: Conflict) -> None:
+    """The members leave no tree, and all but any one of them leave some."""
+    members = trees.numbers(conflict)
+    assert len(members) == len(conflict.members)
+    assert not trees.some(only(trees.problem, trees.all_of, members))
+    assert conflict.minimal
+    for i in members:
+        assert trees.left(members - {i}), said(trees.problem, trees.all_of[i])
+
+
+def check_smallest(trees: Trees, found: Explanation) -> None:
+    first = found.conflicts[0]
+    assert first.smallest
+    for size in range(len(first.members)):
+        for choice in combinations(range(len(trees.all_of)), size):
+            assert trees.left(choice)
+
+
+def check_least(trees: Trees, relaxation: Relaxation) -> None:
+    """The smallest sufficient size: with a bit less there is no tree."""
+    assert relaxation.problem is not None
+    last = relaxation.changes[-1]
+    for memory in relaxation.problem.machine.memories:
+        if f"{memory.name}.size" == last.place and memory.size is not None:
+            smaller = replace(memory, size=memory.size - 1)
+            levels = tuple(smaller if x.name == memory.name else x for x in relaxation.problem.machine.levels)
+            machine = replace(relaxation.problem.machine, levels=levels)
+            assert not trees.some(replace(relaxation.problem, machine=machine))
+
+
+def test_the_seeds_are_varied() -> None:
+    conflicts = [explained(seed) for seed in SEEDS]
+    sizes = {len(found.conflicts[0].members) for found in conflicts}
+    assert {1, 2, 3} <= sizes
+    assert any(len(found.conflicts) > 1 for found in conflicts)
+    assert any(len(one.changes) > 1 for found in conflicts for one in found.relaxations)
+    places = {m.place.rpartition(".")[2] for found in conflicts for c in found.conflicts for m in c.members}
+    assert {"mapspace", "size", "must"} <= places, places
