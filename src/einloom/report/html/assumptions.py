@@ -91,7 +91,7 @@ NOT_MODELLED = (
     "Bank conflicts and arbitration",
     "Network topology",
     "Control",
-    "Links",
+    "Links for anything but a pipeline",
     "Recomputation",
     "Power gating",
 )
