@@ -33,11 +33,19 @@ def explained(found: Explanation) -> str:
         lines += [line for gain in found.gains for line in _gain(gain, problem.objective)]
     if not found.complete:
         lines += ["", "not finished: a budget or an interruption left the rest open"]
-    if found.runs:
-        seconds = sum(run.seconds for run in found.runs)
-        lines += ["", f"shown by {len(found.runs)} runs of the exact search, {seconds:.3g} s"]
-        lines += [line for run in found.runs for line in _row(f"[{run.number}]", ran(run), 6)]
-    return "\n".join([*lines, ""])
+    body = "\n".join(lines)
+    return "\n".join([body, *_runs(found, body), ""])
+
+
+def _runs(found: Explanation, body: str) -> list[str]:
+    """The runs that `body` names."""
+    if not found.runs:
+        return []
+    seconds = sum(run.seconds for run in found.runs)
+    count = "1 run" if len(found.runs) == 1 else f"{len(found.runs)} runs"
+    named = [run for run in found.runs if f"[{run.number}]" in body]
+    lines = ["", f"{count} of the exact search, {seconds:.3g} s; those that are named above asked for"]
+    return [*lines, *(line for run in named for line in _row(f"[{run.number}]", ran(run), 6))]
 
 
 def ran(run: Run) -> str:
@@ -130,11 +138,11 @@ def alternative_text(one: Alternative, objective: Objective) -> str:
     assert one.latency is not None
     assert one.traffic is not None
     change = "equally good" if one.loss == 0 else f"{one.loss:+.3%}"
-    numbers = (
-        with_unit(one.energy, "energy", 5),
-        with_unit(one.latency, "time", 5),
-        f"{bits(one.traffic)} through the outermost memory",
-    )
+    numbers = [f"{bits(one.traffic)} through the outermost memory"]
+    if objective.name != "latency":
+        numbers.insert(0, with_unit(one.latency, "time", 5))
+    if objective.name != "energy":
+        numbers.insert(0, with_unit(one.energy, "energy", 5))
     return f"{one.side}: {value_text(objective, one.value)}, {change} [{one.run}]; {', '.join(numbers)}"
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ...certify.explain import Explanation
 from ...result.unmapped import Unmapped
 from ..limits import limits
 from ..text import objective_value
-from . import cascade, progress, sources, summary
+from . import cascade, explained, progress, sources, summary
 from .markup import Html, el
 from .scene import Scene, size
 from .shell import navigation, section, shell, skip, windowed
@@ -21,15 +22,16 @@ PARTS = (
 MAX_CHIPS = 24
 
 
-def nothing_page(found: Unmapped) -> str:
+def nothing_page(found: Unmapped, why: Explanation | None = None) -> str:
     """The report of a problem without a known mapping, as HTML."""
     scene = Scene(found.workload, found.machine, found.provenance)
     title = f"{found.workload.name} on {found.machine.name}"
+    more = [] if why is None else [(explained.NAME, explained.TITLE, explained.panel(why))]
     body = (
         skip("why"),
         header(found),
-        el("div", navigation(PARTS), summary.chips(scene), class_="bar"),
-        el("main", *_sections(scene, found)),
+        el("div", navigation([*PARTS, *(part[:2] for part in more)]), summary.chips(scene), class_="bar"),
+        el("main", *_sections(scene, found), *(part[2] for part in more)),
     )
     foot = f"einloom {found.provenance.version} · model version {found.provenance.model_version}"
     return shell(title, body, {"tensor": list(scene.tensors)}, foot)

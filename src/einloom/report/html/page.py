@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ...certify.explain import Explanation
 from ...result import Result
 from ..text import tree
-from . import bars, cascade, looptree, occupancy, pareto, progress, roofline, sources, summary
+from . import bars, cascade, explained, looptree, occupancy, pareto, progress, roofline, sources, summary
 from .markup import Child, Html, el
 from .shell import navigation, section, shell, skip, windowed
 from .subject import Subject
@@ -23,14 +24,15 @@ PARTS = (
 )
 
 
-def page(result: Result) -> str:
+def page(result: Result, why: Explanation | None = None) -> str:
     """The report of a result as HTML; nothing is searched, and nothing outside the text is referred to."""
     subject = Subject(result)
+    more = [] if why is None else [(explained.NAME, explained.TITLE, explained.panel(why))]
     body = (
         skip("summary"),
         summary.header(result),
-        el("div", navigation(_parts(result)), summary.chips(subject), class_="bar"),
-        el("main", *_sections(subject)),
+        el("div", navigation([*_parts(result), *(part[:2] for part in more)]), summary.chips(subject), class_="bar"),
+        el("main", *_sections(subject), *(part[2] for part in more)),
     )
     title = f"{result.workload.name} on {result.machine.name}"
     foot = f"einloom {result.provenance.version} · model version {result.provenance.model_version}"
