@@ -31,9 +31,11 @@ def tiny_limits(rng: Random, workload: Workload, machine: Machine, kinds: tuple[
         if kind == "holds":
             found[kind].append(HoldLimit(rng.choice(("keep", "may_keep", "bypass")), memory, which, einsums))
         elif kind == "backs":
-            found[kind].append(BackLimit(which, rng.choice(((memories[0],), tuple(memories[1:]) or (memories[0],)))))
+            fused = selector(rng.choice(("intermediate", "all", rng.choice(workload.intermediates or names))))
+            found[kind].append(BackLimit(fused, rng.choice(((memories[0],), tuple(memories[1:]) or (memories[0],)))))
         elif kind == "loops":
-            found[kind].append(LoopLimit(which, chosen, _numbers(rng), einsums))
+            fused = selector(rng.choice(("intermediate", "all", rng.choice(workload.intermediates or names))))
+            found[kind].append(LoopLimit(fused, chosen, _numbers(rng), einsums))
         elif kind == "tiles":
             found[kind].append(TileLimit(memory, which, chosen, _numbers(rng), einsums))
         elif machine.axes:
