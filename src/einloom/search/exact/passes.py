@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,7 +20,7 @@ from .fused import Allowed, Block, Explorer, Setting
 from .join import Joiner, Partial
 from .lower import column_limits, least_alone
 from .rebuild import Piece, piece, tree
-from .signature import Signature, signature
+from .signature import Signature, signatures
 from .skyline import FloatArray
 from .spatial import Classes
 from .tables import Rules
@@ -67,8 +68,7 @@ class Pass:
         self.checkpoint = checkpoint
         self.repeats = problem.workload.repeat**problem.objective.degree
         workload, machine = problem.workload, problem.machine
-        limits = problem.mapspace.limits
-        self.signatures = [signature(workload, machine, e.name, limits) for e in workload.einsums]
+        self.signatures = signatures(workload, machine, problem.mapspace.limits)
         self.classes = {sig: Classes(sig) for sig in self.signatures}
         self.setting = self._setting()
         self.objectives = settled(problem.objective)
@@ -261,10 +261,9 @@ class Pass:
     def hurried(self) -> Pass:
         """A pass over part of the space with coarser dominance: feasible mappings, fast."""
         options = replace(self.options, rules=replace(self.options.rules, dive=True))
-        quick = Pass(self.problem, options, self.watcher, self.counts, self.checkpoint)
-        most = self.setting.max_fused_loops
-        quick.setting = replace(quick.setting, max_fused_loops=2 if most is None else min(most, 2))
-        quick.least, quick.classes = self.least, self.classes
+        quick, most = copy(self), self.setting.max_fused_loops
+        fused = 2 if most is None else min(most, 2)
+        quick.options, quick.setting = options, replace(self.setting, rules=options.rules, max_fused_loops=fused)
         return quick
 
     def solution(self, partial: Partial, row: int) -> Solution:

@@ -112,7 +112,13 @@ class Signature:
     tiles: tuple[tuple[int, int, int, Numbers], ...] = ()
 
 
-def signature(workload: Workload, machine: Machine, name: str, limits: Limits = UNLIMITED) -> Signature:
+def signatures(workload: Workload, machine: Machine, limits: Limits = UNLIMITED) -> list[Signature]:
+    """The signature of every Einsum, in program order."""
+    merge = not fuses_below_fanout(machine, workload)
+    return [signature(workload, machine, e.name, merge, limits) for e in workload.einsums]
+
+
+def signature(workload: Workload, machine: Machine, name: str, merge: bool, limits: Limits = UNLIMITED) -> Signature:
     """The signature of one Einsum.
 
     Raises Infeasible if no compute unit accepts it or the machine's constraints admit no choice of stores.
@@ -195,7 +201,7 @@ def signature(workload: Workload, machine: Machine, name: str, limits: Limits = 
         copy,
         axes,
         tuple(options),
-        not fuses_below_fanout(machine, workload),
+        merge,
         frozenset(variables[v] for v in limited_variables(limits, workload, name)),
         _loop_limits(workload, limits, name, variables, position),
         tiles,
