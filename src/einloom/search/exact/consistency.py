@@ -18,6 +18,7 @@ import numpy as np
 from ...workload.einsum import Workload
 from .aim import Aim
 from .fused import Allowed, Block, numbered
+from .lines import Lines
 from .skyline import FloatArray, IntArray
 from .structures import Shape
 
@@ -72,7 +73,18 @@ class Consistency:
         self._keys: dict[tuple[int, Use], IntArray] = {}
         self._tables: dict[tuple[int, Use], FloatArray] = {}
         self._sums = least.sum(axis=0)
+        self.lines = Lines.of(aim, least)
         self._shared = [self._uses(i) for i in range(len(workload.einsums))]
+        self._span: dict[str, tuple[int, int]] = {}
+        for i, einsum in enumerate(workload.einsums):
+            for tensor in einsum.tensors:
+                self._span[tensor] = (self._span.get(tensor, (i, i))[0], i)
+        self._own = [
+            {t: self._use(i, t) for t in einsum.tensors if self._span[t][0] < self._span[t][1]}
+            for i, einsum in enumerate(workload.einsums)
+        ]
+        self._costs: dict[int, FloatArray] = {}
+        self.ahead: list[FloatArray] = []
 
     def _uses(self, position: int) -> dict[int, tuple[tuple[Use, Use], ...]]:
         """Position of each neighbour -> (own use, the neighbour's use) of every tensor that both access."""
@@ -97,6 +109,68 @@ class Consistency:
 
     def filter(self, blocks: list[list[Block]]) -> list[list[Block]]:
         """The rows that may be part of a cascade within the limit."""
+        blocks = self._by_neighbours(blocks)
+        rounds = 0
+        while all(blocks) and rounds < ROUNDS:
+            swept = self._by_sweeps(blocks)
+            rounds = rounds + 1 if any(a is not b for a, b in zip(swept, blocks, strict=True)) else ROUNDS
+            blocks = swept
+        return blocks
+
+    def _by_sweeps(self, blocks: list[list[Block]]) -> list[list[Block]]:
+        """The rows whose cost, with the least of everything before and after them, can stay within the limit."""
+        self._keys, self._tables, self._costs = {}, {}, {}
+        before, after = self._sweep(blocks, 1), self._sweep(blocks, -1)
+        kept: list[list[Block]] = []
+        self.ahead = []
+        for i, mine in enumerate(blocks):
+            good = ~self.lines.beyond(before[i] + self._cost(mine) + after[i])
+            self._lost(int((~good).sum()))
+            kept.append(mine if good.all() else _chosen(mine, good))
+            self.ahead.append(after[i][good])
+        return kept
+
+    def beyond(self, position: int, cost: FloatArray, rows: IntArray) -> np.ndarray:
+        """Mask of partial cascades up to `position`, with these rows of its Einsum, that lead to nothing of use."""
+        return self.lines.beyond(self.lines.extend(cost) + self.ahead[position][rows])
+
+    def _sweep(self, blocks: list[list[Block]], step: int) -> list[FloatArray]:
+        """For every row the least cost of all Einsums passed before it, going up (1) or down (-1) the cascade.
+
+        Carried along: the least of everything so far, over all, and per key of every tensor that Einsums on both sides
+        access. (After mini-buckets in weighted constraint satisfaction.)
+        """
+        order = range(len(blocks))[::step]
+        found: list[FloatArray] = [np.zeros((0, 0))] * len(blocks)
+        floor = np.zeros(self._cost(blocks[0]).shape[1])
+        tables: dict[str, FloatArray] = {}
+        for i in order:
+            mine, uses, cost = blocks[i], self._own[i], self._cost(blocks[i])
+            bound = np.broadcast_to(floor, cost.shape).copy()
+            for tensor in uses.keys() & tables.keys():
+                keys, table = self._numbered(mine, uses[tensor]), tables[tensor]
+                known = np.full((len(self._numbers[uses[tensor].sizes]), cost.shape[1]), np.inf)
+                known[: len(table)] = table
+                bound = np.maximum(bound, known[keys])
+            found[i] = bound
+            total = bound + cost
+            floor = total.min(axis=0)
+            least = cost.min(axis=0)
+            tables = {t: np.maximum(table + least, floor) for t, table in tables.items() if t not in uses}
+            for tensor, use in uses.items():
+                first, last = self._span[tensor]
+                if i != (last if step > 0 else first):
+                    tables[tensor] = self._least_per_key(self._numbered(mine, use), total, use)
+        return found
+
+    def _cost(self, mine: list[Block]) -> FloatArray:
+        """The cost of every row, with the columns of `lines`."""
+        if id(mine) not in self._costs:
+            self._costs[id(mine)] = self.lines.extend(np.concatenate([block.cost for block in mine]))
+        return self._costs[id(mine)]
+
+    def _by_neighbours(self, blocks: list[list[Block]]) -> list[list[Block]]:
+        """The rows that may stay as far as each one's neighbours can tell."""
         for _ in range(ROUNDS):
             self._keys, self._tables = {}, {}
             rows = {id(mine): sum(map(len, mine)) for mine in blocks}
@@ -143,13 +217,15 @@ class Consistency:
     def _table(self, mine: list[Block], use: Use) -> FloatArray:
         """The least cost per key of a shared tensor [keys, c]; infinite for keys that no row has."""
         if (id(mine), use) not in self._tables:
-            keys = self._numbered(mine, use)
             cost = np.concatenate([block.cost for block in mine])
-            table = np.full((len(self._numbers[use.sizes]), cost.shape[1]), np.inf)
-            for c in range(cost.shape[1]):
-                np.minimum.at(table[:, c], keys, cost[:, c])
-            self._tables[id(mine), use] = table
+            self._tables[id(mine), use] = self._least_per_key(self._numbered(mine, use), cost, use)
         return self._tables[id(mine), use]
+
+    def _least_per_key(self, keys: IntArray, cost: FloatArray, use: Use) -> FloatArray:
+        table = np.full((len(self._numbers[use.sizes]), cost.shape[1]), np.inf)
+        for c in range(cost.shape[1]):
+            np.minimum.at(table[:, c], keys, cost[:, c])
+        return table
 
     def _keep(self, position: int, blocks: list[list[Block]]) -> list[Block]:
         """The rows of one Einsum that stay; the list of before if all do."""
@@ -167,10 +243,15 @@ class Consistency:
         good = ~self.aim.beyond(total)
         if good.all():
             return mine
-        kept, start = [], 0
-        for block in mine:
-            chosen = np.flatnonzero(good[start : start + len(block)])
-            start += len(block)
-            if len(chosen):
-                kept.append(block if len(chosen) == len(block) else block.take(chosen))
-        return kept
+        return _chosen(mine, good)
+
+
+def _chosen(mine: list[Block], good: np.ndarray) -> list[Block]:
+    """The good rows; blocks without any are left out."""
+    kept, start = [], 0
+    for block in mine:
+        chosen = np.flatnonzero(good[start : start + len(block)])
+        start += len(block)
+        if len(chosen):
+            kept.append(block if len(chosen) == len(block) else block.take(chosen))
+    return kept

@@ -59,6 +59,15 @@ class Exact:
         return run.result(self.name, solution, guarantee, bound, points)
 
 
+def finer(steps: tuple[float, ...], repetition: float) -> tuple[float, ...]:
+    """The steps, after smaller ones of the same form for cascades whose Einsums repeat.
+
+    What a cascade costs above its bound is often that of one layer, and the rows to explore grow with what is left to
+    one Einsum: the share that suits a layer is `repetition` times too large for a stack of so many.
+    """
+    return (*(small for step in steps if (small := step / repetition) < steps[0]), *steps)
+
+
 class Stopped(Exception):
     """The budget ended, or the watcher asked to stop."""
 
@@ -92,7 +101,8 @@ class Run:
             return attempt.run(float("inf"))
         bound = attempt.lower_bound()
         self._prove(bound * attempt.repeats)
-        limits = [bound * (1 + step) if bound > 0 and np.isfinite(bound) else float("inf") for step in STEPS]
+        steps = finer(STEPS, attempt.repetition)
+        limits = [bound * (1 + step) if bound > 0 and np.isfinite(bound) else float("inf") for step in steps]
         if self.options.limit is not None:
             return attempt.run(self.options.limit / attempt.repeats * (1 + TIE))
         hurried = self.budget != Budget()
@@ -131,7 +141,7 @@ class Run:
     def _dive(self, attempt: Pass, bound: float) -> Solution | None:
         """A quick feasible solution near the bound, or None."""
         quick = attempt.hurried()
-        for step in DIVES:
+        for step in finer(DIVES, attempt.repetition):
             try:
                 solution = quick.run(bound * (1 + step))
                 break

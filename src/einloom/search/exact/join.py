@@ -93,12 +93,12 @@ class Joiner:
     """Joins the Einsums of a workload one by one.
 
     hopeless: rows -> mask of partial costs that cannot lead to anything better than the incumbent, given the Einsum
-    index."""
+    index and the number of the Einsum's own row, counted over all its blocks."""
 
     workload: Workload
     setting: Setting
     axis_names: tuple[str, ...]
-    hopeless: Callable[[int, FloatArray], np.ndarray]
+    hopeless: Callable[[int, FloatArray, IntArray], np.ndarray]
     counts: dict[str, int] = field(default_factory=dict)
     checkpoint: Callable[[], None] = lambda: None
 
@@ -121,7 +121,8 @@ class Joiner:
     def step(self, position: int, partials: list[Partial], blocks: list[Block]) -> list[Partial]:
         """All undominated joins of `partials` with the Einsum at `position`."""
         found: dict[Frontier, list[Partial]] = {}
-        for block in blocks:
+        for number, block in enumerate(blocks):
+            start = sum(map(len, blocks[:number]))
             self.checkpoint()
             mine = self._accesses(position, block)
             for partial in partials:
@@ -130,7 +131,7 @@ class Joiner:
                 left, right = _pairs(partial.trips, block.trips[:, : len(partial.frontier.axes)])
                 if not len(left):
                     continue
-                joined = self._join(position, partial, block, mine, left, right)
+                joined = self._join(position, partial, block, mine, left, right, start)
                 if len(joined):
                     found.setdefault(joined.frontier, []).append(joined)
         return [self._reduce(parts) for parts in found.values()]
@@ -180,7 +181,14 @@ class Joiner:
         return self._last_use.get(tensor, -1) > position
 
     def _join(
-        self, position: int, partial: Partial, block: Block, mine: dict[str, Live], left: IntArray, right: IntArray
+        self,
+        position: int,
+        partial: Partial,
+        block: Block,
+        mine: dict[str, Live],
+        left: IntArray,
+        right: IntArray,
+        start: int,
     ) -> Partial:
         before = partial.frontier
         now = {live.tensor: live for live in before.live}
@@ -197,7 +205,7 @@ class Joiner:
         frontier = Frontier(axes, live_after)
         trips = block.trips[right]
         cost = partial.cost[left] + block.cost[right]
-        keep = ~self.hopeless(position, cost)
+        keep = ~self.hopeless(position, cost, start + right)
         self.counts["bound"] = self.counts.get("bound", 0) + int((~keep).sum())
         alive, peak, fits = self._occupy(partial, block, fresh, frontier, left, right, trips)
         self.counts["joint capacity"] = self.counts.get("joint capacity", 0) + int((keep & ~fits).sum())

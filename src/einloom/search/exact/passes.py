@@ -21,7 +21,7 @@ from .join import Joiner, Partial
 from .lower import column_limits, least_alone
 from .rebuild import Piece, piece, tree
 from .signature import Signature, signatures
-from .skyline import FloatArray
+from .skyline import FloatArray, IntArray
 from .spatial import Classes
 from .tables import Rules
 
@@ -73,7 +73,13 @@ class Pass:
         self.setting = self._setting()
         self.objectives = settled(problem.objective)
         self.least = np.zeros((len(self.signatures), len(self.objectives)))
+        self.consistency: Consistency | None = None
         self.aim = Aim(problem.objective.powers[: len(self.objectives)])
+
+    @property
+    def repetition(self) -> float:
+        """How often an Einsum occurs on average, up to renaming."""
+        return len(self.signatures) / len(set(self.signatures))
 
     def lower_bound(self) -> float:
         """The objective of the sums of what every Einsum costs at least."""
@@ -94,20 +100,13 @@ class Pass:
         workload, machine = self.problem.workload, self.problem.machine
         capacities: list[int | None] = []
         for i, memory in enumerate(machine.memories):
-            everything = (
-                sum(
-                    t.size
-                    * (workload.repeat if t.persistent else 1)
-                    * max(
-                        s.bits[i]
-                        for sig, e in zip(self.signatures, workload.einsums, strict=True)
-                        for s, name in zip(sig.tensors, e.tensors, strict=True)
-                        if name == t.name
-                    )
-                    for t in workload.tensors
-                )
-                * memory.capacity_share()
-            )
+            widest: dict[str, int] = {}
+            for sig, e in zip(self.signatures, workload.einsums, strict=True):
+                for t, name in zip(sig.tensors, e.tensors, strict=True):
+                    widest[name] = max(widest.get(name, 0), t.bits[i])
+            copies = {t.name: workload.repeat if t.persistent else 1 for t in workload.tensors}
+            everything = sum(t.size * copies[t.name] * widest[t.name] for t in workload.tensors)
+            everything *= memory.capacity_share()
             capacities.append(None if memory.size is None or everything <= memory.size else memory.size)
         if capacities[0] is not None:
             capacities[0] -= self._persistent_bits()
@@ -157,10 +156,11 @@ class Pass:
         self.aim = aim
         self.rest = np.concatenate([np.cumsum(self.least[::-1], axis=0)[::-1][1:], self.least[:1] * 0])
         blocks = self._blocks(self._column_limits())
+        self.consistency = None
         if self.options.consistency and aim.finite:
             self.watcher.stage("comparing neighbours")
-            consistency = Consistency(self.problem.workload, self.least, aim, self.counts)
-            blocks = consistency.filter(blocks)
+            self.consistency = Consistency(self.problem.workload, self.least, aim, self.counts)
+            blocks = self.consistency.filter(blocks)
             if not all(blocks):
                 raise Infeasible("no combination of mappings stays within the limit")
         joiner = Joiner(
@@ -242,11 +242,13 @@ class Pass:
                 parts.append(f"{memory.name} holds {memory.size} bits")
         return ("; ".join(parts) + " and what must stay there is larger") if parts else "the constraints contradict"
 
-    def _hopeless(self, position: int, cost: FloatArray) -> np.ndarray:
+    def _hopeless(self, position: int, cost: FloatArray, rows: IntArray) -> np.ndarray:
         """Partial costs that exceed the limit once every later Einsum adds what it costs at least."""
         if not self.aim.finite or not self.options.incumbent:
             return np.zeros(len(cost), bool)
-        return self.aim.beyond(cost + self.rest[position])
+        if self.consistency is None:
+            return self.aim.beyond(cost + self.rest[position])
+        return self.consistency.beyond(position, cost, rows)
 
     def _best(self, partials: list[Partial]) -> Solution:
         best: tuple[float, Partial, int] | None = None
