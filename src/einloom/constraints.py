@@ -148,11 +148,11 @@ def select(which: Selector, workload: Workload, einsum: str, held_above: Collect
         if name in ("input", "weight", "output"):
             return frozenset(t for t in mine if workload.role(einsum, t) == name)
         if name == "intermediate":
-            return mine & frozenset(workload.intermediates)
+            return frozenset(t for t in mine if t in workload.producers and workload.consumers[t])
         if name == "cascade_input":
-            return mine & frozenset(workload.inputs)
+            return frozenset(t for t in mine if t not in workload.producers)
         if name == "cascade_output":
-            return mine & frozenset(workload.outputs)
+            return frozenset(t for t in mine if t in workload.outputs)
         if name == "persistent":
             return frozenset(t for t in mine if workload.tensor(t).persistent)
         if name == "copy":
