@@ -6,18 +6,15 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from einloom.cli import main
 from einloom.keys import Choice, Each, Either, Number, Record, Shape, Table, Written
 from einloom.keys import Plain as PlainShape
 from einloom.machine.files import AXIS, COMPUTE, FANOUT, LINK, MACHINE, MEMORY
 from einloom.workload.files import EINSUM, WORKLOAD
+from pages import DOCS, blocks, run, write_file
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "inputs.md"
+PAGE = DOCS / "inputs.md"
 RECORDS = (WORKLOAD, EINSUM, MACHINE, MEMORY, LINK, FANOUT, AXIS, COMPUTE)
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FILE = re.compile(r"# (\S+\.(?:yaml|txt))\n")
 
 
 def words(shape: Shape) -> str:
@@ -56,10 +53,6 @@ def test_the_tables_of_the_page(record: Record) -> None:
     assert key_table(record) in PAGE.read_text(encoding="utf-8"), key_table(record)
 
 
-def blocks(section: str) -> list[tuple[str, str]]:
-    return BLOCK.findall(section)
-
-
 def sections() -> dict[str, str]:
     """Everything below ``## Mistakes, and what they print``, by heading; the section's own text stands under ''."""
     text = PAGE.read_text(encoding="utf-8").split("\n## Mistakes, and what they print\n")[1].split("\n## ")[0]
@@ -72,8 +65,7 @@ MISTAKES = [title for title in sections() if title]
 
 def write_files(section: str, folder: Path) -> None:
     for _, content in blocks(section):
-        if match := FILE.match(content):
-            (folder / match[1]).write_text(content.removeprefix(match[0]), encoding="utf-8")
+        write_file(content, folder)
 
 
 @pytest.mark.parametrize("title", MISTAKES)
@@ -85,14 +77,14 @@ def test_mistakes_print_what_the_page_says(title: str, tmp_path: Path, monkeypat
     consoles = [content for language, content in blocks(parts[title]) if language == "console"]
     assert len(consoles) == 1
     command, _, printed = consoles[0].partition("\n")
-    done = CliRunner().invoke(main, command.removeprefix("$ einloom ").split())
-    assert done.exit_code in (1, 2), done.output
-    assert done.output == printed
+    code, output = run(command.removeprefix("$ "))
+    assert code in (1, 2), output
+    assert output == printed
 
 
 def test_there_are_ten_and_the_files_they_start_from_are_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(MISTAKES) >= 10
     monkeypatch.chdir(tmp_path)
     write_files(sections()[""], tmp_path)
-    done = CliRunner().invoke(main, ["map", "workload.yaml", "machine.yaml"])
-    assert done.exit_code == 0, done.output
+    code, output = run("einloom map workload.yaml machine.yaml")
+    assert code == 0, output

@@ -154,6 +154,8 @@ def _einsum(item: Located, reader: FactReader) -> Einsum:
     found = read_shape(item, Either((_TEXT, EINSUM)), reader, "einsums")
     if isinstance(found, Einsum):
         return found
+    if "einsum" not in found:
+        item.raise_gathered()
     with item.require("einsum").placed():
         return parse_einsum(
             found["einsum"],
