@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 DEMO = gpt3-6.7b:batch=1,tokens=2048 tpu-v4i --objective energy --max-fused-loops 1
 
-.PHONY: demo test test-all test-browser bench bench-scaling bench-arrays bench-alone lint install install-dev clean
+.PHONY: demo test test-all test-browser docs bench bench-scaling bench-arrays bench-alone lint install install-dev clean
 
 # The main job: the optimal fused mapping of a GPT-3 6.7B layer onto TPUv4i.
 demo: install
@@ -22,6 +22,12 @@ test-all: install-dev lint
 test-browser: install-dev
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,browser]'
 	$(BIN)/python -m pytest -m browser tests/report
+
+# The pages as a site in docs/_build/html, every warning an error; and everything that they promise, run.
+docs: install-dev
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,docs]'
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python -m pytest -q tests/docs tests/inputs/test_pages.py
 
 # einloom and AccelForge side by side (bench/README.md); fails if bench/setup_peer.sh was not run before.
 bench: install
@@ -52,4 +58,4 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@ $(VENV)/.installed
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) docs/_build build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
