@@ -21,6 +21,7 @@ import click
 from . import cli_compare, cli_explain, cli_figures, cli_interop, cli_schema, verbs, zoo
 from .errors import BudgetExhausted, EinloomError, IllegalMapping, Infeasible, SpecError
 from .machine.write import machine_data, machine_text
+from .mapspace.dataflows import Dataflow, dataflow_data, dataflow_text
 from .problem import OBJECTIVES, Budget, Problem
 from .report import answers, nests, text
 from .report.live import display
@@ -86,6 +87,7 @@ def main() -> None:
 @objective_option
 @click.option("--max-fused-loops", type=click.IntRange(0), help="At most so many loops above a fused tensor.")
 @click.option("--mapspace", metavar="FILE", help="Limits of the space: keep, bypass, fusion, loops, tiles, axes.")
+@click.option("--dataflow", metavar="NAME|FILE", help="Limits of a published dataflow; `einloom zoo` lists them.")
 @click.option("--method", default="exact", show_default=True, help=f"How to search: {', '.join(optimizers())}.")
 @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="Stop then, with the best so far.")
 @click.option("--budget-steps", type=click.IntRange(1), help="The same after so many evaluated points.")
@@ -99,6 +101,7 @@ def map_verb(
     objective: str,
     max_fused_loops: int | None,
     mapspace: str | None,
+    dataflow: str | None,
     method: str,
     budget_seconds: float | None,
     budget_steps: int | None,
@@ -113,7 +116,7 @@ def map_verb(
     """
     for path in (output, json_path):
         _writable(path)
-    asked = verbs.problem(workload, machine, objective, max_fused_loops, mapspace)
+    asked = verbs.problem(workload, machine, objective, max_fused_loops, mapspace, dataflow)
     budget = Budget(budget_seconds, budget_steps, _bytes(budget_memory))
     found, interrupted = _search(asked, method, budget, json_path)
     if output:
@@ -279,16 +282,18 @@ def report_verb(result: str, output: str | None) -> None:
 @json_option
 @guarded
 def zoo_verb(name: str | None, json_path: str | None) -> None:
-    """List the workloads and machines that ship, or print NAME (with parameters, if you like) as YAML."""
+    """List the workloads, machines and dataflows that ship, or print NAME (with parameters, if you like) as YAML."""
     _writable(json_path)
     if name is None:
-        kinds = (("workloads", zoo.workloads()), ("machines", zoo.machines()))
+        kinds = (("workloads", zoo.workloads()), ("machines", zoo.machines()), ("dataflows", zoo.dataflows()))
         listed = {kind: [{"name": e.name, "description": e.description} for e in entries] for kind, entries in kinds}
         _answer(listed, json_path, answers.catalogue(kinds))
         return
     found = zoo.load(name)
     if isinstance(found, Workload):
         _answer(workload_data(found), json_path, workload_text(found))
+    elif isinstance(found, Dataflow):
+        _answer(dataflow_data(found.name), json_path, dataflow_text(found.name))
     else:
         _answer(machine_data(found), json_path, machine_text(found))
 

@@ -21,6 +21,8 @@ from .machine.levels import Axis, Fanout, Machine, Memory
 from .machine.load import load_machine, located_key
 from .mapping.text import parse_mapping
 from .mapping.tree import Mapping
+from .mapspace.dataflows import Dataflow
+from .mapspace.dataflows import dataflow as named_dataflow
 from .mapspace.files import check_mapspace, read_mapspace
 from .mapspace.space import Mapspace
 from .oracle.simulate import Simulation
@@ -41,14 +43,19 @@ def problem(
     goal: str = "energy",
     max_fused_loops: int | None = None,
     mapspace: Mapspace | str | None = None,
+    dataflow: Dataflow | str | None = None,
 ) -> Problem:
     """The mapping problem; names and files are read. Raises SpecError for whatever does not fit together.
 
-    mapspace: an object or a file; `max_fused_loops` replaces its limit.
+    mapspace: an object or a file; `max_fused_loops` replaces its limit. dataflow: instead, an object, a name or a file.
     """
     cascade = load_workload(workload) if isinstance(workload, str) else workload
     hardware = load_machine(machine) if isinstance(machine, str) else machine
     check_names(cascade, hardware, machine if isinstance(machine, str) else None)
+    if dataflow is not None:
+        if mapspace is not None:
+            raise SpecError("a dataflow is a mapspace already; give one of the two")
+        mapspace = (named_dataflow(dataflow) if isinstance(dataflow, str) else dataflow).mapspace(cascade, hardware)
     space = read_mapspace(mapspace, hardware) if isinstance(mapspace, str) else mapspace or Mapspace()
     check_mapspace(cascade, space)
     if max_fused_loops is not None:
@@ -98,6 +105,7 @@ def map(
     *,
     max_fused_loops: int | None = None,
     mapspace: Mapspace | str | None = None,
+    dataflow: Dataflow | str | None = None,
     method: str = "exact",
     seconds: float | None = None,
     steps: int | None = None,
@@ -111,11 +119,12 @@ def map(
     0.0
 
     objective: ``energy``, ``latency``, ``edp``, ``energy^A*latency^B``, ``traffic:MEMORY`` or ``pareto``. mapspace:
-    limits of the space, an object or a file. seconds, steps, memory: a budget of wall time, of evaluated
+    limits of the space, an object or a file. dataflow: those of a published dataflow, an object, a name or a file
+    (docs/dataflows.md). seconds, steps, memory: a budget of wall time, of evaluated
     points, of bytes that the process may hold; what is found by then comes back with a bound. Raises SpecError,
     Infeasible, BudgetExhausted.
     """
-    asked = problem(workload, machine, objective, max_fused_loops, mapspace)
+    asked = problem(workload, machine, objective, max_fused_loops, mapspace, dataflow)
     return solve(asked, method, Budget(seconds, steps, memory), watch)
 
 

@@ -12,6 +12,8 @@ from .errors import SpecError, nearest
 from .machine.levels import Machine
 from .machine.load import load_machine
 from .machine.load import names as machine_entries
+from .mapspace.dataflows import NAMES as DATAFLOWS
+from .mapspace.dataflows import Dataflow, dataflow
 from .workload.einsum import Workload
 from .workload.load import load_workload
 from .workload.load import names as workload_entries
@@ -30,15 +32,26 @@ def machines() -> tuple[Entry, ...]:
     return machine_entries()
 
 
-def load(text: str) -> Workload | Machine:
-    """The workload or machine that ``name:key=value,…`` names. SpecError with a suggestion if there is none."""
+def dataflows() -> tuple[Entry, ...]:
+    """The dataflows that ship: restrictions of the mapspace (docs/dataflows.md)."""
+    found = [dataflow(name) for name in DATAFLOWS]
+    return tuple(Entry(d.name, f"{d.title}, for {d.family.name}: {d.description}") for d in found)
+
+
+def load(text: str) -> Workload | Machine | Dataflow:
+    """The workload, machine or dataflow that ``name:key=value,…`` names (dataflows have no keys).
+
+    Raises SpecError with a suggestion if there is none.
+    """
     name = text.partition(":")[0]
     if name in [entry.name for entry in workload_entries()]:
         return load_workload(text)
     machine_names = [entry.name for entry in machine_entries()]
     if name in machine_names:
         return load_machine(text)
-    known = [*(entry.name for entry in workload_entries()), *machine_names]
+    if text in DATAFLOWS:
+        return dataflow(text)
+    known = [*(entry.name for entry in workload_entries()), *machine_names, *DATAFLOWS]
     raise SpecError(f"the zoo has no {name!r}; `einloom zoo` lists what it has", suggestion=nearest(name, known))
 
 
@@ -75,6 +88,7 @@ def __getattr__(name: str) -> Callable[..., Workload | Machine]:
 
 def __dir__() -> list[str]:
     return [attribute(entry.name) for entry in (*workload_entries(), *machine_entries())] + [
+        "dataflows",
         "load",
         "machines",
         "workloads",

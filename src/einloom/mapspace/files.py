@@ -97,7 +97,7 @@ class _Reader:
         for item in _items(view.get("loops")):
             with item.gather():
                 names = item.require("variables").names()
-                trips = _numbers(item.require("trips"))
+                trips = numbers_from(item.require("trips"))
                 loops.append(LoopLimit(_selector(item.require("tensors")), names, trips, _einsums(item)))
                 item.finish()
         for item in _items(view.get("tiles")):
@@ -106,14 +106,14 @@ class _Reader:
                 which = item.get("tensors")
                 tensors = selector("all") if which is None else _selector(which)
                 names = item.require("variables").names()
-                tiles.append(TileLimit(where, tensors, names, _numbers(item.require("sizes")), _einsums(item)))
+                tiles.append(TileLimit(where, tensors, names, numbers_from(item.require("sizes")), _einsums(item)))
                 item.finish()
         for item in _items(view.get("axes")):
             with item.gather():
                 axis = self._one_of(item.require("axis"), self.axes, "axis")
                 field = item.get("variables")
                 names = () if field is None else field.names()
-                axes.append(AxisLimit(axis, _numbers(item.require("instances")), names, _einsums(item)))
+                axes.append(AxisLimit(axis, numbers_from(item.require("instances")), names, _einsums(item)))
                 item.finish()
         backs = self._backs(view.get("fusion"))
         return Limits(tuple(holds), tuple(backs), tuple(loops), tuple(tiles), tuple(axes))
@@ -174,7 +174,7 @@ def _einsums(view: Located) -> tuple[str, ...] | None:
     return None if field is None else field.names()
 
 
-def _numbers(view: Located) -> Numbers:
+def numbers_from(view: Located) -> Numbers:
     """A number, a list of numbers, or ``{least: , most: }``."""
     if view.is_mapping:
         least, most = view.get("least"), view.get("most")

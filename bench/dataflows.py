@@ -1,0 +1,84 @@
+"""All dataflows on TileFlow's shapes and machines, with proofs: ``python -m bench.dataflows``. See docs/dataflows.md.
+
+Cells are added to the CSV one by one, so an interrupted run can be taken up; the table is made from the CSV.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from datetime import datetime
+from pathlib import Path
+
+from einloom.published.dataflows import ATTENTIONS, CONVOLUTIONS, MACHINES, Cell, cells, table
+from einloom.version import VERSION
+
+RESULTS = Path(__file__).parent / "results" / "dataflows.csv"
+NUMBERS = ("cycles", "energy", "bound", "gap", "concurrent")
+COLUMNS = (*(field.name for field in fields(Cell) if field.name != "mapping"), "einloom_version", "time", "source")
+SOURCE = "zoo (TileFlow, MICRO'23, Tables 2 to 4); exact"
+
+
+def read(path: Path) -> list[Cell]:
+    """The cells of a CSV, of this version; none if there is no such file."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as stream:
+        rows = [row for row in csv.DictReader(stream) if row["einloom_version"] == VERSION]
+    found = []
+    for row in rows:
+        texts = {name: row[name] for name in ("workload", "machine", "dataflow", "objective", "status", "why")}
+        numbers = {name: float(row[name]) if row[name] else None for name in NUMBERS}
+        found.append(
+            Cell(**texts, **numbers, concurrent_split=row["concurrent_split"], seconds=float(row["seconds"]))  # type: ignore[arg-type]
+        )
+    return found
+
+
+def add(path: Path, cell: Cell) -> None:
+    """Append a cell to the CSV, which gets its header if it is new."""
+    data = {name: "" if value is None else value for name, value in asdict(cell).items() if name in COLUMNS}
+    row = {**data, "seconds": f"{cell.seconds:.2f}", "einloom_version": VERSION, "source": SOURCE}
+    row["time"] = datetime.now().astimezone().isoformat(timespec="seconds")
+    new = not path.exists()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, COLUMNS)
+        if new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Solve what the CSV lacks, cell by cell; print the table of all that it has."""
+    parser = argparse.ArgumentParser(prog="python -m bench.dataflows", description=__doc__.split("\n")[0])
+    parser.add_argument("--workload", action="append", choices=(*ATTENTIONS, *CONVOLUTIONS), help="only this one")
+    parser.add_argument("--machine", action="append", choices=MACHINES, help="only this one")
+    parser.add_argument("--dataflow", action="append", metavar="NAME", help="only this one, or 'unrestricted'")
+    parser.add_argument("--objective", default="latency", choices=("latency", "energy"))
+    parser.add_argument("--seconds", type=float, default=300, help="of CPU time for each cell (default 300)")
+    parser.add_argument("--print", action="store_true", dest="printing", help="solve nothing, print the table")
+    parser.add_argument("-o", "--output", type=Path, default=RESULTS, metavar="CSV")
+    options = parser.parse_args(words)
+    known = {(c.workload, c.machine, c.dataflow, c.objective) for c in read(options.output)}
+    if not options.printing:
+        for cell in cells(
+            options.workload or (*ATTENTIONS, *CONVOLUTIONS),
+            options.machine or MACHINES,
+            options.dataflow,
+            options.objective,
+            options.seconds,
+            lambda workload, machine, flow: (workload, machine, flow, options.objective) not in known,
+        ):
+            add(options.output, cell)
+            print(f"{cell.workload} {cell.machine} {cell.dataflow}: {cell.status} {cell.cycles} {cell.seconds:.1f} s")
+            sys.stdout.flush()
+    print(table(read(options.output)), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,241 @@
+"""TileFlow's comparison of dataflows (MICRO'23, section 7.3), legal and with proofs, cell by cell.
+
+Comes in: names of workloads, machines and dataflows, an objective, CPU seconds per cell. Goes out: cells, each with the
+optimum of the dataflow's mapspace (or the bound, or why there is none), and beside it the same tree with one split made
+concurrent; and mean speed-ups beside the printed ones. Every cell keeps to one rule of parallelism (``spread-…``), so
+that dataflows differ in what they restrict and in nothing else.
+"""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import exp, log
+from pathlib import Path
+
+from ..cost.evaluate import evaluate
+from ..cost.record import Cost
+from ..errors import BudgetExhausted, IllegalMapping, Infeasible, SpecError
+from ..machine.levels import Machine
+from ..machine.load import load_machine
+from ..mapping.tree import Mapping
+from ..mapspace.concurrency import concurrent_forms
+from ..mapspace.dataflows import Dataflow, dataflow
+from ..problem import Budget, Objective, Problem
+from ..search.protocol import Recorder, optimizer
+from ..workload.einsum import Workload
+from ..workload.load import load_workload
+
+DATA = Path(__file__).parent / "data"
+ATTENTIONS = tuple(
+    f"tileflow-{name}"
+    for name in "bert-s bert-b bert-l vit-14-b vit-14-l vit-14-h vit-16-b vit-16-l vit-16-h t5 xlm".split()
+)
+CONVOLUTIONS = tuple(f"tileflow-cc{i}" for i in range(1, 6))
+MACHINES = ("tileflow-edge", "tileflow-cloud")
+FREE = "unrestricted"
+COMMON = {"attention": "spread-attention", "convolution-chain": "spread-convolution"}
+COMPARED = {
+    "attention": (
+        "layerwise uni-pipe flat-m flat-b flat-h flat-r chimera tileflow-attention flash-attention transfusion".split()
+    ),
+    "convolution-chain": "layerwise-convolution fused-layer isos tileflow-convolution".split(),
+}
+BASELINE = {"attention": "layerwise", "convolution-chain": "layerwise-convolution"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What one dataflow reaches on one workload and machine.
+
+    status: ``optimal``, ``bounded`` (the CPU seconds ended first; nothing is below `bound`), ``infeasible``,
+    ``refused`` (einloom does not price what it needs) or ``open`` (nothing was found in the CPU seconds). cycles: of
+    the machine's unit. concurrent: cycles of the same tree with a concurrent split, the best legal one, and which;
+    None where no such tree is legal. why: where there are no numbers.
+    """
+
+    workload: str
+    machine: str
+    dataflow: str
+    objective: str
+    status: str
+    cycles: float | None = None
+    energy: float | None = None
+    bound: float | None = None
+    gap: float | None = None
+    concurrent: float | None = None
+    concurrent_split: str = ""
+    seconds: float = 0.0
+    why: str = ""
+    mapping: str = ""
+
+
+def cells(
+    workloads: Sequence[str] = (*ATTENTIONS, *CONVOLUTIONS),
+    machines: Sequence[str] = MACHINES,
+    dataflows: Sequence[str] | None = None,
+    objective: str = "latency",
+    seconds: float | None = None,
+    wanted: Callable[[str, str, str], bool] = lambda workload, machine, flow: True,
+) -> Iterator[Cell]:
+    """Every cell, one by one. dataflows: None for all of the family, ending with ``unrestricted``. seconds: of CPU time
+    per cell. wanted: asked with workload, machine and dataflow before a cell is solved."""
+    for machine in machines:
+        for workload in workloads:
+            kind = family_of(workload)
+            for name in (*COMPARED[kind], FREE) if dataflows is None else dataflows:
+                if wanted(workload, machine, name):
+                    yield cell(workload, machine, name, objective, seconds)
+
+
+def family_of(workload: str) -> str:
+    """The family of a workload of the table."""
+    return "convolution-chain" if workload.partition(":")[0] in CONVOLUTIONS else "attention"
+
+
+def cell(workload: str, machine: str, name: str, objective: str = "latency", seconds: float | None = None) -> Cell:
+    """One cell; `name` is a dataflow or ``unrestricted``."""
+    cascade, hardware = load_workload(workload), load_machine(machine)
+    common = dataflow(COMMON[family_of(workload)])
+    flow = common if name == FREE else dataflow(name)
+    started = time.process_time()
+
+    def known(status: str, why: str, bound: float | None = None) -> Cell:
+        spent = time.process_time() - started
+        return Cell(workload, machine, name, objective, status, bound=bound, seconds=spent, why=why)
+
+    try:
+        space = common.mapspace(cascade, hardware) if flow is common else flow.within(common, cascade, hardware)
+    except SpecError as error:
+        return known("refused", error.message)
+    watch = Recorder(stop=lambda: seconds is not None and time.process_time() - started > seconds)
+    try:
+        found = optimizer("exact").search(Problem(cascade, hardware, space, Objective(objective)), Budget(), watch)
+    except Infeasible as error:
+        return known("infeasible", error.witness)
+    except BudgetExhausted as error:
+        return known("open", "nothing found in the CPU seconds given", error.bound)
+    assert found.certificate is not None
+    beside = best_concurrent(cascade, hardware, found.mapping, flow)
+    return Cell(
+        workload,
+        machine,
+        name,
+        objective,
+        found.certificate.guarantee.value,
+        cycles(hardware, found.cost),
+        found.cost.energy,
+        found.certificate.bound,
+        found.certificate.gap,
+        None if beside is None else cycles(hardware, beside[0]),
+        "" if beside is None else beside[1],
+        time.process_time() - started,
+        mapping=found.mapping_text,
+    )
+
+
+def cycles(machine: Machine, cost: Cost) -> float:
+    """Latency in cycles of the first compute unit, which performs one operation in each."""
+    rate = machine.units[0].throughput
+    assert rate is not None
+    return cost.latency * rate
+
+
+def best_concurrent(workload: Workload, machine: Machine, mapping: Mapping, flow: Dataflow) -> tuple[Cost, str] | None:
+    """The fastest legal tree that differs from `mapping` in one split, pipelined as the dataflow binds it; or None.
+
+    A dataflow that binds nothing may pipeline every Einsum of its own. Nothing is searched: tiles stay as they are.
+    """
+    stages = flow.stages(workload) or tuple((einsum.name,) for einsum in workload.einsums)
+    best: tuple[Cost, str] | None = None
+    for tree in concurrent_forms(mapping, machine, stages):
+        try:
+            cost = evaluate(workload, machine, tree.mapping)
+        except IllegalMapping:
+            continue
+        if best is None or cost.latency < best[0].latency:
+            best = cost, f"{tree.branches} stages {tree.place}"
+    return best
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedUp:
+    """Geometric mean of the speed-ups of a dataflow over Layerwise, on the `shapes` for which both are known.
+
+    printed: TileFlow's mean, if its text has one. concurrent: the same with concurrent trees where those are faster.
+    """
+
+    family: str
+    machine: str
+    dataflow: str
+    shapes: int
+    mean: float
+    concurrent: float
+    printed: float | None
+
+
+def speed_ups(found: Iterable[Cell]) -> tuple[SpeedUp, ...]:
+    """How much faster each dataflow is than Layerwise, beside what TileFlow prints. Only cells for latency count."""
+    timed = [c for c in found if c.objective == "latency" and c.cycles is not None]
+    base = {(c.workload, c.machine): c.cycles for c in timed if c.dataflow == BASELINE[family_of(c.workload)]}
+    groups: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
+    for c in timed:
+        one = base.get((c.workload, c.machine))
+        if one is not None and c.cycles is not None:
+            faster = min(c.cycles, c.concurrent or c.cycles)
+            key = family_of(c.workload), c.machine, c.dataflow
+            groups.setdefault(key, []).append((one / c.cycles, one / faster))
+    return tuple(
+        SpeedUp(*key, len(ratios), _mean(a for a, _ in ratios), _mean(b for _, b in ratios), printed().get(key))
+        for key, ratios in groups.items()
+    )
+
+
+def _mean(ratios: Iterable[float]) -> float:
+    logs = [log(ratio) for ratio in ratios]
+    return exp(sum(logs) / len(logs))
+
+
+@cache
+def printed() -> dict[tuple[str, str, str], float]:
+    """TileFlow's mean speed-ups over Layerwise by family, machine and dataflow, as its text prints them."""
+    with (DATA / "tileflow_speedups.csv").open(encoding="utf-8") as stream:
+        rows = csv.DictReader(line for line in stream if not line.startswith("#"))
+        return {(r["family"], r["machine"], r["dataflow"]): float(r["speedup"]) for r in rows}
+
+
+def table(found: Iterable[Cell]) -> str:
+    """Cells as text: one block per machine and objective, one line per workload, a column per dataflow.
+
+    Cycles, or joules where energy is minimised; ``~`` before what is not proven optimal, and below it what is proven.
+    """
+    blocks: dict[tuple[str, str, str], dict[str, dict[str, Cell]]] = {}
+    for c in found:
+        key = family_of(c.workload), c.machine, c.objective
+        blocks.setdefault(key, {}).setdefault(c.workload, {})[c.dataflow] = c
+    parts = []
+    for (kind, machine, objective), rows in blocks.items():
+        names = [n for n in (*COMPARED[kind], FREE) if any(n in row for row in rows.values())]
+        lines = [f"{kind} on {machine}, {objective} ({'cycles' if objective == 'latency' else 'J'})"]
+        lines.append(" ".join((f"{'':<18}", *(f"{n[:13]:>13}" for n in names))))
+        for workload, row in rows.items():
+            lines.append(" ".join((f"{workload:<18}", *(f"{_shown(row.get(n)):>13}" for n in names))))
+        parts.append("\n".join(lines))
+    means = [
+        f"{s.family:<18} {s.machine:<15} {s.dataflow:<22} {s.shapes:>2} shapes {s.mean:6.2f}x"
+        f" {s.concurrent:6.2f}x concurrent" + ("" if s.printed is None else f", printed {s.printed:.2f}x")
+        for s in speed_ups(found)
+    ]
+    return "\n\n".join((*parts, *(["speed-ups over Layerwise\n" + "\n".join(means)] if means else []))) + "\n"
+
+
+def _shown(found: Cell | None) -> str:
+    if found is None:
+        return "not run"
+    value = found.cycles if found.objective == "latency" else found.energy
+    if value is None:
+        return found.status
+    return f"{'' if found.status == 'optimal' else '~'}{value:,.0f}" if value < 1e8 else f"{value:.4g}"
