@@ -56,7 +56,7 @@ def problem(
         if mapspace is not None:
             raise SpecError("a dataflow is a mapspace already; give one of the two")
         mapspace = (named_dataflow(dataflow) if isinstance(dataflow, str) else dataflow).mapspace(cascade, hardware)
-    space = read_mapspace(mapspace, hardware) if isinstance(mapspace, str) else mapspace or Mapspace()
+    space = read_mapspace(mapspace, hardware, cascade) if isinstance(mapspace, str) else mapspace or Mapspace()
     check_mapspace(cascade, space)
     if max_fused_loops is not None:
         space = replace(space, max_fused_loops=max_fused_loops)

@@ -196,3 +196,10 @@ def test_mistakes_have_a_place(wrong: str, message: str) -> None:
 def test_names_that_the_workload_lacks(limits: Limits, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         check_mapspace(CHAIN, Mapspace(limits=limits))
+
+
+def test_names_that_the_workload_lacks_have_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("schema: mapspace/1\nloops:\n  - {tensors: BB, variables: [m], trips: 2}\nfusion: {fused: C}\n")
+    with pytest.raises(SpecError, match=r"(?s)mine.yaml:3.*'BB' is no tensor.*mine.yaml:4.*'C' is no tensor"):
+        solve(CHAIN, MACHINE, mapspace=str(path))

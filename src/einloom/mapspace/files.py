@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 from ..constraints import Selector, selector, unknown_names
 from ..errors import SpecError, nearest
@@ -33,13 +34,14 @@ from .limits import AxisLimit, BackLimit, HoldLimit, HoldRule, Limit, Limits, Lo
 from .space import Mapspace
 
 VERSION = 1
+AnyLimit = TypeVar("AnyLimit", bound=Limit)
 SPACES = ("ffm",)
 HOLDS: tuple[HoldRule, ...] = ("keep", "may_keep", "bypass")
 
 
-def read_mapspace(path: str | Path, machine: Machine) -> Mapspace:
+def read_mapspace(path: str | Path, machine: Machine, workload: Workload | None = None) -> Mapspace:
     """The mapspace of a file. Raises SpecError with the place of whatever is wrong."""
-    return mapspace_from(read_file(path), machine)
+    return mapspace_from(read_file(path), machine, workload)
 
 
 def parse_mapspace(text: str, machine: Machine, file: str = "<text>") -> Mapspace:
@@ -52,15 +54,18 @@ def mapspace_from_data(data: object, machine: Machine, file: str | None = None) 
     return mapspace_from(from_data(data, file), machine)
 
 
-def mapspace_from(view: Located, machine: Machine) -> Mapspace:
-    """The mapspace that a view shows, for `machine`, whose memories and axes it names."""
+def mapspace_from(view: Located, machine: Machine, workload: Workload | None = None) -> Mapspace:
+    """The mapspace that a view shows, for `machine`, whose memories and axes it names.
+
+    workload: if given, names that it lacks are refused where they stand.
+    """
     view.schema("mapspace", VERSION)
     title = view.get("name")
     view.get("description")
     space = view.get("space")
     name = SPACES[0] if space is None else space.choice(SPACES)
     most = view.get("max_fused_loops")
-    limits = _Reader(machine).limits(view)
+    limits = _Reader(machine, workload).limits(view)
     with view.gather():
         view.finish()
     view.raise_gathered()
@@ -70,7 +75,7 @@ def mapspace_from(view: Located, machine: Machine) -> Mapspace:
 
 def limits_from(view: Located, machine: Machine) -> Limits:
     """The sections of a mapspace file alone, as a result file repeats them."""
-    limits = _Reader(machine).limits(view)
+    limits = _Reader(machine, None).limits(view)
     with view.gather():
         view.finish()
     view.raise_gathered()
@@ -80,7 +85,8 @@ def limits_from(view: Located, machine: Machine) -> Limits:
 class _Reader:
     """Reads the sections of a mapspace file; errors are gathered."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, workload: Workload | None) -> None:
+        self.workload = workload
         self.memories = tuple(memory.name for memory in machine.memories)
         self.axes = tuple(machine.axes)
 
@@ -98,7 +104,8 @@ class _Reader:
             with item.gather():
                 names = item.require("variables").names()
                 trips = numbers_from(item.require("trips"))
-                loops.append(LoopLimit(_selector(item.require("tensors")), names, trips, _einsums(item)))
+                loop = LoopLimit(_selector(item.require("tensors")), names, trips, _einsums(item))
+                loops.append(self._known(item, loop))
                 item.finish()
         for item in _items(view.get("tiles")):
             with item.gather():
@@ -106,14 +113,16 @@ class _Reader:
                 which = item.get("tensors")
                 tensors = selector("all") if which is None else _selector(which)
                 names = item.require("variables").names()
-                tiles.append(TileLimit(where, tensors, names, numbers_from(item.require("sizes")), _einsums(item)))
+                tile = TileLimit(where, tensors, names, numbers_from(item.require("sizes")), _einsums(item))
+                tiles.append(self._known(item, tile))
                 item.finish()
         for item in _items(view.get("axes")):
             with item.gather():
                 axis = self._one_of(item.require("axis"), self.axes, "axis")
                 field = item.get("variables")
                 names = () if field is None else field.names()
-                axes.append(AxisLimit(axis, numbers_from(item.require("instances")), names, _einsums(item)))
+                share = AxisLimit(axis, numbers_from(item.require("instances")), names, _einsums(item))
+                axes.append(self._known(item, share))
                 item.finish()
         backs = self._backs(view.get("fusion"))
         return Limits(tuple(holds), tuple(backs), tuple(loops), tuple(tiles), tuple(axes))
@@ -123,7 +132,7 @@ class _Reader:
         found = []
         for rule in HOLDS:
             if (field := item.get(rule)) is not None:
-                found.append(HoldLimit(rule, memory, _selector(field), einsums))
+                found.append(self._known(field, HoldLimit(rule, memory, _selector(field), einsums)))
         item.finish()
         return found
 
@@ -135,18 +144,26 @@ class _Reader:
             if (field := view.get("fused")) is not None:
                 if len(self.memories) < 2:
                     raise field.error("the machine has one memory, so nothing can be fused")
-                found.append(BackLimit(_selector(field), self.memories[1:]))
+                found.append(self._known(field, BackLimit(_selector(field), self.memories[1:])))
             if (field := view.get("unfused")) is not None:
-                found.append(BackLimit(_selector(field), self.memories[:1]))
+                found.append(self._known(field, BackLimit(_selector(field), self.memories[:1])))
             for _, key, value in _entries(view.get("backed")):
-                found.append(BackLimit(_selector(value), (self._one_of(key, self.memories, "memory"),)))
+                among = (self._one_of(key, self.memories, "memory"),)
+                found.append(self._known(value, BackLimit(_selector(value), among)))
             for item in _items(view.get("within")):
                 names = item.require("memories").items()
                 among = tuple(self._one_of(name, self.memories, "memory") for name in names)
-                found.append(BackLimit(_selector(item.require("tensors")), among))
+                found.append(self._known(item, BackLimit(_selector(item.require("tensors")), among)))
                 item.finish()
             view.finish()
         return found
+
+    def _known(self, view: Located, limit: AnyLimit) -> AnyLimit:
+        """The limit, if it names nothing that the workload lacks."""
+        if self.workload is not None:
+            with view.placed():
+                check_limit(self.workload, limit)
+        return limit
 
     def _one_of(self, view: Located, names: Collection[str], what: str) -> str:
         name = view.name()
@@ -192,22 +209,27 @@ def numbers_from(view: Located) -> Numbers:
 
 def check_mapspace(workload: Workload, mapspace: Mapspace) -> None:
     """Refuse limits that speak of Einsums, tensors or rank variables that the workload does not have."""
+    for limit in mapspace.limits.all:
+        check_limit(workload, limit)
+
+
+def check_limit(workload: Workload, limit: Limit) -> None:
+    """Refuse one limit that speaks of what the workload does not have."""
     einsums = [e.name for e in workload.einsums]
     tensors = [t.name for t in workload.tensors]
     variables = sorted({v for e in workload.einsums for v in e.variables})
-    for limit in mapspace.limits.all:
-        _known(limit, () if isinstance(limit, BackLimit) else limit.einsums or (), einsums, "Einsum", workload)
-        if isinstance(limit, HoldLimit | BackLimit | LoopLimit | TileLimit):
-            _known(limit, unknown_names(limit.tensors, workload), tensors, "tensor", workload)
-        if isinstance(limit, LoopLimit | TileLimit | AxisLimit):
-            _known(limit, limit.variables, variables, "rank variable", workload)
+    _known(limit, () if isinstance(limit, BackLimit) else limit.einsums or (), einsums, "Einsum", workload)
+    if isinstance(limit, HoldLimit | BackLimit | LoopLimit | TileLimit):
+        _known(limit, unknown_names(limit.tensors, workload), tensors, "tensor", workload)
+    if isinstance(limit, LoopLimit | TileLimit | AxisLimit):
+        _known(limit, limit.variables, variables, "rank variable", workload)
 
 
 def _known(limit: Limit, names: Iterable[str], known: list[str], what: str, workload: Workload) -> None:
     for name in names:
         if name not in known:
             raise SpecError(
-                f"mapspace, '{limit}': {name!r:.60} is no {what} of {workload.name}", suggestion=nearest(name, known)
+                f"limit '{limit}': {name!r:.60} is no {what} of {workload.name}", suggestion=nearest(name, known)
             )
 
 
