@@ -16,6 +16,7 @@ from .machine.load import load_machine
 from .machine.write import machine_text
 from .mapping.text import parse_mapping, print_mapping
 from .mapping.tree import Mapping
+from .mapspace.files import mapspace_text
 from .problem import OBJECTIVES
 from .units import parse
 from .workload.einsum import Workload
@@ -106,12 +107,19 @@ def export_accelforge(workload: str, machine: str, objective: str, max_fused_loo
 
 
 def import_accelforge(files: tuple[str, ...], settings: str | None, output: str) -> None:
-    """Read AccelForge's YAML FILES and write workload.yaml, machine.yaml and mapping.txt, whichever they hold."""
+    """Read AccelForge's YAML FILES and write workload.yaml, machine.yaml and mapping.txt, whichever they hold.
+
+    What loop_bounds ask of the search becomes mapspace.yaml.
+    """
     from .interop.accelforge import read
 
     parameters = split_call(f"files:{settings}")[1] if settings else {}
     found = read(files, parameters)
     _write(output, found.workload, found.machine, found.mapping)
+    if found.mapspace is not None and found.mapspace.limits:
+        with _writing(output) as folder:
+            (folder / "mapspace.yaml").write_text(mapspace_text(found.mapspace), encoding="utf-8")
+            click.echo(str(folder / "mapspace.yaml"))
     if found.objective is not None and found.mapspace is not None:
         limit = found.mapspace.max_fused_loops
         words = f"--objective {found.objective}" + ("" if limit is None else f" --max-fused-loops {limit}")

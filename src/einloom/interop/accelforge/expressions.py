@@ -441,9 +441,7 @@ def _is_filter(node: ast.expr) -> bool:
     return name == "default" or name in _FILTERS
 
 
-_CONSTANTS: dict[str, Value] = {
-    "inf": math.inf, "true": True, "false": False, "none": None, "pi": exact(math.pi)
-}
+_CONSTANTS: dict[str, Value] = {"inf": math.inf, "true": True, "false": False, "none": None, "pi": exact(math.pi)}
 _ARITHMETIC: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
     ast.Add: lambda a, b: a + b,
     ast.Sub: lambda a, b: a - b,
@@ -465,6 +463,4 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "dict": dict,
     "list": list,
 }
-_FILTERS: dict[str, Callable[[Value], Value]] = {
-    "int": _integer, "length": _length, "round": _rounded(round)
-}
+_FILTERS: dict[str, Callable[[Value], Value]] = {"int": _integer, "length": _length, "round": _rounded(round)}

@@ -7,11 +7,11 @@ tensors lack. Latency is recognised in its two usual forms. What has no counterp
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, isfinite
+from types import MappingProxyType
 from typing import Literal
 
 from ...arithmetic import exact
@@ -20,17 +20,35 @@ from ...errors import SpecError
 from ...located import Located
 from ...machine.files import structure_problems
 from ...machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
+from ...mapspace.limits import AxisLimit, Limits
 from ...workload.einsum import Workload
-from .expressions import TensorSet, Value, evaluate, is_number, parse
+from .bounds import axis_limits, same_everywhere
+from .expressions import TensorSet, Value, evaluate, is_number
+from .formulas import one_value
+from .formulas import ports as ports_of
+from .models import Modelled
 from .sets import COPIED, PRODUCT, always_held_above, imported_set
 from .tagged import TAG
 
 NODES = ("Memory", "Container", "Compute", "Toll", "Network", "Hierarchical", "Fork", "Array")
-SCALES = ("energy_scale", "actions_scale", "latency_scale", "throughput_scale", "leak_power_scale", "area_scale",
-          "n_parallel_instances")
+SCALES = (
+    "energy_scale",
+    "actions_scale",
+    "latency_scale",
+    "throughput_scale",
+    "leak_power_scale",
+    "area_scale",
+    "n_parallel_instances",
+)
 DERIVED = ("total_area", "total_leak_power", "component_modeling_log")
-UNSAID = ("tile_shape", "no_refetch_from_above", "no_resend_to_below", "tensor_order_options", "back",
-          "force_memory_hierarchy_order")
+UNSAID = (
+    "tile_shape",
+    "no_refetch_from_above",
+    "no_resend_to_below",
+    "tensor_order_options",
+    "back",
+    "force_memory_hierarchy_order",
+)
 ONE_VALUE = 64
 """Bits of a memory that holds one value of any width: every value counts as 64 bit there."""
 
@@ -48,9 +66,18 @@ class Symbols:
         return () if self.workload is None else tuple(tensor.name for tensor in self.workload.tensors)
 
 
-def machine_from(view: Located, symbols: Symbols, remainder: Mapping[str, object], notes: list[str]) -> Machine:
-    """The machine of the section ``arch``; raises SpecError that lists all that cannot be read or carried over."""
-    reader = _Machine(symbols, remainder, notes)
+def machine_from(
+    view: Located,
+    symbols: Symbols,
+    remainder: Mapping[str, object],
+    notes: list[str],
+    models: Mapping[str, Modelled] = MappingProxyType({}),
+) -> tuple[Machine, Limits]:
+    """The machine of the section ``arch``, and what its loop bounds ask of the mapspace.
+
+    models: numbers in place of component models. Raises SpecError that lists all that cannot be read or carried over.
+    """
+    reader = _Machine(symbols, remainder, notes, models)
     nodes = view.require("nodes")
     for key in ("variables", "extra_attributes_for_all_component_models"):
         if (field := view.get(key)) is not None and key != "variables":
@@ -65,14 +92,21 @@ def machine_from(view: Located, symbols: Symbols, remainder: Mapping[str, object
         where = nodes if place is None else reader.places[place]
         raise where.error(message)
     name = str(remainder.get("machine", "accelforge"))
-    return Machine(name, tuple(reader.levels))
+    for unused in [component for component in models if component not in reader.modelled]:
+        notes.append(f"models of {unused}: no component of this name takes numbers from a model")
+    limits = Limits(axes=same_everywhere(reader.limits, symbols.workload))
+    return Machine(name, tuple(reader.levels)), limits
 
 
 class _Machine:
     """Collects levels, outermost first."""
 
-    def __init__(self, symbols: Symbols, remainder: Mapping[str, object], notes: list[str]) -> None:
-        self.symbols, self.notes = symbols, notes
+    def __init__(
+        self, symbols: Symbols, remainder: Mapping[str, object], notes: list[str], models: Mapping[str, Modelled]
+    ) -> None:
+        self.symbols, self.notes, self.models = symbols, notes, models
+        self.modelled: set[str] = set()
+        self.limits: list[AxisLimit] = []
         self.names = _texts(remainder.get("components"))
         self.axis_names = _texts(remainder.get("axes"))
         self.backs = _texts(remainder.get("backs"))
@@ -165,11 +199,12 @@ class _Machine:
             raise view.require("fanout").error("a fanout must be a whole number of at least 1")
         for key, plain in (("usage_scale", 1), ("power_gateable", False)):
             field = view.get(key)
-            if field is not None and not (field.boolean() is plain if key == "power_gateable" else
-                                          self.number(field) == plain):
+            if field is not None and not (
+                field.boolean() is plain if key == "power_gateable" else self.number(field) == plain
+            ):
                 raise field.error(f"{key} has no counterpart here")
-        if (bounds := view.get("loop_bounds")) is not None and bounds.items():
-            raise bounds.error("loop_bounds of a fanout have no counterpart in a machine")
+        if (bounds := view.get("loop_bounds")) is not None:
+            self.limits += axis_limits(bounds, name, self.symbols.workload)
         only = self.set(view.get("reuse"), "nothing")
         reused = self.set(view.get("may_reuse"), only.text if only.text != "nothing" else "all")
         multicast, reduce = _directions(reused)
@@ -192,7 +227,7 @@ class _Machine:
     def memory(self, view: Located, written: str) -> Memory:
         name = self.names.get(written, written)
         actions = self.actions(view, ("read", "write"))
-        ports, common = _ports(view, self)
+        ports, common = ports_of(view, self.symbols.variables)
         bits = {actions["read"].bits, actions["write"].bits}
         if len(bits) != 1:
             raise view.error(f"reads and writes of {written} have different bits_per_action; here they share one width")
@@ -218,8 +253,8 @@ class _Machine:
             may=may,
             backs=backs,
             double_buffer=name in self.doubled,
-            leakage=self.real(view.get("leak_power")),
-            area=self.real(view.get("area")),
+            leakage=self.real(view.get("leak_power"), self.models.get(written, Modelled()).leakage or 0.0),
+            area=self.real(view.get("area"), self.models.get(written, Modelled()).area or 0.0),
         )
 
     def held(self, view: Located, name: str) -> tuple[Selector, Selector, Selector]:
@@ -257,7 +292,7 @@ class _Machine:
                 raise field.error("a size must be a whole number of bits, at least 1, or inf")
             return int(size), widths
         free = all(action.energy == 0 and action.throughput == inf for action in actions.values())
-        if _one_value(field.text()) and free and not widths:
+        if one_value(field.text()) and free and not widths:
             self.notes.append(f"{view.require('name').name()}: one value of any width is written as 64 bit of 64")
             return ONE_VALUE, ((selector("all"), ONE_VALUE),)
         return self.common_size(field), widths
@@ -288,6 +323,9 @@ class _Machine:
         model = view.get("component_class")
         kind = "Dummy" if model is None else model.name()
         extra = view.get("extra_attributes_for_component_model")
+        written = view.require("name").name()
+        modelled = self.models.get(written, Modelled()) if kind != "Dummy" else Modelled()
+        self.modelled |= {written} if kind != "Dummy" else set()
         given = {}
         field = view.get("actions")
         for item in field.items() if field is not None else ():
@@ -296,13 +334,16 @@ class _Machine:
         found = {}
         for name in names:
             action = given.get(name)
-            if kind != "Dummy" and (action is None or action.get("energy") is None):
+            energy = modelled.energies.get(name)
+            if kind != "Dummy" and energy is None and (action is None or action.get("energy") is None):
                 assert model is not None
                 raise model.error(
                     f"the energy of {name!r} would come from the component model {kind!r}, which is not part of "
-                    "einloom; write the energy itself"
+                    f"einloom; write it, or give it beside: einloom: {{models: {{{written}: {{{name}: 1 pJ}}}}}}"
                 )
-            found[name] = self.action(name, action, width)
+            found[name] = self.action(name, action, width, energy, modelled.throughputs.get(name))
+        if kind != "Dummy" and any(a.throughput == inf for a in found.values()) and view.get("total_latency") is None:
+            self.notes.append(f"{written}: the throughput that {kind} would give is not known, and is unlimited here")
         if extra is not None and kind == "Dummy":
             self.notes.append(f"{view.require('name').name()}: attributes of a component model are left out")
         for key in ("values_per_action",):
@@ -310,9 +351,12 @@ class _Machine:
                 raise values.error(f"{key} has no counterpart here; say bits_per_action")
         return found
 
-    def action(self, name: str, view: Located | None, width: Located | None) -> _Action:
+    def action(
+        self, name: str, view: Located | None, width: Located | None, energy: float | None, speed: float | None
+    ) -> _Action:
+        """One action as it is written; `energy` and `speed` stand in for what is not."""
         if view is None:
-            return _Action(0.0, inf, 1 if width is None else self.bits(width))
+            return _Action(energy or 0.0, speed or inf, 1 if width is None else self.bits(width))
         own = view.get("bits_per_action") or width
         for key in ("energy_scale", "latency_scale", "throughput_scale"):
             field = view.get(key)
@@ -323,12 +367,12 @@ class _Machine:
         if (values := view.get("values_per_action")) is not None:
             raise values.error("values_per_action has no counterpart here; say bits_per_action")
         field = view.get("throughput")
-        throughput = inf if field is None else float(self.number(field))
+        throughput = (speed or inf) if field is None else float(self.number(field))
         if field is not None and throughput <= 0:
             raise field.error("a throughput must be greater than zero")
-        energy = self.real(view.get("energy"))
+        joules = self.real(view.get("energy"), energy or 0.0)
         view.finish()
-        return _Action(energy, throughput, 1 if own is None else self.bits(own))
+        return _Action(joules, throughput, 1 if own is None else self.bits(own))
 
     def bits(self, view: Located) -> int:
         found = self.number(view)
@@ -338,7 +382,7 @@ class _Machine:
 
     def compute(self, view: Located, written: str) -> ComputeUnit:
         action = self.actions(view, ("compute",))["compute"]
-        _, common = _ports(view, self)
+        _, common = ports_of(view, self.symbols.variables)
         kinds, operands = self.enabled(view.get("enabled"))
         self.scales(view)
         speed = action.throughput if common is None else common
@@ -348,8 +392,8 @@ class _Machine:
             energy=action.energy,
             kinds=kinds,
             operands=operands,
-            leakage=self.real(view.get("leak_power")),
-            area=self.real(view.get("area")),
+            leakage=self.real(view.get("leak_power"), self.models.get(written, Modelled()).leakage or 0.0),
+            area=self.real(view.get("area"), self.models.get(written, Modelled()).area or 0.0),
         )
 
     def enabled(self, view: Located | None) -> tuple[tuple[str, ...], tuple[int, ...]]:
@@ -399,39 +443,6 @@ def _typical(kind: str, operands: int, variables: Mapping[str, Value]) -> dict[s
     }
 
 
-def _ports(view: Located, reader: _Machine) -> tuple[Literal["shared", "separate"], float | None]:
-    """Whether the times of actions add up, and the throughput that they share if the formula gives one.
-
-    Two forms are read: sum or max over ``a.n_calls / a.throughput``, or over ``a.n_calls`` with divisors outside.
-    """
-    field = view.get("total_latency")
-    if field is None:
-        return "shared", None
-    text = field.text(what="a formula")
-    with field.placed():
-        tree, divisor = parse(text), Fraction(1)
-        while isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Div):
-            found = evaluate(ast.unparse(tree.right), reader.symbols.variables)
-            if not isinstance(found, Fraction) or found <= 0:
-                raise SpecError(f"{text!r} divides by something that is no positive number")
-            tree, divisor = tree.left, divisor * found
-        over = ast.comprehension
-        match tree:
-            case ast.Call(
-                func=ast.Name(id="sum" | "max" as how),
-                args=[ast.GeneratorExp(elt=element, generators=[over(iter=ast.Name(id="actions"), ifs=[])])],
-            ):
-                ports: Literal["shared", "separate"] = "shared" if how == "sum" else "separate"
-                match ast.unparse(element).replace(" ", "").split("."):
-                    case [_, "n_calls"]:
-                        return ports, float(divisor)
-                    case [_, part, "throughput"] if part.startswith("n_calls/") and divisor == 1:
-                        return ports, None
-        raise SpecError(
-            f"{text!r} is no latency that is carried over; only sum or max of a.n_calls / a.throughput over actions is"
-        )
-
-
 def _directions(reused: Selector) -> tuple[Selector, Selector]:
     """What an axis multicasts and what it reduces, of the tensors that it may reuse."""
     nothing = selector("nothing")
@@ -450,19 +461,6 @@ def _directions(reused: Selector) -> tuple[Selector, Selector]:
 
 def _bare(text: str) -> str:
     return text[1:-1] if text.startswith("(") and text.endswith(")") else text
-
-
-def _one_value(text: str) -> bool:
-    """True for ``X.bits_per_value if X else NUMBER``: room for one value."""
-    match parse(text):
-        case ast.IfExp(
-            test=ast.Name(id=tested), body=ast.Attribute(value=ast.Name(id=used), attr="bits_per_value"),
-            orelse=ast.Constant(),
-        ):
-            return tested == used
-        case ast.Attribute(value=ast.Name(), attr="bits_per_value"):
-            return True
-    return False
 
 
 def _entries(view: Located | None) -> list[tuple[str, Located, Located]]:

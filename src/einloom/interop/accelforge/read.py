@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,11 +16,13 @@ from ...errors import SpecError, nearest
 from ...located import Located
 from ...machine.levels import Machine
 from ...mapping.tree import Mapping
+from ...mapspace.limits import UNLIMITED
 from ...mapspace.space import Mapspace
 from ...workload.einsum import Workload
 from .cascades import Cascade, cascade_from
 from .expressions import Value, evaluate
 from .machines import Symbols, machine_from
+from .models import read_models
 from .schedules import Schedule
 from .tagged import parse_tagged, read_tagged
 from .write import METRICS
@@ -76,17 +78,21 @@ def _imported(views: Sequence[Located]) -> Imported:
     if (section := sections.get("workload")) is not None:
         cascade = cascade_from(section, sections.get("renames"), variables, remainder, notes)
     workload = None if cascade is None else cascade.workload
-    machine = None
+    machine, limits = None, UNLIMITED
+    kept = sections.get("einloom")
+    models = read_models(None if kept is None else kept.get("models"))
     if (section := sections.get("arch")) is not None:
         own = section.get("variables")
         symbols = Symbols({**variables, **_variables(own)}, {} if cascade is None else cascade.symbols, workload)
-        machine = machine_from(section, symbols, remainder, notes)
+        machine, limits = machine_from(section, symbols, remainder, notes, models)
     mapping = None
     if (section := sections.get("mapping")) is not None:
         if workload is None or machine is None:
             raise section.error("a mapping is read together with its workload and its architecture")
         mapping = Schedule(workload, machine, variables, remainder).read(section)
     objective, mapspace = _mapper(sections.get("mapper"), notes)
+    if limits:
+        mapspace = replace(mapspace or Mapspace(), limits=limits)
     if workload is None and machine is None:
         raise SpecError("the files hold neither 'arch' nor 'workload'", file=views[0].file if views else None)
     return Imported(workload, machine, mapping, objective, mapspace, tuple(notes))
@@ -128,10 +134,10 @@ def _remainder(view: Located | None) -> dict[str, object]:
     """What einloom added for the way back, as plain data."""
     if view is None:
         return {}
-    for name in KEPT:
+    for name in (*KEPT, "models"):
         view.get(name)
     view.finish()
-    return {name: _plain(value) for name, _, value in view.entries()}
+    return {name: _plain(value) for name, _, value in view.entries() if name != "models"}
 
 
 def _plain(view: Located) -> object:

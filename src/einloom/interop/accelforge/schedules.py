@@ -237,9 +237,7 @@ def hoisted(nest: Nest, held: frozenset[str] = frozenset()) -> Nest:
             heads = [_leading(branch) for branch in node.branches]
             every = [store for head in heads for store in head]
             common = [
-                store
-                for store in dict.fromkeys(every)
-                if every.count(store) > 1 and not held & set(store.tensors)
+                store for store in dict.fromkeys(every) if every.count(store) > 1 and not held & set(store.tensors)
             ]
             found += common
             held |= {tensor for store in common for tensor in store.tensors}

@@ -30,7 +30,6 @@ TAKEN = frozenset(name.strip("()~") for name in (*set_names(), "Shared", "Inputs
 """Words with a meaning of their own in AccelForge's expressions."""
 
 
-
 @dataclass(frozen=True)
 class Exported:
     """The text of every file by name, and what the other tool does differently with it."""

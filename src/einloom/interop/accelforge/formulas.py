@@ -1,0 +1,59 @@
+"""The formulas of AccelForge's components that are recognised: how latencies add up, and room for one value."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Literal
+
+from ...errors import SpecError
+from ...located import Located
+from .expressions import Value, evaluate, parse
+
+
+def ports(view: Located, variables: Mapping[str, Value]) -> tuple[Literal["shared", "separate"], float | None]:
+    """Whether the times of actions add up, and the throughput that they share if the formula gives one.
+
+    Two forms are read: sum or max over ``a.n_calls / a.throughput``, or over ``a.n_calls`` with divisors outside.
+    """
+    field = view.get("total_latency")
+    if field is None:
+        return "shared", None
+    text = field.text(what="a formula")
+    with field.placed():
+        tree, divisor = parse(text), Fraction(1)
+        while isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Div):
+            found = evaluate(ast.unparse(tree.right), variables)
+            if not isinstance(found, Fraction) or found <= 0:
+                raise SpecError(f"{text!r} divides by something that is no positive number")
+            tree, divisor = tree.left, divisor * found
+        over = ast.comprehension
+        match tree:
+            case ast.Call(
+                func=ast.Name(id="sum" | "max" as how),
+                args=[ast.GeneratorExp(elt=element, generators=[over(iter=ast.Name(id="actions"), ifs=[])])],
+            ):
+                how_many: Literal["shared", "separate"] = "shared" if how == "sum" else "separate"
+                match ast.unparse(element).replace(" ", "").split("."):
+                    case [_, "n_calls"]:
+                        return how_many, float(divisor)
+                    case [_, part, "throughput"] if part.startswith("n_calls/") and divisor == 1:
+                        return how_many, None
+        raise SpecError(
+            f"{text!r} is no latency that is carried over; only sum or max of a.n_calls / a.throughput over actions is"
+        )
+
+
+def one_value(text: str) -> bool:
+    """True for ``X.bits_per_value if X else NUMBER``: room for one value."""
+    match parse(text):
+        case ast.IfExp(
+            test=ast.Name(id=tested),
+            body=ast.Attribute(value=ast.Name(id=used), attr="bits_per_value"),
+            orelse=ast.Constant(),
+        ):
+            return tested == used
+        case ast.Attribute(value=ast.Name(), attr="bits_per_value"):
+            return True
+    return False
