@@ -48,10 +48,11 @@ class Lines:
         weights = (0.0, *self.weights)
         lines = np.concatenate([bounds[:, :1], bounds[:, 2:]], axis=1)
         corners = []
-        for k, weight in enumerate(self.weights):
-            latency = (lines[:, k + 1] - lines[:, k]) / (weight - weights[k])
-            corners.append((lines[:, k] - weights[k] * latency, latency))
-        corners.append((lines[:, -1] - weights[-1] * bounds[:, 1], bounds[:, 1]))
+        with np.errstate(invalid="ignore"):  # where a bound is infinite `beyond` is True already
+            for k, weight in enumerate(self.weights):
+                latency = (lines[:, k + 1] - lines[:, k]) / (weight - weights[k])
+                corners.append((lines[:, k] - weights[k] * latency, latency))
+            corners.append((lines[:, -1] - weights[-1] * bounds[:, 1], bounds[:, 1]))
         useless = np.ones(len(bounds), bool)
         for energy, latency in corners:
             useless &= self.aim.beyond(np.stack([np.maximum(energy, 0.0), np.maximum(latency, 0.0)], axis=1))
