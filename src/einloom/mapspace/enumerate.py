@@ -18,6 +18,7 @@ from ..mapping.tree import Compute, Loop, Mapping, Nest, Split, Store
 from ..mapping.wellformed import problems
 from ..workload.einsum import Workload
 from .ffm import outside
+from .groups import grouped_forms
 from .space import Mapspace
 
 Binds = tuple[tuple[str, str], ...]
@@ -28,6 +29,9 @@ def enumerate_trees(workload: Workload, machine: Machine, mapspace: Mapspace) ->
     for candidate in candidates(workload, machine):
         if not problems(workload, machine, candidate) and not outside(workload, machine, mapspace, candidate):
             yield candidate
+            for form in grouped_forms(candidate, mapspace.places):
+                if not problems(workload, machine, form) and not outside(workload, machine, mapspace, form):
+                    yield form
 
 
 def candidates(workload: Workload, machine: Machine) -> Iterator[Mapping]:

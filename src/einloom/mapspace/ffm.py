@@ -18,6 +18,7 @@ from ..mapping.placement import visible_memories
 from ..mapping.text import describe
 from ..mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, einsums_below
 from ..workload.einsum import Workload
+from .groups import group_reasons
 from .limited import share_allowed, total_allowed, unmet
 from .limits import UNLIMITED, Limits
 from .space import Mapspace
@@ -50,6 +51,7 @@ def outside(workload: Workload, machine: Machine, mapspace: Mapspace, mapping: M
         for rule in rules:
             reasons.extend(rule(tree, einsum))
     reasons.extend(_fusion(tree, mapping.nest, (), ()))
+    reasons.extend(group_reasons(workload, machine, mapspace, mapping.nest))
     return tuple(dict.fromkeys(reasons))
 
 
@@ -309,8 +311,6 @@ def _fusion(tree: _Tree, nest: Nest, prefix: Address, above: tuple[tuple[Address
         if isinstance(node, Loop):
             above = (*above, (address, node))
         elif isinstance(node, Split):
-            if node.kind != "sequential":
-                yield f"rule 1: a {node.kind} split"
             for loop_address, loop in above:
                 yield from _fused_for_a_reason(tree, loop_address, loop, node)
             for j, branch in enumerate(node.branches):

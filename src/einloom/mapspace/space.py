@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from .limits import UNLIMITED, Limits
+
+Concurrent = Literal["none", "unit", "shared", "any"]
+CONCURRENT: tuple[Concurrent, ...] = ("none", "unit", "shared", "any")
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,13 +17,21 @@ class Mapspace:
 
     name: ``ffm``. max_fused_loops: at most this many temporal loops of one Einsum stand above its lowest backing store
     that is not in the outermost memory; None means no limit. limits: what else a user asks (rule 12). title: what the
-    user calls this choice of limits.
+    user calls this choice of limits. concurrent: where groups of Einsums may run at the same time (rule 13): nowhere,
+    ``@ unit``, ``shared``, or on either. max_group: most Einsums of one group.
     """
 
     name: str = "ffm"
     max_fused_loops: int | None = None
     limits: Limits = UNLIMITED
     title: str | None = None
+    concurrent: Concurrent = "none"
+    max_group: int = 4
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where a pipelined split may run, the stricter place first."""
+        return {"none": (), "unit": ("unit",), "shared": ("shared",), "any": ("unit", "shared")}[self.concurrent]
 
     def describe(self) -> str:
         """One line that names the space and its limits, as certificates print it."""
@@ -29,4 +41,7 @@ class Mapspace:
             f"{self.name}: perfect tiles, one loop per rank variable between two stores, sequential splits in program "
             f"order, no recomputation, {limit} fused {loops}"
         )
+        if self.places:
+            where = " or ".join("@ unit" if place == "unit" else place for place in self.places)
+            line = f"{line}, groups of at most {self.max_group} Einsums pipelined {where}"
         return f"{line}; with {self.limits}" if self.limits else line
