@@ -8,9 +8,12 @@ fewer slots it is an upper bound of that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
+from math import inf
+
+from .terms import Number, maximum
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +25,11 @@ class Edge:
     slots: int | None = 2
 
 
-def drain_time(times: Sequence[float], edges: Sequence[Edge], tokens: int, busiest: float = 0.0) -> float:
+def drain_time(times: Sequence[Number], edges: Sequence[Edge], tokens: Number, busiest: Number = 0.0) -> Number:
     """F + (n - 1) II, with every stage's own longest path where the slowest stage is not on the longest of all.
 
-    times: per stage and token. busiest: per token, the component that the stages share and that is busiest.
+    times: per stage and token. busiest: per token, the component that the stages share and that is busiest. All of them
+    may be arrays, one entry per pipeline of this shape.
 
     >>> drain_time((4, 7, 5), (Edge(0, 1), Edge(1, 2)), 12)
     93
@@ -33,17 +37,21 @@ def drain_time(times: Sequence[float], edges: Sequence[Edge], tokens: int, busie
     lengths = _Lengths(times, edges)
     count = len(times)
     through = [
-        max(lengths.between(i, j) for i in range(j + 1))
-        + max(lengths.between(j, k) for k in range(j, count))
+        _most(lengths.between(i, j) for i in range(j + 1))
+        + _most(lengths.between(j, k) for k in range(j, count))
         - times[j]
         for j in range(count)
     ]
-    shared = max(interval(times, edges), busiest)
-    flowing = max(path + (tokens - 1) * time for path, time in zip(through, times, strict=True))
-    return max(flowing, max(through) + (tokens - 1) * shared, tokens * shared)
+    shared = maximum(interval(times, edges), busiest)
+    flowing = _most(path + (tokens - 1) * time for path, time in zip(through, times, strict=True))
+    return _most((flowing, _most(through) + (tokens - 1) * shared, tokens * shared))
 
 
-def interval(times: Sequence[float], edges: Sequence[Edge]) -> float:
+def _most(values: Iterable[Number]) -> Number:
+    return reduce(maximum, values)
+
+
+def interval(times: Sequence[Number], edges: Sequence[Edge]) -> Number:
     """Time per token that slots allow: around each edge, the stages from producer to consumer over the edge's slots.
 
     >>> interval((3, 5, 4), (Edge(0, 1, 1), Edge(1, 2, 1)))
@@ -51,19 +59,19 @@ def interval(times: Sequence[float], edges: Sequence[Edge]) -> float:
     """
     lengths = _Lengths(times, edges)
     cycles = [lengths.between(e.producer, e.consumer) / e.slots for e in edges if e.slots is not None]
-    return max(cycles, default=0.0)
+    return reduce(maximum, cycles, 0.0)
 
 
 class _Lengths:
     """Longest paths of the stage graph, stages weighing their token times."""
 
-    def __init__(self, times: Sequence[float], edges: Sequence[Edge]) -> None:
+    def __init__(self, times: Sequence[Number], edges: Sequence[Edge]) -> None:
         nexts = [sorted({e.consumer for e in edges if e.producer == i}) for i in range(len(times))]
 
         @cache
-        def between(first: int, last: int) -> float:
+        def between(first: int, last: int) -> Number:
             if first == last:
                 return times[first]
-            return max((times[first] + between(n, last) for n in nexts[first] if n <= last), default=float("-inf"))
+            return reduce(maximum, (times[first] + between(n, last) for n in nexts[first] if n <= last), -inf)
 
         self.between = between
