@@ -28,6 +28,8 @@ from einloom import verbs
 from einloom.errors import EinloomError, SpecError, SpecErrors
 from einloom.interop.accelforge import export
 from einloom.interop.accelforge.read import read as read_accelforge
+from einloom.interop.tileflow import export as export_tileflow
+from einloom.interop.tileflow.read import read as read_tileflow
 from einloom.machine.files import parse_machine, read_machine
 from einloom.machine.load import load_machine
 from einloom.machine.write import machine_text
@@ -145,8 +147,13 @@ def subjects() -> dict[str, tuple[bytes, Callable[[Path], None]]]:
         verbs.verify(found, quick=True)
         assert Result.from_json(found.to_json()).cost == found.cost, "does not read back"
 
+    other = export_tileflow(workload, machine, verbs.given(workload, machine, MAPPING)[1])
+
     def one_foreign(path: Path) -> None:
         read_accelforge([path])
+
+    def one_tiled(path: Path) -> None:
+        read_tileflow([path])
 
     return {
         "workload": (WORKLOAD.encode(), one_workload),
@@ -154,6 +161,7 @@ def subjects() -> dict[str, tuple[bytes, Callable[[Path], None]]]:
         "mapping": (MAPPING.encode(), one_mapping),
         "mapspace": (SPACE.encode(), one_mapspace),
         "result": (made.to_json().encode(), one_result),
+        "tileflow": ("".join(other.files.values()).encode(), one_tiled),
         "accelforge": ("".join(foreign.files.values()).encode(), one_foreign),
     }
 
