@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..constraints import selector
-from ..errors import SpecError
+from ..errors import SpecError, nearest
 from ..keys import BOOLEAN, NAME, TEXT, Choice, Each, Either, Key, Number, Plain, Record, Table, Written
 from ..located import Located, from_data, read_file, read_text
 from ..workload.einsum import Fact
@@ -210,8 +210,10 @@ def structure_problems(levels: list[Level]) -> list[tuple[int | None, str]]:
 def _level(view: Located, reader: FactReader) -> dict[str, Any]:
     found = [level for level in LEVELS if level.label in view.keys]
     if len(found) != 1:
-        labels = ", ".join(level.label for level in LEVELS)
-        raise view.error(f"a level has exactly one of the keys {labels}; this one has {len(found)} of them")
+        labels = [level.label for level in LEVELS]
+        close = next(filter(None, (nearest(key, labels) for key in view.keys)), None) if not found else None
+        message = f"a level has exactly one of the keys {', '.join(labels)}; this one has {len(found)} of them"
+        raise view.error(message, close)
     return read_record(view, found[0], reader)
 
 
