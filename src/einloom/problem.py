@@ -42,7 +42,7 @@ class Objective:
         if self.name in ("edp", "pareto"):
             return cost.edp
         if self.name == "product":
-            return cost.energy ** self.powers[0] * cost.latency ** self.powers[1]
+            return float(cost.energy ** self.powers[0] * cost.latency ** self.powers[1])
         assert self.memory is not None
         return float(cost.traffic(self.memory))
 

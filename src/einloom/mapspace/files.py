@@ -148,8 +148,8 @@ class _Reader:
             if (field := view.get("unfused")) is not None:
                 found.append(self._known(field, BackLimit(_selector(field), self.memories[:1])))
             for _, key, value in _entries(view.get("backed")):
-                among = (self._one_of(key, self.memories, "memory"),)
-                found.append(self._known(value, BackLimit(_selector(value), among)))
+                alone = (self._one_of(key, self.memories, "memory"),)
+                found.append(self._known(value, BackLimit(_selector(value), alone)))
             for item in _items(view.get("within")):
                 names = item.require("memories").items()
                 among = tuple(self._one_of(name, self.memories, "memory") for name in names)
