@@ -146,7 +146,8 @@ class Schedule:
         """The time of a drain is proportional to its stages' times, so all drains together are had from their sums."""
         _, tokens = flow(self.machine, part)
         times = [self._latency(stage, rule, without) for stage in part.stages]
-        return max(drain_time(times, edges(self.machine, part), tokens, busiest) / tokens, busiest, *times)
+        drain: float = drain_time(times, edges(self.machine, part), tokens, busiest)
+        return max(drain / tokens, busiest, *times)
 
 
 def edges(machine: Machine, part: Part) -> tuple[Edge, ...]:
