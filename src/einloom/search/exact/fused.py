@@ -315,13 +315,17 @@ class Explorer:
         block = Block(
             structure,
             trips[which],
-            settle(self.setting.machine, self.setting.columns, cost, self.setting.objective),
+            self._settled(cost, structure, variant),
             total,
             np.zeros(len(which), np.int64),
             rows,
             (variant,),
         )
         self.found.setdefault(structure, []).append(block if len(block) < 2 else self._reduce([block]))
+
+    def _settled(self, cost: FloatArray, structure: Structure, variant: Variant) -> FloatArray:
+        """The columns by which complete rows compete and are joined."""
+        return settle(self.setting.machine, self.setting.columns, cost, self.setting.objective)
 
     def _shape(self, structure: Structure, tensor: int) -> Shape:
         """Memory of a shared tensor and (rank, axis) of each loop above it, as its other users see them."""

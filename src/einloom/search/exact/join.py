@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -42,11 +43,28 @@ class Live:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """Einsums that run at the same time, while more may come.
+
+    first: position of the first one. outer: loops that it shares with the Einsum before the group. units: the members'
+    compute units, where these must differ. made: (tensor, its slots) written by the members so far, slots None where
+    loops stand between its store and the split.
+    """
+
+    first: int
+    outer: int
+    units: tuple[str, ...] = ()
+    made: tuple[tuple[str, int | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Frontier:
-    """What the next Einsum must match: the open loops' axes (None: temporal), and the live tensors."""
+    """What the next Einsum must match: the open loops' axes (None: temporal), the live tensors, and the group of
+    Einsums that is open, if some run at the same time."""
 
     axes: tuple[str | None, ...]
     live: tuple[Live, ...]
+    group: Group | None = None
 
     def temporal(self, depth: int) -> int:
         return sum(axis is None for axis in self.axes[:depth])
@@ -59,7 +77,8 @@ class Frontier:
 @dataclass(eq=False)
 class Partial:
     """Partial cascades with one frontier. trips [n, open loops]; cost [n, c]; alive [n, memories, depth]; peak likewise
-    (entries 1..depth). `left` and `right` point at the rows that were joined: previous partials and a block's rows."""
+    (entries 1..depth). `left` and `right` point at the rows that were joined: previous partials and a block's rows.
+    opened [n, g]: what an open group has gathered (g = 0 without one)."""
 
     frontier: Frontier
     trips: IntArray
@@ -70,6 +89,7 @@ class Partial:
     parent: IntArray
     left: IntArray
     right: IntArray
+    opened: FloatArray
 
     def __len__(self) -> int:
         return len(self.cost)
@@ -85,6 +105,7 @@ class Partial:
             self.parent[index],
             self.left[index],
             self.right[index],
+            self.opened[index],
         )
 
 
@@ -114,7 +135,16 @@ class Joiner:
         empty = np.zeros((1, memories, 0), np.int64)
         return [
             Partial(
-                Frontier((), ()), np.zeros((1, 0), np.int64), np.zeros((1, width)), empty, empty, (), zero, zero, zero
+                Frontier((), ()),
+                np.zeros((1, 0), np.int64),
+                np.zeros((1, width)),
+                empty,
+                empty,
+                (),
+                zero,
+                zero,
+                zero,
+                np.zeros((1, 0)),
             )
         ]
 
@@ -132,7 +162,7 @@ class Joiner:
                 if not len(left):
                     continue
                 joined = self._join(position, partial, block, mine, left, right, start)
-                if len(joined):
+                if joined is not None and len(joined):
                     found.setdefault(joined.frontier, []).append(joined)
         return [self._reduce(parts) for parts in found.values()]
 
@@ -189,7 +219,8 @@ class Joiner:
         left: IntArray,
         right: IntArray,
         start: int,
-    ) -> Partial:
+    ) -> Partial | None:
+        """The rows that these pairs make; None if they may not follow one another at all."""
         before = partial.frontier
         now = {live.tensor: live for live in before.live}
         fresh = {name: live for name, live in mine.items() if name not in now}
@@ -202,7 +233,10 @@ class Joiner:
                 key=lambda x: x.tensor,
             )
         )
-        frontier = Frontier(axes, live_after)
+        group = self._group(position, before, block, mine, axes)
+        if group is False:
+            return None
+        frontier = Frontier(axes, live_after, group)
         trips = block.trips[right]
         cost = partial.cost[left] + block.cost[right]
         keep = ~self.hopeless(position, cost, start + right)
@@ -221,7 +255,19 @@ class Joiner:
             np.zeros(len(index), np.int64),
             left[index],
             right[index],
+            np.zeros((len(index), 0)),
         )
+
+    def _group(
+        self,
+        position: int,
+        before: Frontier,
+        block: Block,
+        mine: dict[str, Live],
+        axes: tuple[str | None, ...],
+    ) -> Group | Literal[False] | None:
+        """The group that is open after the Einsum, if any; False if the Einsum may not run here with this block."""
+        return None
 
     def _tied(self, live: Live, fresh: dict[str, Live], before: Frontier, open_loops: int) -> tuple[int | None, ...]:
         """Ranks of the open loops that the producer stood under; loops opened later concern a finished tensor."""
@@ -258,7 +304,7 @@ class Joiner:
                     depth = structure.temporal(live.depth)
                     bits = self._tile(live, trips)
                     if depth >= deepest:
-                        item[:, i] += bits
+                        item[:, i] += self._standing(bits, live, block, False)
                     elif depth >= shared_depth:
                         alive[:, i, depth] += bits
             for live in fresh.values():
@@ -266,7 +312,7 @@ class Joiner:
                     depth = structure.temporal(live.depth)
                     bits = self._tile(live, trips)
                     if depth >= deepest:
-                        item[:, i] += bits
+                        item[:, i] += self._standing(bits, live, block, True)
                     else:
                         alive[:, i, depth] += bits
             own = block.own[right][:, i, :]
@@ -275,7 +321,7 @@ class Joiner:
                     alive[:, i, depth] += own[:, depth]
                 else:
                     item[:, i] += own[:, depth]
-        peak[:, :, deepest] = np.maximum(peak[:, :, deepest], item)
+        peak[:, :, deepest] = self._moment(peak[:, :, deepest], item, block)
         for depth in range(deepest - 1, next_depth - 1, -1):
             peak[:, :, depth] = np.maximum(peak[:, :, depth], alive[:, :, depth] + peak[:, :, depth + 1])
         worst = peak[:, :, next_depth]
@@ -288,6 +334,14 @@ class Joiner:
             fits &= worst[:, i] <= capacity
         return alive[:, :, :next_depth], peak[:, :, 1 : next_depth + 1], fits
 
+    def _standing(self, bits: IntArray, live: Live, block: Block, fresh: bool) -> IntArray:
+        """Bits that a tile directly above the Einsum's split adds to its moment. fresh: no Einsum before had it."""
+        return bits
+
+    def _moment(self, before: IntArray, item: IntArray, block: Block) -> IntArray:
+        """The worst moment of the Einsums below a split, from those before and the next one's."""
+        return np.maximum(before, item)
+
     def _tile(self, live: Live, trips: IntArray) -> IntArray:
         """Bits of the tensor's tile below the loops above its store; none if `Pass` set its room aside for good."""
         if live.memory == 0 and self.workload.tensor(live.tensor).persistent:
@@ -297,6 +351,10 @@ class Joiner:
         width = memory.bits(self.workload, user, live.tensor) * memory.capacity_share()
         whole = self.workload.tensor(live.tensor).size * width
         return np.asarray(whole // trips[:, : live.depth].prod(axis=1, initial=1))
+
+    def _compared(self, partial: Partial) -> FloatArray:
+        """The columns by which partial cascades of one frontier compete, besides the room that they take."""
+        return partial.cost
 
     def _reduce(self, parts: list[Partial]) -> Partial:
         if len(parts) > 1:
@@ -315,6 +373,7 @@ class Joiner:
                 np.concatenate(shifted),
                 np.concatenate([p.left for p in parts]),
                 np.concatenate([p.right for p in parts]),
+                np.concatenate([p.opened for p in parts]),
             )
         else:
             whole = parts[0]
@@ -322,7 +381,8 @@ class Joiner:
             return whole
         n = len(whole)
         values = np.concatenate(
-            [whole.cost, whole.alive.reshape(n, -1).astype(float), whole.peak.reshape(n, -1).astype(float)], axis=1
+            [self._compared(whole), whole.alive.reshape(n, -1).astype(float), whole.peak.reshape(n, -1).astype(float)],
+            axis=1,
         )
         used = values.max(axis=0) > values.min(axis=0)
         chosen = np.ascontiguousarray(values[:, used]) if used.any() else np.ascontiguousarray(values[:, :1])

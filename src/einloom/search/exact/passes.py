@@ -163,14 +163,7 @@ class Pass:
             blocks = self.consistency.filter(blocks)
             if not all(blocks):
                 raise Infeasible("no combination of mappings stays within the limit")
-        joiner = Joiner(
-            self.problem.workload,
-            self.setting,
-            tuple(axis.name for fanout in self.problem.machine.fanouts for axis in fanout.axes),
-            self._hopeless,
-            self.counts,
-            self.checkpoint,
-        )
+        joiner = self._joiner()
         total = len(blocks)
         partials = joiner.start()
         for position in range(total):
@@ -182,6 +175,16 @@ class Pass:
                     f"no combination of mappings fits from the first Einsum up to {name}: " + self._blame()
                 )
         return partials
+
+    def _joiner(self) -> Joiner:
+        return Joiner(
+            self.problem.workload,
+            self.setting,
+            tuple(axis.name for fanout in self.problem.machine.fanouts for axis in fanout.axes),
+            self._hopeless,
+            self.counts,
+            self.checkpoint,
+        )
 
     def _column_limits(self) -> list[FloatArray]:
         """Per Einsum the largest useful value of each column."""
@@ -272,16 +275,21 @@ class Pass:
         """The tree of one complete cascade, from the rows that were joined."""
         cost = partial.cost[row]
         value = float(self.aim.value(cost[None, :])[0])
-        pieces: list[Piece] = []
-        shared: list[int] = []
-        workload, machine = self.problem.workload, self.problem.machine
-        position = len(workload.einsums) - 1
+        parts: list[tuple[Partial, Block, int]] = []
         current: Partial | None = partial
-        while position >= 0:
+        for _ in self.problem.workload.einsums:
             assert current is not None
             previous, block = current.parents[current.parent[row]]
-            pieces.append(piece(workload, machine, position, block, int(current.right[row])))
-            shared.append(len(current.frontier.axes))
-            row, current, position = int(current.left[row]), previous, position - 1
-        mapping = tree(workload, machine, pieces[::-1], shared[::-1])
-        return Solution(value, cost, normal_form(mapping, workload))
+            parts.append((current, block, int(current.right[row])))
+            row, current = int(current.left[row]), previous
+        mapping = self._mapping(parts[::-1])
+        return Solution(value, cost, normal_form(mapping, self.problem.workload))
+
+    def _mapping(self, parts: list[tuple[Partial, Block, int]]) -> Mapping:
+        """The tree of one row per Einsum, each with the partial cascades that it completes."""
+        shared = [len(partial.frontier.axes) for partial, _, _ in parts]
+        return tree(self.problem.workload, self.problem.machine, self._pieces(parts), shared)
+
+    def _pieces(self, parts: list[tuple[Partial, Block, int]]) -> list[Piece]:
+        workload, machine = self.problem.workload, self.problem.machine
+        return [piece(workload, machine, i, block, row) for i, (_, block, row) in enumerate(parts)]

@@ -5,18 +5,22 @@ tree."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping as Table
 from dataclasses import dataclass
 from math import gcd
+from types import MappingProxyType
 
 import numpy as np
 
 from ...machine.levels import Machine
-from ...mapping.tree import Compute, Loop, Mapping, Node, Split, Store
+from ...mapping.tree import Compute, Loop, Mapping, Node, Split, SplitKind, Store
 from ...workload.einsum import Workload
 from .fused import Block
 from .pricing import Pricing
 from .rows import FAR, PEND, PENDING, SPREAD, TOP, Trail
 from .spatial import Classes, Spread
+
+NO_GROUPS: Table[tuple[int, int], str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -136,12 +140,21 @@ class _Unwinder:
         return found
 
 
-def tree(workload: Workload, machine: Machine, pieces: list[Piece], shared: list[int]) -> Mapping:
-    """The mapping: shared[i] loops are common to Einsum i and the next."""
+def tree(
+    workload: Workload,
+    machine: Machine,
+    pieces: list[Piece],
+    shared: list[int],
+    groups: Table[tuple[int, int], str] = NO_GROUPS,
+) -> Mapping:
+    """The mapping: shared[i] loops are common to Einsum i and the next.
+
+    groups: (first, last) Einsum of those that run at the same time -> where.
+    """
     outer = machine.memories[0].name
     on_chip = {t for p in pieces for _, m, t, own in p.stores if not own and m > 0}
     top = tuple(t.name for t in workload.tensors if t.name not in on_chip)
-    builder = _Builder(workload, machine, pieces, shared)
+    builder = _Builder(workload, machine, pieces, shared, groups)
     return Mapping((Store(outer, top), *builder.group(0, len(pieces) - 1, 0, set())))
 
 
@@ -151,6 +164,7 @@ class _Builder:
     machine: Machine
     pieces: list[Piece]
     shared: list[int]
+    groups: Table[tuple[int, int], str]
 
     def group(self, low: int, high: int, depth: int, done: set[str]) -> list[Node]:
         """Nodes of Einsums low..high below their first `depth` common loops."""
@@ -172,7 +186,9 @@ class _Builder:
         }
         stores = self._stores(low, high, depth, done, own=False, only=spanning)
         branches = tuple(tuple(self.group(a, b, depth, done)) for a, b in zip(starts, ends, strict=True))
-        return [*stores, Split("sequential", branches)]
+        where = self.groups.get((low, high))
+        kind: SplitKind = "sequential" if where is None else "pipelined"
+        return [*stores, Split(kind, branches, where)]
 
     def _single(self, i: int, depth: int, done: set[str]) -> list[Node]:
         nodes: list[Node] = []
