@@ -70,7 +70,7 @@ class Consistency:
         self.aim = aim
         self.counts = counts
         self._numbers: dict[tuple[int, ...], dict[Key, int]] = {}
-        self._keys: dict[tuple[int, Use], IntArray] = {}
+        self._keys: dict[int, dict[Use, IntArray]] = {}
         self._tables: dict[tuple[int, Use], FloatArray] = {}
         self._sums = least.sum(axis=0)
         self.lines = Lines.of(aim, least)
@@ -84,6 +84,7 @@ class Consistency:
             for i, einsum in enumerate(workload.einsums)
         ]
         self._costs: dict[int, FloatArray] = {}
+        self._kept: dict[Hashable, tuple[list[Block], list[Block]]] = {}  # (before, after): lists that ids stand for
         self.ahead: list[FloatArray] = []
 
     def _uses(self, position: int) -> dict[int, tuple[tuple[Use, Use], ...]]:
@@ -115,18 +116,18 @@ class Consistency:
             swept = self._by_sweeps(blocks)
             rounds = rounds + 1 if any(a is not b for a, b in zip(swept, blocks, strict=True)) else ROUNDS
             blocks = swept
+        self._keys, self._tables, self._costs, self._kept = {}, {}, {}, {}
         return blocks
 
     def _by_sweeps(self, blocks: list[list[Block]]) -> list[list[Block]]:
         """The rows whose cost, with the least of everything before and after them, can stay within the limit."""
-        self._keys, self._tables, self._costs = {}, {}, {}
         before, after = self._sweep(blocks, 1), self._sweep(blocks, -1)
         kept: list[list[Block]] = []
         self.ahead = []
         for i, mine in enumerate(blocks):
             good = ~self.lines.beyond(before[i] + self._cost(mine) + after[i])
             self._lost(int((~good).sum()))
-            kept.append(mine if good.all() else _chosen(mine, good))
+            kept.append(self._shrunk(mine, good))
             self.ahead.append(after[i][good])
         return kept
 
@@ -172,7 +173,6 @@ class Consistency:
     def _by_neighbours(self, blocks: list[list[Block]]) -> list[list[Block]]:
         """The rows that may stay as far as each one's neighbours can tell."""
         for _ in range(ROUNDS):
-            self._keys, self._tables = {}, {}
             rows = {id(mine): sum(map(len, mine)) for mine in blocks}
             filtered: dict[Hashable, list[Block]] = {}
             kept = []
@@ -200,7 +200,8 @@ class Consistency:
 
     def _numbered(self, mine: list[Block], use: Use) -> IntArray:
         """The key number of a shared tensor in every row, blocks one after the other."""
-        if (id(mine), use) not in self._keys:
+        known = self._keys.setdefault(id(mine), {})
+        if use not in known:
             numbers = self._numbers.setdefault(use.sizes, {})
             parts = []
             for block in mine:
@@ -211,8 +212,8 @@ class Consistency:
                 unique, inverse = np.unique(packed, return_inverse=True)
                 ids = [numbers.setdefault((memory, ranks, int(n)), len(numbers)) for n in unique]
                 parts.append(np.array(ids, np.int64)[inverse.reshape(-1)])
-            self._keys[id(mine), use] = np.concatenate(parts)
-        return self._keys[id(mine), use]
+            known[use] = np.concatenate(parts)
+        return known[use]
 
     def _table(self, mine: list[Block], use: Use) -> FloatArray:
         """The least cost per key of a shared tensor [keys, c]; infinite for keys that no row has."""
@@ -241,9 +242,18 @@ class Consistency:
                 share = np.maximum(share, known[keys])
             total = total + (share - self.least[other])
         good = ~self.aim.beyond(total)
+        return self._shrunk(mine, good)
+
+    def _shrunk(self, mine: list[Block], good: np.ndarray) -> list[Block]:
+        """The good rows, with what is known of them; the same list for the same rows of the same list."""
         if good.all():
             return mine
-        return _chosen(mine, good)
+        pattern = (id(mine), good.tobytes())
+        if pattern not in self._kept:
+            found = _chosen(mine, good)
+            self._kept[pattern] = (mine, found)
+            self._keys[id(found)] = {use: keys[good] for use, keys in self._keys.get(id(mine), {}).items()}
+        return self._kept[pattern][1]
 
 
 def _chosen(mine: list[Block], good: np.ndarray) -> list[Block]:
