@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .lattice import Lattice
 from .rows import FAR, PEND, PENDING, Rows
-from .skyline import IntArray, ordered_skyline
+from .skyline import IntArray, ordered_skyline, ranking
 from .tables import Tables
 
 PAIRS = 1 << 22  # compared at a time
@@ -23,10 +23,11 @@ class Below:
         self.tables = tables
         self.lattice = lattice
         values = tables.values(rows.cost, rows.occupied)
-        order = np.lexsort(values.T[::-1])
+        order = np.lexsort(ranking(values))
         self.rows = rows.take(order)
         self.values = np.ascontiguousarray(values[order])
         self.codes = lattice.codes(self.rows.x) if lattice.packed else np.zeros(0, np.int64)
+        self.least = self.rows.cost.min(axis=0, initial=np.inf)
         self.promises = bool(rows.marks[:, PENDING].any())
         self._known = np.zeros(0, np.int64)
         self._starts = np.zeros(1, np.int64)

@@ -8,24 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...machine.levels import Machine
 from ...problem import Objective
 from .below import Below
 from .contexts import links
+from .grids import LARGE, Grid, Grids
 from .lattice import Lattice
 from .pricing import Column, Pricing, columns, settle
 from .rows import CONTEXT, PLACED, SPREAD, Rows, Trail, union, wrapped
 from .signature import Held, UnitOption
 from .skyline import FloatArray, IntArray, skyline
-from .spatial import Classes, Spread, divisors
+from .spatial import Classes, Spread
 from .structures import OwnStore, Shape, Stacker, Structure
 from .tables import Room, Rules, Tables
 from .tiles import Tiles, accepted
 
 Allowed = dict[Shape, IntArray]
+MANY = 4096  # rows of a block that are worth reducing before the blocks of one structure come together
 
 
 def numbered(trips: IntArray, shape: Shape, sizes: tuple[int, ...]) -> IntArray:
@@ -139,6 +143,7 @@ class Explorer:
         self.allowed: dict[int, Allowed] = {}
         self.found: dict[Structure, list[Block]] = {}
         self._lattice = Lattice(classes.extents)
+        self._grids = Grids(classes)
         self._tiles: dict[UnitOption, Tiles] = {}
         tables = [t for t in range(len(signature.tensors)) if signature.tensors[t].intermediate]
         self.fusable = frozenset(tables)
@@ -286,42 +291,42 @@ class Explorer:
         memory: int,
         remainder: Remainder,
     ) -> None:
-        tables = remainder.tables
-        trips = self._wanted(structure, self._trips(remainder, structure))
-        if not len(trips):
+        tables, below = remainder.tables, remainder.below
+        grid = self._grids.of(structure.loops, tables.pricing.spreads[remainder.choice])
+        if len(grid) > LARGE:
+            grid = grid.take(np.flatnonzero(self._wanted(structure, grid)))
+        index = np.flatnonzero(self._wanted(structure, grid) & self._room(tables, structure, own, grid))
+        if not len(index):
             return
-        trips = trips[self._room(tables, structure, own, trips)]
-        if not len(trips):
-            return
-        fixed, reserved = self._own_stores(remainder, structure, own, held, trips)
+        fixed = np.zeros((len(index), len(self.setting.columns)))
+        for s in own:
+            parent = max((m for m in range(s.memory) if s.tensor in held[m]), default=None)
+            if parent is not None:
+                fixed += grid.moves(tables, remainder.choice, s, parent)[index]
         if self.setting.rules.limits:
-            least = remainder.below.rows.cost.min(axis=0)
-            kept = np.flatnonzero((fixed + least <= self.limits).all(axis=1))
-            self.counts["slack"] = self.counts.get("slack", 0) + len(trips) - len(kept)
-            trips, fixed, reserved = trips[kept], fixed[kept], reserved[kept]
-        which, rows = remainder.below.match(self._below(structure, trips, len(structure.loops)))
+            kept = np.flatnonzero((fixed + below.least <= self.limits).all(axis=1))
+            self.counts["slack"] = self.counts.get("slack", 0) + len(index) - len(kept)
+            index, fixed = index[kept], fixed[kept]
+        which, rows = below.match(grid.below(len(structure.loops))[index])
         if not len(which):
             return
-        cost = remainder.below.rows.cost[rows] + fixed[which]
+        cost = below.rows.cost[rows] + fixed[which]
         if self.setting.rules.limits:
             kept = np.flatnonzero((cost <= self.limits).all(axis=1))
             self.counts["slack"] = self.counts.get("slack", 0) + len(which) - len(kept)
             which, rows, cost = which[kept], rows[kept], cost[kept]
-        total = reserved[which]
-        for i, m in enumerate(self.setting.tracked):
-            if m in tables.limited:
-                total[:, i, -1] += remainder.below.rows.occupied[rows, tables.limited.index(m)]
-        variant = Variant(option, held, own, memory, remainder.below.rows.trail, remainder.pricings)
+        which = index[which]
+        variant = Variant(option, held, own, memory, below.rows.trail, remainder.pricings)
         block = Block(
             structure,
-            trips[which],
+            grid.trips[which],
             self._settled(cost, structure, variant),
-            total,
+            self._reserved(tables, structure, own, grid, below, which, rows),
             np.zeros(len(which), np.int64),
             rows,
             (variant,),
         )
-        self.found.setdefault(structure, []).append(block if len(block) < 2 else self._reduce([block]))
+        self.found.setdefault(structure, []).append(block if len(block) < MANY else self._reduce([block]))
 
     def _settled(self, cost: FloatArray, structure: Structure, variant: Variant) -> FloatArray:
         """The columns by which complete rows compete and are joined."""
@@ -338,91 +343,67 @@ class Explorer:
         """Per shared tensor how its other users store it, where that is known."""
         return {t: frozenset(keys) for t, keys in self.allowed.items()}
 
-    def _wanted(self, structure: Structure, trips: IntArray) -> IntArray:
-        """The rows whose trips every other user of the shared tensors has."""
+    def _wanted(self, structure: Structure, grid: Grid) -> NDArray[np.bool_]:
+        """Mask of the trips that every other user of the shared tensors has."""
+        good = np.ones(len(grid), bool)
         for t, keys in self.allowed.items():
-            shape = self._shape(structure, t)
-            numbers = numbered(trips, shape, self.signature.tensors[t].shape)
-            trips = trips[np.isin(numbers, keys[shape])]
-        return trips
+            memory, depth = next(((m, d) for b, m, d in structure.backings if b == t), (0, 0))
+            if depth:
+                shape = self._shape(structure, t)
+                make = partial(self._known, grid, t, shape, keys[shape])
+                good = good & np.asarray(grid.once(("wanted", t, memory, depth), make), bool)
+        return good
 
-    def _trips(self, remainder: Remainder, structure: Structure) -> IntArray:
-        """All trip counts of the fused loops: divisors above one for temporal loops, the spatial choice for the
-        others."""
-        spread = remainder.tables.pricing.spreads[remainder.choice]
-        options = []
-        for loop in structure.loops:
-            if loop.axis is None:
-                room = self.signature.extents[loop.variable]
-                options.append(np.array([n for n in divisors(room) if n > 1], np.int64))
-            else:
-                options.append(np.array([spread[loop.axis][self.classes.of[loop.variable]]], np.int64))
-        if not options:
-            return np.zeros((1, 0), np.int64)
-        grid = np.meshgrid(*options, indexing="ij")
-        return np.stack([g.reshape(-1) for g in grid], axis=1)
+    def _known(self, grid: Grid, tensor: int, shape: Shape, known: IntArray) -> NDArray[np.bool_]:
+        numbers = numbered(grid.trips, shape, self.signature.tensors[tensor].shape)
+        return np.asarray(known[np.minimum(np.searchsorted(known, numbers), len(known) - 1)] == numbers)
 
-    def _below(self, structure: Structure, trips: IntArray, depth: int) -> IntArray:
-        """Extents per class below the first `depth` fused loops."""
-        x = np.tile(np.array(self.classes.extents, np.int64), (len(trips), 1))
-        for i, loop in enumerate(structure.loops[:depth]):
-            x[:, self.classes.of[loop.variable]] //= trips[:, i]
-        return x
-
-    def _room(self, tables: Tables, structure: Structure, own: tuple[OwnStore, ...], trips: IntArray) -> IntArray:
-        """Rows whose spatial loops divide, whose backed tiles and own stores alone fit each memory, and which keep the
-        mapspace's limits."""
-        good = np.ones(len(trips), bool)
-        if any(loop.axis is not None for loop in structure.loops):
-            x = np.tile(np.array(self.signature.extents, np.int64), (len(trips), 1))
-            for i, loop in enumerate(structure.loops):
-                good &= x[:, loop.variable] % trips[:, i] == 0
-                x[:, loop.variable] //= trips[:, i]
+    def _room(self, tables: Tables, structure: Structure, own: tuple[OwnStore, ...], grid: Grid) -> NDArray[np.bool_]:
+        """Mask of the trips whose backed tiles and own stores alone fit each memory and keep the mapspace's limits."""
+        good = np.ones(len(grid), bool)
         filled: dict[int, IntArray] = {}
-        extents: dict[int, IntArray] = {}
-        places = [(t, m, d) for t, m, d in structure.backings] + [(s.tensor, s.memory, s.depth) for s in own]
-        for t, m, depth in places:
+        for t, m, depth in (*structure.backings, *((s.tensor, s.memory, s.depth) for s in own)):
             if m in tables.limited:
-                if depth not in extents:
-                    extents[depth] = self._below(structure, trips, depth)
-                bits = tables.tile_bits(t, extents[depth], m)
+                bits = grid.bits(tables, t, m, depth)
                 filled[m] = filled[m] + bits if m in filled else bits
             if self.classes.pinned:
-                good &= tables.allowed(m, t, self._below(structure, trips, depth))
+                good &= tables.allowed(m, t, grid.below(depth))
         for t, v, numbers in self.signature.loops:
             for above in (d for b, m, d in structure.backings if b == t and m):
                 mine = [i for i, x in enumerate(structure.loops[:above]) if x.variable == v and x.axis is None]
-                good &= accepted(numbers, trips[:, mine].prod(axis=1, initial=1))
+                good &= accepted(numbers, grid.trips[:, mine].prod(axis=1, initial=1))
         for m, bits in filled.items():
             capacity = tables.room.capacities[m]
             assert capacity is not None
             good &= bits <= capacity
-        return np.flatnonzero(good)
+        return good
 
-    def _own_stores(
-        self, remainder: Remainder, structure: Structure, own: tuple[OwnStore, ...], held: Held, trips: IntArray
-    ) -> tuple[FloatArray, IntArray]:
-        """Cost of the own stores in the fused part, and the bits that they reserve per tracked memory and depth."""
-        tables, choice = remainder.tables, remainder.choice
-        spread = np.full(len(trips), choice, np.int64)
-        cost = np.zeros((len(trips), len(self.setting.columns)))
-        reserved = np.zeros((len(trips), len(self.setting.tracked), structure.depth + 1), np.int64)
-        if 0 in self.setting.tracked:
-            for t, tensor in enumerate(self.signature.tensors):
-                if not (tensor.shared or tensor.persistent):
-                    whole = np.array([self.classes.extents], np.int64)
-                    reserved[:, self.setting.tracked.index(0), 0] += tables.tile_bits(t, whole, 0)[0]
+    def _reserved(
+        self,
+        tables: Tables,
+        structure: Structure,
+        own: tuple[OwnStore, ...],
+        grid: Grid,
+        below: Below,
+        which: IntArray,
+        rows: IntArray,
+    ) -> IntArray:
+        """Bits that own stores reserve per tracked memory and number of temporal loops above them; the last for all
+        that is local to the Einsum."""
+        tracked = self.setting.tracked
+        reserved = np.zeros((len(which), len(tracked), structure.depth + 1), np.int64)
+        if 0 in tracked:
+            whole = np.array([self.classes.extents], np.int64)
+            alone = [t for t, tensor in enumerate(self.signature.tensors) if not (tensor.shared or tensor.persistent)]
+            reserved[:, tracked.index(0), 0] += sum(int(tables.tile_bits(t, whole, 0)[0]) for t in alone)
         for s in own:
-            x = self._below(structure, trips, s.depth)
-            parent = max((m for m in range(s.memory) if s.tensor in held[m]), default=None)
-            if parent is not None:
-                price, skipped = tables.link(s.tensor, parent, s.memory)
-                moved = tables.moved(s.tensor, x, spread, s.memory)
-                cost += moved[:, None] * price[choice] - tables.elements(s.tensor) * skipped[choice]
-            if s.memory in self.setting.tracked:
-                at = self.setting.tracked.index(s.memory)
-                reserved[:, at, structure.temporal(s.depth)] += tables.tile_bits(s.tensor, x, s.memory)
-        return cost, reserved
+            if s.memory in tracked:
+                bits = grid.bits(tables, s.tensor, s.memory, s.depth)
+                reserved[:, tracked.index(s.memory), structure.temporal(s.depth)] += bits[which]
+        for i, m in enumerate(tracked):
+            if m in tables.limited:
+                reserved[:, i, -1] += below.rows.occupied[rows, tables.limited.index(m)]
+        return reserved
 
     def _reduce(self, parts: list[Block]) -> Block:
         """One block of all parts, without rows that another with the same trips beats."""
@@ -461,12 +442,15 @@ def _split(rows: Rows) -> Iterator[tuple[tuple[int, int, int], Rows]]:
 
 
 def pack(trips: IntArray) -> IntArray:
-    """One integer per distinct row."""
+    """One integer per distinct row of small positive numbers."""
     total = np.zeros(len(trips), np.int64)
+    radix = 1
     for c in range(trips.shape[1]):
-        values, inverse = np.unique(trips[:, c], return_inverse=True)
-        if len(values) > 1:
-            total = total * len(values) + inverse.reshape(-1)
+        size = int(trips[:, c].max(initial=0)) + 1
+        if radix * size >= 1 << 62:
+            unique, total = np.unique(total, return_inverse=True)
+            total, radix = total.reshape(-1), len(unique)
+        total, radix = total * size + trips[:, c], radix * size
     return total
 
 

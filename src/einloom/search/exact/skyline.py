@@ -6,7 +6,6 @@ kernel that is loaded only when an input is large enough to pay for it.
 
 from __future__ import annotations
 
-import sys
 from functools import lru_cache
 from typing import Any
 
@@ -15,8 +14,8 @@ from numpy.typing import NDArray
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
-COMPILED_FROM = 20_000_000  # numbers compared by NumPy in one call before the compiled kernel is worth loading
-LOADED_FROM = 4_000  # rows from which it is used once it is loaded
+COMPILED_FROM = 60_000_000  # numbers compared by NumPy before loading the compiled kernel pays
+LOADED_FROM = 100  # rows from which it is used once it is loaded
 
 
 def skyline(keys: IntArray, values: FloatArray, compiled: bool | None = None) -> IntArray:
@@ -25,14 +24,29 @@ def skyline(keys: IntArray, values: FloatArray, compiled: bool | None = None) ->
     keys: [n]; rows compete only within a key. values: [n, c], smaller is better; of equal rows the first stays.
     compiled: force one implementation; None picks by work.
     """
-    n, columns = values.shape
+    n = len(values)
     if n == 0:
         return np.zeros(0, np.int64)
-    order = np.lexsort((*(values[:, c] for c in range(columns - 1, -1, -1)), keys))
+    order = np.lexsort((*ranking(values), keys))
     sorted_keys = keys[order]
     starts = np.ones(n, bool)
     starts[1:] = sorted_keys[1:] != sorted_keys[:-1]
     return np.asarray(order[ordered_skyline(starts, values, order, compiled)])
+
+
+def ranking(values: FloatArray) -> tuple[FloatArray, ...]:
+    """Keys for `numpy.lexsort`, last first: no row comes after one that it beats.
+
+    Two columns: lexicographic. More: first by the sum of the columns as shares of their ranges, because what beats most
+    has a small one (after Chomicki et al., skyline with presorting); sums of rounded numbers grow with every number.
+    """
+    columns = [values[:, c] for c in range(values.shape[1] - 1, -1, -1)]
+    if len(columns) <= 2 or not len(values):
+        return tuple(columns)
+    low = values.min(axis=0)
+    wide = values.max(axis=0) - low
+    shares = (values - low) * np.where(wide > 0, 1.0 / np.where(wide > 0, wide, 1.0), 0.0)
+    return (*columns, shares.sum(axis=1))
 
 
 def ordered_skyline(
@@ -40,7 +54,7 @@ def ordered_skyline(
 ) -> NDArray[np.bool_]:
     """Mask of the places in `rows` (numbers of rows of `values`) that stay.
 
-    starts: where each group begins; within a group the rows stand in lexicographic order of their values.
+    starts: where each group begins; within a group the rows stand in the order of `ranking`.
     """
     columns = values.shape[1]
     if columns <= 1:
@@ -53,10 +67,15 @@ def ordered_skyline(
     return np.asarray(_compiled()(starts, ranked)) if compiled else _peel(starts, ranked)
 
 
+class _Effort:
+    """Numbers that NumPy has compared so far in this process."""
+
+    spent = 0
+
+
 def _either(starts: NDArray[np.bool_], ranked: FloatArray) -> NDArray[np.bool_]:
-    """By NumPy, unless the rows are many and the kernel is loaded or NumPy has worked for long."""
-    loaded = "numba" in sys.modules and _compiled.cache_info().currsize > 0
-    if loaded and len(ranked) >= LOADED_FROM:
+    """By NumPy until it has compared so much that the kernel is worth loading, then by the kernel."""
+    if _compiled.cache_info().currsize and len(ranked) >= LOADED_FROM:
         return np.asarray(_compiled()(starts, ranked))
     keep = _peel(starts, ranked, COMPILED_FROM)
     return keep if len(keep) else np.asarray(_compiled()(starts, ranked))
@@ -79,16 +98,15 @@ def _sweep(starts: NDArray[np.bool_], second: FloatArray) -> NDArray[np.bool_]:
 def _peel(starts: NDArray[np.bool_], ranked: FloatArray, most: int | None = None) -> NDArray[np.bool_]:
     """Sort-filter skyline, all groups at once: the first open row of each group stays and removes what it dominates.
 
-    most: numbers to compare before giving up with an empty answer.
+    most: numbers to compare, in all calls together, before giving up with an empty answer.
     """
     n, columns = ranked.shape
     group = np.cumsum(starts) - 1
     keep = np.zeros(n, bool)
     open_rows = np.arange(n)
-    compared = 0
     while len(open_rows):
-        compared += len(open_rows) * columns
-        if most is not None and compared > most:
+        _Effort.spent += len(open_rows) * columns
+        if most is not None and _Effort.spent > most:
             return np.zeros(0, bool)
         open_group = group[open_rows]
         first = np.ones(len(open_rows), bool)
@@ -118,7 +136,7 @@ def _compiled() -> Any:
             for f in range(size):
                 j = front[f]
                 worse = True
-                for c in range(1, columns):
+                for c in range(columns):
                     if ranked[j, c] > ranked[i, c]:
                         worse = False
                         break

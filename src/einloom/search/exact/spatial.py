@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
 
-from .signature import Signature, UnitOption
+from .signature import AxisSignature, Signature, UnitOption
 
 Spread = tuple[tuple[int, ...], ...]
 
@@ -98,38 +97,37 @@ def _every_spread(classes: Classes, option: UnitOption) -> tuple[Spread, ...]:
         return (tuple((1,) * len(classes.members) for _ in axes),)
     padded = _padded(s)
 
-    def allowed(axis: int, d: int, z: int) -> bool:
-        if not s.copy and not all(numbers.allow(z) for v, numbers in axes[axis].shares if v in classes.members[d]):
-            return False
-        if z == 1:
-            return True
-        if any(v in padded for v in classes.members[d]):
-            return False
-        return not any(classes.relevant(t, d) for t in axes[axis].barred)
+    def allowed(axis: AxisSignature, d: int) -> tuple[int, ...]:
+        """What class d may take of an axis, as far as the axis alone tells."""
+        share = [numbers for v, numbers in axis.shares if v in classes.members[d] and not s.copy]
+        whole = all(v not in padded for v in classes.members[d])
+        whole = whole and not any(classes.relevant(t, d) for t in axis.barred)
+        every = divisors(classes.extents[d]) if whole else (1,)
+        return tuple(z for z in every if z <= axis.size and all(numbers.allow(z) for numbers in share))
 
-    def fill(axis: int, d: int, room: int, left: tuple[int, ...], row: tuple[int, ...]) -> Iterator[Spread]:
-        if axis == len(axes):
-            yield ()
-            return
-        if d == len(left) and not (s.copy or all(total.allow(prod(row)) for total in axes[axis].totals)):
-            return
-        if d == len(left):
-            after = tuple(n // z for n, z in zip(left, row, strict=True))
-            for rest in fill(axis + 1, 0, axes[axis + 1].size if axis + 1 < len(axes) else 1, after, ()):
-                yield (row, *rest)
-            return
-        for z in divisors(left[d]):
-            if z > room:
-                break
-            if not allowed(axis, d, z):
-                continue
-            yield from fill(axis, d + 1, room // z, left, (*row, z))
+    def rows(axis: AxisSignature, left: tuple[int, ...], takes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """Every choice on one axis of what is left of each class."""
+        found: list[tuple[tuple[int, ...], int]] = [((), axis.size)]
+        for n, take in zip(left, takes, strict=True):
+            found = [((*row, z), room // z) for row, room in found for z in take if z <= room and n % z == 0]
+        return [row for row, _ in found if s.copy or all(total.allow(prod(row)) for total in axis.totals)]
 
-    found = list(fill(0, 0, axes[0].size if axes else 1, classes.extents, ()))
+    found: list[Spread] = [()]
+    for axis in axes:
+        takes = [allowed(axis, d) for d in range(len(classes.members))]
+        known: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+        longer: list[Spread] = []
+        for spread in found:
+            left = tuple(n // prod(row[d] for row in spread) for d, n in enumerate(classes.extents))
+            if left not in known:
+                known[left] = rows(axis, left, takes)
+            longer.extend((*spread, row) for row in known[left])
+        found = longer
     if s.copy or not found:
         return tuple(found)
     used = [prod(prod(row) for row, axis in zip(spread, axes, strict=True) if axis.full) for spread in found]
-    return tuple(spread for spread, n in zip(found, used, strict=True) if n == max(used))
+    most = max(used)
+    return tuple(spread for spread, n in zip(found, used, strict=True) if n == most)
 
 
 def _behind_fanouts(option: UnitOption) -> list[frozenset[int]]:

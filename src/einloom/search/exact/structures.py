@@ -8,7 +8,7 @@ alone (no recomputation), each variable at most once; a loop directly below an o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from .signature import Held, UnitOption
@@ -116,8 +116,20 @@ class Stacker:
         return self.fused if memory == self.memory else self.held[memory] - self._backed(memory)
 
     def _usable(self, variable: int, waiting: frozenset[int]) -> bool:
-        tensors = self.classes.signature.tensors
-        return all(tensors[t].simple_rank(variable) is not None for t in waiting)
+        return all(self._simple[t][variable] for t in waiting)
+
+    @cached_property
+    def _simple(self) -> tuple[tuple[bool, ...], ...]:
+        """Per tensor and variable: does the variable index the tensor alone on a rank?"""
+        signature = self.classes.signature
+        every = range(len(signature.extents))
+        return tuple(tuple(t.simple_rank(v) is not None for v in every) for t in signature.tensors)
+
+    @cached_property
+    def _ranks(self) -> tuple[tuple[int | None, ...], ...]:
+        """Per tensor and variable the rank whose expression has the variable."""
+        signature = self.classes.signature
+        return tuple(tuple(t.rank_of(v) for v in range(len(signature.extents))) for t in signature.tensors)
 
     def _descend(self, at: Stack) -> Iterator[tuple[Structure, tuple[OwnStore, ...]]]:
         depth = len(at.loops)
@@ -137,18 +149,18 @@ class Stacker:
                 if t in self.welcome and (at.memory, self._above(t, at.loops)) not in self.welcome[t]:
                     continue
                 backs = (*at.backs, (t, at.memory, depth))
-                yield from self._descend(replace(at, backs=backs, left=left, waiting=at.waiting - {t}))
+                yield from self._descend(Stack(at.memory, at.loops, at.stores, backs, left, at.waiting - {t}))
             elif not self._halo_above(t, at.loops):
                 stores = (*at.stores, OwnStore(t, at.memory, depth))
-                yield from self._descend(replace(at, stores=stores, left=left))
+                yield from self._descend(Stack(at.memory, at.loops, stores, at.backs, left, at.waiting))
         limit = self.max_fused_loops
         if at.waiting and at.begun and (limit is None or sum(x.axis is None for x in at.loops) < limit):
             yield from self._deepen(at)
 
     def _above(self, tensor: int, loops: tuple[FusedLoop, ...]) -> tuple[tuple[int | None, int | None], ...]:
         """(rank, axis) of each loop, as other users of the tensor see them."""
-        signature = self.classes.signature.tensors[tensor]
-        return tuple((signature.rank_of(x.variable), x.axis) for x in loops)
+        ranks = self._ranks[tensor]
+        return tuple((ranks[x.variable], x.axis) for x in loops)
 
     @cached_property
     def _beginnings(self) -> dict[int, frozenset[tuple[tuple[int | None, int | None], ...]]]:
@@ -171,11 +183,11 @@ class Stacker:
             if extent == 1 or taken or not self._usable(v, at.waiting):
                 continue
             lowered = self.lowering and self.classes.of[v] not in self.classes.pinned
-            if lowered and any(signature.tensors[t].simple_rank(v) is not None for t in directly_above):
+            if lowered and any(self._simple[t][v] for t in directly_above):
                 continue
             loops = (*at.loops, FusedLoop(v))
             if self._leads(loops, at.waiting):
-                yield from self._descend(replace(at, loops=loops))
+                yield from self._descend(Stack(at.memory, loops, at.stores, at.backs, at.left, at.waiting))
 
     def _cross(self, at: Stack) -> Iterator[tuple[Structure, tuple[OwnStore, ...]]]:
         """On to the next memory, under the spatial loops of the fanouts between."""
@@ -190,7 +202,8 @@ class Stacker:
         ]
         if all(self._usable(x.variable, at.waiting) for x in between):
             left = self._backed(new) | self._own(new)
-            yield from self._descend(replace(at, memory=new, loops=(*at.loops, *between), left=left))
+            loops = (*at.loops, *between)
+            yield from self._descend(Stack(new, loops, at.stores, at.backs, left, at.waiting))
 
     def _halo_above(self, tensor: int, loops: tuple[FusedLoop, ...]) -> bool:
         """True if a fused loop iterates a variable of a sliding tensor's compound rank (not in the space)."""
