@@ -7,7 +7,7 @@ one file serves every shape and every machine. The schema is ``dataflow/1``::
     schema: dataflow/1
     name: flat-h
     title: FLAT-HGran
-    family: attention
+    family: attention                                         # or a file beside this one, as families.py reads it
     source: TileFlow (MICRO'23), Table 5
     kind: printed                                             # printed | code | derived | assumed
     description: one tile of heads at a time, intermediates on chip
@@ -42,7 +42,7 @@ from ..located import Located, read_file, read_text
 from ..machine.levels import Machine
 from ..workload.einsum import Workload
 from ..yamltree import Node, parse_yaml
-from .families import Cast, Family, family
+from .families import Cast, Family, family, family_from
 from .families import cast as cast_of
 from .files import HOLDS, numbers_from
 from .limits import AxisLimit, BackLimit, HoldLimit, HoldRule, Limits, LoopLimit, Numbers, TileLimit
@@ -331,7 +331,7 @@ def dataflow_from(view: Located) -> Dataflow:
     name = view.require("name").name()
     field = view.require("family")
     with field.placed():
-        kind = family(field.name())
+        kind = _family(field.name(), view.file)
     reader = _Reader(kind)
     rules = tuple(reader.rules(view))
     binding = Binding()
@@ -354,6 +354,13 @@ def dataflow_from(view: Located) -> Dataflow:
         view.finish()
     view.raise_gathered()
     return found
+
+
+def _family(name: str, beside: str | None) -> Family:
+    """The family of a name, or of a file that stands beside the file that names it."""
+    if name.endswith((".yaml", ".yml")):
+        return family_from(read_file(Path(beside or "").parent / name))
+    return family(name)
 
 
 class _Reader:

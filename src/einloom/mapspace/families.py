@@ -107,13 +107,17 @@ def cast(kind: Family, workload: Workload) -> Cast:
 
     Raises SpecError with the first thing that differs if the workload is no member of the family.
     """
-    complaint = ""
+    closest, complaint = (-1, -1), ""
     for without in chain.from_iterable(combinations(kind.optional, n) for n in range(len(kind.optional) + 1)):
         pattern = [_lacking(einsum, without) for einsum in kind.einsums]
+        found = Cast(kind, {}, {}, {})
         try:
-            return _matched(kind, pattern, workload)
+            _match(found, pattern, workload)
         except SpecError as error:
-            complaint = complaint or error.message
+            if (far := (len(found.einsums), len(found.tensors))) > closest:
+                closest, complaint = far, error.message
+        else:
+            return found
     raise SpecError(f"{workload.name} is no {kind.name}: {complaint}")
 
 
@@ -123,25 +127,25 @@ def _lacking(einsum: Einsum, variables: tuple[str, ...]) -> list[tuple[str, tupl
     return [(a.tensor, tuple(i for i in a.indices if not set(i.variables) & set(variables))) for a in accesses]
 
 
-def _matched(kind: Family, pattern: list[list[tuple[str, tuple[Index, ...]]]], workload: Workload) -> Cast:
-    if len(workload.einsums) != len(kind.einsums):
-        raise SpecError(f"it has {len(workload.einsums)} Einsums, not {len(kind.einsums)}")
-    found = Cast(kind, {}, {}, {})
-    for role, accesses, einsum in zip(kind.einsums, pattern, workload.einsums, strict=True):
-        where = f"Einsum {einsum.name} is no {role.name} ({role})"
+def _match(found: Cast, pattern: list[list[tuple[str, tuple[Index, ...]]]], workload: Workload) -> None:
+    """Fill `found`, Einsum by Einsum; SpecError at the first thing that differs."""
+    roles = found.family.einsums
+    if len(workload.einsums) != len(roles):
+        raise SpecError(f"it has {len(workload.einsums)} Einsums, not {len(roles)}")
+    for role, accesses, einsum in zip(roles, pattern, workload.einsums, strict=True):
+        where = f"Einsum {einsum.name} is no {role.name}"
         if (role.kind, role.function, role.reduction) != (einsum.kind, einsum.function, einsum.reduction):
             raise SpecError(f"{where}: another operation")
         mine = (einsum.output, *einsum.inputs)
         if len(mine) != len(accesses):
             raise SpecError(f"{where}: {len(mine) - 1} operands, not {len(accesses) - 1}")
-        found.einsums[role.name] = einsum.name
         names: dict[str, str] = {}
         for (tensor, indices), access in zip(accesses, mine, strict=True):
             _play(found.tensors, tensor, access.tensor, where)
             for mark, name in _pairs(indices, access.indices, where):
                 _play(names, mark, name, where)
         found.variables[role.name] = names
-    return found
+        found.einsums[role.name] = einsum.name
 
 
 def _pairs(roles: tuple[Index, ...], players: tuple[Index, ...], where: str) -> Iterator[tuple[str, str]]:
