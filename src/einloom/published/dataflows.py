@@ -13,17 +13,20 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import exp, log
+from math import exp, log, prod
 from pathlib import Path
 
+from ..constraints import select
 from ..cost.evaluate import evaluate
 from ..cost.record import Cost
 from ..errors import BudgetExhausted, IllegalMapping, Infeasible, SpecError
-from ..machine.levels import Machine
+from ..machine.levels import Machine, Memory
 from ..machine.load import load_machine
 from ..mapping.tree import Mapping
 from ..mapspace.concurrency import concurrent_forms
 from ..mapspace.dataflows import Dataflow, dataflow
+from ..mapspace.limits import concerns
+from ..mapspace.space import Mapspace
 from ..problem import Budget, Objective, Problem
 from ..search.protocol import Recorder, optimizer
 from ..workload.einsum import Workload
@@ -111,6 +114,8 @@ def cell(workload: str, machine: str, name: str, objective: str = "latency", sec
         space = common.mapspace(cascade, hardware) if flow is common else flow.within(common, cascade, hardware)
     except SpecError as error:
         return known("refused", error.message)
+    if full := crowded(cascade, hardware, space):
+        return known("infeasible", full)
     watch = Recorder(stop=lambda: seconds is not None and time.process_time() - started > seconds)
     try:
         found = optimizer("exact").search(Problem(cascade, hardware, space, Objective(objective)), Budget(), watch)
@@ -135,6 +140,42 @@ def cell(workload: str, machine: str, name: str, objective: str = "latency", sec
         time.process_time() - started,
         mapping=found.mapping_text,
     )
+
+
+def crowded(workload: Workload, machine: Machine, space: Mapspace) -> str:
+    """Why a dataflow cannot fit, where counting says so at once; empty where a search has to.
+
+    What is backed on chip and may have no fused loop above it is there as a whole, and while an Einsum is executed all
+    of that which it accesses is alive: together at most what the instances of those memories hold.
+    """
+    outer = machine.memories[0].name
+    room = {memory.name: _room(machine, memory) for memory in machine.memories}
+    for einsum in workload.einsums:
+        untiled: dict[str, tuple[str, ...]] = {}
+        for back in space.limits.backs:
+            for tensor in select(back.tensors, workload, einsum.name) & frozenset(workload.intermediates):
+                loops = (x for x in space.limits.loops if tensor in select(x.tensors, workload, einsum.name))
+                mine = [x for x in loops if concerns(x.einsums, einsum.name) and x.trips.bounds[1] == 1]
+                still = {v for x in mine for v in x.variables}
+                free = {v for v in einsum.access(tensor).variables if workload.extents[v] > 1} - still
+                if outer not in back.memories and not free:
+                    untiled[tensor] = back.memories
+        memories = {memory for among in untiled.values() for memory in among}
+        most = sum(room[memory] for memory in memories)
+        bits = sum(
+            workload.tensor(t).size * min(m.bits(workload, einsum.name, t) for m in machine.memories if m.name in among)
+            for t, among in untiled.items()
+        )
+        if bits > most:
+            return f"{', '.join(sorted(untiled))} of {einsum.name} take {bits} bits as a whole, on chip are {most:g}"
+    return ""
+
+
+def _room(machine: Machine, memory: Memory) -> float:
+    """Bits of all instances of a memory."""
+    above = (f for f in machine.fanouts if machine.position[f.axes[0].name] < machine.position[memory.name])
+    instances = prod(axis.size for fanout in above for axis in fanout.axes)
+    return float("inf") if memory.size is None else memory.size * instances
 
 
 def cycles(machine: Machine, cost: Cost) -> float:
