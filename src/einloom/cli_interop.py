@@ -61,6 +61,7 @@ def _import_options(verb: Callable[..., None]) -> Callable[..., None]:
     for option in (
         click.option("-o", "--output", metavar="DIR", required=True, help="The folder for the files."),
         click.option("--set", "settings", metavar="NAME=VALUE,...", help="Values for the templates in the files."),
+        click.option("--include", "folders", metavar="DIR", multiple=True, help="Files may include others from here."),
         click.argument("files", nargs=-1, required=True),
     ):
         verb = option(verb)
@@ -106,15 +107,16 @@ def export_accelforge(workload: str, machine: str, objective: str, max_fused_loo
     _say(made.notes)
 
 
-def import_accelforge(files: tuple[str, ...], settings: str | None, output: str) -> None:
+def import_accelforge(files: tuple[str, ...], settings: str | None, folders: tuple[str, ...], output: str) -> None:
     """Read AccelForge's YAML FILES and write workload.yaml, machine.yaml and mapping.txt, whichever they hold.
 
-    What loop_bounds ask of the search becomes mapspace.yaml.
+    What loop_bounds ask of the search becomes mapspace.yaml. Files that the files include come from their own folders
+    and from those named with --include; nothing in them is executed.
     """
     from .interop.accelforge import read
 
     parameters = split_call(f"files:{settings}")[1] if settings else {}
-    found = read(files, parameters)
+    found = read(files, parameters, folders)
     _write(output, found.workload, found.machine, found.mapping)
     if found.mapspace is not None and found.mapspace.limits:
         with _writing(output) as folder:

@@ -18,6 +18,7 @@ from ...workload.build import build_workload
 from ...workload.einsum import Access, Einsum, Index, Kind, Reduction, Workload
 from ...workload.notation import RESERVED, parse_einsum
 from .expressions import TensorSet, Value, evaluate, positive_integer
+from .scopes import Layered
 
 _ACCESS = re.compile(r"\s*([A-Za-z_]\w*)\s*\[([^\]]*)\]")
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
@@ -241,7 +242,6 @@ class _Cascade:
         users = [t for d in self.drafts for t in d.accesses]
         everything = TensorSet(mine, mine, {})
         table: dict[str, Value] = {
-            **self.variables,
             "All": everything,
             "Tensors": everything,
             "Nothing": everything.of(frozenset()),
@@ -257,7 +257,7 @@ class _Cascade:
         waiting = sorted(renames.items(), key=lambda entry: entry[0] not in draft.renames)
         for name, source in waiting:
             with source.placed():
-                found = evaluate(source.text(what="a set expression"), table)
+                found = evaluate(source.text(what="a set expression"), Layered(table, self.variables))
                 if not isinstance(found, TensorSet):
                     raise SpecError(f"{source.text()!r:.60} is no set of tensors")
             table[name] = found

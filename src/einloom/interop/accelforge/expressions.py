@@ -89,7 +89,8 @@ class Evaluator:
     def __init__(self, text: str, names: Mapping[str, Value]) -> None:
         self.text = text if len(text) <= 80 else text[:77] + "..."
         self.tree = parse(text)
-        self.names = dict(names)
+        self.names = names  # looked up one by one: a table may evaluate its names only when asked
+        self.bound: dict[str, Value] = {}
         self.steps = MAX_STEPS
 
     def run(self) -> Value:
@@ -160,11 +161,13 @@ class Evaluator:
         raise SpecError(f"{constant!r:.40} has no place in {self.text!r}")
 
     def name(self, name: str) -> Value | Undefined:
+        if name in self.bound:
+            return self.bound[name]
         if name in self.names:
             return self.names[name]
         if name in _CONSTANTS:
             return _CONSTANTS[name]
-        return Undefined(name, nearest(name, [*self.names, *_FUNCTIONS]))
+        return Undefined(name, nearest(name, [*self.bound, *self.names, *_FUNCTIONS]))
 
     def boolean(self, conjunction: bool, values: list[ast.expr]) -> Value:
         found: Value = conjunction
@@ -199,7 +202,14 @@ class Evaluator:
                 return left + right
             if isinstance(left, list) and isinstance(right, list) and len(left) + len(right) <= MAX_ITEMS:
                 return left + right
+        if isinstance(operator, ast.Mult) and isinstance(left, list) and isinstance(right, Fraction):
+            return self.repeated(left, right)
         raise SpecError(f"an operator in {self.text!r} does not fit its operands")
+
+    def repeated(self, items: list[Value], times: Fraction) -> Value:
+        if times.denominator != 1 or times < 0 or times > MAX_ITEMS or len(items) * times > MAX_ITEMS:
+            raise SpecError(f"a list in {self.text!r} is repeated too often or no whole number of times")
+        return items * int(times)
 
     def arithmetic(self, operator: ast.operator, left: Fraction | float, right: Fraction | float) -> Value:
         if isinstance(left, float) or isinstance(right, float):
@@ -280,10 +290,15 @@ class Evaluator:
         raise SpecError(f"a comparison in {self.text!r} is not known here")
 
     def call(self, node: ast.Call) -> Value:
+        if isinstance(node.func, ast.Name) and node.func.id not in _FUNCTIONS:
+            name = node.func.id
+            raise SpecError(f"{name!r} is no function that is known here", suggestion=nearest(name, _FUNCTIONS))
         if node.keywords:
             raise self.refused(node)
         arguments = [self.get(argument) for argument in node.args]
         if isinstance(node.func, ast.Attribute):
+            if not arguments and (text := ast.unparse(node)) in self.names:
+                return self.names[text]  # a question that the table answers: Macro.get_fanout()
             found = self.get(node.func.value)
             if isinstance(found, dict) and not arguments and node.func.attr in ("items", "keys", "values"):
                 return _entries(found, node.func.attr)
@@ -293,11 +308,8 @@ class Evaluator:
         if not isinstance(node.func, ast.Name):
             raise self.refused(node)
         name = node.func.id
-        function = _FUNCTIONS.get(name)
-        if function is None:
-            raise SpecError(f"{name!r} is no function that is known here", suggestion=nearest(name, _FUNCTIONS))
         try:
-            return function(*arguments)
+            return _FUNCTIONS[name](*arguments)
         except (TypeError, ValueError, OverflowError):
             raise SpecError(f"{name}(...) in {self.text!r} does not fit its arguments") from None
 
@@ -307,13 +319,13 @@ class Evaluator:
         items = self.get(one.iter)
         if not isinstance(items, list):
             raise self.refused(one.iter)
-        name, before = one.target.id, dict(self.names)
+        name, before = one.target.id, dict(self.bound)
         found: list[Value] = []
         for item in items:
-            self.names[name] = item
+            self.bound[name] = item
             if all(truth(self.get(test)) for test in one.ifs):
                 found.append(self.get(element))
-        self.names = before
+        self.bound = before
         return found
 
     def item(self, found: Value, index: Value) -> Value:
@@ -418,6 +430,14 @@ def _rounded(rounding: Callable[[Fraction], int]) -> Callable[[Value], Value]:
     return apply
 
 
+def _log2(value: Value) -> Value:
+    """Exact for powers of two, else as good as a double."""
+    if not isinstance(value, Fraction) or value <= 0:
+        raise ValueError
+    whole = value.numerator.bit_length() - value.denominator.bit_length()
+    return Fraction(whole) if Fraction(2) ** whole == value else exact(math.log2(value))
+
+
 def _numbers(values: tuple[Value, ...]) -> list[Fraction | float]:
     items = values[0] if len(values) == 1 and isinstance(values[0], list) else list(values)
     found = [item for item in items if isinstance(item, Fraction | float)]
@@ -460,6 +480,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "ceil": _rounded(math.ceil),
     "floor": _rounded(math.floor),
     "round": _rounded(round),
+    "log2": _log2,
     "dict": dict,
     "list": list,
 }

@@ -1,4 +1,4 @@
-"""The formulas of AccelForge's components that are recognised: how latencies add up, and room for one value."""
+"""The formulas of AccelForge's components that are recognised: latencies, room for one value, what a unit executes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Literal
 
 from ...errors import SpecError
 from ...located import Located
-from .expressions import Value, evaluate, parse
+from .expressions import TensorSet, Value, evaluate, parse
+from .scopes import Layered
+from .sets import COPIED, PRODUCT
 
 
 def ports(view: Located, variables: Mapping[str, Value]) -> tuple[Literal["shared", "separate"], float | None]:
@@ -57,3 +59,40 @@ def one_value(text: str) -> bool:
         case ast.Attribute(value=ast.Name(), attr="bits_per_value"):
             return True
     return False
+
+
+def kinds_and_operands(view: Located | None, variables: Mapping[str, Value]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Kinds and numbers of operands that a condition over ``len(All)`` admits; copies need no unit here."""
+    everything = ("multiply", "map")
+    if view is None or (not view.is_text and view.boolean()):
+        return everything, ()
+    if not view.is_text:
+        raise view.error("a component that is never enabled; leave it out")
+    with view.placed():
+        kept = {
+            (kind, count)
+            for kind in everything
+            for count in range(1, 9)
+            if evaluate(view.text(), Layered(_typical(kind, count), variables))
+        }
+        kinds = tuple(kind for kind in everything if any(k == kind for k, _ in kept))
+        counts = tuple(count for count in range(1, 9) if any(c == count for _, c in kept))
+        if not kept or kept != {(kind, count) for kind in kinds for count in counts}:
+            raise SpecError(f"{view.text()!r} is no condition on the number of tensors; no other is carried over")
+    return kinds, () if len(counts) == 8 else counts
+
+
+def _typical(kind: str, operands: int) -> dict[str, Value]:
+    """The sets of an Einsum of so many operands that is no copy."""
+    names = frozenset(f"T{i}" for i in range(operands + 1))
+    everything = TensorSet(names, names, {})
+    nothing = everything.of(frozenset())
+    return {
+        "All": everything,
+        "Tensors": everything,
+        "Nothing": nothing,
+        "Inputs": everything.of(frozenset(f"T{i}" for i in range(operands))),
+        "Outputs": everything.of(frozenset((f"T{operands}",))),
+        COPIED: nothing,
+        PRODUCT: everything if kind == "multiply" else nothing,
+    }

@@ -8,7 +8,7 @@ tensors lack. Latency is recognised in its two usual forms. What has no counterp
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import inf, isfinite
 from types import MappingProxyType
@@ -16,30 +16,30 @@ from typing import Literal
 
 from ...arithmetic import exact
 from ...constraints import Selector, selector
-from ...errors import SpecError
+from ...errors import SpecError, combined
 from ...located import Located
 from ...machine.files import structure_problems
 from ...machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from ...mapspace.limits import AxisLimit, Limits
 from ...workload.einsum import Workload
 from .bounds import axis_limits, same_everywhere
-from .expressions import TensorSet, Value, evaluate, is_number
-from .formulas import one_value
+from .expressions import Value, evaluate, is_number
+from .formulas import kinds_and_operands, one_value
 from .formulas import ports as ports_of
-from .models import Modelled
-from .sets import COPIED, PRODUCT, always_held_above, imported_set
+from .models import Missing, Modelled
+from .scales import Scales, scales_of, width_of_values
+from .scopes import Layered, fanouts
+from .sets import always_held_above, imported_set
 from .tagged import TAG
 
-NODES = ("Memory", "Container", "Compute", "Toll", "Network", "Hierarchical", "Fork", "Array")
-SCALES = (
-    "energy_scale",
-    "actions_scale",
-    "latency_scale",
-    "throughput_scale",
-    "leak_power_scale",
-    "area_scale",
-    "n_parallel_instances",
-)
+REFUSED = {
+    "Toll": "it charges what passes through and keeps nothing, while every store here keeps a tile",
+    "Network": "it charges what passes through by the way that it takes",
+    "Hierarchical": "a machine here is one list of levels",
+    "Fork": "a machine here is one list of levels",
+    "Array": "a machine here is one list of levels",
+}
+NODES = ("Memory", "Container", "Compute", *REFUSED)
 DERIVED = ("total_area", "total_leak_power", "component_modeling_log")
 UNSAID = (
     "tile_shape",
@@ -60,6 +60,8 @@ class Symbols:
     variables: Mapping[str, Value]
     einsums: Mapping[str, Mapping[str, Value]]
     workload: Workload | None = None
+    wanted: Mapping[str, str] = field(default_factory=dict)
+    """Variables that were needed and have no value, with the reason; grows while expressions are evaluated."""
 
     @property
     def tensors(self) -> tuple[str, ...]:
@@ -77,16 +79,25 @@ def machine_from(
 
     models: numbers in place of component models. Raises SpecError that lists all that cannot be read or carried over.
     """
-    reader = _Machine(symbols, remainder, notes, models)
     nodes = view.require("nodes")
     for key in ("variables", "extra_attributes_for_all_component_models"):
         if (field := view.get(key)) is not None and key != "variables":
             notes.append(f"arch.{key} belongs to AccelForge's component models and is left out")
             del field
     view.finish()
+    _refuse(nodes)
+    answers = fanouts(nodes, symbols.variables)
+    symbols = replace(
+        symbols,
+        variables=Layered(answers, symbols.variables),
+        einsums={einsum: Layered(answers, names) for einsum, names in symbols.einsums.items()},
+    )
+    reader = _Machine(symbols, remainder, notes, models)
     for node in nodes.items():
         with node.gather():
             reader.node(node)
+    with nodes.gather():
+        reader.missing.check(symbols.wanted)
     view.raise_gathered()
     for place, message in structure_problems(reader.levels):
         where = nodes if place is None else reader.places[place]
@@ -98,6 +109,23 @@ def machine_from(
     return Machine(name, tuple(reader.levels)), limits
 
 
+def _refuse(nodes: Located) -> None:
+    """Refuse all nodes of kinds without a counterpart at once, by name: the rest is not worth reading then."""
+    found: dict[str, list[Located]] = {}
+    for node in nodes.items():
+        tag = node.require(TAG)
+        if (kind := tag.choice(NODES)) in REFUSED:
+            found.setdefault(kind, []).append(node)
+    problems = []
+    for kind, places in found.items():
+        named = [name.name() for node in places if (name := node.get("name")) is not None]
+        what = f"{len(places)} nodes are of the kind {kind}" if len(places) > 1 else f"a node is of the kind {kind}"
+        listed = f" ({', '.join(named)})" if named else ""
+        problems.append(places[0].error(f"{what}, which has no counterpart here: {REFUSED[kind]}{listed}"))
+    if problems:
+        raise combined(problems)
+
+
 class _Machine:
     """Collects levels, outermost first."""
 
@@ -106,6 +134,9 @@ class _Machine:
     ) -> None:
         self.symbols, self.notes, self.models = symbols, notes, models
         self.modelled: set[str] = set()
+        self.missing = Missing()
+        self.standing = Fraction(1)
+        """Physical instances for which one instance stands, below fanouts whose use is scaled."""
         self.limits: list[AxisLimit] = []
         self.names = _texts(remainder.get("components"))
         self.axis_names = _texts(remainder.get("axes"))
@@ -128,10 +159,6 @@ class _Machine:
     def node(self, view: Located) -> None:
         tag = view.require(TAG)
         kind = tag.choice(NODES)
-        if kind in ("Toll", "Network"):
-            raise tag.error(f"a {kind} (what passes through is charged) has no counterpart here")
-        if kind in ("Fork", "Array", "Hierarchical"):
-            raise tag.error(f"a {kind} has no counterpart here: a machine is one list of levels")
         name = view.require("name").name()
         self.fanout(view, name)
         if kind == "Container":
@@ -167,14 +194,18 @@ class _Machine:
             raise view.error(f"{found} is no finite number of at least 0")
         return found
 
-    def scales(self, view: Located) -> None:
-        """Refuse factors other than one, and drop what the other tool derives itself."""
-        for key in SCALES:
-            field = view.get(key)
-            if field is not None and self.number(field) != 1:
-                raise field.error(f"{key} has no counterpart here; multiply the numbers instead")
+    def scales(self, view: Located) -> Scales:
+        """The component's factors; what the other tool derives itself is dropped."""
         for key in DERIVED:
             view.get(key)
+        return scales_of(view, self.number)
+
+    def idle(self, view: Located, written: str, scales: Scales) -> tuple[float, float]:
+        """Leakage and area of one instance, with those of the instances for which it stands."""
+        model = self.models.get(written, Modelled())
+        leakage = self.real(view.get("leak_power"), model.leakage or 0.0) * scales.leakage
+        area = self.real(view.get("area"), model.area or 0.0) * scales.area
+        return leakage * float(self.standing), area * float(self.standing)
 
     # Levels
 
@@ -197,12 +228,9 @@ class _Machine:
         size = self.number(view.require("fanout"))
         if isinstance(size, float) or size.denominator != 1 or size < 1:
             raise view.require("fanout").error("a fanout must be a whole number of at least 1")
-        for key, plain in (("usage_scale", 1), ("power_gateable", False)):
-            field = view.get(key)
-            if field is not None and not (
-                field.boolean() is plain if key == "power_gateable" else self.number(field) == plain
-            ):
-                raise field.error(f"{key} has no counterpart here")
+        if (gated := view.get("power_gateable")) is not None and gated.boolean():
+            raise gated.error("power_gateable has no counterpart here")
+        size = self.usable(view, size)
         if (bounds := view.get("loop_bounds")) is not None:
             self.limits += axis_limits(bounds, name, self.symbols.workload)
         only = self.set(view.get("reuse"), "nothing")
@@ -218,6 +246,17 @@ class _Machine:
         view.finish()
         return Axis(name, int(size), multicast, reduce, only, use)
 
+    def usable(self, view: Located, size: Fraction) -> Fraction:
+        """How many instances a mapping may use where each of them counts as `usage_scale` physical ones."""
+        field = view.get("usage_scale")
+        if field is None or (scale := self.number(field)) == 1:
+            return size
+        if isinstance(scale, float) or scale < 1 or size < scale:
+            raise field.error(f"usage_scale must be at least 1 and at most the fanout ({size})")
+        usable = Fraction(size // scale)
+        self.standing *= size / usable
+        return usable
+
     def set(self, view: Located | None, default: str) -> Selector:
         if view is None:
             return selector(default)
@@ -231,31 +270,43 @@ class _Machine:
         bits = {actions["read"].bits, actions["write"].bits}
         if len(bits) != 1:
             raise view.error(f"reads and writes of {written} have different bits_per_action; here they share one width")
-        width = bits.pop()
         size, widths = self.capacity(view, actions)
         must, may, backs = self.held(view, name)
         if name in self.doubled:
             doubled = self.doubled[name]
             size = int(doubled) if isinstance(doubled, int) else size
-        speeds = {key: _speed(a.throughput if common is None else common, width) for key, a in actions.items()}
-        self.scales(view)
-        return Memory(
-            name,
-            size=size,
-            read_energy=actions["read"].energy,
-            write_energy=actions["write"].energy,
+        scales = self.scales(view)
+        shape = Memory(
+            name, size=size, widths=widths, must=must, may=may, backs=backs, double_buffer=name in self.doubled
+        )
+        leakage, area = self.idle(view, written, scales)
+        width = self.values_width(view, shape) or bits.pop()
+        shared = scales.common(common)
+        speeds = {
+            key: _speed(scales.speed(a.throughput) if shared is None else shared, width) for key, a in actions.items()
+        }
+        return replace(
+            shape,
+            read_energy=actions["read"].energy * scales.energy,
+            write_energy=actions["write"].energy * scales.energy,
             bits_per_access=width,
             read_throughput=speeds["read"],
             write_throughput=speeds["write"],
             ports=ports,
-            widths=widths,
-            must=must,
-            may=may,
-            backs=backs,
-            double_buffer=name in self.doubled,
-            leakage=self.real(view.get("leak_power"), self.models.get(written, Modelled()).leakage or 0.0),
-            area=self.real(view.get("area"), self.models.get(written, Modelled()).area or 0.0),
+            leakage=leakage,
+            area=area,
         )
+
+    def values_width(self, view: Located, memory: Memory) -> int | None:
+        """Bits per access from ``values_per_action``, None if the memory does not say it."""
+        field = view.get("values_per_action")
+        if field is None or not field.keys:
+            return None
+        counts = []
+        for text, key, value in field.entries():
+            with key.placed():
+                counts.append((imported_set(text, self.written, self.symbols.tensors), self.number(value)))
+        return width_of_values(field, counts, memory, self.symbols.workload)
 
     def held(self, view: Located, name: str) -> tuple[Selector, Selector, Selector]:
         """What the memory must hold, may hold and may back."""
@@ -337,18 +388,12 @@ class _Machine:
             energy = modelled.energies.get(name)
             if kind != "Dummy" and energy is None and (action is None or action.get("energy") is None):
                 assert model is not None
-                raise model.error(
-                    f"the energy of {name!r} would come from the component model {kind!r}, which is not part of "
-                    f"einloom; write it, or give it beside: einloom: {{models: {{{written}: {{{name}: 1 pJ}}}}}}"
-                )
+                self.missing.add(model, written, kind, name)
             found[name] = self.action(name, action, width, energy, modelled.throughputs.get(name))
         if kind != "Dummy" and any(a.throughput == inf for a in found.values()) and view.get("total_latency") is None:
             self.notes.append(f"{written}: the throughput that {kind} would give is not known, and is unlimited here")
         if extra is not None and kind == "Dummy":
             self.notes.append(f"{view.require('name').name()}: attributes of a component model are left out")
-        for key in ("values_per_action",):
-            if (values := view.get(key)) is not None:
-                raise values.error(f"{key} has no counterpart here; say bits_per_action")
         return found
 
     def action(
@@ -383,38 +428,22 @@ class _Machine:
     def compute(self, view: Located, written: str) -> ComputeUnit:
         action = self.actions(view, ("compute",))["compute"]
         _, common = ports_of(view, self.symbols.variables)
-        kinds, operands = self.enabled(view.get("enabled"))
-        self.scales(view)
-        speed = action.throughput if common is None else common
+        kinds, operands = kinds_and_operands(view.get("enabled"), self.symbols.variables)
+        scales = self.scales(view)
+        if (values := view.get("values_per_action")) is not None:
+            raise values.error("values_per_action has no counterpart in a compute unit")
+        leakage, area = self.idle(view, written, scales)
+        shared = scales.common(common)
+        speed = scales.speed(action.throughput) if shared is None else shared
         return ComputeUnit(
             self.names.get(written, written),
             throughput=None if speed == inf else speed,
-            energy=action.energy,
+            energy=action.energy * scales.energy,
             kinds=kinds,
             operands=operands,
-            leakage=self.real(view.get("leak_power"), self.models.get(written, Modelled()).leakage or 0.0),
-            area=self.real(view.get("area"), self.models.get(written, Modelled()).area or 0.0),
+            leakage=leakage,
+            area=area,
         )
-
-    def enabled(self, view: Located | None) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """Kinds and numbers of operands that a condition over ``len(All)`` admits; copies need no unit here."""
-        everything = ("multiply", "map")
-        if view is None or (not view.is_text and view.boolean()):
-            return everything, ()
-        if not view.is_text:
-            raise view.error("a component that is never enabled; leave it out")
-        with view.placed():
-            kept = {
-                (kind, count)
-                for kind in everything
-                for count in range(1, 9)
-                if evaluate(view.text(), _typical(kind, count, self.symbols.variables))
-            }
-            kinds = tuple(kind for kind in everything if any(k == kind for k, _ in kept))
-            counts = tuple(count for count in range(1, 9) if any(c == count for _, c in kept))
-            if not kept or kept != {(kind, count) for kind in kinds for count in counts}:
-                raise SpecError(f"{view.text()!r} is no condition on the number of tensors; no other is carried over")
-        return kinds, () if len(counts) == 8 else counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,23 +453,6 @@ class _Action:
     energy: float
     throughput: float
     bits: int
-
-
-def _typical(kind: str, operands: int, variables: Mapping[str, Value]) -> dict[str, Value]:
-    """The sets of an Einsum of so many operands that is no copy."""
-    names = frozenset(f"T{i}" for i in range(operands + 1))
-    everything = TensorSet(names, names, {})
-    nothing = everything.of(frozenset())
-    return {
-        **variables,
-        "All": everything,
-        "Tensors": everything,
-        "Nothing": nothing,
-        "Inputs": everything.of(frozenset(f"T{i}" for i in range(operands))),
-        "Outputs": everything.of(frozenset((f"T{operands}",))),
-        COPIED: nothing,
-        PRODUCT: everything if kind == "multiply" else nothing,
-    }
 
 
 def _directions(reused: Selector) -> tuple[Selector, Selector]:

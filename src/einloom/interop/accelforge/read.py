@@ -1,7 +1,8 @@
 """AccelForge's YAML files as einloom's objects: ``arch``, ``workload`` with ``renames``, ``mapping``, ``mapper``.
 
 The sections may stand in one file or in several. ``einloom.yaml``, which `write` adds, restores what the format has no
-word for. Nothing in a file is executed, and no other file is opened.
+word for. Nothing in a file is executed; other files are opened only where a template includes them, from its own folder
+and those that the user names.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 
 from ...errors import SpecError, nearest
@@ -21,9 +21,11 @@ from ...mapspace.space import Mapspace
 from ...workload.einsum import Workload
 from .cascades import Cascade, cascade_from
 from .expressions import Value, evaluate
+from .includes import IncludedLine, with_files
 from .machines import Symbols, machine_from
 from .models import read_models
 from .schedules import Schedule
+from .scopes import Agreed, Layered, Scope, given_values
 from .tagged import parse_tagged, read_tagged
 from .write import METRICS
 
@@ -45,14 +47,21 @@ class Imported:
     notes: tuple[str, ...] = ()
 
 
-def read(files: Sequence[str | Path], parameters: Table[str, str] | None = None) -> Imported:
+def read(
+    files: Sequence[str | Path], parameters: Table[str, str] | None = None, folders: Sequence[str | Path] = ()
+) -> Imported:
     """What AccelForge's files say, as einloom's objects; `parameters` are values for templates, as text.
+
+    folders: from where, besides its own folder, a file may include others.
 
     Raises SpecError with file and line for what cannot be read, and for what has no counterpart and would change what a
     mapping costs.
     """
     values = {name: _parameter(text) for name, text in (parameters or {}).items()}
-    return _imported([read_tagged(file, values) for file in files])
+    try:
+        return _imported([read_tagged(file, values, folders) for file in files])
+    except SpecError as error:
+        raise with_files(error) from None
 
 
 def read_texts(texts: Table[str, str], parameters: Table[str, str] | None = None) -> Imported:
@@ -72,19 +81,27 @@ def _parameter(text: str) -> Value:
 def _imported(views: Sequence[Located]) -> Imported:
     notes: list[str] = []
     sections = _sections(views, notes)
-    variables = _variables(sections.get("variables"))
+    kept = sections.get("einloom")
+    given = given_values(None if kept is None else kept.get("values"))
+    wanted: dict[str, str] = {}
+    variables = Scope([sections.get("variables")], given, {}, wanted)
     remainder = _remainder(sections.get("einloom"))
     cascade: Cascade | None = None
     if (section := sections.get("workload")) is not None:
         cascade = cascade_from(section, sections.get("renames"), variables, remainder, notes)
     workload = None if cascade is None else cascade.workload
     machine, limits = None, UNLIMITED
-    kept = sections.get("einloom")
     models = read_models(None if kept is None else kept.get("models"))
     if (section := sections.get("arch")) is not None:
-        own = section.get("variables")
-        symbols = Symbols({**variables, **_variables(own)}, {} if cascade is None else cascade.symbols, workload)
-        machine, limits = machine_from(section, symbols, remainder, notes, models)
+        written = [sections.get("variables"), section.get("variables")]
+        sets = {} if cascade is None else cascade.symbols
+        scopes = {einsum: Scope(written, given, names, wanted) for einsum, names in sets.items()}
+        common = Agreed(scopes) if scopes else Scope(written, given, {}, wanted)
+        einsums = {einsum: Layered(sets[einsum], scope) for einsum, scope in scopes.items()}
+        machine, limits = machine_from(section, Symbols(common, einsums, workload, wanted), remainder, notes, models)
+        _unread(next(iter(scopes.values())) if scopes else common, notes)
+    else:
+        _unread(variables, notes)
     mapping = None
     if (section := sections.get("mapping")) is not None:
         if workload is None or machine is None:
@@ -101,9 +118,12 @@ def _imported(views: Sequence[Located]) -> Imported:
 def _sections(views: Sequence[Located], notes: list[str]) -> dict[str, Located]:
     """The sections of all files by name; each may stand in one file only."""
     found: dict[str, Located] = {}
+    lent: list[str] = []
     for view in views:
         for name, key, value in view.entries():
-            if name in LEFT_OUT:
+            if name not in SECTIONS and isinstance(key.error("").line, IncludedLine):
+                lent.append(name)
+            elif name in LEFT_OUT:
                 notes.append(f"{name} (settings of AccelForge itself) is left out")
             elif name not in SECTIONS:
                 known = ", ".join(SECTIONS)
@@ -112,32 +132,26 @@ def _sections(views: Sequence[Located], notes: list[str]) -> dict[str, Located]:
                 raise key.error(f"section {name!r} stands in {found[name].file} already")
             else:
                 found[name] = value
+    if lent:
+        notes.append(f"what included files only lend to others is left out: {', '.join(lent)}")
     return found
 
 
-def _variables(view: Located | None) -> dict[str, Value]:
-    """Variables in their order; each may use those before it."""
-    table: dict[str, Value] = {}
-    for name, _, value in view.entries() if view is not None else ():
-        if value.is_text:
-            with value.placed():
-                table[name] = evaluate(value.text(), table)
-        elif not value.is_mapping and not value.is_list:
-            number = value.number("energy")
-            table[name] = Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
-        else:
-            raise value.error(f"variable {name} is no number and no expression")
-    return table
+def _unread(scope: Table[str, Value], notes: list[str]) -> None:
+    """Note the variables that have no value; nothing needed them, or an error would have said so."""
+    failed = scope.failed() if isinstance(scope, Scope) else ()
+    if failed:
+        notes.append(f"variables that nothing here needs have no value: {', '.join(failed)}")
 
 
 def _remainder(view: Located | None) -> dict[str, object]:
     """What einloom added for the way back, as plain data."""
     if view is None:
         return {}
-    for name in (*KEPT, "models"):
+    for name in (*KEPT, "models", "values"):
         view.get(name)
     view.finish()
-    return {name: _plain(value) for name, _, value in view.entries() if name != "models"}
+    return {name: _plain(value) for name, _, value in view.entries() if name not in ("models", "values")}
 
 
 def _plain(view: Located) -> object:

@@ -7,7 +7,7 @@ a mapping becomes its first field, called `TAG`; a tag anywhere else is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from ...located import Located, file_text
 from ...yamltree import MAX_YAML, Node, refuse_unreadable
 from ...yamltree import _tree as tree_of_events
 from .expressions import Value
+from .includes import Library
 from .template import Expanded, expand
 
 TAG = "!"
@@ -25,13 +26,21 @@ _BOOLEANS = {"True": True, "False": False, "TRUE": True, "FALSE": False}
 _TEMPLATE = re.compile(r"\{\{|\{%|\{#")
 
 
-def read_tagged(path: str | Path, values: Mapping[str, Value] | None = None) -> Located:
-    """The view of a file of at most 5 MB; `values` are the template's parameters."""
-    return parse_tagged(file_text(path), str(path), values)
+def read_tagged(
+    path: str | Path, values: Mapping[str, Value] | None = None, folders: Sequence[str | Path] = ()
+) -> Located:
+    """The view of a file of at most 5 MB; `values` are the template's parameters.
+
+    Files that it includes come from its own folder and from `folders`.
+    """
+    text = file_text(path)
+    return parse_tagged(text, str(path), values, Library.of(path, folders))
 
 
-def parse_tagged(text: str, file: str = "<text>", values: Mapping[str, Value] | None = None) -> Located:
-    """The view of a text.
+def parse_tagged(
+    text: str, file: str = "<text>", values: Mapping[str, Value] | None = None, library: Library | None = None
+) -> Located:
+    """The view of a text; `library` finds the files that it includes (none: it may include none).
 
     >>> view = parse_tagged("- !Memory {name: A}")
     >>> view.items()[0].require("!").text()
@@ -43,7 +52,7 @@ def parse_tagged(text: str, file: str = "<text>", values: Mapping[str, Value] | 
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     refuse_unreadable(text, file)
-    expanded = expand(text, file, values) if _TEMPLATE.search(text) else None
+    expanded = expand(text, file, values, library) if _TEMPLATE.search(text) else None
     try:
         events = YAML(typ="safe", pure=True).parse(text if expanded is None else expanded.text)
         node = tree_of_events(_tags_as_fields(events, file, expanded), file)

@@ -1,7 +1,8 @@
 """Templates in AccelForge's files: ``{% for %}``, ``{% if %}``, ``{% set %}`` and ``{{ ... }}``, safely expanded.
 
 Text and a table of values come in; plain YAML goes out, with the line of the template that each of its lines comes
-from. Expressions are those of `expressions`; other files are never read, and what a template may print is bounded.
+from. Expressions are those of `expressions`, and what a template may print is bounded. ``include_text``,
+``add_to_path`` and ``find_path`` ask a `Library` of files; without one they are refused.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 
 from ...errors import SpecError, nearest
 from .expressions import MAX_ITEMS, Value, evaluate, shown, truth
+from .includes import IncludedLine, Library
 
 MAX_OUTPUT = 5_000_000
 MAX_NESTING = 20
@@ -22,7 +24,10 @@ _PIECE = re.compile(  # a piece ends before another of its kind opens, or unclos
 _SET = re.compile(r"set\s+([A-Za-z_]\w*)\s*=(?!=)\s*(.+)\Z", re.DOTALL)
 _FOR = re.compile(r"for\s+([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*)\s+in\s+(.+)\Z", re.DOTALL)
 _WORDS = ("set", "for", "endfor", "if", "elif", "else", "endif")
-_ELSEWHERE = ("include_text", "include", "add_to_path", "find_path", "cwd", "path_exists")
+_FROM_FILES = ("include_text", "add_to_path", "find_path")
+_ELSEWHERE = (*_FROM_FILES, "include", "include_all", "find_paths", "path_exists", "cwd", "setenv")
+_ASKED = re.compile(r"(\w+)\s*\((.*)\)\s*\Z", re.DOTALL)
+_LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +48,17 @@ class _Part:
     inside: list[_Part] = field(default_factory=list)
 
 
-def expand(text: str, file: str, values: Mapping[str, Value] | None = None) -> Expanded:
-    """The text with every template piece replaced by what it stands for.
+def expand(text: str, file: str, values: Mapping[str, Value] | None = None, library: Library | None = None) -> Expanded:
+    """The text with every template piece replaced by what it stands for; `library` finds the files that it includes.
 
     >>> expand("{% set n = n | default(2) %}{% for i in range(n) %}- T{{i + 1}}\\n{% endfor %}", "x").text
     '- T1\\n- T2\\n'
 
-    Raises SpecError with file and line for unknown names and blocks, and for pieces that would read other files.
+    Raises SpecError with file and line for unknown names and blocks, and for files that may not be read. Lines of
+    included files are `IncludedLine`.
     """
     parts = _parts(text, file)
-    expander = _Expander(file, dict(values or {}))
+    expander = _Expander(file, dict(values or {}), library)
     expander.run(parts)
     return Expanded("".join(expander.out), _line_origins(expander.out, expander.lines))
 
@@ -109,7 +115,9 @@ def _block(content: str, line: int, stack: list[_Part], file: str) -> None:
     word = content.split(None, 1)[0] if content else ""
     if word not in _WORDS:
         if word in _ELSEWHERE:
-            raise SpecError(f"{word!r} reads other files, which is not done here", file=file, line=line)
+            raise SpecError(
+                f"{word!r} is not read as a block; write {{{{include_text('FILE')}}}}", file=file, line=line
+            )
         raise SpecError(
             f"unknown block {word!r}; known are {', '.join(_WORDS)}",
             file=file,
@@ -148,8 +156,8 @@ def _branch(parent: _Part, condition: str, line: int, stack: list[_Part]) -> Non
 class _Expander:
     """Prints parts; `out` and `lines` hold the printed pieces and where each begins."""
 
-    def __init__(self, file: str, values: dict[str, Value]) -> None:
-        self.file, self.values = file, values
+    def __init__(self, file: str, values: dict[str, Value], library: Library | None) -> None:
+        self.file, self.values, self.library = file, values, library
         self.out: list[str] = []
         self.lines: list[int] = []
         self.size = 0
@@ -164,7 +172,11 @@ class _Expander:
                 case "text":
                     self.emit(part.text, part.line)
                 case "print":
-                    self.emit(self.printed(part), part.line)
+                    asked = _ASKED.match(part.text)
+                    if asked and asked[1] in _ELSEWHERE:
+                        self.elsewhere(asked[1], asked[2], part)
+                    else:
+                        self.emit(self.printed(part), part.line)
                 case "set":
                     self.set(part)
                 case "for":
@@ -182,11 +194,33 @@ class _Expander:
         self.out.append(text)
         self.lines.append(line)
 
-    def printed(self, part: _Part) -> str:
-        function = re.match(r"(\w+)\s*\(", part.text)
-        if function and function[1] in _ELSEWHERE:
-            message = f"{function[1]!r} reads other files, which is not done here"
+    def elsewhere(self, function: str, argument: str, part: _Part) -> None:
+        """Print an included text, add a folder to those searched, or print the name of a file that is there."""
+        if function not in _FROM_FILES:
+            message = f"{function!r} is not read; of other files only {', '.join(_FROM_FILES)} speak here"
             raise SpecError(message, file=self.file, line=part.line)
+        if self.library is None:
+            message = f"{function!r} needs files on disk; this text has no folder"
+            raise SpecError(message, file=self.file, line=part.line)
+        name = self.value(argument, part)
+        try:
+            if function == "add_to_path":
+                self.library.add(name)
+            elif function == "find_path":
+                self.library.found(name)
+                self.emit(str(name), part.line)
+            else:
+                text, library = self.library.included(name)
+        except SpecError as error:
+            if error.file is not None:
+                raise
+            raise SpecError(error.message, file=self.file, line=part.line, suggestion=error.suggestion) from None
+        if function == "include_text":
+            found = expand(text, library.file, self.values, library)
+            for piece, line in zip(_LINES.findall(found.text), found.lines, strict=False):
+                self.emit(piece, line if isinstance(line, IncludedLine) else IncludedLine(line, library.file))
+
+    def printed(self, part: _Part) -> str:
         found = self.value(part.text, part)
         try:
             return shown(found)

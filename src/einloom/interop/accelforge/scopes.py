@@ -1,0 +1,184 @@
+"""Variables of AccelForge's files: evaluated in any order, each against the others, and only as far as they are needed.
+
+A variable may use those before and after it. What cannot be evaluated (a function of a Python file, which is not
+executed) is an error only where the value is needed; a user gives such a value in a file beside::
+
+    einloom:
+      values: {array_parallel_inputs: 32}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from fractions import Fraction
+
+from ...errors import SpecError
+from ...located import Located
+from .expressions import Value, evaluate
+
+
+class Layered(Mapping[str, Value]):
+    """Several tables as one, the first that has a name counts; nothing is evaluated before it is asked for."""
+
+    def __init__(self, *tables: Mapping[str, Value]) -> None:
+        self.tables = tables
+
+    def __getitem__(self, name: str) -> Value:
+        for table in self.tables:
+            if name in table:
+                return table[name]
+        raise KeyError(name)
+
+    def __contains__(self, name: object) -> bool:
+        return any(name in table for table in self.tables)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(name for table in self.tables for name in table))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+class Scope(Mapping[str, Value]):
+    """The variables that sections write, over `given` values, which win, and `outer` names.
+
+    wanted: collects the variables that were asked for and have no value, with the reason.
+    """
+
+    def __init__(
+        self,
+        sections: Sequence[Located | None],
+        given: Mapping[str, Value],
+        outer: Mapping[str, Value],
+        wanted: dict[str, str],
+    ) -> None:
+        self.views = {name: value for view in sections if view is not None for name, _, value in view.entries()}
+        self.given, self.outer, self.wanted = given, outer, wanted
+        self.found: dict[str, Value | SpecError] = {}
+        self.roots: dict[int, str] = {}
+        self.open: list[str] = []
+        for name in self.views:  # in the file's order, so that long chains need no deep recursion
+            self._value(name)
+
+    def __getitem__(self, name: str) -> Value:
+        found = self._value(name)
+        if not isinstance(found, SpecError):
+            return found
+        if not self.open and id(found) in self.roots:
+            self.wanted[self.roots[id(found)]] = found.message
+        raise found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.given or name in self.views or name in self.outer
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self.given, *self.views, *self.outer)))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def failed(self) -> tuple[str, ...]:
+        """The variables that have no value, needed or not."""
+        return tuple(name for name, found in self.found.items() if isinstance(found, SpecError))
+
+    def _value(self, name: str) -> Value | SpecError:
+        if name in self.given:
+            return self.given[name]
+        if name not in self.views:
+            return self.outer[name]
+        if name not in self.found:
+            self.found[name] = self._evaluated(name, self.views[name])
+        return self.found[name]
+
+    def _evaluated(self, name: str, view: Located) -> Value | SpecError:
+        if name in self.open:
+            circle = " -> ".join([*self.open[self.open.index(name) :], name])
+            return view.error(f"variable {name} depends on itself: {circle}")
+        self.open.append(name)
+        try:
+            return self._read(view)
+        except SpecError as error:
+            if error.line is not None or error.file is not None:
+                return error  # of a variable that this one uses, or with a place of its own
+            close = f" (did you mean {error.suggestion!r}?)" if error.suggestion else ""
+            found = view.error(
+                f"{error.message}{close}; or give its value beside: einloom: {{values: {{{name}: ...}}}}"
+            )
+            self.roots[id(found)] = name
+            return found
+        finally:
+            self.open.pop()
+
+    def _read(self, view: Located) -> Value:
+        if view.is_text:
+            return evaluate(view.text(), self)
+        return plain(view)
+
+
+class Agreed(Mapping[str, Value]):
+    """Variables that may differ from Einsum to Einsum, where all Einsums agree; else a SpecError says so."""
+
+    def __init__(self, scopes: Mapping[str, Scope]) -> None:
+        self.scopes = scopes
+        self.first = next(iter(scopes.values()))
+
+    def __getitem__(self, name: str) -> Value:
+        values = [scope[name] for scope in self.scopes.values()]
+        if any(value != values[0] for value in values):
+            raise SpecError(f"variable {name} differs from Einsum to Einsum; a machine has one value here")
+        return values[0]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.first
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.first)
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+def plain(view: Located) -> Value:
+    """A value that is no expression: a number, a truth value, a list of such. Raises SpecError with the place."""
+    if view.is_list:
+        return [evaluate(item.text(), {}) if item.is_text else plain(item) for item in view.items()]
+    if view.is_mapping:
+        raise view.error("expected a number, an expression or a list, found a table")
+    with suppress(SpecError):
+        return view.boolean()
+    number = view.number("energy")
+    return Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
+
+
+def fanouts(nodes: Located, names: Mapping[str, Value]) -> dict[str, Value]:
+    """What ``NODE.get_fanout()`` answers, for each node: its instances, the product of its fanouts.
+
+    Fanouts that cannot be read are left out here; they are errors where they stand.
+    """
+    found: dict[str, Value] = {}
+    for node in nodes.items():
+        with suppress(SpecError):
+            name, spatial = node.require("name").name(), node.get("spatial")
+            product = Fraction(1)
+            for axis in spatial.items() if spatial is not None else ():
+                size = axis.require("fanout")
+                value = evaluate(size.text(), names) if size.is_text else Fraction(size.integer())
+                product *= value if isinstance(value, Fraction) else 0
+            if product >= 1:
+                found[f"{name}.get_fanout()"] = product
+    return found
+
+
+def given_values(view: Located | None) -> dict[str, Value]:
+    """The values that a user gives for variables: numbers, expressions, or plain text."""
+    found: dict[str, Value] = {}
+    for name, _, value in view.entries() if view is not None else ():
+        if not value.is_text:
+            found[name] = plain(value)
+            continue
+        try:
+            found[name] = evaluate(value.text(), found)
+        except SpecError:
+            found[name] = value.text()
+    return found
