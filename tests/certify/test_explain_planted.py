@@ -118,9 +118,7 @@ CASES = (
     Planted(
         "full use of an axis with a limit of it",
         SQUARE,
-        machine(
-            DRAM, "memory: GLB, size: 64 bit, must: all", "fanout: F, axes: [{axis: x, size: 4, use: full}]", MAC
-        ),
+        machine(DRAM, "memory: GLB, size: 64 bit, must: all", "fanout: F, axes: [{axis: x, size: 4, use: full}]", MAC),
         (("x.use", "full"), ("mapspace", "axis x: m, n, k: 1 or 4"), ("GLB.size", "64 bit"), ("GLB.must", "all")),
         (("x.use", "any"), ("mapspace", "axis x: m, n, k: 1 or 2 or 4 instances"), ("GLB.size", "72 bit")),
         "axes: [{axis: x, variables: [m, n, k], instances: [1, 4]}]",

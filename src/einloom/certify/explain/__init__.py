@@ -12,10 +12,10 @@ from ...problem import Guarantee, Problem
 from ...result import Result
 from ...search.protocol import Watcher
 from .alternatives import alternatives
-from .conflict import Blame, Choice
+from .conflict import Blame
 from .constraints import constraints
 from .document import parse_explanation, read_explanation
-from .feasible import Asker, Unfinished
+from .feasible import LATE, Asker, TooLarge, Unfinished
 from .influence import gains, shares
 from .record import Alternative, Conflict, Explanation, Gain, Relaxation, Run
 from .relaxation import relaxations, valued
@@ -38,30 +38,38 @@ def explain_problem(
         first = asker.feasible(problem, "all constraints")
         if first.feasible:
             return _mapped(asker, problem, quick)
-        reason, complete = first.reason, True
-        blame = Blame(asker, problem, constraints(problem))
-        blame.infeasible[blame.everything] = first.run
+    except (Unfinished, TooLarge):
+        reason = asker.runs[-1].detail if asker.runs else "the budget ended before anything was known"
+        return Explanation(problem, "unfinished", reason, _runs(asker), False)
+    blame = Blame(asker, problem, constraints(problem))
+    blame.infeasible[blame.everything] = first.run
+    complete = True
+    try:
         _explain(blame, quick, conflicts, helpful)
     except Unfinished:
-        known = bool(asker.runs) and asker.runs[0].outcome == "infeasible"
-        if not known:
-            return Explanation(problem, "unfinished", "the budget ended before anything was known", _runs(asker), False)
-        reason, complete = asker.runs[0].detail, False
-    return Explanation(problem, "infeasible", reason, _runs(asker), complete, tuple(conflicts), tuple(helpful))
+        complete = False
+    complete = complete and not blame.undecided
+    return Explanation(problem, "infeasible", first.reason, _runs(asker), complete, tuple(conflicts), tuple(helpful))
 
 
 def _explain(blame: Blame, quick: bool, conflicts: list[Conflict], helpful: list[Relaxation]) -> None:
-    """Fill the lists as far as the budget reaches. Raises Unfinished with what is known in them."""
-    chosen: list[Choice] = []
-    for choice, conflict in blame.conflicts():
-        chosen.append(choice)
-        conflicts.append(conflict)
-    if chosen and chosen[0]:
-        for relaxation in relaxations(blame, chosen[0]):
+    """Fill the lists as far as the budget reaches, the most useful first. Raises Unfinished; what is known stays."""
+    first = blame.first()
+    if first is None:
+        return
+    conflicts.append(blame.conflict(first))
+    if blame.left:
+        raise Unfinished(LATE)
+    if first:
+        for relaxation in relaxations(blame, first):
             helpful.append(relaxation)
     if not quick and blame.problem.latency_rule == "einsum":
         for i, relaxation in enumerate(helpful):
             helpful[i] = valued(blame.asker, relaxation)
+    choice, proven = blame.smallest(first)
+    conflicts[0] = blame.conflict(choice, proven)
+    for other in blame.others(choice):
+        conflicts.append(blame.conflict(other))
 
 
 def _runs(asker: Asker) -> tuple[Run, ...]:
@@ -97,7 +105,7 @@ def explain_result(
     if certificate is None or certificate.guarantee is not Guarantee.OPTIMAL:
         try:
             solved = asker.optimum(result.problem, "optimum")
-        except Unfinished:
+        except (Unfinished, TooLarge):
             return _of_result(asker, result, result.value, None, quick=True, complete=False)
         if isinstance(solved, Infeasible):
             reason = f"the mapping is legal but not of the space: {solved.witness}"

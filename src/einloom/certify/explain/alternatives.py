@@ -13,7 +13,7 @@ from ...problem import Problem
 from ...result import Result
 from .conflict import Blame
 from .constraints import constraints
-from .feasible import Asker, Unfinished
+from .feasible import TOO_LARGE, Asker, TooLarge, Unfinished
 from .influence import SAME
 from .record import Alternative, Conflict, Side
 
@@ -45,7 +45,12 @@ def alternatives(asker: Asker, result: Result, value: float) -> Iterator[Alterna
         memory = backing(result.mapping, tensor)
         side: Side = "fused" if memory == outermost else "unfused"
         problem, limit = forced(result.problem, tensor, side)
-        solved = asker.optimum(problem, f"optimum with {tensor} {side}")
+        try:
+            solved = asker.optimum(problem, f"optimum with {tensor} {side}")
+        except TooLarge:
+            run = len(asker.runs)
+            yield Alternative(tensor, memory, side, None, None, None, None, None, run, note=TOO_LARGE)
+            continue
         run = len(asker.runs)
         if isinstance(solved, Infeasible):
             blame = _blame(asker, problem, limit)
@@ -69,6 +74,7 @@ def _blame(asker: Asker, problem: Problem, limit: BackLimit) -> Conflict | None:
     """What forbids it, the wish itself aside; None if the budget ends before that is known."""
     blame = Blame(asker, problem, constraints(problem, granted=(limit,)))
     try:
-        return next((conflict for _, conflict in blame.conflicts()), None)
+        first = blame.first()
+        return None if first is None else blame.conflict(first)
     except Unfinished:
         return None

@@ -14,7 +14,7 @@ from itertools import combinations
 from ...mapping.tree import Mapping
 from ...problem import Problem
 from .constraints import Constraint, demands_full_use, only, said, shapes_spreads, where
-from .feasible import Asker, Unfinished, objections
+from .feasible import Asker, TooLarge, Unfinished, objections
 from .record import Conflict, Member
 
 Choice = frozenset[int]
@@ -45,18 +45,26 @@ class Blame:
         self.everything: Choice = frozenset(range(len(candidates)))
         self.known: list[Known] = []
         self.infeasible: dict[Choice, int] = {}
+        self.undecided: set[Choice] = set()
+        self.left = False
         self._full = frozenset(i for i, c in enumerate(candidates) if demands_full_use(c))
         self._shaping = frozenset(i for i, c in enumerate(candidates) if shapes_spreads(c))
 
     def mapped(self, choice: Choice) -> Known | None:
-        """A mapping that keeps to the chosen constraints; None if there is none. Raises Unfinished."""
+        """A mapping that keeps to the chosen constraints; None if there is none. Raises Unfinished, TooLarge."""
         for known in self.known:
             if choice <= known.kept:
                 return known
         if any(small <= choice for small in self.infeasible):
             return None
+        if choice in self.undecided:
+            raise TooLarge
         for asked in self._wider(choice):
-            answer = self.asker.feasible(only(self.problem, self.candidates, asked), self._question(asked))
+            try:
+                answer = self.asker.feasible(only(self.problem, self.candidates, asked), self._question(asked))
+            except TooLarge:
+                self.undecided.add(choice)
+                raise
             if answer.mapping is not None:
                 return self._learn(asked, answer.mapping, answer.run)
             if asked == choice:
@@ -110,14 +118,24 @@ class Blame:
     # -- one conflict -------------------------------------------------------------------------------------------------
 
     def minimal(self, among: Choice) -> Choice:
-        """A minimal conflict within the infeasible choice `among`. Raises Unfinished."""
-        if self.mapped(frozenset()) is None:
+        """A minimal conflict within the infeasible choice `among`. Raises Unfinished.
+
+        What is too large to decide counts as feasible; then the conflict may not be minimal.
+        """
+        if self.lost(frozenset()):
             return frozenset()
         return self._quick(frozenset(), False, sorted(among))
 
+    def lost(self, choice: Choice) -> bool:
+        """True if it is known that the choice has no mapping. Raises Unfinished."""
+        try:
+            return self.mapped(choice) is None
+        except TooLarge:
+            return False
+
     def _quick(self, background: Choice, changed: bool, rest: list[int]) -> Choice:
         """QuickXplain: what of `rest` a minimal conflict with `background` needs; earlier ones are kept first."""
-        if changed and self.mapped(background) is None:
+        if changed and self.lost(background):
             return frozenset()
         if len(rest) == 1:
             return frozenset(rest)
@@ -127,20 +145,24 @@ class Blame:
         earlier = self._quick(background | later, bool(later), first)
         return later | earlier
 
-    def smallest(self, conflict: Choice, among: Choice) -> tuple[Choice, bool]:
-        """A conflict within `among` with the fewest members, and whether that is proven. Raises Unfinished."""
+    def _is_minimal(self, choice: Choice) -> bool:
+        """True if a mapping is known for the choice without any one of its members."""
+        return all(any(choice - {i} <= known.kept for known in self.known) for i in choice)
+
+    def smallest(self, conflict: Choice) -> tuple[Choice, bool]:
+        """A conflict with the fewest members, and whether that is proven. Raises Unfinished."""
         tried = 0
         for size in range(1, len(conflict)):
-            for chosen in combinations(sorted(among), size):
+            for chosen in combinations(sorted(self.everything), size):
                 tried += 1
-                if tried > MAX_SETS:
-                    return conflict, False
                 choice = frozenset(chosen)
-                if all(choice - known.kept for known in self.known) and self.mapped(choice) is None:
+                if all(choice - known.kept for known in self.known) and self.lost(choice):
                     return choice, True
-        return conflict, True
+                if tried > MAX_SETS or choice in self.undecided:
+                    return conflict, False
+        return conflict, not any(len(choice) < len(conflict) for choice in self.undecided)
 
-    def conflict(self, choice: Choice, minimal: bool, smallest: bool) -> Conflict:
+    def conflict(self, choice: Choice, smallest: bool = False) -> Conflict:
         """The conflict as it is reported: every member with a run that has a mapping without it."""
         members = []
         for i in sorted(choice):
@@ -148,7 +170,8 @@ class Blame:
             constraint = self.candidates[i]
             run = None if known is None else known.run
             members.append(Member(where(constraint), said(self.problem, constraint), run))
-        return Conflict(tuple(members), self._shown(choice), minimal, smallest)
+        minimal = self._is_minimal(choice)
+        return Conflict(tuple(members), self._shown(choice), minimal, smallest and minimal)
 
     def _shown(self, choice: Choice) -> int:
         """The run that finds no mapping for the choice."""
@@ -159,28 +182,25 @@ class Blame:
             self.infeasible[choice] = answer.run
         return self.infeasible[choice]
 
-    def conflicts(self) -> Iterator[tuple[Choice, Conflict]]:
-        """The smallest conflict, then others that share no member with those before. Nothing if none is known.
+    # -- what is reported ---------------------------------------------------------------------------------------------
 
-        Where a budget ends first, the smallest infeasible choice so far comes out, marked as not minimal.
+    def first(self) -> Choice | None:
+        """A minimal conflict, or the smallest infeasible choice that is known when the budget ends, which `left` says.
+
+        None if all constraints together have a mapping.
         """
-        among = self.everything
-        while True:
-            choice, minimal, smallest = among, False, False
-            try:
-                if self.mapped(among) is not None:
-                    return
-                choice = self.minimal(among)
-                minimal = True
-                choice, smallest = self.smallest(choice, among)
-                found = self.conflict(choice, minimal, smallest)
-            except Unfinished:
-                if not minimal:
-                    choice = min((c for c in self.infeasible if c <= among), key=len, default=self.everything)
-                if choice in self.infeasible:
-                    yield choice, self.conflict(choice, minimal, False)
-                raise
-            yield choice, found
-            if not choice:
-                return
-            among = among - choice
+        if not self.lost(self.everything):
+            return None
+        try:
+            return self.minimal(self.everything)
+        except Unfinished:
+            self.left = True
+            return min(self.infeasible, key=lambda choice: (len(choice), sorted(choice)))
+
+    def others(self, conflict: Choice) -> Iterator[Choice]:
+        """Further minimal conflicts, none of which shares a member with another or with `conflict`."""
+        among = self.everything - conflict
+        while conflict and self.lost(among):
+            conflict = self.minimal(among)
+            yield conflict
+            among = among - conflict

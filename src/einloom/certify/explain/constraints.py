@@ -134,10 +134,12 @@ def without(problem: Problem, constraint: Constraint) -> Problem:
 
 def holding_less(memory: Memory, must: Selector, workload: Workload) -> Memory:
     """The memory that must hold only `must`; it still may hold what it had to."""
-    allowed = all(
-        select(memory.must, workload, e.name) <= select(memory.may, workload, e.name) for e in workload.einsums
-    )
-    return replace(memory, must=must, may=memory.may if allowed else selector(f"({memory.may}) | ({memory.must})"))
+    names = [e.name for e in workload.einsums]
+    if all(select(memory.must, workload, name) <= select(memory.may, workload, name) for name in names):
+        return replace(memory, must=must)
+    if not any(select(memory.may, workload, name) for name in names):
+        return replace(memory, must=must, may=memory.must)
+    return replace(memory, must=must, may=selector(f"({memory.may}) | ({memory.must})"))
 
 
 def wider_kinds(unit: ComputeUnit, workload: Workload) -> tuple[str, ...]:

@@ -8,29 +8,44 @@ search; that there is none rests on the search being exact.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import prod
 
 from ...cost.evaluate import legality
-from ...errors import BudgetExhausted, Infeasible
+from ...errors import BudgetExhausted, Infeasible, SpecError
 from ...machine.levels import ComputeUnit, Level, Memory
 from ...mapping.tree import Mapping
 from ...mapspace.ffm import outside
 from ...problem import Budget, Guarantee, Objective, Problem
 from ...result import Result
 from ...search.protocol import Watcher
+from .easier import easier, spreads
 from .record import Outcome, Run
 
 EXISTS = "a legal mapping of the space exists"
+TOO_LARGE = "not known: too many spatial choices to list"
+LATE = "the budget ended"
+MAX_STEPS = 5_000_000  # points evaluated for one question of feasibility
+MAX_SPREADS = 50_000  # spatial choices of one Einsum, likewise
+MAX_SPREADS_SOLVED = 2_000_000  # the same for an optimum
 
 
 class Unfinished(Exception):
     """The budget ended, or the watcher asked to stop, before a question was answered."""
 
 
+class TooLarge(Exception):
+    """The question has more spatial choices, or points, than are looked at; others may still be answered."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """mapping: a legal one, or None if there is none, for the `reason` that the search gives; run: who says so."""
+    """mapping: a legal one, or None if there is none, for the `reason` that the search gives; run: who says so.
+
+    Neither mapping nor reason: the question was too large.
+    """
 
     run: int
     mapping: Mapping | None
@@ -60,56 +75,124 @@ class Asker:
         self._end = None if seconds is None else time.monotonic() + seconds
 
     def feasible(self, problem: Problem, question: str) -> Answer:
-        """Whether `problem` has a legal mapping. Raises Unfinished."""
-        found = self._run(unpriced(problem), question, _operations(problem))
-        if isinstance(found, Infeasible):
-            return Answer(len(self.runs), None, found.witness)
-        mapping = found.mapping
-        wrong = objections(problem, mapping)
-        if wrong:
-            raise AssertionError(f"the search gave a mapping that is not one: {'; '.join(wrong)}")
-        return Answer(len(self.runs), mapping)
+        """Whether `problem` has a legal mapping. Raises Unfinished, TooLarge."""
+        with self._run(question) as note:
+            found = self._any(unpriced(problem))
+            if isinstance(found, Infeasible):
+                note("infeasible", found.witness)
+                return Answer(len(self.runs) + 1, None, found.witness)
+            wrong = objections(problem, found)
+            if wrong:
+                raise AssertionError(f"the search gave a mapping that is not one: {'; '.join(wrong)}")
+            note("feasible", EXISTS)
+            return Answer(len(self.runs) + 1, found)
 
     def remark(self, number: int, words: str) -> None:
         """Add to the record of a run."""
         self.runs[number - 1] = replace(self.runs[number - 1], detail=words)
 
     def optimum(self, problem: Problem, question: str) -> Result | Infeasible:
-        """The optimum of `problem`, or why it has none. Raises Unfinished also if only a bound is known."""
-        return self._run(problem, question)
+        """The optimum of `problem`, or why it has none. Raises Unfinished, also if only a bound is known, TooLarge."""
+        from ...search.exact import Exact
 
-    def _run(self, problem: Problem, question: str, limit: float | None = None) -> Result | Infeasible:
-        """A run for the optimum, or if there is a `limit` for any mapping."""
-        from ...search.exact import Exact, ExactOptions
+        with self._run(question) as note:
+            _listable(problem, MAX_SPREADS_SOLVED)
+            try:
+                found = Exact().search(problem, Budget(seconds=self._rest()), _Inner(self.watch))
+            except Infeasible as error:
+                note("infeasible", error.witness)
+                return error
+            except BudgetExhausted:
+                raise Unfinished(LATE) from None
+            certificate = found.certificate
+            assert certificate is not None
+            if certificate.guarantee is not Guarantee.OPTIMAL:
+                raise Unfinished(f"between {certificate.bound:.8g} and {certificate.value:.8g}")
+            note("solved", f"{problem.objective}: {found.value:.8g} {problem.objective.unit}")
+            return found
 
-        rest = None if self._end is None else self._end - time.monotonic()
+    @contextmanager
+    def _run(self, question: str) -> Iterator[Callable[[Outcome, str], None]]:
+        """A ``with`` block that records what it notes, or why it had nothing to note."""
+        rest = self._rest()
         if self.watch.stopped() or (rest is not None and rest <= 0):
-            raise Unfinished
+            raise Unfinished(LATE)
         self.watch.stage(question, len(self.runs))
         self.watch.count("runs")
         start = time.monotonic()
+        noted: tuple[Outcome, str] = ("unfinished", LATE)
 
-        def note(how: Outcome, detail: str) -> None:
-            self.runs.append(Run(len(self.runs) + 1, question, how, detail, time.monotonic() - start))
+        def note(outcome: Outcome, detail: str) -> None:
+            nonlocal noted
+            noted = (outcome, detail)
 
         try:
-            method = Exact(ExactOptions(limit=limit))
-            found = method.search(problem, Budget(seconds=rest), _Inner(self.watch))
-        except Infeasible as error:
-            note("infeasible", error.witness)
-            return error
-        except BudgetExhausted as error:
+            yield note
+        except (Unfinished, TooLarge) as error:
             note("unfinished", str(error))
-            raise Unfinished from None
-        assert found.certificate is not None
-        if limit is not None:
-            note("feasible", EXISTS)
-        elif found.certificate.guarantee is Guarantee.OPTIMAL:
-            note("solved", f"{problem.objective}: {found.value:.8g} {problem.objective.unit}")
-        else:
-            note("unfinished", f"between {found.certificate.bound:.8g} and {found.value:.8g}")
-            raise Unfinished
-        return found
+            raise
+        finally:
+            self.runs.append(Run(len(self.runs) + 1, question, *noted, time.monotonic() - start))
+
+    def _rest(self) -> float | None:
+        return None if self._end is None else self._end - time.monotonic()
+
+    # -- any mapping at all -------------------------------------------------------------------------------------------
+
+    def _any(self, problem: Problem) -> Mapping | Infeasible:
+        """A mapping of an unpriced problem: first where it is found quickly, at last wherever it could be."""
+        same = easier(problem)
+        for tame in same.tame:
+            try:
+                found = self._look(tame)
+            except TooLarge:
+                continue
+            if isinstance(found, Mapping) or tame == same.proof:
+                return found
+        return self._alone(same.bare) or self._look(same.proof)
+
+    def _look(self, problem: Problem) -> Mapping | Infeasible:
+        """A mapping, or the search's word that there is none."""
+        from ...search.exact import Exact, ExactOptions
+
+        _listable(problem, MAX_SPREADS)
+        method = Exact(ExactOptions(limit=_operations(problem)))
+        try:
+            budget = Budget(seconds=self._rest(), steps=MAX_STEPS)
+            return method.search(problem, budget, _Inner(self.watch)).mapping
+        except Infeasible as error:
+            return error
+        except BudgetExhausted:
+            self._late()
+            raise TooLarge(f"more than {MAX_STEPS:,} points to evaluate") from None
+
+    def _alone(self, problem: Problem) -> Infeasible | None:
+        """Why some Einsum has no mapping by itself, whatever is fused and however instances are used; or None."""
+        from ...search.exact import ExactOptions
+        from ...search.exact.passes import Pass
+
+        _listable(problem, MAX_SPREADS)
+        try:
+            Pass(problem, ExactOptions(), _Inner(self.watch), {}, self._late).lower_bound()
+        except Infeasible as error:
+            return error
+        return None
+
+    def _late(self) -> None:
+        """Raise Unfinished if the budget is spent or the watcher asks to stop."""
+        rest = self._rest()
+        if self.watch.stopped() or (rest is not None and rest <= 0):
+            raise Unfinished(LATE)
+
+
+def _listable(problem: Problem, most: int) -> None:
+    """Raise TooLarge if an Einsum has more than `most` spatial choices, which the search lists one by one."""
+    try:
+        number = spreads(problem)
+    except (Infeasible, SpecError):  # the search will say so
+        return
+    if number > most:
+        raise TooLarge(f"{number:,} spatial choices of one Einsum, too many to list")
 
 
 def objections(problem: Problem, mapping: Mapping) -> tuple[str, ...]:

@@ -115,7 +115,8 @@ class Alternative:
     """The best mapping in which one intermediate is on the other side: `side` says which side that is.
 
     memory: what backs it now. value, energy (J), latency (s) and traffic (bits of the outermost memory) of that best
-    mapping. loss: (new - old) / old. Where there is none, `blame` names what forbids it.
+    mapping. loss: (new - old) / old. Where there is none, `blame` names what forbids it; where it is not known, `note`
+    says why.
     """
 
     tensor: str
@@ -128,6 +129,7 @@ class Alternative:
     loss: float | None
     run: int | None
     blame: Conflict | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -135,10 +137,10 @@ class Explanation:
     """Why a problem has no mapping, or why its best mapping is what it is.
 
     status: ``infeasible``, ``mapped``, or ``unfinished`` where not even that is known. reason: in one sentence.
-    conflicts: the first is the smallest that was found, further ones share no member with it or each other.
+    conflicts: the first is the smallest that was found, further ones share no member with it or with each other.
     relaxations: smallest edits that help. value: optimum or value of the result that shares, gains and alternatives
-    speak of; base: the run that found it, None if the result itself says so. complete: False if a budget or an
-    interruption left questions open. of: digest of the result file that is explained.
+    speak of; base: the run that found it, None if the result itself says so. complete: False if a budget, an
+    interruption or too large a question left something open. of: digest of the result file that is explained.
     """
 
     problem: Problem

@@ -7,6 +7,7 @@ does, one set of constraints that cannot be reduced. Each is then relaxed no fur
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import chain, combinations
 from math import gcd, isqrt
@@ -20,7 +21,7 @@ from ...problem import Problem
 from . import steps
 from .conflict import Blame, Choice
 from .constraints import Capacity, Constraint, FusedLoops, without
-from .feasible import Answer, Asker
+from .feasible import Answer, Asker, TooLarge
 from .record import Change, Relaxation
 from .steps import Step
 
@@ -31,10 +32,10 @@ MAX_PAIRS = 6
 def relaxations(blame: Blame, conflict: Choice) -> Iterator[Relaxation]:
     """Every smallest relaxation, in the order of the constraints. Raises Unfinished when the budget ends."""
     everything = blame.everything
-    helpful: list[tuple[int, ...]] = [(i,) for i in sorted(conflict) if blame.mapped(everything - {i}) is not None]
+    helpful: list[tuple[int, ...]] = [(i,) for i in sorted(conflict) if _helps(blame, {i})]
     if not helpful:
         helpful = list(_pairs(blame, conflict))
-    if not helpful and blame.mapped(frozenset()) is not None:
+    if not helpful and blame.known:
         helpful = [_irreducible(blame)]
     for numbers in helpful:
         known = blame.mapped(everything - set(numbers))
@@ -43,11 +44,19 @@ def relaxations(blame: Blame, conflict: Choice) -> Iterator[Relaxation]:
         yield from relaxed(blame.asker, blame.problem, together, Answer(known.run, known.mapping))
 
 
+def _helps(blame: Blame, given_up: AbstractSet[int]) -> bool:
+    """True if the problem without these constraints is known to have a mapping. Raises Unfinished."""
+    try:
+        return blame.mapped(blame.everything - given_up) is not None
+    except TooLarge:
+        return False
+
+
 def _pairs(blame: Blame, conflict: Choice) -> Iterator[tuple[int, ...]]:
     """Pairs that help: one of them is in the conflict."""
     found = 0
     for pair in combinations(sorted(blame.everything), 2):
-        if found < MAX_PAIRS and conflict & set(pair) and blame.mapped(blame.everything - set(pair)) is not None:
+        if found < MAX_PAIRS and conflict & set(pair) and _helps(blame, set(pair)):
             found += 1
             yield pair
 
@@ -57,8 +66,9 @@ def _irreducible(blame: Blame) -> tuple[int, ...]:
     best = max(blame.known, key=lambda known: len(known.kept))
     kept = best.kept
     for i in sorted(blame.everything - kept):
-        if i not in kept and (known := blame.mapped(kept | {i})) is not None:
-            kept = known.kept
+        if i not in kept and _helps(blame, blame.everything - kept - {i}):
+            known = blame.mapped(kept | {i})
+            kept = kept if known is None else known.kept
     return tuple(sorted(blame.everything - kept))
 
 
@@ -96,7 +106,10 @@ class _Ways:
 
     def ask(self, step: Step) -> Answer:
         """Whether the problem after the step, without the rest, has a mapping."""
-        return self.asker.feasible(self._after(step), worded(step.changes))
+        try:
+            return self.asker.feasible(self._after(step), worded(step.changes))
+        except TooLarge:  # not known to help
+            return Answer(len(self.asker.runs), None)
 
     def _after(self, step: Step) -> Problem:
         problem = step.problem
@@ -140,7 +153,7 @@ class _Ways:
             step = steps.sized(self.problem, name, middle * grain)
             asked = self.ask(step)
             if asked.mapping is None:
-                low, refused = middle, asked.run
+                low, refused = middle, asked.run if asked.reason else None
             else:
                 high = self._filled(name, asked.mapping) // grain
         best = steps.sized(self.problem, name, high * grain)
@@ -168,7 +181,7 @@ class _Ways:
             answer = self.ask(step)
             if answer.feasible:
                 return step, answer, refused, self._after(step)
-            refused = answer.run
+            refused = answer.run if answer.reason else None
         raise AssertionError("as many fused loops as the mapping has loops are enough")
 
     def _tensors(self) -> Iterator[tuple[Step, Answer]]:
@@ -216,9 +229,12 @@ def worded(changes: tuple[Change, ...]) -> str:
 
 
 def valued(asker: Asker, found: Relaxation) -> Relaxation:
-    """The relaxation with the optimum of the relaxed problem. Raises Unfinished."""
+    """The relaxation with the optimum of the relaxed problem, if that is not too large. Raises Unfinished."""
     assert found.problem is not None
-    solved = asker.optimum(found.problem, f"optimum with {worded(found.changes)}")
+    try:
+        solved = asker.optimum(found.problem, f"optimum with {worded(found.changes)}")
+    except TooLarge:
+        return found
     if isinstance(solved, Infeasible):
         raise AssertionError(f"run {found.shown} has a mapping, the search for the optimum has none: {solved}")
     return replace(found, value=solved.value, solved=len(asker.runs))

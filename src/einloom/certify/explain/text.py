@@ -32,7 +32,7 @@ def explained(found: Explanation) -> str:
         lines += ["", "what more would bring"]
         lines += [line for gain in found.gains for line in _gain(gain, problem.objective)]
     if not found.complete:
-        lines += ["", "not finished: a budget or an interruption left the rest open"]
+        lines += ["", "not finished: a budget, an interruption or too large a question left something open"]
     body = "\n".join(lines)
     return "\n".join([body, *_runs(found, body), ""])
 
@@ -125,6 +125,8 @@ def _relaxation(one: Relaxation, objective: Objective) -> list[str]:
 
 def alternative_text(one: Alternative, objective: Objective) -> str:
     """The best mapping on the other side in numbers, or what forbids it."""
+    if one.note:
+        return f"{one.side}: {one.note} [{one.run}]"
     if one.value is None:
         blame = one.blame
         if blame is None:
