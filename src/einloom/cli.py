@@ -266,14 +266,16 @@ def show_verb(result: str, parts: str | None, json_path: str | None) -> None:
 @main.command("report")
 @click.argument("result", metavar="RESULT.json")
 @click.option("-o", "--output", metavar="FILE", help="The HTML file; by default RESULT.html beside the result.")
+@click.option("--explanation", metavar="FILE", help="What `einloom explain --json` saved of it, shown as a part.")
 @guarded
-def report_verb(result: str, output: str | None) -> None:
+def report_verb(result: str, output: str | None, explanation: str | None) -> None:
     """Draw a saved result as one HTML file that needs no network. Nothing is searched."""
+    from .certify.explain import read_explanation
     from .report.html import write_page
 
     target = str(Path(result).with_suffix(".html")) if output is None else output
     _writable(target)
-    write_page(read_answer(result), target)
+    write_page(read_answer(result), target, None if explanation is None else read_explanation(explanation))
     click.echo(f"wrote {target}")
 
 
