@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from einloom import map as search
 from einloom.cli import main
 from einloom.errors import SpecError
 from einloom.interop.accelforge.includes import MAX_DEPTH, MAX_FILES
@@ -314,3 +315,62 @@ def test_lists_and_logarithms(folder: Path) -> None:
     found = load(folder, given=values).machine
     assert found is not None and found.memories[0].size == 16 * 8 * 32 * 64
     assert "repeated too often" in refused(folder, ARCH.replace("cell_bits: 2", "cell_bits: sum([1] * 100000)"))
+
+
+FACTORS = """\
+arch:
+  nodes:
+  - !Memory
+    name: MainMemory
+    component_class: Dummy
+    size: inf
+    tensors: {keep: All}
+    energy_scale: 0.5
+    actions_scale: 3
+    throughput_scale: 2
+    n_parallel_instances: 4
+    leak_power: 0.25
+    leak_power_scale: 3
+    actions:
+    - {name: read, energy: 5, throughput: 16}
+    - {name: write, energy: 7, throughput: 8}
+  - !Container
+    name: Array
+    spatial:
+    - {name: columns, fanout: FANOUT, may_reuse: input, usage_scale: 2}
+  - !Memory
+    name: Cell
+    component_class: Dummy
+    size: 1024
+    tensors: {keep: weight}
+    values_per_action: {All: 2}
+    actions_scale: 5
+    leak_power: 0.125
+    actions:
+    - {name: read, energy: 11, throughput: 4}
+    - {name: write, energy: 13, throughput: 2}
+  - !Compute
+    name: MAC
+    component_class: Dummy
+    actions_scale: 2
+    energy_scale: 3
+    throughput_scale: 0.5
+    leak_power: 0.0625
+    n_parallel_instances: 2
+    actions:
+    - {name: compute, energy: 1, throughput: 1}
+"""
+
+
+@pytest.mark.parametrize(
+    ("fanout", "energy", "latency"), [(7, 29168.0, 128.0), (8, 27045.0, 81.0), (9, 27065.25, 81.0)]
+)
+def test_factors_cost_what_accelforge_says(fanout: int, energy: float, latency: float) -> None:
+    """Joules and seconds of the best mapping, for energy and for latency, that AccelForge 1.0.467 finds."""
+    found = read_texts({"arch.yaml": FACTORS.replace("FANOUT", str(fanout)), "workload.yaml": WORKLOAD})
+    assert found.workload is not None and found.machine is not None
+    for objective in ("energy", "latency"):
+        best = search(found.workload, found.machine, objective=objective)
+        assert (best.latency if objective == "latency" else best.energy) == {"energy": energy, "latency": latency}[
+            objective
+        ]
