@@ -65,7 +65,7 @@ def test_json_on_standard_output_is_all_there_is(tmp_path: Path) -> None:
     mapping.write_text(PLAIN, encoding="utf-8")
     for verb in ("evaluate", "simulate"):
         json.loads(run(verb, TINY, "simple", mapping, "--json", "-"))
-    assert json.loads(run("zoo", "--json", "-")).keys() == {"workloads", "machines"}
+    assert json.loads(run("zoo", "--json", "-")).keys() == {"workloads", "machines", "dataflows"}
     assert json.loads(run("zoo", "simple", "--json", "-"))["schema"] == "machine/1"
 
 
