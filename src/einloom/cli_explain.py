@@ -37,6 +37,7 @@ def register(
     @click.option("--objective", help=f"What a mapping is best in: one of {', '.join(OBJECTIVES)}; default energy.")
     @click.option("--max-fused-loops", type=click.IntRange(0), help="At most so many loops above a fused tensor.")
     @click.option("--mapspace", metavar="FILE", help="Limits of the space: keep, bypass, fusion, loops, tiles, axes.")
+    @click.option("--dataflow", metavar="NAME|FILE", help="Limits of a published dataflow, as of `einloom map`.")
     @click.option("--quick", is_flag=True, help="Search for no optima; of a result show only what it takes.")
     @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="Stop then, with what is known.")
     @click.option("--json", "json_path", metavar="FILE", help="Write the answer as JSON; - for standard output.")
@@ -47,6 +48,7 @@ def register(
         objective: str | None,
         max_fused_loops: int | None,
         mapspace: str | None,
+        dataflow: str | None,
         quick: bool,
         budget_seconds: float | None,
         json_path: str | None,
@@ -59,8 +61,8 @@ def register(
         writable(json_path)
         asked: Answer
         if machine is not None:
-            asked = verbs.problem(workload, machine, objective or "energy", max_fused_loops, mapspace)
-        elif any(option is not None for option in (objective, max_fused_loops, mapspace)):
+            asked = verbs.problem(workload, machine, objective or "energy", max_fused_loops, mapspace, dataflow)
+        elif any(option is not None for option in (objective, max_fused_loops, mapspace, dataflow)):
             raise SpecError("a saved answer brings its own objective and mapspace; give a workload and a machine")
         else:
             asked = _saved(workload)

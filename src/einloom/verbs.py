@@ -277,6 +277,7 @@ def explain(
     *,
     max_fused_loops: int | None = None,
     mapspace: Mapspace | str | None = None,
+    dataflow: Dataflow | str | None = None,
     quick: bool = False,
     seconds: float | None = None,
     watch: Watcher | None = None,
@@ -290,7 +291,7 @@ def explain(
     if machine is not None:
         if isinstance(workload, Result | Unmapped):
             raise SpecError("a saved answer brings its own machine")
-        asked = problem(workload, machine, objective, max_fused_loops, mapspace)
+        asked = problem(workload, machine, objective, max_fused_loops, mapspace, dataflow)
         return explain_problem(asked, quick, seconds, watch)
     if isinstance(workload, Workload):
         raise SpecError("a workload and a machine are needed, or one saved answer")

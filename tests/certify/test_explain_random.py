@@ -18,19 +18,36 @@ from einloom.certify.explain import Explanation, explain_problem
 from einloom.certify.explain.constraints import Constraint, constraints, demands_full_use, only, said, where
 from einloom.certify.explain.feasible import objections
 from einloom.certify.explain.record import Conflict, Relaxation
+from einloom.constraints import selector
 from einloom.mapping.tree import Mapping
 from einloom.mapspace.enumerate import enumerate_trees
+from einloom.mapspace.limits import AxisLimit, BackLimit, HoldLimit, Limits, Numbers, TileLimit
 from einloom.problem import Problem
-from tiny_limits import tiny_limits
 from tiny_problems import tiny_problem
 
-SEEDS = (1000, 1006, 1011, 1020, 1040, 1075, 1087, 1089, 1126, 1133, 1134, 1137, 1186, 1199, 1200)
+SEEDS = (1006, 1036, 1100, 1112, 1167, 1180, 1186, 1199, 1220, 1235, 1237, 1244, 1303, 1320)
 
 
 def limited(seed: int) -> Problem:
-    """A random problem under random limits."""
-    problem = tiny_problem(seed)
-    limits = tiny_limits(Random(seed), problem.workload, problem.machine)
+    """A random problem under one to three random limits."""
+    problem, rng = tiny_problem(seed), Random(seed)
+    workload, machine = problem.workload, problem.machine
+    inner = [memory.name for memory in machine.memories[1:]]
+    variables = sorted({v for e in workload.einsums for v in e.variables})
+    holds, backs, tiles, axes = [], [], [], []
+    for _ in range(rng.choice((1, 2, 3))):
+        which = selector(rng.choice((*(t.name for t in workload.tensors), "output", "all")))
+        few = rng.choice((Numbers(values=(1,)), Numbers(values=(2,)), Numbers(2), Numbers(values=(1, 3))))
+        kind = rng.choice(("hold", "hold", "back", "tile", "axis"))
+        if kind == "hold":
+            holds.append(HoldLimit(rng.choice(("keep", "may_keep", "bypass")), rng.choice(inner), which))
+        elif kind == "back":
+            backs.append(BackLimit(which, tuple(inner) if rng.random() < 0.7 else (machine.memories[0].name,)))
+        elif kind == "tile":
+            tiles.append(TileLimit(rng.choice(inner), which, (rng.choice(variables),), few))
+        elif machine.axes:
+            axes.append(AxisLimit(rng.choice(sorted(machine.axes)), few, rng.choice(((), (rng.choice(variables),)))))
+    limits = Limits(tuple(holds), tuple(backs), (), tuple(tiles), tuple(axes))
     return replace(problem, mapspace=replace(problem.mapspace, limits=limits))
 
 
@@ -127,4 +144,4 @@ def test_the_seeds_are_varied() -> None:
     assert any(len(found.conflicts) > 1 for found in conflicts)
     assert any(len(one.changes) > 1 for found in conflicts for one in found.relaxations)
     places = {m.place.rpartition(".")[2] for found in conflicts for c in found.conflicts for m in c.members}
-    assert {"mapspace", "size", "must"} <= places, places
+    assert {"mapspace", "size", "must", "may", "backs", "only_irrelevant_to"} <= places, places
