@@ -19,8 +19,10 @@ from ...result import FrontPoint, Result
 from ..protocol import Recorder, Watcher
 from ..resources import resident_bytes
 from .aim import TIE
+from .concurrent import ConcurrentPass
 from .pareto import front
 from .passes import ExactOptions, Pass, Solution
+from .pricing import columns
 
 STEPS = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
 DIVES = (0.02, 0.05, 0.12, 0.25, 0.5, 1.0)
@@ -127,7 +129,9 @@ class Run:
         raise AssertionError("the last limit admits a solution or none exists")
 
     def _pass(self) -> Pass:
-        return Pass(self.problem, self.options, self.watcher, self.counts, self.checkpoint)
+        timed = any(column.kind == "time" for column in columns(self.problem.machine, self.problem.objective))
+        kind = ConcurrentPass if timed and self.problem.mapspace.places else Pass
+        return kind(self.problem, self.options, self.watcher, self.counts, self.checkpoint)
 
     def _prove(self, bound: float) -> None:
         self.bound = max(self.bound, bound)

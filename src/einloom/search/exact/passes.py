@@ -92,8 +92,7 @@ class Pass:
                     found[sig] = least_alone(setting, self.classes[sig], self.checkpoint)
                 self.least[i, column] = found[sig]
                 if not np.isfinite(found[sig]):
-                    name = self.problem.workload.einsums[i].name
-                    raise Infeasible(f"Einsum {name} has no mapping on its own: " + self._blame())
+                    raise self._unmapped(i)
         return float(self.aim.value(self.least.sum(axis=0, keepdims=True))[0])
 
     def _setting(self) -> Setting:
@@ -221,11 +220,18 @@ class Pass:
                 cache[sig] = explorer.blocks()
             else:
                 self.counts["isomorphic"] = self.counts.get("isomorphic", 0) + 1
-            if not cache[sig]:
-                name = self.problem.workload.einsums[i].name
-                raise Infeasible(f"Einsum {name} has no mapping on its own: " + self._blame())
+            if not cache[sig] and not self._grouped(i):
+                raise self._unmapped(i)
             found[i] = cache[sig]
         return found
+
+    def _grouped(self, position: int) -> bool:
+        """True if the Einsum may also run at the same time as others, by rows of another kind."""
+        return False
+
+    def _unmapped(self, position: int) -> Infeasible:
+        name = self.problem.workload.einsums[position].name
+        return Infeasible(f"Einsum {name} has no mapping on its own: " + self._blame())
 
     def _allowed(self, position: int, found: list[list[Block]]) -> dict[int, Allowed]:
         """For each tensor that explored Einsums share with this one, the ways in which all of them store it."""

@@ -1,0 +1,257 @@
+"""One pass of the search where groups of Einsums may run at the same time.
+
+Every Einsum that may be a member has two kinds of blocks: of rows that run alone, as in `passes`, and of rows that are
+part of a group. Latency is bounded by seconds on one component (`groups.py`), which add up like the sums of a
+sequential cascade, so bounds, limits and consistency stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ...machine.levels import ComputeUnit, Machine, Memory
+from ...mapping.tree import Mapping
+from ...problem import Objective, Problem
+from ..protocol import Watcher
+from .aim import TIE
+from .consistency import common, keys_of
+from .fused import Allowed, Block, Setting
+from .groups import Components, Floors, Windows, drains
+from .join import Joiner, Partial
+from .lower import least_alone
+from .members import GroupBlock, GroupExplorer
+from .passes import ExactOptions, Pass
+from .pipelines import GroupJoiner, Sums
+from .pricing import leakage
+from .rebuild import Piece, tree
+from .signature import Signature
+from .skyline import FloatArray
+
+
+def without_leakage(machine: Machine) -> Machine:
+    """The same machine, leaking nothing."""
+    levels = (replace(x, leakage=0.0) if isinstance(x, Memory | ComputeUnit) else x for x in machine.levels)
+    return replace(machine, levels=tuple(levels))
+
+
+class ConcurrentPass(Pass):
+    """Complete solutions of a problem whose mapspace has groups and whose objective knows time."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        options: ExactOptions,
+        watcher: Watcher,
+        counts: dict[str, int],
+        checkpoint: Callable[[], None],
+    ) -> None:
+        super().__init__(problem, options, watcher, counts, checkpoint)
+        space = problem.mapspace
+        self.sequential = Pass(problem, options, watcher, counts, checkpoint)
+        self.sequential.classes = self.classes
+        self.apart = space.places == ("unit",)
+        most = 1 if space.max_fused_loops == 0 else space.max_group
+        self.windows = Windows(problem.workload, self.signatures, most, self.apart)
+        self.components = Components.of(problem.machine, self.setting.columns)
+        self.whole = self._crowded()
+        self.floors = Floors.of(self.windows, self._least_busy())
+        self.dynamic = np.zeros(len(self.signatures))
+        names = [objective.name for objective in self.objectives]
+        energy = names.index("energy") if "energy" in names else None
+        latency = names.index("latency") if "latency" in names else None
+        self.sums = Sums(energy, latency, leakage(problem.machine))
+
+    def _crowded(self) -> Setting:
+        """As `setting`, with every memory that branches of one split may fill together."""
+        workload, capacities = self.problem.workload, list(self.setting.capacities)
+        for i, memory in enumerate(self.problem.machine.memories[1:], 1):
+            slots = max(memory.capacity_share(), self.problem.mapspace.max_group)
+            tiles = sum(
+                workload.tensor(name).size * tensor.bits[i]
+                for einsum, signature in zip(workload.einsums, self.signatures, strict=True)
+                for name, tensor in zip(einsum.tensors, signature.tensors, strict=True)
+            )
+            capacities[i] = None if memory.size is None or slots * tiles <= memory.size else memory.size
+        finite = (i for i, capacity in enumerate(capacities) if i and capacity is not None)
+        tracked = tuple(sorted({*self.setting.tracked, *finite}))
+        return replace(self.setting, tracked=tracked, capacities=tuple(capacities))
+
+    def _least_busy(self) -> FloatArray:
+        """Seconds of every Einsum and component; zero for those that are in no window."""
+        table = np.zeros((len(self.signatures), len(self.components)))
+        known: dict[Signature, FloatArray] = {}
+        for i in self.windows.members:
+            if self.signatures[i] not in known:
+                endless = np.full(len(self.setting.columns), np.inf)
+                known[self.signatures[i]] = self._explorer(self.signatures[i], endless, frozenset(), 0).least_busy()
+            table[i] = known[self.signatures[i]]
+        return table
+
+    def _explorer(
+        self, signature: Signature, limits: FloatArray, inner: frozenset[int], component: int
+    ) -> GroupExplorer:
+        classes, watch = self.classes[signature], (self.counts, self.checkpoint)
+        return GroupExplorer(self.whole, classes, limits, *watch, self.components, inner, component, self.apart)
+
+    # ---- bounds ---------------------------------------------------------------------------------------------------
+
+    def lower_bound(self) -> float:
+        """The objective of the sums of what every Einsum adds at least, alone or in a group."""
+        super().lower_bound()
+        self.sequential.least = self.least.copy()
+        at = self.sums
+        if at.energy is not None:
+            self.dynamic = self._dynamic()
+        for i in self.windows.members:
+            seconds = self.floors.seconds(i)
+            if at.latency is not None:
+                self.least[i, at.latency] = seconds
+            if at.energy is not None:
+                self.least[i, at.energy] = self.dynamic[i] + at.watts * seconds
+        return float(self.aim.value(self.least.sum(axis=0, keepdims=True))[0])
+
+    def _dynamic(self) -> FloatArray:
+        """The least joules of every Einsum without leakage."""
+        if not self.sums.watts:
+            return self.least[:, self.sums.energy].copy()
+        machine = without_leakage(self.problem.machine)
+        goal = Objective("energy")
+        setting = Setting.of(machine, goal, (), self.setting.capacities, 0, self.options.rules)
+        known = {sig: least_alone(setting, self.classes[sig], self.checkpoint) for sig in set(self.signatures)}
+        return np.array([known[sig] for sig in self.signatures])
+
+    def _member_limits(self, position: int) -> FloatArray:
+        """The largest useful value of each column of a member."""
+        width = len(self.setting.columns)
+        if not self.aim.finite:
+            return np.full(width, np.inf)
+        total, at = self.least.sum(axis=0), self.sums
+        most = self.aim.most(total)
+        energy = np.inf if at.energy is None else most[at.energy] - (total - self.least[position])[at.energy]
+        if at.latency is not None:
+            latency, least = float(most[at.latency]), self.least[:, at.latency]
+        else:
+            latency = float(most[0] - self.dynamic.sum()) / at.watts
+            least = np.zeros(len(self.least))
+            least[list(self.windows.members)] = [self.floors.seconds(i) for i in self.windows.members]
+        busy = self.floors.most(self.windows, position, latency, least)
+        limits = self.components.columns(busy, float(energy), width)
+        return np.asarray(limits + np.abs(limits) * TIE)
+
+    def hurried(self) -> Pass:
+        """A pass over part of the sequential space: what it finds is in this space too."""
+        return self.sequential.hurried()
+
+    # ---- rows -----------------------------------------------------------------------------------------------------
+
+    def _blocks(self, limits: list[FloatArray]) -> list[list[Block]]:
+        alone = super()._blocks(limits)
+        members = self._members(alone)
+        wide: dict[int, list[Block]] = {}
+        found = []
+        for i, blocks in enumerate(alone):
+            if id(blocks) not in wide:
+                wide[id(blocks)] = [self._widened(block) for block in blocks]
+            found.append([*wide[id(blocks)], *members[i]] if members.get(i) else wide[id(blocks)])
+            if not found[-1]:
+                raise self._unmapped(i)
+        return found
+
+    def _grouped(self, position: int) -> bool:
+        return position in self.windows.members
+
+    def _members(self, alone: list[list[Block]]) -> dict[int, list[GroupBlock]]:
+        """The blocks of members; Einsums that look alike are explored once."""
+        alike: dict[tuple[Signature, int, frozenset[int]], list[int]] = {}
+        for i, tensors in self.windows.members.items():
+            names = self.problem.workload.einsums[i].tensors
+            inner = frozenset(t for t, name in enumerate(names) if name in tensors)
+            alike.setdefault((self.signatures[i], self.floors.component[i], inner), []).append(i)
+        found: dict[int, list[GroupBlock]] = {}
+        for (signature, component, inner), positions in alike.items():
+            limits = np.max([self._member_limits(i) for i in positions], axis=0)
+            explorer = self._explorer(signature, limits, inner, component)
+            if self.options.consistency and len(positions) == 1:
+                explorer.allowed = self._met(positions[0], alone, found)
+            blocks = explorer.members()
+            found.update((i, blocks) for i in positions)
+        return found
+
+    def _met(self, position: int, alone: list[list[Block]], members: dict[int, list[GroupBlock]]) -> dict[int, Allowed]:
+        """For each tensor of a member, the ways in which all explored Einsums that share it store it."""
+        workload = self.problem.workload
+        allowed: dict[int, Allowed] = {}
+        for t, tensor in enumerate(workload.einsums[position].tensors):
+            for other, blocks in enumerate(alone):
+                known = not self._grouped(other) or other in members
+                if other != position and known and tensor in workload.einsums[other].tensors:
+                    keys = keys_of(workload, other, tensor, [*blocks, *members.get(other, ())])
+                    allowed[t] = common(allowed[t], keys) if t in allowed else keys
+        return allowed
+
+    def _allowed(self, position: int, found: list[list[Block]]) -> dict[int, Allowed]:
+        """As for a sequential cascade, but members may store what they share in ways of their own."""
+        members = {self.problem.workload.einsums[i].name for i in self.windows.members}
+        shared = self.problem.workload.einsums[position].tensors
+        apart = [not members & self._users(name) for name in shared]
+        return {t: keys for t, keys in super()._allowed(position, found).items() if apart[t]}
+
+    def _users(self, tensor: str) -> set[str]:
+        workload = self.problem.workload
+        return {user for user in (*workload.consumers[tensor], workload.producers.get(tensor)) if user is not None}
+
+    def _widened(self, block: Block) -> Block:
+        """The same rows with a place for every memory that members of a group share."""
+        tracked = self.whole.tracked
+        if tracked == self.setting.tracked:
+            return block
+        own = np.zeros((len(block), len(tracked), block.own.shape[2]), np.int64)
+        own[:, [tracked.index(m) for m in self.setting.tracked]] = block.own
+        return replace(block, own=own)
+
+    # ---- joins and trees ------------------------------------------------------------------------------------------
+
+    def _joiner(self) -> Joiner:
+        return GroupJoiner(
+            self.problem.workload,
+            self.whole,
+            tuple(axis.name for fanout in self.problem.machine.fanouts for axis in fanout.axes),
+            self._hopeless,
+            self.counts,
+            self.checkpoint,
+            windows=self.windows,
+            sums=self.sums,
+            components=len(self.components),
+        )
+
+    def _mapping(self, parts: list[tuple[Partial, Block, int]]) -> Mapping:
+        pieces = self._pieces(parts)
+        shared = [len(partial.frontier.axes) for partial, _, _ in parts]
+        groups: dict[tuple[int, int], str] = {}
+        first: int | None = None
+        for i, (partial, block, row) in enumerate(parts):
+            if isinstance(block, GroupBlock):
+                first = i if first is None else first
+                pieces[i] = self._lowered(i, pieces[i], block, row)
+                if partial.frontier.group is None:
+                    units = [block.variants[block.variant[n]].option.unit for _, block, n in parts[first : i + 1]]
+                    busy = [unit for unit in units if unit is not None]
+                    own = "unit" in self.problem.mapspace.places and len(set(busy)) == len(busy)
+                    groups[first, i] = "unit" if own else "shared"
+                    first = None
+        return tree(self.problem.workload, self.problem.machine, pieces, shared, groups)
+
+    def _lowered(self, position: int, piece: Piece, block: GroupBlock, row: int) -> Piece:
+        """The piece with those of its stores below the split that would only make the pipeline drain above it."""
+        signature, names = self.signatures[position], self.problem.workload.einsums[position].tensors
+        variant = block.variants[block.variant[row]]
+        _, lowered = drains(signature, block.structure, variant.own, self.setting.shares)
+        moved = {(store.depth, store.memory, names[store.tensor]) for store in lowered}
+        depth = len(block.structure.loops)
+        stores = tuple(
+            (depth if own and (place, m, t) in moved else place, m, t, own) for place, m, t, own in piece.stores
+        )
+        return replace(piece, stores=stores)

@@ -1,0 +1,144 @@
+"""Rows of an Einsum that runs at the same time as its neighbours: energy and busy seconds of every component.
+
+Comes in: a signature and its tables. Goes out: `GroupBlock`s. What such an Einsum adds to the latency is known only
+when its group is complete, so its rows compete by every component until then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .fused import Block, Explorer, Remainder, Setting, Variant
+from .groups import Components, drains, kept_apart
+from .pricing import leakage
+from .signature import Held, UnitOption
+from .skyline import FloatArray, IntArray
+from .spatial import Classes
+from .structures import OwnStore, Structure
+
+
+@dataclass(eq=False)
+class GroupBlock(Block):
+    """Rows of a member on one unit. cost: lower bounds of what they add. energy [n]: joules without leakage.
+
+    busy [n, components]: seconds. start [n]: the first fused loop from which on its stores let tokens flow.
+    """
+
+    energy: FloatArray = field(default_factory=lambda: np.zeros(0))
+    busy: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    start: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
+    unit: str | None = None
+
+    def take(self, index: IntArray) -> GroupBlock:
+        return GroupBlock(
+            self.structure,
+            self.trips[index],
+            self.cost[index],
+            self.own[index],
+            self.variant[index],
+            self.remainder[index],
+            self.variants,
+            self.energy[index],
+            self.busy[index],
+            self.start[index],
+            self.unit,
+        )
+
+
+class GroupExplorer(Explorer):
+    """All rows of one signature that may be part of a group.
+
+    inner: tensors that may stand directly above the split; component: the one whose seconds bound what a row adds;
+    apart: rows on different units do not compete.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        classes: Classes,
+        limits: FloatArray,
+        counts: dict[str, int],
+        checkpoint: Callable[[], None],
+        components: Components,
+        inner: frozenset[int],
+        component: int,
+        apart: bool,
+    ) -> None:
+        super().__init__(setting, classes, limits, counts, checkpoint)
+        self.components = components
+        self.inner = inner
+        self.component = component
+        self.apart = apart
+
+    def members(self) -> list[GroupBlock]:
+        """The blocks, each of one unit."""
+        found = []
+        for block in self.blocks():
+            units = np.array([self._unit(variant) for variant in block.variants])[block.variant]
+            for number in np.unique(units) if self.apart else [-1]:
+                chosen = block.take(np.flatnonzero((units == number) | (number < 0)))
+                found.append(self._member(chosen, None if number < 0 else self._names[int(number)]))
+        return found
+
+    def least_busy(self) -> FloatArray:
+        """Seconds per component that every row of the Einsum takes, in groups or alone."""
+        floors = [
+            self.components.busy(self._floors(option, held), option.unit).min(axis=0)
+            for option in self.signature.units
+            if self.classes.spreads(option)
+            for held in option.held
+        ]
+        return np.min(floors, axis=0) if floors else np.zeros(len(self.components))
+
+    @property
+    def _names(self) -> list[str | None]:
+        return [option.unit for option in self.signature.units]
+
+    def _unit(self, variant: Variant) -> int:
+        return self._names.index(variant.option.unit)
+
+    def _member(self, block: Block, unit: str | None) -> GroupBlock:
+        width = len(self.components)
+        energy, busy = block.cost[:, 0], np.ascontiguousarray(block.cost[:, 1 : 1 + width])
+        seconds = busy[:, self.component] if width else np.zeros(len(block))
+        total = energy + leakage(self.setting.machine) * seconds
+        name = self.setting.objective.name
+        cost = {"energy": total[:, None], "latency": seconds[:, None]}.get(name, np.stack([total, seconds], axis=1))
+        return GroupBlock(
+            block.structure,
+            block.trips,
+            cost,
+            block.own,
+            block.variant,
+            block.remainder,
+            block.variants,
+            energy,
+            busy,
+            block.cost[:, 1 + width].astype(np.int64),
+            unit,
+        )
+
+    def _fill(
+        self,
+        structure: Structure,
+        own: tuple[OwnStore, ...],
+        option: UnitOption,
+        held: Held,
+        memory: int,
+        remainder: Remainder,
+    ) -> None:
+        depth = len(structure.loops)
+        inside = all(t in self.inner for t, _, place in structure.backings if place == depth)
+        if inside and kept_apart(self.signature, option, structure, own):
+            super()._fill(structure, own, option, held, memory, remainder)
+
+    def _settled(self, cost: FloatArray, structure: Structure, variant: Variant) -> FloatArray:
+        """Energy, seconds of each component, where tokens begin to flow, and (twice) the unit if units must differ."""
+        start, _ = drains(self.signature, structure, variant.own, self.setting.shares)
+        columns = [self.components.dynamic(cost)[:, None], self.components.busy(cost, variant.option.unit)]
+        marks = [start, *((n, -n)[i] for n in [self._unit(variant)] for i in (0, 1) if self.apart)]
+        columns.append(np.tile(np.array(marks, float), (len(cost), 1)))
+        return np.concatenate(columns, axis=1)
