@@ -25,6 +25,7 @@ from .passes import ExactOptions, Pass, Solution
 from .pricing import columns
 
 STEPS = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
+COARSE = 0.15  # from here on repeated Einsums take the steps of all
 DIVES = (0.02, 0.05, 0.12, 0.25, 0.5, 1.0)
 
 
@@ -62,12 +63,17 @@ class Exact:
 
 
 def finer(steps: tuple[float, ...], repetition: float) -> tuple[float, ...]:
-    """The steps, after smaller ones of the same form for cascades whose Einsums repeat.
+    """The steps; for cascades whose Einsums repeat, from much smaller ones up, each three times the one before.
 
     What a cascade costs above its bound is often that of one layer, and the rows to explore grow with what is left to
     one Einsum: the share that suits a layer is `repetition` times too large for a stack of so many.
     """
-    return (*(small for step in steps if (small := step / repetition) < steps[0]), *steps)
+    if repetition <= 2:
+        return steps
+    small = [steps[0] / repetition]
+    while 3 * small[-1] < COARSE:
+        small.append(3 * small[-1])
+    return (*small, *(step for step in steps if step >= COARSE))
 
 
 class Stopped(Exception):
