@@ -245,11 +245,14 @@ class Pass:
         return allowed
 
     def _blame(self) -> str:
-        parts = []
-        for i, memory in enumerate(self.problem.machine.memories):
-            if self.setting.capacities[i] is not None:
-                parts.append(f"{memory.name} holds {memory.size} bits")
-        return ("; ".join(parts) + " and what must stay there is larger") if parts else "the constraints contradict"
+        """What may stand in the way, as far as this search can tell; `explain` finds out which of it does."""
+        memories = self.problem.machine.memories
+        sizes = [m.name for m, room in zip(memories, self.setting.capacities, strict=True) if room is not None]
+        parts = [f"{name} holds {self.problem.machine.memory(name).size} bits" for name in sizes]
+        parts = ["; ".join(parts) + " and what must stay there is larger"] if parts else []
+        if self.problem.mapspace.limits:
+            parts.append(f"the mapspace asks: {self.problem.mapspace.limits}")
+        return ", or ".join(parts) or "the constraints contradict"
 
     def _hopeless(self, position: int, cost: FloatArray, rows: IntArray) -> np.ndarray:
         """Partial costs that exceed the limit once every later Einsum adds what it costs at least."""
