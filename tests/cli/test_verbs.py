@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -111,11 +112,21 @@ def test_a_budget_gives_a_bound() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def _wait_for_cpu(pid: int, seconds: float) -> None:
+    """Until the process has used so much CPU time: a busy machine may be slow to start it."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    for _ in range(600):
+        used = sum(int(field) for field in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13])
+        if used >= seconds * ticks:
+            return
+        time.sleep(0.1)
+
+
 def test_interrupted_with_the_best_so_far_kept(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     command = [sys.executable, "-m", "einloom", "map", "matmul:m=8,n=8,k=8", "simple", "--method", "exhaustive"]
     with subprocess.Popen([*command, "--json", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        time.sleep(3)
+        _wait_for_cpu(process.pid, 2.0)
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
