@@ -70,6 +70,7 @@ class Asked:
     limit: Limit
 
 
+MAX_SIZE_TEXT = 12  # characters
 Constraint = Capacity | Holding | FullUse | Barred | Executes | FusedLoops | Asked
 
 
@@ -203,14 +204,18 @@ def said(problem: Problem, constraint: Constraint) -> str:
 
 
 def bits(number: int | None) -> str:
-    """A size, exactly, in the unit that reads best; small ones in bits.
+    """A size, exactly, in the unit that reads best; small ones in bits, crooked ones in bits and roughly.
 
-    >>> bits(528), bits(8 * 2**20), bits(None)
-    ('528 bit', '1 MiB', 'unlimited')
+    >>> bits(528), bits(8 * 2**20), bits(1181116006), bits(None)
+    ('528 bit', '1 MiB', '140.8 MiB (1181116006 bit)', 'unlimited')
     """
     if number is None:
         return "unlimited"
-    return f"{number} bit" if number < 8192 else with_unit(number, "size")
+    text = f"{number} bit" if number < 8192 else with_unit(number, "size")
+    if len(text) <= MAX_SIZE_TEXT:
+        return text
+    power = min((number.bit_length() - 4) // 10, 4)
+    return f"{number / (8 * 1024**power):.4g} {' KMGT'[power]}iB ({number} bit)"
 
 
 def with_level(problem: Problem, level: Memory | ComputeUnit) -> Problem:

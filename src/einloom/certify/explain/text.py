@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textwrap import wrap
 
-from ...problem import Objective
+from ...problem import Objective, Problem
 from ...units import format as with_unit
 from .constraints import bits
 from .feasible import EXISTS
@@ -27,7 +27,7 @@ def explained(found: Explanation) -> str:
         ]
     if found.alternatives:
         lines += ["", "why fused, why not: the best with one tensor on the other side"]
-        lines += [line for one in found.alternatives for line in _alternative(one, problem.objective)]
+        lines += [line for one in found.alternatives for line in _alternative(one, problem)]
     if found.gains:
         lines += ["", "what more would bring"]
         lines += [line for gain in found.gains for line in _gain(gain, problem.objective)]
@@ -123,8 +123,9 @@ def _relaxation(one: Relaxation, objective: Objective) -> list[str]:
     return [*lines, *_folded(proof_text(one, objective), 28)]
 
 
-def alternative_text(one: Alternative, objective: Objective) -> str:
+def alternative_text(one: Alternative, problem: Problem) -> str:
     """The best mapping on the other side in numbers, or what forbids it."""
+    objective = problem.objective
     if one.note:
         return f"{one.side}: {one.note} [{one.run}]"
     if one.value is None:
@@ -140,7 +141,7 @@ def alternative_text(one: Alternative, objective: Objective) -> str:
     assert one.latency is not None
     assert one.traffic is not None
     change = "equally good" if one.loss == 0 else f"{one.loss:+.3%}"
-    numbers = [f"{bits(one.traffic)} through the outermost memory"]
+    numbers = [f"{bits(one.traffic)} through {problem.machine.memories[0].name}"]
     if objective.name != "latency":
         numbers.insert(0, with_unit(one.latency, "time", 5))
     if objective.name != "energy":
@@ -148,8 +149,8 @@ def alternative_text(one: Alternative, objective: Objective) -> str:
     return f"{one.side}: {value_text(objective, one.value)}, {change} [{one.run}]; {', '.join(numbers)}"
 
 
-def _alternative(one: Alternative, objective: Objective) -> list[str]:
-    return _row(f"{one.tensor} in {one.memory}", alternative_text(one, objective))
+def _alternative(one: Alternative, problem: Problem) -> list[str]:
+    return _row(f"{one.tensor} in {one.memory}", alternative_text(one, problem))
 
 
 def gain_text(gain: Gain, objective: Objective) -> str:

@@ -95,7 +95,7 @@ def _others(found: Explanation) -> list[Html]:
     if not found.alternatives:
         return []
     rows: list[list[Child]] = [
-        [one.tensor, one.memory, words.alternative_text(one, found.problem.objective)] for one in found.alternatives
+        [one.tensor, one.memory, words.alternative_text(one, found.problem)] for one in found.alternatives
     ]
     title = el("h3", "Why fused, why not: the best with one tensor on the other side")
     return [title, _table(("tensor", "now in", "otherwise"), rows)]
