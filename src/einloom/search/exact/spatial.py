@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import prod
 
@@ -127,7 +127,37 @@ def _every_spread(classes: Classes, option: UnitOption) -> tuple[Spread, ...]:
         return tuple(found)
     used = [prod(prod(row) for row, axis in zip(spread, axes, strict=True) if axis.full) for spread in found]
     most = max(used)
-    return tuple(spread for spread, n in zip(found, used, strict=True) if n == most)
+    return _apart(s, option, axes, [spread for spread, n in zip(found, used, strict=True) if n == most])
+
+
+def _apart(s: Signature, option: UnitOption, axes: list[AxisSignature], spreads: list[Spread]) -> tuple[Spread, ...]:
+    """One of all spatial choices that differ only in which of several like axes of a fanout takes what.
+
+    Like axes join the same tensors under the same limits, so prices see what they take together. That holds as long as
+    no partner asks which axis a rank is on: where no memory behind the fanout backs a tensor that others access.
+    """
+    shared = {t for t, tensor in enumerate(s.tensors) if tensor.intermediate}
+    deepest = max(
+        (option.above[m] for held in option.held for t in shared for m in _backing(held, t)),
+        default=0,
+    )
+    marks = [
+        (axis.fanout, replace(axis, size=0)) if axis.fanout >= deepest else (axis.fanout, i)
+        for i, axis in enumerate(axes)
+    ]
+    if len(set(marks)) == len(marks):
+        return tuple(spreads)
+    groups = [[i for i, mark in enumerate(marks) if mark == one] for one in dict.fromkeys(marks)]
+    once: dict[Spread, Spread] = {}
+    for spread in spreads:
+        together = tuple(tuple(map(prod, zip(*(spread[i] for i in group), strict=True))) for group in groups)
+        once.setdefault(together, spread)
+    return tuple(once.values())
+
+
+def _backing(held: tuple[frozenset[int], ...], tensor: int) -> list[int]:
+    """The memory that backs the tensor, or none."""
+    return [m for m, tensors in enumerate(held) if tensor in tensors][:1]
 
 
 def _behind_fanouts(option: UnitOption) -> list[frozenset[int]]:
