@@ -19,7 +19,7 @@ from ..protocol import Watcher
 from .aim import TIE
 from .consistency import common, keys_of
 from .fused import Allowed, Block, Setting
-from .groups import Components, Floors, Windows, drains
+from .groups import Components, Windows, drains
 from .join import Joiner, Partial
 from .lower import least_alone
 from .members import GroupBlock, GroupExplorer
@@ -27,7 +27,7 @@ from .passes import ExactOptions, Pass
 from .pipelines import GroupJoiner, Sums
 from .pricing import leakage
 from .rebuild import Piece, tree
-from .signature import Signature
+from .signature import Held, Signature, UnitOption
 from .skyline import FloatArray
 
 
@@ -54,11 +54,13 @@ class ConcurrentPass(Pass):
         self.sequential.classes = self.classes
         self.apart = space.places == ("unit",)
         most = 1 if space.max_fused_loops == 0 else space.max_group
-        self.windows = Windows(problem.workload, self.signatures, most, self.apart)
         self.components = Components.of(problem.machine, self.setting.columns)
-        self.whole = self._crowded()
-        self.floors = Floors.of(self.windows, self._least_busy())
-        self.dynamic = np.zeros(len(self.signatures))
+        self.whole = whole = self._crowded()
+        self._floors: dict[tuple[Signature, UnitOption, Held], FloatArray] = {}
+        self.windows = Windows(
+            problem.workload, self.signatures, most, self.apart, whole.shares, whole.capacities, self._least_busy
+        )
+        self.dynamic, self.seconds = np.zeros((2, len(self.signatures)))
         names = [objective.name for objective in self.objectives]
         energy = names.index("energy") if "energy" in names else None
         latency = names.index("latency") if "latency" in names else None
@@ -79,22 +81,19 @@ class ConcurrentPass(Pass):
         tracked = tuple(sorted({*self.setting.tracked, *finite}))
         return replace(self.setting, tracked=tracked, capacities=tuple(capacities))
 
-    def _least_busy(self) -> FloatArray:
-        """Seconds of every Einsum and component; zero for those that are in no window."""
-        table = np.zeros((len(self.signatures), len(self.components)))
-        known: dict[Signature, FloatArray] = {}
-        for i in self.windows.members:
-            if self.signatures[i] not in known:
-                endless = np.full(len(self.setting.columns), np.inf)
-                known[self.signatures[i]] = self._explorer(self.signatures[i], endless, frozenset(), 0).least_busy()
-            table[i] = known[self.signatures[i]]
-        return table
+    def _least_busy(self, position: int, option: UnitOption, held: Held) -> FloatArray:
+        signature = self.signatures[position]
+        key = (signature, option, held)
+        if key not in self._floors:
+            endless = np.full(len(self.setting.columns), np.inf)
+            self._floors[key] = self._explorer(signature, endless, frozenset(), []).least_busy(option, held)
+        return self._floors[key]
 
     def _explorer(
-        self, signature: Signature, limits: FloatArray, inner: frozenset[int], component: int
+        self, signature: Signature, limits: FloatArray, inner: frozenset[int], bounds: list[tuple[int, float]]
     ) -> GroupExplorer:
         classes, watch = self.classes[signature], (self.counts, self.checkpoint)
-        return GroupExplorer(self.whole, classes, limits, *watch, self.components, inner, component, self.apart)
+        return GroupExplorer(self.whole, classes, limits, *watch, self.components, inner, bounds, self.apart)
 
     # ---- bounds ---------------------------------------------------------------------------------------------------
 
@@ -103,15 +102,24 @@ class ConcurrentPass(Pass):
         super().lower_bound()
         self.sequential.least = self.least.copy()
         at = self.sums
+        self.seconds = self._seconds()
         if at.energy is not None:
             self.dynamic = self._dynamic()
         for i in self.windows.members:
-            seconds = self.floors.seconds(i)
             if at.latency is not None:
-                self.least[i, at.latency] = seconds
+                self.least[i, at.latency] = self.seconds[i]
             if at.energy is not None:
-                self.least[i, at.energy] = self.dynamic[i] + at.watts * seconds
-        return float(self.aim.value(self.least.sum(axis=0, keepdims=True))[0])
+                self.least[i, at.energy] = self.dynamic[i] + at.watts * self.seconds[i]
+        return self.bound
+
+    def _seconds(self) -> FloatArray:
+        """The least seconds that every Einsum adds to the latency."""
+        if self.sums.latency is not None:
+            return self.windows.seconds(self.least[:, self.sums.latency])
+        goal = Objective("latency")
+        setting = Setting.of(self.problem.machine, goal, (), self.setting.capacities, 0, self.options.rules)
+        known = {sig: least_alone(setting, self.classes[sig]) for sig in set(self.signatures)}
+        return self.windows.seconds(np.array([known[sig] for sig in self.signatures]))
 
     def _dynamic(self) -> FloatArray:
         """The least joules of every Einsum without leakage."""
@@ -131,15 +139,14 @@ class ConcurrentPass(Pass):
         total, at = self.least.sum(axis=0), self.sums
         most = self.aim.most(total)
         energy = np.inf if at.energy is None else most[at.energy] - (total - self.least[position])[at.energy]
-        if at.latency is not None:
-            latency, least = float(most[at.latency]), self.least[:, at.latency]
-        else:
-            latency = float(most[0] - self.dynamic.sum()) / at.watts
-            least = np.zeros(len(self.least))
-            least[list(self.windows.members)] = [self.floors.seconds(i) for i in self.windows.members]
-        busy = self.floors.most(self.windows, position, latency, least)
+        latency = most[at.latency] if at.latency is not None else (most[0] - self.dynamic.sum()) / at.watts
+        busy = self.windows.limits(position, float(latency), self.seconds)
         limits = self.components.columns(busy, float(energy), width)
         return np.asarray(limits + np.abs(limits) * TIE)
+
+    def first_limit(self) -> float | None:
+        """For latency alone the sum of what Einsums take one after the other: mostly attained, and quickly shown."""
+        return self.sequential.bound if self.sums.energy is None else None
 
     def hurried(self) -> Pass:
         """A pass over part of the sequential space: what it finds is in this space too."""
@@ -165,15 +172,16 @@ class ConcurrentPass(Pass):
 
     def _members(self, alone: list[list[Block]]) -> dict[int, list[GroupBlock]]:
         """The blocks of members; Einsums that look alike are explored once."""
-        alike: dict[tuple[Signature, int, frozenset[int]], list[int]] = {}
+        alike: dict[tuple[Signature, frozenset[int], tuple[tuple[int, float], ...]], list[int]] = {}
         for i, tensors in self.windows.members.items():
             names = self.problem.workload.einsums[i].tensors
             inner = frozenset(t for t, name in enumerate(names) if name in tensors)
-            alike.setdefault((self.signatures[i], self.floors.component[i], inner), []).append(i)
+            bounds = tuple(self.windows.shares_of(i, self.seconds))
+            alike.setdefault((self.signatures[i], inner, bounds), []).append(i)
         found: dict[int, list[GroupBlock]] = {}
-        for (signature, component, inner), positions in alike.items():
+        for (signature, inner, bounds), positions in alike.items():
             limits = np.max([self._member_limits(i) for i in positions], axis=0)
-            explorer = self._explorer(signature, limits, inner, component)
+            explorer = self._explorer(signature, limits, inner, list(bounds))
             if self.options.consistency and len(positions) == 1:
                 explorer.allowed = self._met(positions[0], alone, found)
             blocks = explorer.members()

@@ -113,9 +113,12 @@ class Run:
         limits = [bound * (1 + step) if bound > 0 and np.isfinite(bound) else float("inf") for step in steps]
         if self.options.limit is not None:
             return attempt.run(self.options.limit / attempt.repeats * (1 + TIE))
+        first = attempt.first_limit()
+        if first is not None:
+            limits = [first, *(limit for limit in limits if limit > first)]
         hurried = self.budget != Budget()
-        if bound > 0 and (hurried or self.problem.objective.name not in ("energy", "traffic")):
-            dived = self._dive(attempt, bound)
+        if bound > 0 and first is None and (hurried or self.problem.objective.name not in ("energy", "traffic")):
+            dived = self._dive(attempt)
             if dived is not None and dived.value <= bound * (1 + TIE):
                 return dived
             if dived is not None:
@@ -148,9 +151,10 @@ class Run:
             self.best = solution
             self.watcher.incumbent(solution.value * repeats, solution.mapping)
 
-    def _dive(self, attempt: Pass, bound: float) -> Solution | None:
+    def _dive(self, attempt: Pass) -> Solution | None:
         """A quick feasible solution near the bound, or None."""
         quick = attempt.hurried()
+        bound = quick.bound
         for step in finer(DIVES, attempt.repetition):
             try:
                 solution = quick.run(bound * (1 + step))

@@ -8,6 +8,7 @@ to a lower bound of the cascade's latency whichever of them form groups.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -17,7 +18,7 @@ import numpy as np
 from ...machine.levels import Machine
 from ...workload.einsum import Workload
 from .pricing import Column
-from .signature import Signature, UnitOption
+from .signature import Held, Signature, UnitOption
 from .skyline import FloatArray
 from .structures import OwnStore, Structure
 
@@ -114,26 +115,55 @@ def drains(
 
 
 @dataclass(frozen=True)
-class Windows:
-    """Every window (first, last) of neighbouring Einsums that may be one group.
+class Window:
+    """Neighbouring Einsums first..last that may be one group.
 
-    signatures: of all Einsums. most: Einsums of one group. apart: members must run on different units.
+    inner: intermediates that only they access. floors [members, components]: least busy seconds of each. component: the
+    one that is busiest for all of them.
+    """
+
+    first: int
+    last: int
+    inner: frozenset[str]
+    floors: FloatArray
+    component: int
+
+    @property
+    def seconds(self) -> float:
+        """The least that a group of all of them takes."""
+        return float(self.floors[:, self.component].sum())
+
+    @property
+    def members(self) -> range:
+        return range(self.first, self.last + 1)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Finds the windows of a cascade.
+
+    most: Einsums of one group. apart: members must run on different units. shares, capacities: of the memories. least:
+    (Einsum, compute unit and its choice of held tensors) -> seconds per component that it is busy at least.
     """
 
     workload: Workload
     signatures: list[Signature]
     most: int
     apart: bool
+    shares: tuple[int, ...]
+    capacities: tuple[int | None, ...]
+    least: Callable[[int, UnitOption, Held], FloatArray]
 
     @cached_property
-    def all(self) -> tuple[tuple[int, int], ...]:
+    def all(self) -> tuple[Window, ...]:
+        """Every window, by its first Einsum."""
         count = len(self.signatures)
         able = [self._able(signature) for signature in self.signatures]
         return tuple(
-            (a, b)
+            window
             for a in range(count)
             for b in range(a + 1, min(a + self.most, count))
-            if all(able[a : b + 1]) and self._linked(a, b) and self._housed(a, b)
+            if all(able[a : b + 1]) and (window := self._window(a, b)) is not None
         )
 
     def _able(self, signature: Signature) -> bool:
@@ -149,62 +179,95 @@ class Windows:
 
     def _innermost(self, signature: Signature, option: UnitOption) -> bool:
         """True if an intermediate may be backed by the innermost memory that the unit sees."""
-        last = len(option.above) - 1
         fusable = [t for t, tensor in enumerate(signature.tensors) if tensor.intermediate]
-        return any(t in held[last] and not any(t in h for h in held[:last]) for held in option.held for t in fusable)
+        return any(_backing(held, t) == len(held) - 1 for held in option.held for t in fusable)
 
-    def inner(self, first: int, last: int) -> frozenset[str]:
-        """Intermediates that only the Einsums of a window access."""
-        position = {einsum.name: i for i, einsum in enumerate(self.workload.einsums)}
+    def _window(self, first: int, last: int) -> Window | None:
+        """The window, or None if these Einsums are no group: unlinked, on one unit, or too large for some memory."""
+        inner = self._inner(first, last)
+        members = range(first, last + 1)
+        names = [self.workload.einsums[i].tensors for i in members]
+        users = {t: [i for i, tensors in zip(members, names, strict=True) if t in tensors] for t in inner}
+        spanned = all(any(min(u) <= i < max(u) for u in users.values()) for i in range(first, last))
+        choices = [self._choices(i, inner) for i in members]
+        if not (spanned and all(choices) and self._housed(choices) and self._fit(members, choices)):
+            return None
+        floors = np.array(
+            [
+                np.min([self.least(i, option, held) for option, held in some], axis=0)
+                for i, some in zip(members, choices, strict=True)
+            ]
+        )
+        if not np.isfinite(floors).all():
+            return None
+        return Window(first, last, inner, floors, int(floors.sum(axis=0).argmax()))
+
+    def _inner(self, first: int, last: int) -> frozenset[str]:
         found = set()
         for name in self.workload.intermediates:
-            users = [position[u] for u in (self.workload.producers[name], *self.workload.consumers[name])]
+            users = [self.position[u] for u in (self.workload.producers[name], *self.workload.consumers[name])]
             if first <= min(users) and max(users) <= last:
                 found.add(name)
         return frozenset(found)
 
-    def _linked(self, first: int, last: int) -> bool:
-        einsums = self.workload.einsums
-        inner = self.inner(first, last)
-        users = {t: [i for i in range(first, last + 1) if t in einsums[i].tensors] for t in inner}
-        spanned = all(any(min(u) <= i < max(u) for u in users.values()) for i in range(first, last))
-        return spanned and all(inner & set(einsums[i].tensors) for i in range(first, last + 1))
+    @cached_property
+    def position(self) -> dict[str, int]:
+        """Name of an Einsum -> its place in the cascade."""
+        return {einsum.name: i for i, einsum in enumerate(self.workload.einsums)}
 
-    def _housed(self, first: int, last: int) -> bool:
-        """True if every member can have units of its own, where it must."""
+    def _choices(self, position: int, inner: frozenset[str]) -> list[tuple[UnitOption, Held]]:
+        """Units and choices of held tensors of a member: one that stays among the members is backed on chip."""
+        names = self.workload.einsums[position].tensors
+        linking = [t for t, name in enumerate(names) if name in inner]
+        return [
+            (option, held)
+            for option in self.signatures[position].units
+            for held in option.held
+            if any(_backing(held, t) > 0 for t in linking)
+        ]
+
+    def _housed(self, choices: list[list[tuple[UnitOption, Held]]]) -> bool:
+        """True if every member can have a unit of its own, where it must."""
         if not self.apart:
             return True
-        choices = [[option.unit for option in self.signatures[i].units] for i in range(first, last + 1)]
-        return any(len(set(u := [n for n in some if n is not None])) == len(u) for some in product(*choices))
+        units = [{option.unit for option, _ in some} for some in choices]
+        return any(len(set(u := [n for n in some if n is not None])) == len(u) for some in product(*units))
+
+    def _fit(self, members: range, choices: list[list[tuple[UnitOption, Held]]]) -> bool:
+        """True if every memory has room for a value of each tensor that the members must keep there for themselves."""
+        for m, capacity in enumerate(self.capacities):
+            if m and capacity is not None:
+                total = 0
+                for i, some in zip(members, choices, strict=True):
+                    bits = [tensor.bits[m] * self.shares[m] for tensor in self.signatures[i].tensors]
+                    total += min(
+                        sum(bits[t] for t in held[m] if _backing(held, t) < m) if m < len(held) else 0
+                        for _, held in some
+                    )
+                if total > capacity:
+                    return False
+        return True
 
     @cached_property
     def reach(self) -> dict[int, int]:
         """First member -> the last one at most."""
         found: dict[int, int] = {}
-        for a, b in self.all:
-            found[a] = max(b, found.get(a, b))
+        for window in self.all:
+            found[window.first] = max(window.last, found.get(window.first, 0))
         return found
 
     @cached_property
     def members(self) -> dict[int, frozenset[str]]:
         """Position -> tensors that may be stored directly above a split of which the Einsum is a branch."""
         found: dict[int, frozenset[str]] = {}
-        for a, b in self.all:
-            inner = self.inner(a, b)
-            for i in range(a, b + 1):
-                found[i] = found.get(i, frozenset()) | inner & set(self.workload.einsums[i].tensors)
+        for window in self.all:
+            for i in window.members:
+                found[i] = found.get(i, frozenset()) | window.inner & set(self.workload.einsums[i].tensors)
         return found
 
-    @cached_property
-    def clusters(self) -> tuple[range, ...]:
-        """Runs of Einsums that overlapping windows cover."""
-        found: list[range] = []
-        for a, b in sorted(self.all):
-            if found and a < found[-1].stop:
-                found[-1] = range(found[-1].start, max(found[-1].stop, b + 1))
-            else:
-                found.append(range(a, b + 1))
-        return tuple(found)
+    def around(self, position: int) -> list[Window]:
+        """The windows that an Einsum is in."""
+        return [window for window in self.all if position in window.members]
 
     def chained(self, first: int) -> bool:
         """True if in every group that begins here each member reads what the one before it writes."""
@@ -212,34 +275,43 @@ class Windows:
         pairs = zip(einsums[first : self.reach[first]], einsums[first + 1 : self.reach[first] + 1], strict=True)
         return all(any(a.output.tensor == access.tensor for access in b.inputs) for a, b in pairs)
 
+    def seconds(self, alone: FloatArray) -> FloatArray:
+        """Seconds that every Einsum adds to the latency at least, `alone` or in a group: of no window more than it
+        takes."""
+        found = alone.copy()
+        found[list(self.members)] = 0.0
+        for i in self.members:
+            room = [window.seconds - found[list(window.members)].sum() for window in self.around(i)]
+            found[i] = max(0.0, min(alone[i], *room))
+        return found
 
-@dataclass(frozen=True)
-class Floors:
-    """Least busy seconds of the members. table [Einsums, components]; component: which one counts, per member."""
-
-    table: FloatArray
-    component: dict[int, int]
-
-    @classmethod
-    def of(cls, windows: Windows, table: FloatArray) -> Floors:
-        """The floors, each cluster counting on the component that is busiest for all of it."""
-        component = {i: int(table[list(run)].sum(axis=0).argmax()) for run in windows.clusters for i in run}
-        return cls(table, component)
-
-    def seconds(self, position: int) -> float:
-        """The least that a member adds to the cascade's latency."""
-        return float(self.table[position, self.component[position]])
-
-    def most(self, windows: Windows, position: int, latency: float, least: FloatArray) -> FloatArray:
+    def limits(self, position: int, latency: float, least: FloatArray) -> FloatArray:
         """The longest that each component may be busy for a member, if the cascade may take `latency`.
 
         least: seconds that every Einsum adds at least.
         """
-        found = np.full(self.table.shape[1], -np.inf)
         total = least.sum()
-        for a, b in windows.all:
-            if a <= position <= b:
-                others = total - least[a : b + 1].sum()
-                beside = self.table[a : b + 1].sum(axis=0) - self.table[position]
-                found = np.maximum(found, latency - others - beside)
+        found = []
+        for window in self.around(position):
+            others = total - least[list(window.members)].sum()
+            beside = window.floors.sum(axis=0) - window.floors[position - window.first]
+            found.append(latency - others - beside)
+        return np.asarray(np.max(found, axis=0))
+
+    def shares_of(self, position: int, least: FloatArray) -> list[tuple[int, float]]:
+        """(component, seconds) of each window around a member: seconds on the component, and so many more, are what the
+        member adds at least.
+
+        Within a window the numbers added sum to zero: a group takes at least the sum.
+        """
+        found = []
+        for window in self.around(position):
+            mine = least[list(window.members)]
+            left = (window.seconds - mine.sum()) / len(mine)
+            at = position - window.first
+            found.append((window.component, float(mine[at] + left - window.floors[at, window.component])))
         return found
+
+
+def _backing(held: Held, tensor: int) -> int:
+    return next(m for m, h in enumerate(held) if tensor in h)

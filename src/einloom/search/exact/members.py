@@ -51,8 +51,8 @@ class GroupBlock(Block):
 class GroupExplorer(Explorer):
     """All rows of one signature that may be part of a group.
 
-    inner: tensors that may stand directly above the split; component: the one whose seconds bound what a row adds;
-    apart: rows on different units do not compete.
+    inner: tensors that may stand directly above the split. bounds: (component, seconds): a row adds at least the least
+    sum of its seconds on the component and these. apart: rows on different units do not compete.
     """
 
     def __init__(
@@ -64,13 +64,13 @@ class GroupExplorer(Explorer):
         checkpoint: Callable[[], None],
         components: Components,
         inner: frozenset[int],
-        component: int,
+        bounds: list[tuple[int, float]],
         apart: bool,
     ) -> None:
         super().__init__(setting, classes, limits, counts, checkpoint)
         self.components = components
         self.inner = inner
-        self.component = component
+        self.bounds = bounds
         self.apart = apart
 
     def members(self) -> list[GroupBlock]:
@@ -83,15 +83,11 @@ class GroupExplorer(Explorer):
                 found.append(self._member(chosen, None if number < 0 else self._names[int(number)]))
         return found
 
-    def least_busy(self) -> FloatArray:
-        """Seconds per component that every row of the Einsum takes, in groups or alone."""
-        floors = [
-            self.components.busy(self._floors(option, held), option.unit).min(axis=0)
-            for option in self.signature.units
-            if self.classes.spreads(option)
-            for held in option.held
-        ]
-        return np.min(floors, axis=0) if floors else np.zeros(len(self.components))
+    def least_busy(self, option: UnitOption, held: Held) -> FloatArray:
+        """Seconds per component that every row with this choice of held tensors takes, in groups or alone."""
+        if not self.classes.spreads(option):
+            return np.full(len(self.components), np.inf)
+        return np.asarray(self.components.busy(self._floors(option, held), option.unit).min(axis=0))
 
     @property
     def _names(self) -> list[str | None]:
@@ -103,7 +99,7 @@ class GroupExplorer(Explorer):
     def _member(self, block: Block, unit: str | None) -> GroupBlock:
         width = len(self.components)
         energy, busy = block.cost[:, 0], np.ascontiguousarray(block.cost[:, 1 : 1 + width])
-        seconds = busy[:, self.component] if width else np.zeros(len(block))
+        seconds = np.min([busy[:, component] + more for component, more in self.bounds], axis=0)
         total = energy + leakage(self.setting.machine) * seconds
         name = self.setting.objective.name
         cost = {"energy": total[:, None], "latency": seconds[:, None]}.get(name, np.stack([total, seconds], axis=1))

@@ -93,7 +93,16 @@ class Pass:
                 self.least[i, column] = found[sig]
                 if not np.isfinite(found[sig]):
                     raise self._unmapped(i)
+        return self.bound
+
+    @property
+    def bound(self) -> float:
+        """What `lower_bound` has found."""
         return float(self.aim.value(self.least.sum(axis=0, keepdims=True))[0])
+
+    def first_limit(self) -> float | None:
+        """A value that is worth to be tried as a limit before anything else, if there is one."""
+        return None
 
     def _setting(self) -> Setting:
         workload, machine = self.problem.workload, self.problem.machine
