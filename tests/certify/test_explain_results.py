@@ -256,3 +256,15 @@ def test_the_panel_escapes_names_and_names_the_runs(found: Explanation, best: el
         write_page(unmapped, path, found)
     with pytest.raises(SpecError, match="another result"):
         write_page(replace(best, recorded_digest="b" * 64), path, replace(found, of="a" * 64))
+
+
+def test_a_search_that_contradicts_the_definition_of_the_space_settles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("einloom.certify.explain.feasible.objections", lambda problem, mapping: ("rule 3: wrong",))
+    found = el.explain(CHAIN, BUFFER)
+    assert (found.status, found.complete) == ("unfinished", False)
+    assert "not one: rule 3: wrong" in found.reason
+    part = explain_problem(CASES[1].problem())
+    assert part.status == "infeasible"
+    assert not part.complete
+    assert not part.conflicts[0].minimal
+    assert "not minimal" in str(part)

@@ -15,7 +15,7 @@ from .alternatives import alternatives
 from .conflict import Blame
 from .constraints import constraints
 from .document import parse_explanation, read_explanation
-from .feasible import LATE, Asker, TooLarge, Unfinished
+from .feasible import LATE, Asker, Undecided, Unfinished
 from .influence import gains, shares
 from .record import Alternative, Conflict, Explanation, Gain, Relaxation, Run
 from .relaxation import relaxations, valued
@@ -38,7 +38,7 @@ def explain_problem(
         first = asker.feasible(problem, "all constraints")
         if first.feasible:
             return _mapped(asker, problem, quick)
-    except (Unfinished, TooLarge):
+    except (Unfinished, Undecided):
         reason = asker.runs[-1].detail if asker.runs else "the budget ended before anything was known"
         return Explanation(problem, "unfinished", reason, _runs(asker), False)
     blame = Blame(asker, problem, constraints(problem))
@@ -48,7 +48,7 @@ def explain_problem(
         _explain(blame, quick, conflicts, helpful)
     except Unfinished:
         complete = False
-    complete = complete and not blame.undecided
+    complete = complete and all(run.outcome != "unfinished" for run in asker.runs)
     return Explanation(problem, "infeasible", first.reason, _runs(asker), complete, tuple(conflicts), tuple(helpful))
 
 
@@ -105,7 +105,7 @@ def explain_result(
     if certificate is None or certificate.guarantee is not Guarantee.OPTIMAL:
         try:
             solved = asker.optimum(result.problem, "optimum")
-        except (Unfinished, TooLarge):
+        except (Unfinished, Undecided):
             return _of_result(asker, result, result.value, None, quick=True, complete=False)
         if isinstance(solved, Infeasible):
             reason = f"the mapping is legal but not of the space: {solved.witness}"

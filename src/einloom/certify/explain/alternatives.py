@@ -13,7 +13,7 @@ from ...problem import Problem
 from ...result import Result
 from .conflict import Blame
 from .constraints import constraints
-from .feasible import TOO_LARGE, Asker, TooLarge, Unfinished
+from .feasible import UNDECIDED, Asker, Undecided, Unfinished
 from .influence import SAME
 from .record import Alternative, Conflict, Side
 
@@ -47,9 +47,9 @@ def alternatives(asker: Asker, result: Result, value: float) -> Iterator[Alterna
         problem, limit = forced(result.problem, tensor, side)
         try:
             solved = asker.optimum(problem, f"optimum with {tensor} {side}")
-        except TooLarge:
+        except Undecided:
             run = len(asker.runs)
-            yield Alternative(tensor, memory, side, None, None, None, None, None, run, note=TOO_LARGE)
+            yield Alternative(tensor, memory, side, None, None, None, None, None, run, note=UNDECIDED)
             continue
         run = len(asker.runs)
         if isinstance(solved, Infeasible):

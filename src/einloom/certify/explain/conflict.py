@@ -14,7 +14,7 @@ from itertools import combinations
 from ...mapping.tree import Mapping
 from ...problem import Problem
 from .constraints import Constraint, demands_full_use, only, said, shapes_spreads, where
-from .feasible import Asker, TooLarge, Unfinished, objections
+from .feasible import Asker, Undecided, Unfinished, objections
 from .record import Conflict, Member
 
 Choice = frozenset[int]
@@ -51,18 +51,18 @@ class Blame:
         self._shaping = frozenset(i for i, c in enumerate(candidates) if shapes_spreads(c))
 
     def mapped(self, choice: Choice) -> Known | None:
-        """A mapping that keeps to the chosen constraints; None if there is none. Raises Unfinished, TooLarge."""
+        """A mapping that keeps to the chosen constraints; None if there is none. Raises Unfinished, Undecided."""
         for known in self.known:
             if choice <= known.kept:
                 return known
         if any(small <= choice for small in self.infeasible):
             return None
         if choice in self.undecided:
-            raise TooLarge
+            raise Undecided
         for asked in self._wider(choice):
             try:
                 answer = self.asker.feasible(only(self.problem, self.candidates, asked), self._question(asked))
-            except TooLarge:
+            except Undecided:
                 self.undecided.add(choice)
                 raise
             if answer.mapping is not None:
@@ -120,7 +120,7 @@ class Blame:
     def minimal(self, among: Choice) -> Choice:
         """A minimal conflict within the infeasible choice `among`. Raises Unfinished.
 
-        What is too large to decide counts as feasible; then the conflict may not be minimal.
+        What cannot be decided counts as feasible; then the conflict may not be minimal.
         """
         if self.lost(frozenset()):
             return frozenset()
@@ -130,7 +130,7 @@ class Blame:
         """True if it is known that the choice has no mapping. Raises Unfinished."""
         try:
             return self.mapped(choice) is None
-        except TooLarge:
+        except Undecided:
             return False
 
     def _quick(self, background: Choice, changed: bool, rest: list[int]) -> Choice:

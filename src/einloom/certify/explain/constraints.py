@@ -70,7 +70,7 @@ class Asked:
     limit: Limit
 
 
-MAX_SIZE_TEXT = 12  # characters
+MAX_SIZE_TEXT = 10  # characters
 Constraint = Capacity | Holding | FullUse | Barred | Executes | FusedLoops | Asked
 
 

@@ -25,7 +25,7 @@ from .easier import easier, spreads
 from .record import Outcome, Run
 
 EXISTS = "a legal mapping of the space exists"
-TOO_LARGE = "not known: too many spatial choices to list"
+UNDECIDED = "not known: too many spatial choices to list"
 LATE = "the budget ended"
 MAX_STEPS = 5_000_000  # points evaluated for one question of feasibility
 MAX_SPREADS = 50_000  # spatial choices of one Einsum, likewise
@@ -36,15 +36,16 @@ class Unfinished(Exception):
     """The budget ended, or the watcher asked to stop, before a question was answered."""
 
 
-class TooLarge(Exception):
-    """The question has more spatial choices, or points, than are looked at; others may still be answered."""
+class Undecided(Exception):
+    """This question is not answered: too many spatial choices or points, or the search and the definition of the space
+    contradict each other. Others may still be answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """mapping: a legal one, or None if there is none, for the `reason` that the search gives; run: who says so.
 
-    Neither mapping nor reason: the question was too large.
+    Neither mapping nor reason: the question was not answered.
     """
 
     run: int
@@ -75,7 +76,7 @@ class Asker:
         self._end = None if seconds is None else time.monotonic() + seconds
 
     def feasible(self, problem: Problem, question: str) -> Answer:
-        """Whether `problem` has a legal mapping. Raises Unfinished, TooLarge."""
+        """Whether `problem` has a legal mapping. Raises Unfinished, Undecided."""
         with self._run(question) as note:
             found = self._any(unpriced(problem))
             if isinstance(found, Infeasible):
@@ -83,7 +84,7 @@ class Asker:
                 return Answer(len(self.runs) + 1, None, found.witness)
             wrong = objections(problem, found)
             if wrong:
-                raise AssertionError(f"the search gave a mapping that is not one: {'; '.join(wrong)}")
+                raise Undecided(f"the search gave a mapping that is not one: {'; '.join(wrong)}")
             note("feasible", EXISTS)
             return Answer(len(self.runs) + 1, found)
 
@@ -92,7 +93,7 @@ class Asker:
         self.runs[number - 1] = replace(self.runs[number - 1], detail=words)
 
     def optimum(self, problem: Problem, question: str) -> Result | Infeasible:
-        """The optimum of `problem`, or why it has none. Raises Unfinished, also if only a bound is known, TooLarge."""
+        """The optimum of `problem`, or why it has none. Raises Unfinished, also if only a bound is known, Undecided."""
         from ...search.exact import Exact
 
         with self._run(question) as note:
@@ -128,7 +129,7 @@ class Asker:
 
         try:
             yield note
-        except (Unfinished, TooLarge) as error:
+        except (Unfinished, Undecided) as error:
             note("unfinished", str(error))
             raise
         finally:
@@ -145,7 +146,7 @@ class Asker:
         for tame in same.tame:
             try:
                 found = self._look(tame)
-            except TooLarge:
+            except Undecided:
                 continue
             if isinstance(found, Mapping) or tame == same.proof:
                 return found
@@ -164,7 +165,7 @@ class Asker:
             return error
         except BudgetExhausted:
             self._late()
-            raise TooLarge(f"more than {MAX_STEPS:,} points to evaluate") from None
+            raise Undecided(f"more than {MAX_STEPS:,} points to evaluate") from None
 
     def _alone(self, problem: Problem) -> Infeasible | None:
         """Why some Einsum has no mapping by itself, whatever is fused and however instances are used; or None."""
@@ -186,13 +187,13 @@ class Asker:
 
 
 def _listable(problem: Problem, most: int) -> None:
-    """Raise TooLarge if an Einsum has more than `most` spatial choices, which the search lists one by one."""
+    """Raise Undecided if an Einsum has more than `most` spatial choices, which the search lists one by one."""
     try:
         number = spreads(problem)
     except (Infeasible, SpecError):  # the search will say so
         return
     if number > most:
-        raise TooLarge(f"{number:,} spatial choices of one Einsum, too many to list")
+        raise Undecided(f"{number:,} spatial choices of one Einsum, too many to list")
 
 
 def objections(problem: Problem, mapping: Mapping) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from ...problem import Problem
 from ...result import Result
 from ...units import format as with_unit
 from .constraints import bits, with_axis, with_level
-from .feasible import TOO_LARGE, Asker, TooLarge
+from .feasible import UNDECIDED, Asker, Undecided
 from .record import Gain, Share
 
 MORE = 10  # percent
@@ -114,8 +114,8 @@ def gains(asker: Asker, problem: Problem, value: float) -> Iterator[Gain]:
 def _gain(asker: Asker, more: Larger, value: float) -> Gain:
     try:
         solved = asker.optimum(more.problem, f"optimum with {more.place} {more.after}")
-    except TooLarge:
-        return Gain(more.place, None, None, len(asker.runs), more.before, more.after, TOO_LARGE)
+    except Undecided:
+        return Gain(more.place, None, None, len(asker.runs), more.before, more.after, UNDECIDED)
     run = len(asker.runs)
     if isinstance(solved, Infeasible):
         return Gain(more.place, None, None, run, more.before, more.after, f"no mapping: {solved.witness}")

@@ -140,7 +140,7 @@ class Explanation:
     conflicts: the first is the smallest that was found, further ones share no member with it or with each other.
     relaxations: smallest edits that help. value: optimum or value of the result that shares, gains and alternatives
     speak of; base: the run that found it, None if the result itself says so. complete: False if a budget, an
-    interruption or too large a question left something open. of: digest of the result file that is explained.
+    interruption or an unanswered question left something open. of: digest of the result file that is explained.
     """
 
     problem: Problem

@@ -21,7 +21,7 @@ from ...problem import Problem
 from . import steps
 from .conflict import Blame, Choice
 from .constraints import Capacity, Constraint, FusedLoops, without
-from .feasible import Answer, Asker, TooLarge
+from .feasible import Answer, Asker, Undecided
 from .record import Change, Relaxation
 from .steps import Step
 
@@ -48,7 +48,7 @@ def _helps(blame: Blame, given_up: AbstractSet[int]) -> bool:
     """True if the problem without these constraints is known to have a mapping. Raises Unfinished."""
     try:
         return blame.mapped(blame.everything - given_up) is not None
-    except TooLarge:
+    except Undecided:
         return False
 
 
@@ -108,7 +108,7 @@ class _Ways:
         """Whether the problem after the step, without the rest, has a mapping."""
         try:
             return self.asker.feasible(self._after(step), worded(step.changes))
-        except TooLarge:  # not known to help
+        except Undecided:  # not known to help
             return Answer(len(self.asker.runs), None)
 
     def _after(self, step: Step) -> Problem:
@@ -229,11 +229,11 @@ def worded(changes: tuple[Change, ...]) -> str:
 
 
 def valued(asker: Asker, found: Relaxation) -> Relaxation:
-    """The relaxation with the optimum of the relaxed problem, if that is not too large. Raises Unfinished."""
+    """The relaxation with the optimum of the relaxed problem, if that can be found. Raises Unfinished."""
     assert found.problem is not None
     try:
         solved = asker.optimum(found.problem, f"optimum with {worded(found.changes)}")
-    except TooLarge:
+    except Undecided:
         return found
     if isinstance(solved, Infeasible):
         raise AssertionError(f"run {found.shown} has a mapping, the search for the optimum has none: {solved}")

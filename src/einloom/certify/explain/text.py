@@ -32,7 +32,7 @@ def explained(found: Explanation) -> str:
         lines += ["", "what more would bring"]
         lines += [line for gain in found.gains for line in _gain(gain, problem.objective)]
     if not found.complete:
-        lines += ["", "not finished: a budget, an interruption or too large a question left something open"]
+        lines += ["", "not finished: a budget, an interruption or an unanswered question left something open"]
     body = "\n".join(lines)
     return "\n".join([body, *_runs(found, body), ""])
 

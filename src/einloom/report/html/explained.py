@@ -31,7 +31,7 @@ def panel(found: Explanation) -> Html:
     altered = None
     if found.recorded_digest is not None and found.recorded_digest != found.found_digest:
         altered = el("p", "The explanation was changed after it was written.", class_="obstacle", role="alert")
-    open_ends = "A budget, an interruption or too large a question left something open."
+    open_ends = "A budget, an interruption or an unanswered question left something open."
     left = None if found.complete else el("p", open_ends, class_="note")
     parts = [*_blamed(found), *_helpful(found), *_taken(found), *_others(found), *_more(found)]
     return section(NAME, TITLE, altered, el("p", found.reason), *parts, left, _runs(found))
