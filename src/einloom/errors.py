@@ -115,11 +115,11 @@ class Infeasible(EinloomError):
 
 
 class BudgetExhausted(EinloomError):
-    """The budget ended before any legal mapping was found; `bound` is what was proven so far."""
+    """The search ended before any legal mapping was found; `bound` is what was proven so far, `reason` why it ended."""
 
-    def __init__(self, bound: float) -> None:
+    def __init__(self, bound: float, reason: str = "the budget ended before a legal mapping was found") -> None:
         self.bound = bound
-        super().__init__(f"the budget ended before a legal mapping was found (proven bound {bound:.6g})")
+        super().__init__(f"{reason} (proven bound {bound:.6g})")
 
 
 class MissingExtra(EinloomError):

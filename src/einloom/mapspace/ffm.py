@@ -63,7 +63,10 @@ def full_use(workload: Workload, machine: Machine, einsum: str, unit: str, limit
     such axis, or no such choice.
     """
     stop = machine.position[unit]
-    axes = [a for a in machine.axes.values() if a.use == "full" and machine.position[a.name] < stop]
+    asked = {limit.axis for limit in limits.axes}
+    axes = [
+        a for a in machine.axes.values() if (a.use == "full" or a.name in asked) and machine.position[a.name] < stop
+    ]
     states = {(1,) * len(axes)}
     for variable in workload.einsum(einsum).variables:
         extent = workload.extents[variable]
@@ -76,7 +79,8 @@ def full_use(workload: Workload, machine: Machine, einsum: str, unit: str, limit
         grown = {tuple(map(mul, state, choice)) for state in states for choice in choices}
         states = {used for used in grown if all(u <= a.size for u, a in zip(used, axes, strict=True))}
     allowed = [s for s in states if all(total_allowed(limits, einsum, a.name, n) for a, n in zip(axes, s, strict=True))]
-    return max((prod(state) for state in allowed), default=1)
+    full = [i for i, a in enumerate(axes) if a.use == "full"]
+    return max((prod(state[i] for i in full) for state in allowed), default=1)
 
 
 def _factors(extent: int, limit: int) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...cost.evaluate import evaluate
 from ...errors import BudgetExhausted, Infeasible, SpecError
+from ...mapspace.ffm import outside
 from ...problem import Budget, Certificate, Guarantee, Objective, Problem
 from ...result import FrontPoint, Result
 from ..protocol import Recorder, Watcher
@@ -195,6 +196,18 @@ class Run:
             points.append(FrontPoint(cost.energy, cost.latency, solution.mapping))
         return tuple(points)
 
+    def _check_space(self, solution: Solution, value: float) -> None:
+        """Refuse a tree that is not in the space. Rows are joined without asking whether an own store of an on-chip
+        memory can stand above a backing store of one further in at the same depth: then the value is only a bound."""
+        problem = self.problem
+        sizes = range(2, len(problem.machine.memories))
+        attempt = self._pass()
+        if not any(attempt.may_back(sig, m) for sig in set(attempt.signatures) for m in sizes):
+            return
+        reasons = outside(problem.workload, problem.machine, problem.mapspace, solution.mapping)
+        if reasons:
+            raise BudgetExhausted(value, f"exact found no mapping in the space that reaches its bound: {reasons[0]}")
+
     def result(
         self,
         method: str,
@@ -210,6 +223,7 @@ class Run:
         repeats = problem.workload.repeat**problem.objective.degree
         if not np.isclose(value, solution.value * repeats, rtol=1e-9, atol=0.0):
             raise AssertionError(f"the tables say {solution.value * repeats!r}, the tree costs {value!r}")
+        self._check_space(solution, value)
         watcher.incumbent(value, solution.mapping)
         proven = value if bound is None else min(bound, value)
         watcher.bound(proven)

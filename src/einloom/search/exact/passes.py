@@ -121,7 +121,7 @@ class Pass:
         tracked = [
             i
             for i, c in enumerate(capacities)
-            if c is not None and (i == 0 or any(self._may_back(sig, i) for sig in self.signatures))
+            if c is not None and (i == 0 or any(self.may_back(sig, i) for sig in self.signatures))
         ]
         return Setting.of(
             machine,
@@ -142,7 +142,7 @@ class Pass:
                 total += tensor.size * max(outer.bits(workload, user, tensor.name) for user in users)
         return total * workload.repeat * outer.capacity_share()
 
-    def _may_back(self, sig: Signature, memory: int) -> bool:
+    def may_back(self, sig: Signature, memory: int) -> bool:
         """True if some choice of stores backs an intermediate in `memory`."""
         fusable = [t for t, tensor in enumerate(sig.tensors) if tensor.intermediate]
         return any(
