@@ -58,19 +58,44 @@ def test_everything_that_a_machine_can_say() -> None:
     hardware = Machine(
         "all-of-it",
         (
-            Memory("DRAM", read_energy=2.5, write_energy=3.5, read_throughput=8.0, write_throughput=4.0,
-                   bits_per_access=4, must=selector("~intermediate | persistent"), leakage=0.5, area=1.5),
-            Fanout("chip", (Axis("x-dim", 4, multicast=selector("input"), reduce=selector("output")),
-                            Axis("y", 2, multicast=selector("weight"), reduce=selector("nothing"), use="full"))),
-            Memory("SRAM-1", size=4096, ports="separate", widths=((selector("output"), 32), (selector("all"), 16)),
-                   must=selector("cascade_input | (output & ~copy)"), may=selector("A | unheld"), double_buffer=True),
+            Memory(
+                "DRAM",
+                read_energy=2.5,
+                write_energy=3.5,
+                read_throughput=8.0,
+                write_throughput=4.0,
+                bits_per_access=4,
+                must=selector("~intermediate | persistent"),
+                leakage=0.5,
+                area=1.5,
+            ),
+            Fanout(
+                "chip",
+                (
+                    Axis("x-dim", 4, multicast=selector("input"), reduce=selector("output")),
+                    Axis("y", 2, multicast=selector("weight"), reduce=selector("nothing"), use="full"),
+                ),
+            ),
+            Memory(
+                "SRAM-1",
+                size=4096,
+                ports="separate",
+                widths=((selector("output"), 32), (selector("all"), 16)),
+                must=selector("cascade_input | (output & ~copy)"),
+                may=selector("A | unheld"),
+                double_buffer=True,
+            ),
             ComputeUnit("MAC", throughput=2.0, energy=0.25, kinds=("multiply",), operands=(2, 3), leakage=0.125),
             ComputeUnit("VEC", kinds=("map",)),
         ),
     )
     cascade = build_workload(
-        "two", ["T[M,n] = A[M,k] * B[k,n]", "U[M,n] = exp(T[M,n])"], {"M": 4, "n": 4, "k": 4},
-        bits={"default": 8, "B": 4}, persistent=["B"], repeat=3,
+        "two",
+        ["T[M,n] = A[M,k] * B[k,n]", "U[M,n] = exp(T[M,n])"],
+        {"M": 4, "n": 4, "k": 4},
+        bits={"default": 8, "B": 4},
+        persistent=["B"],
+        repeat=3,
     )
     made = export(cascade, hardware)
     found = read_texts(made.files)
@@ -86,7 +111,10 @@ def test_everything_that_a_machine_can_say() -> None:
 
 def test_offsets_and_functions_come_back() -> None:
     cascade = build_workload(
-        "odd", ["O[p] = I[2*p+r-1] * W[r]", "S[p] = max(O[p], E[p])", "R[] = max[p] S[p]"], {"p": 8, "r": 3}, bits=8,
+        "odd",
+        ["O[p] = I[2*p+r-1] * W[r]", "S[p] = max(O[p], E[p])", "R[] = max[p] S[p]"],
+        {"p": 8, "r": 3},
+        bits=8,
         shapes={"I": [16]},
     )
     made = export(cascade, load_machine("simple"))
