@@ -1,0 +1,108 @@
+"""TileFlow's comparison of dataflows: a small table solved, what is proven infeasible, the saved table's claims."""
+
+from __future__ import annotations
+
+from math import prod
+from pathlib import Path
+
+import pytest
+
+from einloom.constraints import selector
+from einloom.cost.evaluate import legality
+from einloom.errors import Infeasible
+from einloom.machine.levels import ComputeUnit, Machine, Memory
+from einloom.machine.load import load_machine
+from einloom.mapping.text import parse_mapping
+from einloom.mapspace.dataflows import dataflow
+from einloom.mapspace.ffm import outside
+from einloom.mapspace.limits import BackLimit, Limits, LoopLimit, Numbers
+from einloom.mapspace.space import Mapspace
+from einloom.published.dataflows import Cell, cell, cells, crowded, speed_ups, table
+from einloom.verbs import map as solve
+from einloom.workload.build import build_workload
+from einloom.workload.load import load_workload
+
+RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results" / "dataflows.csv"
+TILEFLOW_EDGE = 262_144  # cycles of TileFlow's published Bert-S mapping, which is not legal (docs/tileflow.md)
+
+
+def test_two_shapes() -> None:
+    """Restrictions that contain each other order their optima; every tree is legal and inside."""
+    names = ("flat-m", "flat-h", "flat-r", "flash-attention")
+    found = list(cells(("tileflow-bert-s", "tileflow-vit-16-b"), ("tileflow-edge",), names, seconds=100))
+    assert [c.dataflow for c in found] == [*names, *names]
+    by = {(c.workload, c.dataflow): c for c in found}
+    machine = load_machine("tileflow-edge")
+    for name in ("tileflow-bert-s", "tileflow-vit-16-b"):
+        workload = load_workload(name)
+        values = [by[name, flow].cycles for flow in names[:3]]
+        assert None not in values and values == sorted(values, reverse=True)  # type: ignore[type-var]
+        assert by[name, "flash-attention"].status == "refused" and "online_softmax" in by[name, "flash-attention"].why
+        for flow in names[:3]:
+            one = by[name, flow]
+            assert one.status == "optimal" and one.gap == 0
+            tree = parse_mapping(one.mapping, workload, machine)
+            assert not legality(workload, machine, tree)
+            assert not outside(workload, machine, dataflow(flow).mapspace(workload, machine), tree)
+    text = table(found)
+    assert "attention on tileflow-edge, latency (cycles)" in text and "refused" in text
+
+
+@pytest.mark.parametrize(("name", "above"), [("tileflow-edge", 1.09), ("tileflow-edge-code", 1.04)])
+def test_best_legal_attention_on_edge(name: str, above: float) -> None:
+    """einloom's legal mapping of Bert-S on Edge needs less than a third of the cycles of TileFlow's illegal one.
+
+    It is near the bound that the number of operations sets for any mapping.
+    """
+    found = cell("tileflow-bert-s", name, "flat-r")
+    workload, machine = load_workload("tileflow-bert-s"), load_machine(name)
+    assert not legality(workload, machine, parse_mapping(found.mapping, workload, machine))
+    assert found.status == "optimal" and found.cycles is not None
+    operations = sum(prod(workload.extents[v] for v in e.variables) for e in workload.einsums)
+    least = operations / prod(axis.size for axis in machine.axes.values())
+    assert least == 68_096
+    assert least <= found.cycles < above * least
+    assert found.cycles < TILEFLOW_EDGE / 3
+
+
+def _machine(bits: int) -> Machine:
+    return Machine(
+        "small",
+        (
+            Memory("DRAM", read_energy=10.0, write_energy=10.0, read_throughput=8.0, write_throughput=8.0),
+            Memory("GLB", size=bits, read_energy=1.0, write_energy=1.0, must=selector("intermediate")),
+            ComputeUnit("MAC", throughput=1.0, energy=1.0),
+        ),
+    )
+
+
+def test_what_cannot_fit_is_told_by_counting() -> None:
+    """T and U of the second Einsum are alive together: 16 values of a bit."""
+    chain = build_workload("chain", ["T[m] = exp(X[m])", "U[m] = exp(T[m])", "Z[m] = exp(U[m])"], {"m": 8}, bits=1)
+    both = BackLimit(selector("intermediate"), ("GLB",))
+    space = Mapspace(limits=Limits(backs=(both,), loops=(LoopLimit(selector("all"), ("m",), Numbers(values=(1,))),)))
+    assert crowded(chain, _machine(15), space) == "T, U of U take 16 bits as a whole, on chip are 15"
+    with pytest.raises(Infeasible):
+        solve(chain, _machine(15), mapspace=space)
+    assert crowded(chain, _machine(16), space) == ""
+    assert solve(chain, _machine(16), mapspace=space).certificate is not None
+    tiled = Mapspace(limits=Limits(backs=(both,)))
+    assert crowded(chain, _machine(15), tiled) == ""
+    assert solve(chain, _machine(15), mapspace=tiled).certificate is not None
+
+
+def test_speed_ups_are_geometric_means() -> None:
+    def one(workload: str, flow: str, cycles: float, concurrent: float | None = None) -> Cell:
+        return Cell(workload, "tileflow-edge", flow, "latency", "optimal", cycles, 1.0, 0.0, 0.0, concurrent)
+
+    found = [
+        one("tileflow-t5", "layerwise", 100.0),
+        one("tileflow-t5", "flat-h", 50.0, 25.0),
+        one("tileflow-xlm", "layerwise", 800.0),
+        one("tileflow-xlm", "flat-h", 100.0, 200.0),
+        one("tileflow-bert-s", "flat-h", 1.0),
+    ]
+    layers, heads = speed_ups(found)
+    assert (layers.mean, layers.printed, layers.shapes) == (1.0, None, 2)
+    assert heads.shapes == 2 and heads.mean == pytest.approx(4.0) and heads.printed == 3.59
+    assert heads.concurrent == pytest.approx((4.0 * 8.0) ** 0.5)
