@@ -7,7 +7,7 @@ shared tensor is stored) and one row per choice of trips and of everything that 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -27,6 +27,7 @@ from .spatial import Classes, Spread
 from .structures import OwnStore, Shape, Stacker, Structure
 from .tables import Room, Rules, Tables
 from .tiles import Tiles, accepted
+from .trails import Compactor
 
 Allowed = dict[Shape, IntArray]
 MANY = 4096  # rows of a block that are worth reducing before the blocks of one structure come together
@@ -163,7 +164,22 @@ class Explorer:
                 if same not in known:
                     known[same] = self._united(parts)
                 self._group(option, place, known[same])
-        return [b for parts in self.found.values() if len(b := self._reduce(parts))]
+        return self._compact([b for parts in self.found.values() if len(b := self._reduce(parts))])
+
+    @staticmethod
+    def _compact(blocks: list[Block]) -> list[Block]:
+        """The same blocks, without the histories of rows that are in none of them."""
+        chosen = [[np.flatnonzero(b.variant == v) for v in range(len(b.variants))] for b in blocks]
+        compactor = Compactor(
+            (variant.remainder, block.remainder[rows])
+            for block, numbers in zip(blocks, chosen, strict=True)
+            for variant, rows in zip(block.variants, numbers, strict=True)
+        )
+        for block, numbers in zip(blocks, chosen, strict=True):
+            for variant, rows in zip(block.variants, numbers, strict=True):
+                block.remainder[rows] = compactor.rows(variant.remainder, block.remainder[rows])
+            block.variants = tuple(replace(v, remainder=compactor.trail(v.remainder)) for v in block.variants)
+        return blocks
 
     def floor(self) -> float:
         """A quick lower bound on the Einsum's objective: leaf, and every own store filled once."""

@@ -185,10 +185,12 @@ class Steps(Stages):
             found.extend((d, n, side) for n in divisors(self.classes.extents[d]) if n > 1 for side in sides)
         return found
 
-    def _store(self, rows: Rows, index: IntArray, x: IntArray, pending: IntArray, memory: int) -> list[Rows]:
+    def _store(
+        self, rows: Rows, index: IntArray, target: IntArray, x: IntArray, pending: IntArray, memory: int
+    ) -> list[Rows]:
         """Place stores of the targets in `memory` on top of `rows[index]` with loops up to `x`; over-full and hopeless
         rows are dropped. Every choice of the next sliding loop and of deferring the charge is a row."""
-        stage, target, context = self.stage(memory), rows.marks[index, TARGET], rows.marks[index, CONTEXT]
+        stage, context = self.stage(memory), rows.marks[index, CONTEXT]
         link = stage.parent[context, target] * self.tensors + target
         parts = []
         choices: list[tuple[int, int, int] | None] = [None, *self._slides(memory)]
@@ -205,7 +207,8 @@ class Steps(Stages):
                 if deferred:
                     mine = mine[self._bit[memory][link[mine]] != 0]
                 if len(mine):
-                    parts.append(self._place(rows, index[mine], x[mine], pending[mine], memory, choice, deferred))
+                    steps = (index[mine], target[mine], x[mine], pending[mine])
+                    parts.append(self._place(rows, *steps, memory, choice, deferred))
         return [part for part in parts if len(part)]
 
     def _cuts(self, choice: tuple[int, int, int], x: IntArray, memory: int) -> NDArray[np.bool_]:
@@ -217,6 +220,7 @@ class Steps(Stages):
         self,
         rows: Rows,
         index: IntArray,
+        target: IntArray,
         x: IntArray,
         pending: IntArray,
         memory: int,
@@ -225,7 +229,6 @@ class Steps(Stages):
     ) -> Rows:
         """One choice of `_store`."""
         self.counts["evaluated"] = self.counts.get("evaluated", 0) + len(index)
-        target = rows.marks[index, TARGET]
         if self.classes.pinned:
             asked = np.flatnonzero(self.allowed(memory, target, x))
             self.counts["mapspace limits"] = self.counts.get("mapspace limits", 0) + len(index) - len(asked)

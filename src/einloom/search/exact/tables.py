@@ -35,8 +35,11 @@ from .rows import (
     union,
     wrapped,
 )
+from .skyline import IntArray
 from .stages import Room, Rules
 from .steps import CHUNK, Steps
+
+PART = 1 << 15  # rows with open stores that are looked at together
 
 __all__ = ["Room", "Rules", "Tables"]
 
@@ -151,32 +154,40 @@ class Tables(Steps):
         missing = self.stage(memory).mine[marks[:, CONTEXT]] & ~marks[:, PLACED]
         pairs = [(np.flatnonzero(missing >> t & 1), t) for t in range(self.tensors)]
         index = np.concatenate([i for i, _ in pairs])
-        rows = rows.take(index)
-        rows.marks[:, TARGET] = np.concatenate([np.full(len(i), t, np.int64) for i, t in pairs])
-        opened, fresh = rows.marks[:, OPEN] != 0, rows.marks[:, FRESH] != 0
-        parts = []
-        free = np.flatnonzero(~opened & ~fresh)
-        start = rows.take(free)
-        may = self._may_stand[start.marks[:, TOP] + 1, start.marks[:, TARGET]]
-        for x, i in self._loops(start.x, start.marks[:, SPREAD], may, memory):
-            keep, pending = self._resolve(start.x[i], x, start.marks[i, PENDING])
-            parts += self._grown(self._store(start, i[keep], x[keep], pending[keep], memory))
-        waiting = np.flatnonzero(opened | fresh)
-        if len(waiting):
-            held = rows.take(waiting)
-            parts += self._store(held, np.arange(len(held)), held.x, held.marks[:, PENDING], memory)
-            loose = held.take(np.flatnonzero(held.marks[:, FRESH] == 0))
-            ordered = self._ordered(loose, list(range(len(self.whole))), memory, False) if len(loose) else []
-            if ordered:
-                held = union(ordered)
-                parts += self._store(held, np.arange(len(held)), held.x, held.marks[:, PENDING], memory)
+        target = np.concatenate([np.full(len(i), t, np.int64) for i, t in pairs])
+        waiting = (marks[:, OPEN] != 0)[index] | (marks[:, FRESH] != 0)[index]
+        parts: list[Rows] = []
+        mine, goal = index[~waiting], target[~waiting]
+        may = self._may_stand[marks[mine, TOP] + 1, goal]
+        for x, i in self._loops(rows.x[mine], marks[mine, SPREAD], may, memory):
+            keep, pending = self._resolve(rows.x[mine[i]], x, marks[mine[i], PENDING])
+            i = i[keep]
+            parts += self._store(rows, mine[i], goal[i], x[keep], pending[keep], memory)
+            parts = self._thinned(parts)
+        mine, goal = index[waiting], target[waiting]
+        if len(mine):
+            parts += self._store(rows, mine, goal, rows.x[mine], marks[mine, PENDING], memory)
+            unfresh = np.flatnonzero(marks[mine, FRESH] == 0)
+            for some in (unfresh[i : i + PART] for i in range(0, len(unfresh), PART)):
+                parts = self._thinned(parts + self._put_off(rows, mine[some], goal[some], memory))
         if not parts:
             return rows.take(np.zeros(0, np.int64))
         return self.front(union(parts), (CONTEXT, SPREAD, PLACED, TOP))
 
-    def _grown(self, parts: list[Rows]) -> list[Rows]:
-        """One chunk's rows, reduced if they are many."""
-        if sum(len(part) for part in parts) < CHUNK // 4:
+    def _put_off(self, rows: Rows, index: IntArray, target: IntArray, memory: int) -> list[Rows]:
+        """Stores above loops on which the charges of open stores depend."""
+        loose = rows.take(index)
+        loose.marks[:, TARGET] = target
+        ordered = self._ordered(loose, list(range(len(self.whole))), memory, False)
+        if not ordered:
+            return []
+        held = union(ordered)
+        every = np.arange(len(held))
+        return self._store(held, every, held.marks[:, TARGET], held.x, held.marks[:, PENDING], memory)
+
+    def _thinned(self, parts: list[Rows]) -> list[Rows]:
+        """The rows so far, reduced once they are many more than after the last time."""
+        if sum(len(part) for part in parts) < CHUNK + 2 * max((len(part) for part in parts[:1]), default=0):
             return parts
         return [self.front(union(parts), (CONTEXT, SPREAD, PLACED, TOP))]
 
@@ -188,12 +199,13 @@ class Tables(Steps):
         ready = rows.marks[:, FRESH] == 0
         parts = [wrapped(rows.take(np.flatnonzero(ready & (rows.marks[:, OPEN] == 0))))]
         opened = np.flatnonzero(ready & (rows.marks[:, OPEN] != 0))
-        if len(opened):
-            chosen = rows.take(opened)
+        for some in (opened[i : i + PART] for i in range(0, len(opened), PART)):
+            chosen, charged = rows.take(some), []
             absorbed = chosen.take(np.flatnonzero((chosen.marks[:, OPEN] & ABSORBED) > 0))
             for part in (absorbed, *self._ordered(chosen, list(range(len(self.whole))), memory, True)):
-                charged = self._charge(part, None, memory)
-                parts.append(charged.take(np.flatnonzero(self._hopeful(charged, memory, True))))
+                whole = self._charge(part, None, memory)
+                charged.append(whole.take(np.flatnonzero(self._hopeful(whole, memory, True))))
+            parts.append(self.front(union(charged), (CONTEXT, SPREAD, PLACED)))
         return self.front(union(parts), (CONTEXT, SPREAD, PLACED))
 
     def relaxed(self) -> Rows:
