@@ -4,6 +4,8 @@ schema: mapspace/1
 name: my-dataflow                    # what you call it
 space: ffm                           # the named space that is limited
 max_fused_loops: 2
+concurrent: any                      # groups of Einsums at the same time: none, unit, shared or any
+max_group: 3                         # most Einsums of a group
 memories:
   GLB: {keep: QK | AV, bypass: weight}               # also may_keep; per Einsum: [{keep: Q, einsums: [QK]}, ...]
 fusion:
@@ -22,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from ..constraints import Selector, selector, unknown_names
 from ..errors import SpecError, nearest
@@ -31,7 +33,7 @@ from ..machine.levels import Machine
 from ..workload.einsum import Workload
 from ..yamltree import dump_yaml
 from .limits import AxisLimit, BackLimit, HoldLimit, HoldRule, Limit, Limits, LoopLimit, Numbers, TileLimit
-from .space import Mapspace
+from .space import CONCURRENT, LARGEST_GROUP, Concurrent, Mapspace
 
 VERSION = 1
 AnyLimit = TypeVar("AnyLimit", bound=Limit)
@@ -65,12 +67,25 @@ def mapspace_from(view: Located, machine: Machine, workload: Workload | None = N
     space = view.get("space")
     name = SPACES[0] if space is None else space.choice(SPACES)
     most = view.get("max_fused_loops")
+    concurrent, group = groups_from(view)
     limits = _Reader(machine, workload).limits(view)
     with view.gather():
         view.finish()
     view.raise_gathered()
     loops = None if most is None else most.integer(minimum=0)
-    return Mapspace(name, loops, limits, None if title is None else title.name())
+    return Mapspace(name, loops, limits, None if title is None else title.name(), concurrent, group)
+
+
+def groups_from(view: Located) -> tuple[Concurrent, int]:
+    """Where groups of Einsums may run at the same time, and how many Einsums one may have."""
+    where, most = view.get("concurrent"), view.get("max_group")
+    concurrent = "none" if where is None else where.choice(CONCURRENT)
+    return cast(Concurrent, concurrent), LARGEST_GROUP if most is None else most.integer(minimum=2)
+
+
+def groups_data(mapspace: Mapspace) -> dict[str, object]:
+    """What `groups_from` reads back; nothing where all splits are sequential."""
+    return {"concurrent": mapspace.concurrent, "max_group": mapspace.max_group} if mapspace.places else {}
 
 
 def limits_from(view: Located, machine: Machine) -> Limits:
@@ -241,7 +256,7 @@ def mapspace_data(mapspace: Mapspace) -> dict[str, object]:
     data["space"] = mapspace.name
     if mapspace.max_fused_loops is not None:
         data["max_fused_loops"] = mapspace.max_fused_loops
-    return {**data, **limits_data(mapspace.limits)}
+    return {**data, **groups_data(mapspace), **limits_data(mapspace.limits)}
 
 
 def limits_data(limits: Limits) -> dict[str, object]:

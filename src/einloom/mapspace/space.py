@@ -8,6 +8,7 @@ from typing import Literal
 from .limits import UNLIMITED, Limits
 
 Concurrent = Literal["none", "unit", "shared", "any"]
+LARGEST_GROUP = 4
 CONCURRENT: tuple[Concurrent, ...] = ("none", "unit", "shared", "any")
 
 
@@ -26,7 +27,7 @@ class Mapspace:
     limits: Limits = UNLIMITED
     title: str | None = None
     concurrent: Concurrent = "none"
-    max_group: int = 4
+    max_group: int = LARGEST_GROUP
 
     @property
     def places(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from ..located import Located
 from ..machine.files import machine_from
 from ..machine.levels import Machine
 from ..machine.write import machine_data
-from ..mapspace.files import check_mapspace, limits_data, limits_from
+from ..mapspace.files import check_mapspace, groups_data, groups_from, limits_data, limits_from
 from ..mapspace.limits import UNLIMITED
 from ..mapspace.space import Mapspace
 from ..problem import LatencyRule, Problem, objective
@@ -19,7 +19,7 @@ from ..workload.files import workload_data, workload_from
 def goal_data(problem: Problem) -> dict[str, Any]:
     """What is minimised, by which rule, in which space."""
     space = problem.mapspace
-    mapspace: dict[str, Any] = {"name": space.name, "max_fused_loops": space.max_fused_loops}
+    mapspace: dict[str, Any] = {"name": space.name, "max_fused_loops": space.max_fused_loops, **groups_data(space)}
     if space.title is not None:
         mapspace["title"] = space.title
     if space.limits:
@@ -52,12 +52,15 @@ def _mapspace(view: Located, workload: Workload, machine: Machine) -> Mapspace:
     most = view.get("max_fused_loops")
     name = view.require("name").choice(("ffm",))
     title, limits = view.get("title"), view.get("limits")
+    concurrent, group = groups_from(view)
     view.finish()
     found = Mapspace(
         name,
         None if most is None else most.integer(minimum=0),
         UNLIMITED if limits is None else limits_from(limits, machine),
         None if title is None else title.name(),
+        concurrent,
+        group,
     )
     with view.placed():
         check_mapspace(workload, found)

@@ -11,10 +11,12 @@ from ..cost.record import ActionName
 from ..keys import NAME, NAMES, TEXT, Choice, Each, Either, Key, Number, Plain, Record, Shape, Table
 from ..machine.files import MACHINE, SET
 from ..mapspace.files import SPACES
+from ..mapspace.space import CONCURRENT
 from ..problem import Guarantee, LatencyRule
 from ..workload.files import WORKLOAD
 
 WHOLE = Number("count", sourced=False, plain=True)
+GROUP = Number("count", minimum=2, sourced=False, plain=True)
 POSITIVE = Number("count", minimum=1, sourced=False, plain=True)
 FLOAT = Number("energy", minimum=None, sourced=False, plain=True)
 _COUNT = Number("count", minimum=1, sourced=False)
@@ -90,6 +92,8 @@ MAPSPACE = Record(
         Key("description", TEXT, "for people"),
         Key("space", Choice(SPACES), "the named space that is limited"),
         Key("max_fused_loops", WHOLE, "at most so many loops above a fused tensor"),
+        Key("concurrent", Choice(CONCURRENT), "where groups of Einsums may run at the same time"),
+        Key("max_group", GROUP, "most Einsums of a group"),
         *_SECTIONS,
     ),
 )
@@ -108,6 +112,8 @@ _SPACE = Record(
     (
         _must("name", Choice(SPACES)),
         Key("max_fused_loops", WHOLE),
+        Key("concurrent", Choice(CONCURRENT)),
+        Key("max_group", GROUP),
         Key("title", NAME),
         Key("limits", Record("limits", _SECTIONS)),
     ),
