@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import fsum
 
-from einloom.cost.accesses import instance_choices, links, operations
+from einloom.cost.accesses import Link as Crossing
+from einloom.cost.accesses import instance_choices, links, moves, operations
 from einloom.cost.evaluate import instance_traffic, price
 from einloom.cost.occupancy import occupancy
 from einloom.cost.paths import paths
-from einloom.machine.levels import Link, Machine, Memory
+from einloom.machine.levels import Link, Machine, Memory, Toll
 from einloom.mapping.wellformed import problems
 from einloom.oracle import Simulation, simulate
 from trees import Case, random_case
@@ -91,11 +92,29 @@ def analysed(case: Case) -> Table:
         mine = tuple(link for link in all_links if link.path is path)
         for picks in instance_choices(path):
             assert operations(path, picks) <= operations(path)
+            for key, bits in passed(machine, mine, picks).items():
+                table["busiest", path.einsum.name, *key] = max(
+                    table.get(("busiest", path.einsum.name, *key), 0), bits * workload.repeat
+                )
             for memory, loads in instance_traffic(machine, mine, picks).items():
+                if isinstance(machine.way(memory), Toll):
+                    continue
                 for name, bits in zip(("read", "write"), loads, strict=True):
                     if bits:
                         key = ("busiest", path.einsum.name, memory, name)
                         table[key] = max(table.get(key, 0), bits * workload.repeat)
+    return table
+
+
+def passed(machine: Machine, mine: tuple[Crossing, ...], picks: dict[int, int]) -> dict[tuple[str, str], int]:
+    """(toll, way) -> bits that pass the picked instance."""
+    table: dict[tuple[str, str], int] = {}
+    for link in mine:
+        for move in moves(link, picks):
+            way = machine.way(move.memory)
+            if isinstance(way, Toll) and move.count:
+                key = (move.memory, move.action)
+                table[key] = table.get(key, 0) + move.count * way.bits(link.workload, move.einsum, move.tensor)
     return table
 
 
@@ -111,14 +130,18 @@ def simulated(case: Case, seen: Simulation) -> Table:
             table["reported", einsum, memory] = load
     energies = [float(sum(seen.operations.values()))]
     for (einsum, name, tensor, action), count in seen.counts.items():
-        memory = machine.memory(name)
-        joules = memory.read_energy if action == "read" else memory.write_energy
-        joules *= memory.hops if isinstance(memory, Link) else 1
-        energies.append(count * memory.bits(workload, einsum, tensor) * joules / memory.bits_per_access)
+        way = machine.way(name)
+        if isinstance(way, Toll):
+            joules = way.energy
+        else:
+            joules = way.read_energy if action == "read" else way.write_energy
+            joules *= way.hops if isinstance(way, Link) else 1
+        energies.append(count * way.bits(workload, einsum, tensor) * joules / way.bits_per_access)
     table["energy",] = fsum(energies)
     slowest = {einsum.name: 0.0 for einsum in workload.einsums}
-    for (einsum, _, action), load in seen.busiest.items():
-        if action != "write":
+    free = {toll.name for toll in machine.tolls if toll.throughput is None}
+    for (einsum, name, action), load in seen.busiest.items():
+        if action != "write" and name not in free:
             slowest[einsum] = max(slowest[einsum], float(load))
     table["latency",] = fsum(slowest.values())
     return table

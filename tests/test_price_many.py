@@ -23,7 +23,7 @@ from einloom.cost.retile import plain_paths
 from einloom.cost.template import largest_count, template
 from einloom.cost.terms import Cut
 from einloom.errors import IllegalMapping, SpecError
-from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
+from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory, Toll
 from einloom.mapping.extents import Address, addressed_paths
 from einloom.mapping.tree import Loop, Mapping
 from einloom.workload.einsum import Workload
@@ -51,7 +51,17 @@ def three(size: int | None, double: bool = False, partial_sums: str = "read-modi
     )
 
 
+def tolled() -> Machine:
+    """`three` with a toll in front of GLB, one behind the fanout and one before the unit."""
+    dram, glb, fanout, reg, unit = three(None).levels
+    first = Toll("First", 2.0, 2, 1.0, leakage=0.25)
+    behind = Toll("Behind", 5.0, widths=((selector("all"), 1),), down=selector("input"), up=selector("nothing"))
+    last = Toll("Last", 0.5, 4, 0.5, down=selector("nothing"), up=selector("output"))
+    return machine(dram, first, glb, fanout, behind, reg, last, unit)
+
+
 SINGLE = (
+    (tolled(), "DRAM[A B Z] E.k:2 E.m:2 GLB[A Z] E.m:3@X E.k:3@Y E.n:2 Reg[B] " + LEAF),
     (simple(), "DRAM[A B Z] E.m:2 E.n:2 E.k:2 GLB[A B Z] " + LEAF),
     (simple(), "DRAM[A B Z] E.k:2 E.m:2 GLB[Z] E.n:2 GLB[A B] E.m:2 " + LEAF),
     (three(250), "DRAM[A B Z] E.k:2 E.m:2 GLB[A Z] E.m:3@X E.k:3@Y E.n:2 Reg[B] " + LEAF),
@@ -59,7 +69,7 @@ SINGLE = (
     (arrayed("nothing", "nothing"), "DRAM[A B Z] E.m:2 GLB[A B Z] E.k:2 E.n:3@X E.k:2 Reg[Z] E.n:2 Reg[A] " + LEAF),
 )
 BRANCHES = "{ E0.n:2 GLB[B] E0.m:7/1 E0.n:6/1 E0.k:5/1 !E0@MAC } { E1.q:2 GLB[D Z] E1.m:7/1 E1.n:6/1 E1.q:4/1 !E1@MAC }"
-CHOICES = 150  # of each of the eight templates
+CHOICES = 150  # of each of the nine templates
 FUSED = (
     "DRAM[A B D Z] E0.m,E1.m:2 GLB[T] E0.m,E1.m:2 GLB[A] " + BRANCHES,
     "DRAM[A B D Z] GLB[D] E0.m,E1.m:2 GLB[T Z] E0.n,E1.n:2 GLB[B] "

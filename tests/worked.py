@@ -8,8 +8,8 @@
       ...
     expect: {energy: 304, latency: 64, MM: {A: 64/0, Z: 48/64}, busy: {GLB: 24}, occupancy: {GLB: 33}}
 
-A memory's entry says reads/writes (or reads) of a tensor, all instances, whole run. `energy_of` asks for Einsums or
-components, `views` for the ways to see the latency, `peer` says in words what another tool reports.
+A memory's entry says reads/writes (or reads) of a tensor, a toll's down/up, all instances, whole run. `energy_of` asks
+for Einsums or components, `views` for the ways to see the latency, `peer` says in words what another tool reports.
 """
 
 from __future__ import annotations
@@ -97,5 +97,8 @@ def _energy_of(cost: Cost, name: str) -> object:
 
 
 def _moves(cost: Cost, memory: str, tensor: str, wanted: object) -> object:
-    reads, writes = cost.count(memory, tensor, "read"), cost.count(memory, tensor, "write")
+    reads, writes = (
+        cost.count(memory, tensor, one) + cost.count(memory, tensor, other)
+        for one, other in (("read", "down"), ("write", "up"))
+    )
     return f"{reads}/{writes}" if "/" in str(wanted) else reads

@@ -17,7 +17,7 @@ from .cost.event import event_seconds
 from .cost.record import Cost
 from .errors import BudgetExhausted, Infeasible, SpecError, combined, nearest
 from .located import file_text
-from .machine.levels import Axis, Fanout, Machine, Memory
+from .machine.levels import Axis, Fanout, Machine, Memory, Toll
 from .machine.load import load_machine, located_key
 from .mapping.text import parse_mapping
 from .mapping.tree import Mapping
@@ -89,6 +89,9 @@ def _selectors(machine: Machine) -> list[tuple[str, Selector]]:
         elif isinstance(level, Fanout):
             for axis in level.axes:
                 found += [(f"{level.name}.{axis.name}.{key}", which) for key, which in _axis_selectors(axis)]
+        elif isinstance(level, Toll):
+            found += [(f"{level.name}.down", level.down), (f"{level.name}.up", level.up)]
+            found += [(f"{level.name}.widths", which) for which, _ in level.widths]
         else:
             found.append((f"{level.name}.stationary", level.stationary))
     return found

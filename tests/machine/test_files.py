@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from einloom.constraints import selector
 from einloom.errors import SpecError, SpecErrors
 from einloom.machine.files import machine_from_data, parse_machine, read_machine
-from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
+from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory, Toll
 from einloom.machine.write import machine_data, machine_text, write_machine
 from einloom.workload.einsum import Fact
 
@@ -198,7 +198,7 @@ SELECTORS = st.sampled_from(("all", "nothing", "~intermediate", "(input|output)&
 @st.composite
 def machines(draw: st.DrawFn) -> Machine:
     """Machines with a DRAM, up to three more levels and a unit, all fields random."""
-    levels: list[Memory | Fanout | ComputeUnit] = []
+    levels: list[Memory | Toll | Fanout | ComputeUnit] = []
     for i in range(draw(st.integers(1, 3))):
         levels.append(
             Memory(
@@ -219,6 +219,20 @@ def machines(draw: st.DrawFn) -> Machine:
                 area=draw(POSITIVE),
             )
         )
+        if draw(st.booleans()):
+            levels.append(
+                Toll(
+                    f"T{i}",
+                    energy=draw(POSITIVE),
+                    bits_per_access=draw(st.sampled_from((1, 8))),
+                    throughput=draw(st.none() | POSITIVE),
+                    down=draw(SELECTORS),
+                    up=draw(SELECTORS),
+                    widths=draw(st.just(()) | st.tuples(st.tuples(SELECTORS, st.integers(1, 64)))),
+                    leakage=draw(POSITIVE),
+                    area=draw(POSITIVE),
+                )
+            )
         if draw(st.booleans()):
             axis = Axis(f"x{i}", draw(st.integers(1, 999)), draw(SELECTORS), draw(SELECTORS), draw(SELECTORS), "full")
             levels.append(Fanout(draw(st.sampled_from((f"x{i}", f"F{i}"))), (axis,)))

@@ -2,7 +2,8 @@
 
 Comes in: the paths of a well-formed mapping. Goes out: `Move` records, one for each (Einsum, memory, tensor, action)
 and link, in values, over all instances or for one instance. A link joins a store to the next store of its tensor above
-(or the leaf to its innermost stores); what crosses it is a product of per-rank counts from `terms` and `windows`.
+(or the leaf to its innermost stores); what crosses it is a product of per-rank counts from `terms` and `windows`. What
+crosses it passes the tolls that the machine lists between its two ends.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from itertools import pairwise
 from math import prod
 
 from ..constraints import select
-from ..machine.levels import Axis, Machine
+from ..machine.levels import Axis, Machine, Toll
 from ..machine.levels import Link as LinkLevel
 from ..workload.einsum import Access, Workload
 from . import terms, windows
 from .paths import Path, PathLoop, PathStore
+from .record import ActionName
 from .terms import Number
 
 Picks = dict[int, int]
@@ -26,12 +28,15 @@ Picks = dict[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Values that `einsum` reads from or writes to `memory`: `count` over all instances, or of one instance."""
+    """Values that `einsum` reads from or writes to `memory`, or that pass the toll of that name down or up.
+
+    count: over all instances, or of one instance.
+    """
 
     einsum: str
     memory: str
     tensor: str
-    action: str
+    action: ActionName
     count: Number
 
 
@@ -98,11 +103,32 @@ class Link:
                 still = still & (loop.trips == 1)
         return keeps, sliding
 
-    def _once(self, above: int, combine: bool, busiest: bool, fresh: bool) -> dict[int, Number]:
+    @cached_property
+    def tolls(self) -> tuple[Toll, ...]:
+        """The tolls that the machine lists between the two ends of the link; those of a copy stand on its input's."""
+        place = self.machine.position
+        if self.child is not None:
+            ends = [place[self.parent.memory], place[self.child.memory]]
+        elif self.path.leaf.unit is not None:
+            ends = [place[self.parent.memory], place[self.path.leaf.unit]]
+        elif self.written:
+            return ()
+        else:
+            ends = [place[self.path.holders(access.tensor)[-1].memory] for access in self.path.einsum.accesses]
+        return tuple(toll for toll in self.machine.tolls if min(ends) < place[toll.name] < max(ends))
+
+    def apart(self, loop: PathLoop, at_parent: bool, toll: Toll | None) -> bool:
+        """True if a spatial loop stands above the parent, the child or the toll: it counts in each instance."""
+        if toll is None:
+            return loop.place < (self.parent.place if at_parent else self.place)
+        assert loop.axis is not None
+        return self.machine.position[loop.axis] < self.machine.position[toll.name]
+
+    def _once(self, above: frozenset[int], combine: bool, busiest: bool, fresh: bool) -> dict[int, Number]:
         """Which loops on the way to the child count one piece only.
 
-        above: place of the store at whose side we count. combine: spatial loops between the two stores that the tensor
-        lacks count once where their axis multicasts (or reduces) it. busiest: spatial loops above `above` count the
+        above: places of the spatial loops above the side at which we count. combine: other spatial loops that the
+        tensor lacks count once where their axis multicasts (or reduces) it. busiest: spatial loops in `above` count the
         picked instance only. fresh: temporal loops that the tensor lacks count their first piece only.
         """
         flags: dict[int, Number] = {}
@@ -111,7 +137,7 @@ class Link:
         for loop in self.path.loops:
             if loop.axis is None:
                 flags[loop.place] = (fresh or keeps.get(loop.place, 0)) if loop.variable not in relevant else 0
-            elif loop.place < above:
+            elif loop.place in above:
                 flags[loop.place] = int(busiest)
             elif combine and loop.variable not in relevant:
                 flags[loop.place] = int(self._joined(self.axes[loop.place]))
@@ -127,11 +153,15 @@ class Link:
         which = axis.reduce if self.written else axis.multicast
         return self.tensor in select(which, self.workload, self.path.einsum.name)
 
-    def moved(self, *, at_parent: bool, picks: Picks | None, fresh: bool = False) -> Number:
-        """Values that cross the link, counted at one side: over all instances, or (`picks`) of one instance there."""
-        above = self.parent.place if at_parent else self.place
+    def moved(
+        self, *, at_parent: bool = True, picks: Picks | None, fresh: bool = False, toll: Toll | None = None
+    ) -> Number:
+        """Values that cross the link, counted at one side, or at a toll on the way: over all instances, or (`picks`)
+        of one instance there."""
+        spatial = (loop for loop in self.path.loops if loop.axis is not None)
+        above = frozenset(loop.place for loop in spatial if self.apart(loop, at_parent, toll))
         flags = self._once(above, at_parent, picks is not None, fresh)
-        picks = None if picks is None else {place: i for place, i in picks.items() if place < above}
+        picks = None if picks is None else {place: i for place, i in picks.items() if place in above}
         sliding = None if self.written else self.retention[1]
         total: Number = 1
         for rank in range(len(self.access.indices)):
@@ -216,23 +246,46 @@ def _moves(link: Link, picks: Picks | None) -> list[Move]:
         found.append(Move(einsum, parent, tensor, "read", link.moved(at_parent=True, picks=picks)))
         if child is not None:
             found.append(Move(einsum, child, tensor, "write", link.moved(at_parent=False, picks=picks)))
-        return found
+        return [*found, *_passes(link, picks)]
     if isinstance(link.machine.memory(parent), LinkLevel):  # nothing stays there: readers pay for the way
         assert child is not None
-        return [Move(einsum, child, tensor, "read", link.moved(at_parent=False, picks=picks))]
-    up = link.moved(at_parent=True, picks=picks)
-    found.append(Move(einsum, parent, tensor, "write", up))
-    back = terms.refills(up, link.moved(at_parent=True, picks=picks, fresh=True))
-    charged = link.machine.partial_sums == "read-modify-write" or child is None
-    halo = _halo(link, at_parent=True, picks=picks)
-    found.append(Move(einsum, parent, tensor, "read", (back if charged else 0) + halo))
+        found.append(Move(einsum, child, tensor, "read", link.moved(at_parent=False, picks=picks)))
+        return [*found, *_passes(link, picks)]
+    found.append(Move(einsum, parent, tensor, "write", link.moved(at_parent=True, picks=picks)))
+    found.append(Move(einsum, parent, tensor, "read", _read_back(link, picks)))
     if child is not None:
-        out = link.moved(at_parent=False, picks=picks)
-        found.append(Move(einsum, child, tensor, "read", out))
-        again = terms.refills(out, link.moved(at_parent=False, picks=picks, fresh=True))
-        found.append(
-            Move(einsum, child, tensor, "write", (again if charged else 0) + _halo(link, at_parent=False, picks=picks))
-        )
+        found.append(Move(einsum, child, tensor, "read", link.moved(at_parent=False, picks=picks)))
+        found.append(Move(einsum, child, tensor, "write", _read_back(link, picks, at_parent=False)))
+    return [*found, *_passes(link, picks)]
+
+
+def _read_back(link: Link, picks: Picks | None, *, at_parent: bool = True, toll: Toll | None = None) -> Number:
+    """Values of a written tensor that come down the link again: partial sums to add to, and halos of consumers."""
+    halo = _halo(link, at_parent=at_parent, picks=picks, toll=toll)
+    if link.machine.partial_sums != "read-modify-write" and link.child is not None:
+        return halo
+    out = link.moved(at_parent=at_parent, picks=picks, toll=toll)
+    return terms.refills(out, link.moved(at_parent=at_parent, picks=picks, fresh=True, toll=toll)) + halo
+
+
+def _passes(link: Link, picks: Picks | None) -> list[Move]:
+    """What the tolls on the way charge."""
+    einsum, tensor = link.path.einsum, link.tensor
+    found: list[Move] = []
+    for toll in link.tolls:
+        down, up = toll.charges(link.workload, einsum.name, tensor)
+        if einsum.kind == "copy" and link.child is None:
+            inwards = link.machine.position[link.parent.memory] < link.machine.position[toll.name]
+            if down if inwards else up:
+                way: ActionName = "down" if inwards else "up"
+                found.append(Move(einsum.name, toll.name, tensor, way, link.moved(picks=picks, toll=toll)))
+            continue
+        if link.written and up:
+            found.append(Move(einsum.name, toll.name, tensor, "up", link.moved(picks=picks, toll=toll)))
+        if link.written and down and not isinstance(link.machine.memory(link.parent.memory), LinkLevel):
+            found.append(Move(einsum.name, toll.name, tensor, "down", _read_back(link, picks, toll=toll)))
+        if not link.written and down:
+            found.append(Move(einsum.name, toll.name, tensor, "down", link.moved(picks=picks, toll=toll)))
     return found
 
 
@@ -242,7 +295,7 @@ def _copy_in_place(link: Link) -> bool:
     return len({link.path.holders(access.tensor)[-1].memory for access in e.accesses}) == 1
 
 
-def _halo(link: Link, *, at_parent: bool, picks: Picks | None) -> Number:
+def _halo(link: Link, *, at_parent: bool, picks: Picks | None, toll: Toll | None = None) -> Number:
     """Elements computed earlier that consumers below a shared inner store read again: its windows less what is new."""
     if link.child is None or len(link.users) == 1:
         return 0
@@ -251,7 +304,8 @@ def _halo(link: Link, *, at_parent: bool, picks: Picks | None) -> Number:
     if not any(r.complex_rank(r.einsum.access(link.tensor), i) for r in readers for i in ranks):
         return 0
     first = Link(link.workload, link.machine, readers[0], link.tensor, link.parent, link.child, link.users, False)
-    return first.moved(at_parent=at_parent, picks=picks) - link.moved(at_parent=at_parent, picks=picks)
+    seen, new = (one.moved(at_parent=at_parent, picks=picks, toll=toll) for one in (first, link))
+    return seen - new
 
 
 def operations(path: Path, picks: Picks | None = None) -> Number:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import reduce
 
 from ..errors import IllegalMapping, SpecError, nearest
-from ..machine.levels import ComputeUnit, Machine, Memory
+from ..machine.levels import ComputeUnit, Machine, Memory, Toll
 from ..machine.levels import Link as LinkLevel
 from ..mapping.tree import Mapping
 from ..mapping.wellformed import problems
@@ -16,10 +16,10 @@ from ..workload.einsum import Workload
 from . import terms
 from .accesses import Link, Move, instance_choices, links, moves, operations
 from .fits import overflows
-from .latency import component_time
+from .latency import component_time, passing_time
 from .occupancy import occupancy
 from .paths import Path, paths
-from .record import Action, Cost, Latencies, Occupancy
+from .record import Action, ActionName, Cost, Latencies, Occupancy
 from .schedule import Schedule
 from .terms import Number
 
@@ -136,7 +136,7 @@ def busiest(
     for picks in instance_choices(path):
         found: dict[str, tuple[Number, Number | None]] = {}
         for name, (read, written) in instance_traffic(machine, mine, picks).items():
-            found[name] = (read + written, component_time(machine.memory(name), read, written))
+            found[name] = (read + written, _seconds(machine.way(name), read, written))
         if unit is not None:
             done = operations(path, picks)
             seconds = None if unit.throughput is None else terms.transfer_time(done, unit.throughput)
@@ -150,31 +150,36 @@ def busiest(
     return chosen, times
 
 
+def _seconds(way: Memory | Toll, read: Number, written: Number) -> Number | None:
+    """Busy seconds of one instance of a memory or a toll; None if nothing limits it."""
+    return passing_time(way, read + written) if isinstance(way, Toll) else component_time(way, read, written)
+
+
 def instance_traffic(
     machine: Machine, mine: tuple[Link, ...], picks: dict[int, int]
 ) -> dict[str, tuple[Number, Number]]:
-    """Memory -> (bits read, bits written) of the picked instance."""
+    """Memory or toll -> (bits read or passed, bits written) of the picked instance."""
     table: dict[str, tuple[Number, Number]] = {}
     for link in mine:
         for move in moves(link, picks):
-            bits = move.count * _width(machine.memory(move.memory), link, move)
+            bits = move.count * _width(machine.way(move.memory), link, move)
             read, written = table.get(move.memory, (0, 0))
-            table[move.memory] = (read + bits, written) if move.action == "read" else (read, written + bits)
+            table[move.memory] = (read, written + bits) if move.action == "write" else (read + bits, written)
     return table
 
 
-def _width(memory: Memory, link: Link, move: Move) -> int:
-    return memory.bits(link.workload, move.einsum, move.tensor)
+def _width(way: Memory | Toll, link: Link, move: Move) -> int:
+    return way.bits(link.workload, move.einsum, move.tensor)
 
 
 def _memory_actions(
     workload: Workload, machine: Machine, mine: tuple[Link, ...], instances: dict[str, dict[int, int]]
 ) -> list[Action]:
-    table: dict[tuple[str, str, str], list[Number]] = {}
+    table: dict[tuple[str, str, ActionName], list[Number]] = {}
     for link in mine:
         for i, total in enumerate(moves(link)):
             one = moves(link, instances[total.memory])[i]
-            width = _width(machine.memory(total.memory), link, total)
+            width = _width(machine.way(total.memory), link, total)
             entry = table.setdefault((total.memory, total.tensor, total.action), [0, 0, 0])
             entry[0] = entry[0] + total.count * workload.repeat
             entry[1] = entry[1] + total.count * width * workload.repeat
@@ -182,18 +187,23 @@ def _memory_actions(
     einsum = mine[0].path.einsum.name if mine else ""
     found = []
     for (name, tensor, action), (count, bits, own) in table.items():
-        memory = machine.memory(name)
-        per_access = memory.read_energy if action == "read" else memory.write_energy
-        per_access = per_access * memory.hops if isinstance(memory, LinkLevel) else per_access
-        joules = terms.energy(bits, per_access, memory.bits_per_access)
-        found.append(Action(einsum, name, tensor, "read" if action == "read" else "write", count, bits, own, joules))
+        way = machine.way(name)
+        joules = terms.energy(bits, _per_access(way, action), way.bits_per_access)
+        found.append(Action(einsum, name, tensor, action, count, bits, own, joules))
     return found
+
+
+def _per_access(way: Memory | Toll, action: ActionName) -> float:
+    if isinstance(way, Toll):
+        return way.energy
+    if isinstance(way, LinkLevel):
+        return way.energy * way.hops
+    return way.read_energy if action == "read" else way.write_energy
 
 
 def _leaks(machine: Machine, einsum: str, seconds: Number) -> list[Action]:
     found = []
-    levels: tuple[Memory | ComputeUnit, ...] = (*machine.memories, *machine.units)
-    for level in levels:
+    for level in machine.components:
         if level.leakage:
             joules = level.leakage * machine.instances(level.name) * seconds
             found.append(Action(einsum, level.name, None, "leak", 0, 0, 0, joules))

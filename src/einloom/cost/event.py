@@ -30,7 +30,7 @@ from ..workload.einsum import Workload
 from . import visits
 from .accesses import Link, links
 from .evaluate import legality, price
-from .latency import component_time
+from .latency import component_time, passing_time
 from .occupancy import exchanges, slots
 from .paths import Path, PathStore, paths
 from .schedule import Part, Schedule, part
@@ -320,8 +320,21 @@ class _Run:
                 if kind == "load"
                 else (component_time(below, down, 0), component_time(above, 0, up))
             )
-            self.crossings[known] = max(time or 0.0 for time in times) if up else None
+            tolls = self._tolls(link, kind, indices)
+            self.crossings[known] = max(*(time or 0.0 for time in times), tolls) if up else None
         return self.crossings[known]
+
+    def _tolls(self, link: Link, kind: str, indices: Indices) -> float:
+        """Seconds of the slowest toll on the way."""
+        einsum, slowest = link.path.einsum.name, 0.0
+        for toll in link.tolls:
+            down, up = toll.charges(link.workload, einsum, link.tensor)
+            if down if kind == "load" else up:
+                values = visits.moved(link, at_parent=True, stop=link.place, indices=indices, toll=toll)
+                slowest = max(
+                    slowest, passing_time(toll, values * toll.bits(link.workload, einsum, link.tensor)) or 0.0
+                )
+        return slowest
 
     def _uneven(self, path: Path, stop: int, indices: Indices) -> tuple[int, ...]:
         """Iterations of the loops above `stop` on which the sizes of tiles depend: none where all tiles are equal."""
@@ -381,6 +394,13 @@ class _Run:
                 load.setdefault(link.parent.memory, [0, 0])[i] += values * width
         for name, (read, written) in load.items():
             seconds = max(seconds, component_time(self.machine.memory(name), read, written) or 0.0)
+        for toll in self.machine.tolls:
+            through = sum(
+                visits.passed(link, toll, at, indices) * toll.bits(link.workload, path.einsum.name, link.tensor)
+                for link in self.leaves[path.einsum.name]
+                if toll in link.tolls
+            )
+            seconds = max(seconds, passing_time(toll, through) or 0.0)
         return seconds
 
     def _emit(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from ..machine.levels import Memory
+from ..machine.levels import Memory, Toll
 from . import terms
 from .terms import Number
+
+
+def passing_time(toll: Toll, passed: Number) -> Number | None:
+    """Busy seconds of one instance of a toll; None if its throughput is unlimited."""
+    return None if toll.throughput is None else terms.transfer_time(passed, toll.throughput)
 
 
 def component_time(memory: Memory, read: Number, written: Number) -> Number | None:

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-ActionName = Literal["read", "write", "compute", "leak"]
+ActionName = Literal["read", "write", "compute", "leak", "down", "up"]
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
     """One line of the breakdown.
 
-    component: memory or compute unit. tensor: None for compute and leakage. count: values read or written, or
-    operations, over all instances and the whole run. bits: count times the tensor's bits in this memory. busiest: bits
-    (or operations) of the busiest instance. energy: joules.
+    component: memory, toll or compute unit. tensor: None for compute and leakage. action: ``down`` and ``up`` are ways
+    through a toll. count: values read, written or passed, or operations, over all instances and the whole run. bits:
+    count times the tensor's bits there. busiest: bits (or operations) of the busiest instance. energy: joules.
     """
 
     einsum: str

@@ -151,17 +151,19 @@ def largest_count(workload: Workload, machine: Machine, plain: tuple[Path, ...])
 
     A visit of a tile and a value that it covers belong to a point of the Einsum's iteration space each, so no link
     moves more values than the space has points (`terms.visits` and `terms.covered` never exceed their extent), and
-    every link has at most four moves. A tile is no larger than the space either. Trips on one axis are multiplied.
+    every link has at most four moves, and two more through each toll. A tile is no larger than the space either. Trips
+    on one axis are multiplied.
     """
     points = sum(prod(path.extent(v) for v in path.einsum.variables) for path in plain)
     width = max(
-        memory.bits(workload, path.einsum.name, tensor)
+        way.bits(workload, path.einsum.name, tensor)
         for path in plain
         for tensor in path.einsum.tensors
-        for memory in machine.memories
+        for way in machine.ways
     )
     copies = max((slots(machine.memory(s.memory), s, plain) for path in plain for s in path.stores), default=1)
-    moved = 4 * len(links(workload, machine, plain)) * points * width * copies * workload.repeat
+    moves = (4 + 2 * len(machine.tolls)) * len(links(workload, machine, plain))
+    moved = moves * points * width * copies * workload.repeat
     spread = max((prod(p.extent(loop.variable) for loop in p.loops if loop.axis is not None) for p in plain), default=1)
     return max(moved, spread)
 

@@ -8,24 +8,33 @@ from __future__ import annotations
 from collections.abc import Mapping as Table
 from math import prod
 
+from ..machine.levels import Toll
 from . import terms
 from .accesses import Link, _copy_in_place
 from .paths import Path, PathLoop
 
 
-def moved(link: Link, *, at_parent: bool, stop: int, indices: Table[int, int], fresh: bool = False) -> int:
-    """Values that cross the link at the busiest instance of one side, in one iteration of the loops above `stop`.
+def moved(
+    link: Link,
+    *,
+    at_parent: bool,
+    stop: int,
+    indices: Table[int, int],
+    fresh: bool = False,
+    toll: Toll | None = None,
+) -> int:
+    """Values that cross the link at the busiest instance of one side or of a toll, in one iteration of the loops above
+    `stop`.
 
     indices: iteration of each temporal loop, by place. fresh: as if loops below `stop` that the tensor lacks ran once.
     """
-    side = link.parent.place if at_parent else link.place
     relevant = set(link.access.variables)
 
     def once(loop: PathLoop) -> int:
         lacked = loop.variable not in relevant
         if loop.axis is None:
             return int(loop.place < stop or (fresh and lacked))
-        if loop.place < side:
+        if link.apart(loop, at_parent, toll):
             return 1
         return int(at_parent and lacked and link._joined(link.axes[loop.place]))
 
@@ -76,3 +85,20 @@ def operands(link: Link, stop: int, indices: Table[int, int]) -> tuple[int, int]
         return crossed, 0
     first = 0 if repeated(link, stop, indices) else moved(link, at_parent=True, stop=stop, indices=indices, fresh=True)
     return terms.refills(crossed, first), crossed
+
+
+def passed(link: Link, toll: Toll, stop: int, indices: Table[int, int]) -> int:
+    """Values of a leaf that a toll charges, both ways, in one iteration of the loops above `stop`."""
+    down, up = toll.charges(link.workload, link.path.einsum.name, link.tensor)
+    crossed = moved(link, at_parent=True, stop=stop, indices=indices, toll=toll)
+    if link.path.einsum.kind == "copy":
+        inwards = link.machine.position[link.parent.memory] < link.machine.position[toll.name]
+        return crossed if (down if inwards else up) else 0
+    if not link.written:
+        return crossed if down else 0
+    first = (
+        0
+        if repeated(link, stop, indices)
+        else moved(link, at_parent=True, stop=stop, indices=indices, fresh=True, toll=toll)
+    )
+    return (crossed if up else 0) + (terms.refills(crossed, first) if down else 0)

@@ -7,6 +7,7 @@ kind: printed
 levels:
   - {memory: DRAM, read_energy: 7.03 pJ, write_energy: 7.03 pJ, read_throughput: 614 GB/s, must: ~intermediate}
   - {memory: GLB, size: 128 MiB, ports: separate, widths: {output: 32}, must: unheld}
+  - {toll: ADC, energy: 2 pJ, bits_per_access: 8, down: nothing, up: output}
   - fanout: PE
     axes: [{axis: rows, size: 16, multicast: input, reduce: nothing, only_irrelevant_to: input, use: full}]
   - {compute: MAC, throughput: 1.05 GHz, energy: 0.084 pJ, operands: [2]}
@@ -25,7 +26,7 @@ from ..located import Located, from_data, read_file, read_text
 from ..workload.einsum import Fact
 from ..workload.facts import ORIGIN, PARAMETERS, FactReader, read_parameters
 from ..workload.fields import read_record
-from .levels import Axis, ComputeUnit, Fanout, Level, Link, Machine, Memory
+from .levels import Axis, ComputeUnit, Fanout, Level, Link, Machine, Memory, Toll
 
 VERSION = 1
 KINDS = ("multiply", "map")
@@ -70,6 +71,21 @@ MEMORY = Record(
         Key("through", BOOLEAN, "do parts of a tile pass through as they come?"),
     ),
     label="memory",
+)
+TOLL = Record(
+    "a toll",
+    (
+        Key("toll", LEVEL_NAME, "the name of something that values pass and that keeps none", required=True),
+        *ORIGIN,
+        Key("energy", _ENERGY, "joules per access"),
+        Key("bits_per_access", Number("size", positive=True), "width of one access"),
+        Key("throughput", Number("throughput", positive=True, unlimited=True), "per instance, both ways together"),
+        Key("down", SET, "tensors that are charged on the way in, towards the units"),
+        Key("up", SET, "tensors that are charged on the way out"),
+        Key("widths", Table(Number("size", minimum=1), SET), "bits per value here, for sets of tensors; first match"),
+        *_UNIT,
+    ),
+    label="toll",
 )
 LINK = Record(
     "a link",
@@ -121,7 +137,7 @@ COMPUTE = Record(
     ),
     label="compute",
 )
-LEVELS = (MEMORY, LINK, FANOUT, COMPUTE)
+LEVELS = (MEMORY, TOLL, LINK, FANOUT, COMPUTE)
 MACHINE = Record(
     "a machine",
     (
@@ -221,6 +237,8 @@ def _built(fields: dict[str, Any]) -> Level:
     """The level that the values of its keys describe; what is not said has the default of the class."""
     if "memory" in fields:
         return Memory(fields["memory"], **_without(fields, "memory"))
+    if "toll" in fields:
+        return Toll(fields["toll"], **_without(fields, "toll"))
     if "link" in fields:
         names = {"throughput": "read_throughput", "energy": "read_energy"}
         return Link(fields["link"], **{names.get(key, key): value for key, value in _without(fields, "link").items()})

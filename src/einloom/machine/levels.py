@@ -1,4 +1,4 @@
-"""WHERE a workload runs: memories, fanouts and compute units in one list, outermost first, as frozen data.
+"""WHERE a workload runs: memories, tolls, fanouts and compute units in one list, outermost first, as frozen data.
 
 SI units inside: joules, seconds, watts, square metres; sizes in bits; throughputs in bits (or operations) per second.
 None means unlimited for a size or a throughput.
@@ -60,10 +60,7 @@ class Memory:
 
     def bits(self, workload: Workload, einsum: str, tensor: str) -> int:
         """Bits of one value of `tensor` here, as `einsum` meets it."""
-        for which, width in self.widths:
-            if tensor in select(which, workload, einsum):
-                return width
-        return workload.tensor(tensor).bits
+        return _width(self.widths, workload, einsum, tensor)
 
     def capacity_share(self) -> int:
         """How many tiles a store occupies: `prefetch` if that is said, else 2 with double buffering, else 1."""
@@ -94,6 +91,42 @@ class Link(Memory):
     def throughput(self) -> float | None:
         """Bits per second."""
         return self.read_throughput
+
+
+@dataclass(frozen=True, slots=True)
+class Toll:
+    """A price for what passes: a converter, a driver, a bus. It keeps nothing, so no tile may stand in it.
+
+    There is one instance of it for each instance of the fanouts listed before it. A value passes where it goes from a
+    store listed before it to a store or unit listed after it (down), or the other way (up). down, up: tensors that are
+    charged on that way. energy: joules per access of `bits_per_access` bits, not rounded. throughput: bits per second
+    and instance, both ways together. widths, leakage, area: as of a memory. docs/model/tolls.md.
+    """
+
+    name: str
+    energy: float = 0.0
+    bits_per_access: int = 1
+    throughput: float | None = None
+    down: Selector = ALL
+    up: Selector = ALL
+    widths: tuple[tuple[Selector, int], ...] = ()
+    leakage: float = 0.0
+    area: float = 0.0
+
+    def bits(self, workload: Workload, einsum: str, tensor: str) -> int:
+        """Bits of one value of `tensor` here, as `einsum` meets it."""
+        return _width(self.widths, workload, einsum, tensor)
+
+    def charges(self, workload: Workload, einsum: str, tensor: str) -> tuple[bool, bool]:
+        """Is the tensor charged (on the way down, on the way up)?"""
+        return tensor in select(self.down, workload, einsum), tensor in select(self.up, workload, einsum)
+
+
+def _width(widths: tuple[tuple[Selector, int], ...], workload: Workload, einsum: str, tensor: str) -> int:
+    for which, width in widths:
+        if tensor in select(which, workload, einsum):
+            return width
+    return workload.tensor(tensor).bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +184,7 @@ class ComputeUnit:
         return einsum.kind in self.kinds and (not self.operands or len(einsum.inputs) in self.operands)
 
 
-Level = Memory | Fanout | ComputeUnit
+Level = Memory | Toll | Fanout | ComputeUnit
 
 
 @dataclass(frozen=True)
@@ -173,6 +206,20 @@ class Machine(Drawn):
         return tuple(level for level in self.levels if isinstance(level, Memory))
 
     @cached_property
+    def tolls(self) -> tuple[Toll, ...]:
+        return tuple(level for level in self.levels if isinstance(level, Toll))
+
+    @cached_property
+    def ways(self) -> tuple[Memory | Toll, ...]:
+        """Memories and tolls: what values go into, out of or through."""
+        return tuple(level for level in self.levels if isinstance(level, Memory | Toll))
+
+    @cached_property
+    def components(self) -> tuple[Memory | Toll | ComputeUnit, ...]:
+        """Whatever may cost something: memories, then tolls, then units."""
+        return (*self.memories, *self.tolls, *self.units)
+
+    @cached_property
     def fanouts(self) -> tuple[Fanout, ...]:
         return tuple(level for level in self.levels if isinstance(level, Fanout))
 
@@ -192,6 +239,10 @@ class Machine(Drawn):
     def memory(self, name: str) -> Memory:
         return next(memory for memory in self.memories if memory.name == name)
 
+    def way(self, name: str) -> Memory | Toll:
+        """The memory or the toll of that name."""
+        return next(way for way in self.ways if way.name == name)
+
     def unit(self, name: str) -> ComputeUnit:
         return next(unit for unit in self.units if unit.name == name)
 
@@ -201,7 +252,7 @@ class Machine(Drawn):
         return MappingProxyType({axis.name: axis for fanout in self.fanouts for axis in fanout.axes})
 
     def instances(self, name: str) -> int:
-        """Physical instances of the named memory or unit: the product of the fanouts listed before it."""
+        """Physical instances of the named memory, toll or unit: the product of the fanouts listed before it."""
         stop = self.position[name]
         return prod(level.instances for level in self.levels[:stop] if isinstance(level, Fanout))
 

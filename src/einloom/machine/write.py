@@ -11,8 +11,8 @@ from ..units import format
 from ..workload.einsum import Fact
 from ..workload.facts import ORIGIN, fact_table, noted
 from ..yamltree import dump_yaml
-from .files import AXIS, COMPUTE, LINK, MEMORY, VERSION
-from .levels import Axis, ComputeUnit, Fanout, Level, Link, Machine, Memory
+from .files import AXIS, COMPUTE, LINK, MEMORY, TOLL, VERSION
+from .levels import Axis, ComputeUnit, Fanout, Level, Link, Machine, Memory, Toll
 
 
 def machine_data(machine: Machine) -> dict[str, object]:
@@ -43,6 +43,8 @@ def _level_data(level: Level, facts: Mapping[str, Fact]) -> dict[str, object]:
         return {"fanout": level.name, "axes": axes}
     if isinstance(level, ComputeUnit):
         return _written(COMPUTE, level, ComputeUnit(level.name), facts)
+    if isinstance(level, Toll):
+        return _written(TOLL, level, Toll(level.name), facts)
     if isinstance(level, Link):
         return _written(LINK, level, Link(level.name), facts, ("axis",))
     return _written(MEMORY, level, Memory(level.name), facts)
@@ -50,8 +52,8 @@ def _level_data(level: Level, facts: Mapping[str, Fact]) -> dict[str, object]:
 
 def _written(
     record: Record,
-    level: Memory | ComputeUnit | Axis,
-    plain: Memory | ComputeUnit | Axis,
+    level: Memory | Toll | ComputeUnit | Axis,
+    plain: Memory | Toll | ComputeUnit | Axis,
     facts: Mapping[str, Fact],
     always: tuple[str, ...] = (),
 ) -> dict[str, object]:

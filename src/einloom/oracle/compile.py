@@ -6,11 +6,11 @@ which loop slides, which producer follows which consumer); nothing is counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from ..constraints import select
-from ..machine.levels import Fanout, Link, Machine, Memory
+from ..machine.levels import Fanout, Link, Machine, Memory, Toll
 from ..mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, einsums_below
 from ..workload.einsum import Access, Workload
 from .branches import at_once, branch_reasons, flat, private_levels, stages_apart
@@ -20,6 +20,7 @@ from .plan import (
     Cut,
     Exchange,
     Expression,
+    Gate,
     LeafPlan,
     LoopPlan,
     Moment,
@@ -270,8 +271,10 @@ class Compiler:
             parent=parent,
             depth=len(above.spatial),
             cut=self._sliding(tensor, users, above.temporal),
-            read_by=self._apart(tensor, users, users[0], above.spatial, depth, over),
-            write_by=self._apart(tensor, users, producer if producer in users else users[0], above.spatial, depth),
+            read_by=self._apart(tensor, users, users[0], above.spatial, range(depth), over),
+            write_by=self._apart(
+                tensor, users, producer if producer in users else users[0], above.spatial, range(depth)
+            ),
             spatial=tuple((loop.axis or "", loop.trips) for loop in above.spatial),
             width=width * room,
             needed=self._needed(tensor),
@@ -281,7 +284,36 @@ class Compiler:
             slots=room,
             loops=above.steps,
             link=isinstance(memory, Link),
+            gates=self._gates(parent.memory, name, tensor, users, above, over) if parent else (),
         )
+
+    def _gates(
+        self, outer: str, inner: str, tensor: str, users: tuple[str, ...], above: _Above, over: Memory | None = None
+    ) -> tuple[Gate, ...]:
+        """The tolls between two levels, as the users' values of the tensor pass them."""
+        first, last = sorted((self.machine.position[outer], self.machine.position[inner]))
+        producer = self.workload.producers.get(tensor)
+        writer = producer if producer in users else None
+        found = []
+        for toll in (toll for toll in self.machine.tolls if first < self.machine.position[toll.name] < last):
+            down = toll.charges(self.workload, users[0], tensor)[0]
+            up = writer is not None and toll.charges(self.workload, writer, tensor)[1]
+            own = self._own(toll, above.spatial)
+            by = [
+                self._apart(tensor, users, user, above.spatial, own, over if user != writer else None)
+                for user in (users[0], writer or users[0])
+            ]
+            axes = tuple((above.spatial[i].axis or "", above.spatial[i].trips) for i in own)
+            found.append(
+                Gate(toll.name, tensor, own, axes, by[0] if down else None, by[1] if up else None, above.turns)
+            )
+        return tuple(found)
+
+    def _own(self, toll: Toll, spatial: tuple[Loop, ...]) -> tuple[int, ...]:
+        """The spatial loops over fanouts listed before the toll."""
+        place = self.machine.position
+        axes = ((i, loop.axis) for i, loop in enumerate(spatial) if loop.axis in self.machine.axes)
+        return tuple(i for i, axis in axes if axis is not None and place[axis] < place[toll.name])
 
     def _slots(self, store: Store, tensor: str, producer: str | None, below: Nest) -> int:
         """Tiles that a store has room for."""
@@ -317,22 +349,23 @@ class Compiler:
         users: tuple[str, ...],
         payer: str,
         spatial: tuple[Loop, ...],
-        start: int,
+        outside: Collection[int],
         over: Memory | None = None,
     ) -> tuple[int, ...]:
-        """Coordinates that distinguish requests at the next store above, which has `start` spatial loops above it.
+        """Coordinates that distinguish requests at the next store above, or at a toll on the way: `outside` are the
+        spatial loops above that.
 
         over: the memory or the link of that store, if it is known.
         """
         writes = self.workload.producers.get(tensor) == payer
-        kept = list(range(start))
-        for i in range(start, len(spatial)):
+        kept = []
+        for i in range(len(spatial)):
             axis = self.machine.axes.get(spatial[i].axis or "")
             shared = axis is not None and tensor in select(
                 axis.reduce if writes else axis.multicast, self.workload, payer
             )
             shared = over.multicast if isinstance(over, Link) and not writes else shared
-            if self._depends(spatial[i], tensor, users) or not shared:
+            if i in outside or self._depends(spatial[i], tensor, users) or not shared:
                 kept.append(i)
         return tuple(kept)
 
@@ -342,6 +375,18 @@ class Compiler:
             Expression(tuple((self.place[einsum, v], c) for v, c in index.terms), index.constant, size)
             for index, size in zip(access.indices, shape, strict=True)
         )
+
+    def _carried(self, einsum: str, source: Operand, target: str, above: _Above) -> tuple[Gate, ...]:
+        """The tolls that a copy's values pass, all one way, from the input's store to the output's."""
+        place = self.machine.position
+        inwards = place[source.site.memory] < place[target]
+        found = []
+        for gate in self._gates(source.site.memory, target, source.tensor, (einsum,), above):
+            toll = next(toll for toll in self.machine.tolls if toll.name == gate.memory)
+            up = toll.charges(self.workload, einsum, source.tensor)[1]
+            by = self._apart(source.tensor, (einsum,), einsum, above.spatial, gate.own)
+            found.append(replace(gate, down=gate.down if inwards else None, up=by if up and not inwards else None))
+        return tuple(found)
 
     # -- fanouts -----------------------------------------------------------------------------------------------
 
@@ -378,11 +423,16 @@ class Compiler:
 
         def operand(access: Access) -> Operand:
             site = above.innermost[access.tensor]
-            apart = self._apart(access.tensor, (node.einsum,), node.einsum, above.spatial, site.depth)
-            return Operand(access.tensor, self._expressions(node.einsum, access), site, apart)
+            apart = self._apart(access.tensor, (node.einsum,), node.einsum, above.spatial, range(site.depth))
+            gates = (
+                () if node.unit is None else self._gates(site.memory, node.unit, access.tensor, (node.einsum,), above)
+            )
+            return Operand(access.tensor, self._expressions(node.einsum, access), site, apart, gates)
 
         output = operand(einsum.output)
         inputs = tuple(operand(access) for access in einsum.inputs)
+        if node.unit is None:
+            inputs = (replace(inputs[0], gates=self._carried(node.einsum, inputs[0], output.site.memory, above)),)
         return LeafPlan(
             einsum=node.einsum,
             unit=node.unit,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..workload.einsum import Workload
 from .lifetime import Peaks
-from .plan import Coords, Element, LeafPlan, LoopPlan, Moment, NestPlan, Operand, Plan, SplitPlan, StorePlan
+from .plan import Coords, Element, Gate, LeafPlan, LoopPlan, Moment, NestPlan, Operand, Plan, SplitPlan, StorePlan
 from .reference import Array, apply_function, combine
 from .stores import Lane, Stores
 
@@ -80,7 +80,7 @@ class Execution:
 
     def _leaf(self, leaf: LeafPlan, lanes: list[Lane]) -> None:
         """One operation in every spatial instance that has work in this step."""
-        asked: set[tuple[int, Coords, Element]] = set()
+        asked: set[tuple[int | Gate, Coords, Element]] = set()
         contributions = []
         operations = self.operations[leaf.einsum]
         for lane in lanes:
@@ -99,7 +99,7 @@ class Execution:
         self.worked(leaf)
 
     def _operand(
-        self, leaf: LeafPlan, i: int, operand: Operand, lane: Lane, asked: set[tuple[int, Coords, Element]]
+        self, leaf: LeafPlan, i: int, operand: Operand, lane: Lane, asked: set[tuple[int | Gate, Coords, Element]]
     ) -> int | None:
         """The value of one operand; None for padding."""
         element = _element(operand, lane)
@@ -114,6 +114,9 @@ class Execution:
                 asked.add(key)
                 reads = self.stores.counter(leaf.einsum, operand.site, "read")
                 reads[coords] = reads.get(coords, 0) + 1
+            for gate in operand.gates:
+                for way, told in (("down", gate.down), ("up", gate.up)):
+                    self._pass(leaf, gate, way, told, lane, element, asked)
         if cell is None or cell[1] != operand.site.needed:
             what = f"{operand.tensor}{list(element)} in {operand.site.memory}"
             if cell is not None:
@@ -126,15 +129,34 @@ class Execution:
         value = cell[0] if cell is not None else None
         return 0 if value is None else value
 
+    def _pass(
+        self,
+        leaf: LeafPlan,
+        gate: Gate,
+        way: str,
+        told: Coords | None,
+        lane: Lane,
+        element: Element,
+        asked: set[tuple[int | Gate, Coords, Element]],
+    ) -> None:
+        """An operation's value goes through a toll, once for all instances that `told` does not tell apart."""
+        if told is None:
+            return
+        key = (gate, tuple(lane.coords[j] for j in told), element)
+        if key not in asked:
+            asked.add(key)
+            self.stores.passed(leaf.einsum, gate, way, lane.coords)
+
     def _accumulate(
         self,
         leaf: LeafPlan,
         contributions: list[tuple[Lane, int | None]],
-        asked: set[tuple[int, Coords, Element]],
+        asked: set[tuple[int | Gate, Coords, Element]],
     ) -> None:
         """Add every instance's result to the output's innermost store."""
         output, site = leaf.output, leaf.output.site
         written: set[tuple[Coords, Element]] = set()
+        gone: set[tuple[int | Gate, Coords, Element]] = set()
         for lane, value in contributions:
             element = _element(output, lane)
             if element is None:
@@ -146,7 +168,12 @@ class Execution:
                 continue
             apart = tuple(lane.coords[j] for j in output.apart)
             own = (lane.coords, element)
-            if own not in leaf.seen:
+            again = own in leaf.seen
+            for gate in output.gates:
+                self._pass(leaf, gate, "up", gate.up, lane, element, gone)
+                if again:
+                    self._pass(leaf, gate, "down", gate.down, lane, element, asked)
+            if not again:
                 leaf.seen.add(own)
             elif leaf.unit is not None and (-1, apart, element) not in asked:
                 asked.add((-1, apart, element))

@@ -12,11 +12,11 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from ..constraints import select
-from ..machine.levels import Machine
+from ..machine.levels import Machine, Toll
 from ..workload.einsum import Workload
 from .events import Operation, Timeline, execute
 from .execute import Execution
-from .plan import Coords, Exchange, LeafPlan, Plan, Site, Turn
+from .plan import Coords, Exchange, Gate, LeafPlan, Plan, Site, Turn
 from .stores import Observer
 
 Process = tuple[tuple[int, int], ...]
@@ -53,7 +53,7 @@ class Journal(Observer):
     def __init__(self, workload: Workload, machine: Machine, plan: Plan, execution: Execution) -> None:
         self.workload, self.machine, self.plan, self.execution = workload, machine, plan, execution
         self.entries: list[Entry] = []
-        self.counted: dict[tuple[str, Site, str], dict[Coords, int]] = {}
+        self.counted: dict[tuple[str, Site | Gate, str], dict[Coords, int]] = {}
         self.ready: dict[Site, set[int]] = {}
         self.uses: dict[Site, list[set[int]]] = {}
         self.dirty: dict[Site, set[int]] = {}
@@ -177,7 +177,7 @@ class Journal(Observer):
         for key, counter in self.execution.stores.counters.items():
             einsum, site, action = key
             before = self.counted.setdefault(key, {})
-            width = self.machine.memory(site.memory).bits(self.workload, einsum, site.tensor)
+            width = self.machine.way(site.memory).bits(self.workload, einsum, site.tensor)
             for coords, count in counter.items():
                 if count != before.get(coords, 0):
                     table = bits.setdefault((self._component(site.memory, "", site.turns), site.memory, action), {})
@@ -188,10 +188,14 @@ class Journal(Observer):
             return None
         busy: dict[Hashable, float] = {}
         for (component, name, action), table in bits.items():
-            memory = self.machine.memory(name)
-            throughput = memory.read_throughput if action == "read" else memory.write_throughput
+            way = self.machine.way(name)
+            port: Hashable = (component, "")
+            if isinstance(way, Toll):
+                throughput = way.throughput
+            else:
+                throughput = way.read_throughput if action == "read" else way.write_throughput
+                port = (component, "" if way.ports == "shared" else action)
             if throughput is not None:
-                port = (component, "" if memory.ports == "shared" else action)
                 busy[port] = busy.get(port, 0.0) + max(table.values()) / throughput
         return busy
 

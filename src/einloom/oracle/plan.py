@@ -123,6 +123,23 @@ class Turn:
 
 
 @dataclass(slots=True, eq=False)
+class Gate:
+    """One toll, as what one tensor of a site or an operand passes. memory: its name, as a counter's.
+
+    own: numbers of the spatial loops above that tell its instances apart; spatial: their axes and trips. down, up:
+    coordinates that tell apart what passes that way, None where nothing is charged.
+    """
+
+    memory: str
+    tensor: str
+    own: tuple[int, ...]
+    spatial: tuple[tuple[str, int], ...]
+    down: tuple[int, ...] | None
+    up: tuple[int, ...] | None
+    turns: tuple[Turn, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
 class Site:
     """One tensor of one store node.
 
@@ -133,7 +150,8 @@ class Site:
     are multicast, or added on the way). spatial: axis and trips of the spatial loops above. width: bits per element.
     alive: leaves at which the tile is alive whatever happens; at the other leaves below only if an element is kept.
     turns: the branches of concurrent splits that it is in. slots: tiles that it has room for. loops: temporal loops of
-    more than one trip above. link: a link, which holds nothing; who writes to it is not charged.
+    more than one trip above. link: a link, which holds nothing; who writes to it is not charged. gates: tolls on the
+    way from the parent; passed: what went up through them, as `sent` says of the parent.
     """
 
     memory: str
@@ -154,9 +172,11 @@ class Site:
     slots: int = 1
     loops: int = 0
     link: bool = False
+    gates: tuple[Gate, ...] = ()
     children: list[Site] = field(default_factory=list)
     held: dict[Coords, Held] = field(default_factory=dict)
     sent: set[tuple[Element, tuple[int, ...], Coords]] = field(default_factory=set)
+    passed: set[tuple[Gate, Element, tuple[int, ...], Coords]] = field(default_factory=set)
 
     @property
     def nesting(self) -> int:
@@ -203,12 +223,16 @@ class StorePlan:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """One access at a leaf: its expressions, the innermost site, and the coordinates that tell requests apart there."""
+    """One access at a leaf: its expressions, the innermost site, and the coordinates that tell requests apart there.
+
+    gates: the tolls on the way from there.
+    """
 
     tensor: str
     expressions: tuple[Expression, ...]
     site: Site
     apart: tuple[int, ...]
+    gates: tuple[Gate, ...] = ()
 
 
 @dataclass(slots=True)

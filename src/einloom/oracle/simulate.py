@@ -106,7 +106,7 @@ def _totals(
             continue
         key = (einsum, site.memory, site.tensor, action)
         counts[key] = counts.get(key, 0) + sum(counter.values()) * workload.repeat
-        bits = machine.memory(site.memory).bits(workload, einsum, site.tensor)
+        bits = machine.way(site.memory).bits(workload, einsum, site.tensor)
         table = load.setdefault((einsum, site.memory, action), {})
         for coords, count in counter.items():
             instance = _instance(site.spatial, coords)

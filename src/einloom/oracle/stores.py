@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from .plan import Coords, Element, Held, Range, Site, Visit, elements
+from .plan import Coords, Element, Gate, Held, Range, Site, Visit, elements
 from .reference import combine
 
 Counter = dict[Coords, int]
@@ -46,19 +46,25 @@ class Observer:
 class Stores:
     """All stores of a run. inputs: the cascade's inputs by tensor and element. reductions: tensor -> how parts combine.
 
-    counters: (Einsum, site, action) -> values per spatial instance. results: elements of produced tensors that left
-    their outermost store. once: read-backs of unfinished values are performed but not counted.
+    counters: (Einsum, site or toll, action) -> values per spatial instance. results: elements of produced tensors that
+    left their outermost store. once: read-backs of unfinished values are performed but not counted.
     """
 
     def __init__(self, inputs: dict[str, dict[Element, int]], reductions: dict[str, str], once: bool) -> None:
         self.observer = Observer()
         self.inputs, self.reductions, self.once = inputs, reductions, once
-        self.counters: dict[tuple[str, Site, str], Counter] = {}
+        self.counters: dict[tuple[str, Site | Gate, str], Counter] = {}
         self.results: dict[str, dict[Element, tuple[int | None, int]]] = {name: {} for name in reductions}
         self.reasons: dict[str, None] = {}
 
-    def counter(self, einsum: str, site: Site, action: str) -> Counter:
+    def counter(self, einsum: str, site: Site | Gate, action: str) -> Counter:
         return self.counters.setdefault((einsum, site, action), {})
+
+    def passed(self, einsum: str, gate: Gate, way: str, coords: Coords) -> None:
+        """A value of an instance goes through its instance of a toll."""
+        counter = self.counter(einsum, gate, way)
+        own = tuple(coords[i] for i in gate.own)
+        counter[own] = counter.get(own, 0) + 1
 
     def reason(self, kind: str, text: str) -> None:
         self.reasons[f"{kind}: {text}"] = None
@@ -90,7 +96,7 @@ class Stores:
                 leaving[lane.coords] = held.window.keys() - stay
             arriving.append((lane, held, wanted - stay))
         self.empty(site, leaving)
-        asked: set[tuple[Coords, Element]] = set()
+        asked: set[tuple[Gate | None, Coords, Element]] = set()
         if arriving:
             self.observer.opened(site)
         for lane, held, wanted in arriving:
@@ -105,7 +111,7 @@ class Stores:
         held: Held,
         wanted: set[Element],
         step: tuple[int, ...],
-        asked: set[tuple[Coords, Element]],
+        asked: set[tuple[Gate | None, Coords, Element]],
     ) -> None:
         held.window.update(dict.fromkeys(wanted, step))
         if site.parent is None:
@@ -131,9 +137,14 @@ class Stores:
                 self._unreadable(site, element, cell)
             if complete or not self.once:
                 writes[coords] = writes.get(coords, 0) + 1
-                if (apart, element) not in asked:
-                    asked.add((apart, element))
+                if (None, apart, element) not in asked:
+                    asked.add((None, apart, element))
                     reads[parent_coords] = reads.get(parent_coords, 0) + 1
+                for gate in (g for g in site.gates if g.down is not None):
+                    here = (gate, tuple(coords[i] for i in gate.down or ()), element)
+                    if here not in asked:
+                        asked.add(here)
+                        self.passed(site.payer, gate, "down", coords)
 
     def _begin(self, site: Site, held: Held, wanted: Iterable[Element]) -> None:
         """An outermost store reads nothing: inputs are there, results are not."""
@@ -202,6 +213,11 @@ class Stores:
         writer = site.producer or site.payer
         reads = self.counter(writer, site, "read")
         reads[coords] = reads.get(coords, 0) + 1
+        for gate in (g for g in site.gates if g.up is not None):
+            here = (gate, element, entered, tuple(coords[i] for i in gate.up or ()))
+            if here not in site.passed:
+                site.passed.add(here)
+                self.passed(writer, gate, "up", coords)
         key = (element, entered, tuple(coords[i] for i in site.write_by))
         if key not in site.sent and not parent.link:
             site.sent.add(key)

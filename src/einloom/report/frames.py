@@ -30,7 +30,7 @@ def actions(result: Result) -> pandas.DataFrame:
 def energy(result: Result) -> pandas.DataFrame:
     """Joules: a row per Einsum, a column per component."""
     table = actions(result).pivot_table(index="einsum", columns="component", values="energy", aggfunc="sum", sort=False)
-    order = [*(m.name for m in result.machine.memories), *(unit.name for unit in result.machine.units)]
+    order = [component.name for component in result.machine.components]
     return table.fillna(0.0)[[name for name in order if name in table.columns]]
 
 

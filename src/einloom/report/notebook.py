@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import singledispatch
 
-from ..machine.levels import ComputeUnit, Fanout, Machine, Memory
+from ..machine.levels import Fanout, Level, Machine, Memory, Toll
 from ..mapping.text import describe
 from ..mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, einsums_below
 from ..result import Result
@@ -50,7 +50,7 @@ def _(machine: Machine) -> str:
     return snippet(el("h3", machine.name), el("div", table, class_="scroll"))
 
 
-def _level(machine: Machine, level: Memory | Fanout | ComputeUnit) -> Html:
+def _level(machine: Machine, level: Level) -> Html:
     if isinstance(level, Fanout):
         axes = ", ".join(f"{axis.name} × {axis.size}" for axis in level.axes)
         return _line(level.name, "fanout", f"× {level.instances:,}", axes)
@@ -63,6 +63,10 @@ def _level(machine: Machine, level: Memory | Fanout | ComputeUnit) -> Html:
         rates = " / ".join(dict.fromkeys(_rate(r) for r in (level.read_throughput, level.write_throughput)))
         held = str(level.must), str(level.may)
         return _line(level.name, "memory", instances, room, prices, rates, *held, look=f"m{min(position, 4)}")
+    if isinstance(level, Toll):
+        access = "" if level.bits_per_access == 1 else f" per {level.bits_per_access} bit"
+        ways = f"down: {level.down}, up: {level.up}"
+        return _line(level.name, "toll", instances, ways, _joules(level.energy) + access, _rate(level.throughput))
     rate = "unlimited" if level.throughput is None else with_unit(level.throughput, "rate", 4)
     return _line(level.name, "compute", instances, "", _joules(level.energy), rate)
 
@@ -121,7 +125,7 @@ def _(result: Result) -> str:
 
 
 def _bars(result: Result, leaves: Sequence[str]) -> tuple[Html, Html]:
-    names = [*(memory.name for memory in result.machine.memories), *(unit.name for unit in result.machine.units)]
+    names = [component.name for component in result.machine.components]
     table = result.cost.energy_by("einsum", "component")
     rows = [
         (leaf, [Part(name, table.get((leaf, name), 0.0), i) for i, name in enumerate(names)]) for leaf in leaves[:FIRST]

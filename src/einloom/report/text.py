@@ -244,7 +244,7 @@ def breakdown(result: Result) -> str:
             tensor,
             action,
             f"{int(count):,}",
-            bits(int(moved)) if action in ("read", "write") else "-",
+            bits(int(moved)) if action not in ("compute", "leak") else "-",
             joules(energy),
             f"{energy / result.energy:.1%}" if result.energy else "-",
         )

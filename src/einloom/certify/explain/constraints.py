@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from ...constraints import Selector, select, selector
-from ...machine.levels import ALL, NOTHING, Axis, ComputeUnit, Fanout, Level, Machine, Memory
+from ...machine.levels import ALL, NOTHING, Axis, ComputeUnit, Fanout, Level, Machine, Memory, Toll
 from ...mapspace.limits import AxisLimit, Limit, Limits
 from ...problem import Problem
 from ...units import format as with_unit
@@ -218,7 +218,7 @@ def bits(number: int | None) -> str:
     return f"{number / (8 * 1024**power):.4g} {' KMGT'[power]}iB ({number} bit)"
 
 
-def with_level(problem: Problem, level: Memory | ComputeUnit) -> Problem:
+def with_level(problem: Problem, level: Memory | Toll | ComputeUnit) -> Problem:
     """The problem whose machine has `level` in place of the one of that name."""
     levels = (level if old.name == level.name else old for old in problem.machine.levels)
     return replace(problem, machine=rebuilt(problem.machine, tuple(levels)))

@@ -15,7 +15,7 @@ from math import prod
 
 from ...cost.evaluate import legality
 from ...errors import BudgetExhausted, Infeasible, SpecError
-from ...machine.levels import ComputeUnit, Level, Memory
+from ...machine.levels import ComputeUnit, Level, Memory, Toll
 from ...mapping.tree import Mapping
 from ...mapspace.ffm import outside
 from ...problem import Budget, Guarantee, Objective, Problem
@@ -213,6 +213,8 @@ def _free(level: Level) -> Level:
         return replace(
             level, read_energy=0.0, write_energy=0.0, read_throughput=None, write_throughput=None, leakage=0.0
         )
+    if isinstance(level, Toll):
+        return replace(level, throughput=None, energy=0.0, leakage=0.0)
     if isinstance(level, ComputeUnit):
         return replace(level, throughput=None, energy=1.0, leakage=0.0)
     return level

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ...errors import Infeasible
-from ...machine.levels import ComputeUnit, Memory
+from ...machine.levels import ComputeUnit, Fanout, Memory
 from ...problem import Problem
 from ...result import Result
 from ...units import format as with_unit
@@ -73,7 +73,7 @@ def larger(problem: Problem) -> Iterator[Larger]:
 def times_matter(problem: Problem) -> bool:
     """True if the objective depends on how long anything takes."""
     machine = problem.machine
-    leaks = any(memory.leakage > 0 for memory in machine.memories) or any(unit.leakage > 0 for unit in machine.units)
+    leaks = any(component.leakage > 0 for component in machine.components)
     return problem.objective.name not in ("energy", "traffic") or (problem.objective.name == "energy" and leaks)
 
 
@@ -86,12 +86,12 @@ def _sized(problem: Problem, memory: Memory, size: int) -> Larger:
 def _faster(problem: Problem) -> Iterator[Larger]:
     for level in problem.machine.levels:
         keys = ("read_throughput", "write_throughput") if isinstance(level, Memory) else ("throughput",)
-        if not isinstance(level, Memory | ComputeUnit):
+        if isinstance(level, Fanout):
             continue
         now = {key: getattr(level, key) for key in keys if getattr(level, key) is not None}
         if now:
             more = {key: value * (100 + MORE) / 100 for key, value in now.items()}
-            unit = "throughput" if isinstance(level, Memory) else "rate"
+            unit = "rate" if isinstance(level, ComputeUnit) else "throughput"
             before, after = (
                 " / ".join(dict.fromkeys(with_unit(v, unit, 4) for v in some.values()))  # type: ignore[arg-type]
                 for some in (now, more)

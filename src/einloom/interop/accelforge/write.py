@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ...constraints import select
 from ...errors import SpecError
-from ...machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
+from ...machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory, Toll
 from ...mapspace.space import Mapspace
 from ...problem import Objective
 from ...workload.einsum import Access, Einsum, Index, Workload
@@ -142,6 +142,8 @@ class _Writer:
             elif isinstance(level, Fanout):
                 axes = [self._axis(axis) for axis in level.axes]
                 nodes.append({"node": "Container", "name": self.components.add(level.name), "spatial": axes})
+            elif isinstance(level, Toll):
+                nodes.append(self._toll(level))
             else:
                 nodes.append(self._compute(level))
         return nodes
@@ -173,10 +175,25 @@ class _Writer:
             )
         return node
 
-    def _widths(self, memory: Memory) -> dict[str, object]:
+    def _toll(self, toll: Toll) -> dict[str, object]:
+        node: dict[str, object] = {"node": "Toll", "name": self.components.add(toll.name)}
+        if toll.widths:
+            node["bits_per_value"] = self._widths(toll)
+        down, up = exported_set(toll.down), exported_set(toll.up)
+        node |= {"leak_power": toll.leakage, "area": toll.area}
+        node["actions"] = [_action("read", toll.energy, toll.throughput, toll.bits_per_access)]
+        node["tensors"] = {"keep": f"({down}) | ({up})"}
+        node["direction"] = {
+            f"({down}) & ({up})": "up_and_down",
+            f"({down}) & ~({up})": "down",
+            f"~({down}) & ({up})": "up",
+        }
+        return node
+
+    def _widths(self, way: Memory | Toll) -> dict[str, object]:
         table: dict[str, object] = {}
         before: list[str] = []
-        for which, bits in memory.widths:
+        for which, bits in way.widths:
             text = exported_set(which)
             table[text if not before else f"({text}) & ~({' | '.join(before)})"] = bits
             before.append(f"({text})")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...errors import SpecError
-from ...machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
+from ...machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory, Toll
 from ...mapping.normal import normal_form
 from ...mapping.tree import Loop, Mapping, Nest, Split, Store
 from ...workload.einsum import Access, Workload
@@ -103,6 +103,9 @@ class _Writer:
         if len(widths) > 1:
             raise SpecError("TileFlow has one width of words; these tensors have several")
         self.bits = widths.pop()
+        if self.machine.tolls:
+            names = ", ".join(toll.name for toll in self.machine.tolls)
+            raise SpecError(f"TileFlow has no word for a toll ({names})")
         if len(self.machine.units) != 1:
             raise SpecError(f"TileFlow has one kind of compute unit; {self.machine.name} has {len(self.machine.units)}")
         if self.workload.repeat != 1:
@@ -136,7 +139,7 @@ class _Writer:
         x = y = 1
         chain: list[list[dict[str, object]]] = []
         for level in self.machine.levels:
-            if isinstance(level, Fanout):
+            if isinstance(level, Fanout | Toll):
                 continue
             dx, dy = sizes.get(level.name, (1, 1))
             x, y = x * dx, y * dy

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
-from ...cost.record import Action
+from ...cost.record import Action, ActionName
 from ...errors import SpecError
 from ...result import Result
 from ..compare import labels_of
@@ -91,11 +91,11 @@ def _all(results: Sequence[Result], key: Key) -> list[str]:
         if key == "einsum":
             names = list(result.mapping.einsums)
         elif key == "component":
-            names = [*(memory.name for memory in machine.memories), *(unit.name for unit in machine.units)]
+            names = [component.name for component in machine.components]
         elif key == "tensor":
             names = [*workload.intermediates, *(tensor.name for tensor in workload.tensors), "operations"]
         else:
-            names = ["read", "write", "compute", "leak"]
+            names = list(get_args(ActionName))
         found |= dict.fromkeys(names)
     return list(found)
 

@@ -7,13 +7,15 @@ action.
 from __future__ import annotations
 
 from ...cost.record import Action
+from ...machine.levels import Toll
 from ...result import Result
 from .markup import Html, el, link
 from .scene import energy, size
 from .sources import anchor, energy_sources, why
 from .subject import Subject
 
-ACTIONS = ("read", "write", "compute", "leak")
+ACTIONS = ("read", "write", "compute", "leak", "down", "up")
+MOVES = ("read", "write", "down", "up")
 KEYS = (("einsum", "Einsum"), ("component", "level"), ("tensor", "tensor"), ("action", "action"))
 
 
@@ -21,7 +23,7 @@ def data(subject: Subject) -> dict[str, object]:
     """What the page's script draws bars from: names, and rows of numbers that refer to them."""
     result = subject.result
     machine = result.machine
-    components = [*(memory.name for memory in machine.memories), *(unit.name for unit in machine.units)]
+    components = [component.name for component in machine.components]
     place = {name: i for i, name in enumerate(components)}
     leaf = {name: i for i, name in enumerate(subject.leaves)}
     rows = [
@@ -78,9 +80,10 @@ def _alone(result: Result, action: Action) -> float:
         return 0.0
     if action.action == "compute":
         rate = result.machine.unit(action.component).throughput
+    elif isinstance(way := result.machine.way(action.component), Toll):
+        rate = way.throughput
     else:
-        memory = result.machine.memory(action.component)
-        rate = memory.read_throughput if action.action == "read" else memory.write_throughput
+        rate = way.read_throughput if action.action == "read" else way.write_throughput
     return action.busiest / rate if rate else 0.0
 
 
@@ -116,7 +119,7 @@ def table(subject: Subject) -> Html:
     for a in result.cost.actions:
         entry = sums.setdefault((a.component, a.action), [0, 0, 0.0])
         entry[0] += a.count
-        entry[1] += a.bits if a.action in ("read", "write") else 0
+        entry[1] += a.bits if a.action in MOVES else 0
         entry[2] += a.energy
     priced = energy_sources(subject)
     position = result.machine.position

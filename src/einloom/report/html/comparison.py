@@ -70,7 +70,7 @@ def _swatch(i: int) -> Html:
 
 
 def _components(result: Result) -> list[str]:
-    return [*(memory.name for memory in result.machine.memories), *(unit.name for unit in result.machine.units)]
+    return [component.name for component in result.machine.components]
 
 
 def _all_bars(compared: Comparison) -> list[Html]:

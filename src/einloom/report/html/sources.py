@@ -91,6 +91,7 @@ def why(page: str, words: str = "how is this counted?") -> Html:
 def energy_sources(subject: Subject) -> dict[tuple[str, str], str]:
     """(component, action) -> path of the number that prices it, where the machine gives one."""
     names = {"read": "read_energy", "write": "write_energy", "compute": "energy", "leak": "leakage"}
+    names |= {"down": "energy", "up": "energy"}
     paths = {one.path for one in subject.given}
     pairs = {(a.component, str(a.action)) for a in subject.result.cost.actions}
     return {(c, a): f"{c}.{names[a]}" for c, a in pairs if f"{c}.{names[a]}" in paths}

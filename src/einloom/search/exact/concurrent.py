@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...machine.levels import ComputeUnit, Machine, Memory
+from ...machine.levels import Fanout, Machine
 from ...mapping.tree import Mapping
 from ...problem import Objective, Problem
 from ..protocol import Watcher
@@ -33,7 +33,7 @@ from .skyline import FloatArray
 
 def without_leakage(machine: Machine) -> Machine:
     """The same machine, leaking nothing."""
-    levels = (replace(x, leakage=0.0) if isinstance(x, Memory | ComputeUnit) else x for x in machine.levels)
+    levels = (replace(x, leakage=0.0) if not isinstance(x, Fanout) else x for x in machine.levels)
     return replace(machine, levels=tuple(levels))
 
 

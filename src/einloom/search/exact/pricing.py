@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...cost import terms
-from ...machine.levels import Machine
+from ...machine.levels import Fanout, Machine
 from ...problem import Objective
 from .skyline import FloatArray, IntArray
 from .spatial import Classes, Spread
@@ -23,7 +23,10 @@ from .spatial import Classes, Spread
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One additive cost: joules, seconds of one port of a memory (or of compute, memory -1), or bits of traffic."""
+    """One additive cost: joules, seconds of one port of a memory (or of compute, memory -1), or bits of traffic.
+
+    memory: tolls are numbered after the memories.
+    """
 
     kind: Literal["energy", "time", "traffic"]
     memory: int = -1
@@ -32,8 +35,7 @@ class Column:
 
 def leakage(machine: Machine) -> float:
     """Watts of all instances together."""
-    watts = [m.leakage * machine.instances(m.name) for m in machine.memories]
-    return sum(watts) + sum(u.leakage * machine.instances(u.name) for u in machine.units)
+    return sum(component.leakage * machine.instances(component.name) for component in machine.components)
 
 
 def columns(machine: Machine, objective: Objective) -> tuple[Column, ...]:
@@ -52,6 +54,8 @@ def columns(machine: Machine, objective: Objective) -> tuple[Column, ...]:
                 ports += ["read"] if memory.read_throughput is not None else []
                 ports += ["write"] if memory.write_throughput is not None else []
             found.extend(Column("time", i, port) for port in ports)
+        limited = (i for i, toll in enumerate(machine.tolls, len(machine.memories)) if toll.throughput is not None)
+        found.extend(Column("time", i) for i in limited)
         if any(unit.throughput is not None for unit in machine.units):
             found.append(Column("time", -1, "compute"))
     if objective.name == "traffic":
@@ -117,24 +121,18 @@ class Pricing:
         child None is the leaf. Elements are counted over all instances of the classes that index the tensor and over
         temporal visits; instances along other classes are in the price.
         """
-        low, high = self.instances[self.place(child)], self.instances[parent]
         bottom = self.fanouts if child is None else self.above[child]
-        mine = np.array(self.classes.relevance[tensor], bool)
-        apart = np.ones(len(self.spreads), np.int64)
-        for fanout, joined, row in self._axes:
-            if self.above[parent] <= fanout < bottom and tensor not in joined:
-                apart = apart * row[:, ~mine].prod(axis=1)
         signature = self.classes.signature.tensors[tensor]
-        below = (low[:, ~mine].prod(axis=1), 1.0 / low[:, mine].prod(axis=1))
-        above = (high[:, ~mine].prod(axis=1) * apart, apart / high[:, mine].prod(axis=1))
+        below = self._copies(tensor, bottom, bottom)
+        above = self._copies(tensor, self.above[parent], bottom)
         zero = np.zeros((len(self.spreads), len(self.columns)))
         if not signature.output:
-            price = self._charge(tensor, parent, "read", *above)
+            price = self._charge(tensor, parent, "read", *above) + self._passed(tensor, parent, child, "down")
             if child is not None:
                 price = price + self._charge(tensor, child, "write", *below)
             return price, zero
-        up = self._charge(tensor, parent, "write", *above)
-        back = self._charge(tensor, parent, "read", *above)
+        up = self._charge(tensor, parent, "write", *above) + self._passed(tensor, parent, child, "up")
+        back = self._charge(tensor, parent, "read", *above) + self._passed(tensor, parent, child, "down")
         if child is not None:
             up = up + self._charge(tensor, child, "read", *below)
             back = back + self._charge(tensor, child, "write", *below)
@@ -142,12 +140,45 @@ class Pricing:
             return up, zero
         return up + back, back
 
+    def _copies(self, tensor: int, top: int, bottom: int) -> tuple[FloatArray, FloatArray]:
+        """How often one element counts where `top` fanouts stand above, if it comes from or goes behind `bottom` ones:
+        (over all instances, as a share in the busiest one), per choice."""
+        mine = np.array(self.classes.relevance[tensor], bool)
+        here, apart = self.between(0, top), np.ones(len(self.spreads), np.int64)
+        for fanout, joined, row in self._axes:
+            if top <= fanout < bottom and tensor not in joined:
+                apart = apart * row[:, ~mine].prod(axis=1)
+        return here[:, ~mine].prod(axis=1) * apart, apart / here[:, mine].prod(axis=1)
+
     def copied(self, source: int, target: int) -> tuple[FloatArray, FloatArray]:
         """Prices per element of a copy's leaf: (read of tensor 1, write of tensor 0); zero within one memory."""
         zero = np.zeros((len(self.spreads), len(self.columns)))
         if source == target:
             return zero, zero
-        return self._one_way(1, source, "read"), self._one_way(0, target, "write")
+        read = self._one_way(1, source, "read")
+        way: Literal["down", "up"] = "down" if source < target else "up"
+        read = read + self._passed(1, min(source, target), max(source, target), way)
+        return read, self._one_way(0, target, "write")
+
+    def _passed(self, tensor: int, parent: int, child: int | None, way: Literal["down", "up"]) -> FloatArray:
+        """Column vectors for one element on its way through the tolls between two places (child None: the leaf)."""
+        place, memories = self.machine.position, self.machine.memories
+        inner = self.unit if child is None else memories[child].name
+        assert inner is not None
+        bottom = self.fanouts if child is None else self.above[child]
+        vector = np.zeros((len(self.spreads), len(self.columns)))
+        for k, toll in enumerate(self.machine.tolls):
+            bits = self.classes.signature.tensors[tensor].tolls[k][way == "up"]
+            if not bits or not place[memories[parent].name] < place[toll.name] < place[inner]:
+                continue
+            fanouts = sum(isinstance(level, Fanout) for level in self.machine.levels[: place[toll.name]])
+            total, one = self._copies(tensor, fanouts, bottom)
+            for i, column in enumerate(self.columns):
+                if column.kind == "energy":
+                    vector[:, i] += terms.energy(total * bits, toll.energy, toll.bits_per_access)
+                elif column.memory == len(memories) + k and toll.throughput is not None:
+                    vector[:, i] += terms.transfer_time(one * bits, toll.throughput)
+        return vector
 
     def _one_way(self, tensor: int, memory: int, action: Literal["read", "write"]) -> FloatArray:
         mine = np.array(self.classes.relevance[tensor], bool)

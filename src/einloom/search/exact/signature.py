@@ -12,7 +12,7 @@ from itertools import combinations
 
 from ...constraints import Selector, select
 from ...errors import Infeasible, SpecError
-from ...machine.levels import ComputeUnit, Fanout, Machine, Memory
+from ...machine.levels import ComputeUnit, Fanout, Machine, Memory, Toll
 from ...mapspace.limited import limited_variables, may_back, may_hold, must_hold
 from ...mapspace.limits import UNLIMITED, Limits, Numbers, concerns
 from ...workload.einsum import Workload
@@ -26,6 +26,7 @@ class TensorSignature:
     memory.
 
     persistent: its room in the outermost memory is taken for the whole run (only said where that memory has a size).
+    tolls: for each toll the bits of a value that it charges on the way (down, up), 0 where it does not.
     """
 
     ranks: tuple[tuple[tuple[int, int], ...], ...]
@@ -36,6 +37,7 @@ class TensorSignature:
     intermediate: bool
     shared: bool
     persistent: bool = False
+    tolls: tuple[tuple[int, int], ...] = ()
 
     @property
     def variables(self) -> frozenset[int]:
@@ -138,6 +140,7 @@ def signature(workload: Workload, machine: Machine, name: str, merge: bool, limi
             intermediate=access.tensor in workload.intermediates,
             shared=is_shared(workload, access.tensor),
             persistent=workload.tensor(access.tensor).persistent and machine.memories[0].size is not None,
+            tolls=tuple(_tolled(toll, workload, name, access.tensor) for toll in machine.tolls),
         )
         for access in einsum.accesses
     )
@@ -206,6 +209,12 @@ def signature(workload: Workload, machine: Machine, name: str, merge: bool, limi
         _loop_limits(workload, limits, name, variables, position),
         tiles,
     )
+
+
+def _tolled(toll: Toll, workload: Workload, name: str, tensor: str) -> tuple[int, int]:
+    down, up = toll.charges(workload, name, tensor)
+    bits = toll.bits(workload, name, tensor)
+    return (bits if down else 0, bits if up else 0)
 
 
 def _loop_limits(

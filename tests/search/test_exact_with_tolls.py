@@ -1,0 +1,68 @@
+"""`exact` finds what looking at every tree finds where tolls stand in random places."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from einloom.certify.verify import verify
+from einloom.constraints import selector
+from einloom.machine.levels import Toll
+from einloom.problem import Problem
+from einloom.search.exact import Exact
+from einloom.search.exhaustive import Exhaustive
+from tiny_problems import tiny_problem
+
+SEEDS = json.loads((Path(__file__).parent / "quick_seeds.json").read_text())[:64]
+SETS = ("all", "all", "nothing", "input", "output", "weight")
+
+
+def tolled(problem: Problem, rng: Random) -> Problem:
+    """The problem with one or two tolls behind the outermost memory."""
+    levels = list(problem.machine.levels)
+    for i in range(rng.choice((1, 1, 2))):
+        toll = Toll(
+            f"T{i}",
+            float(rng.randint(0, 9)),
+            rng.choice((1, 2)),
+            rng.choice((None, None, 0.5, 2.0)),
+            selector(rng.choice(SETS)),
+            selector(rng.choice(SETS)),
+            ((selector("all"), 1),) if rng.random() < 0.2 else (),
+            rng.choice((0.0, 0.0, 1.0)),
+        )
+        levels.insert(rng.randint(1, len(levels) - 1), toll)
+    return replace(problem, machine=replace(problem.machine, levels=tuple(levels)))
+
+
+def test_exact_equals_exhaustive_with_tolls() -> None:
+    seen: Counter[str] = Counter()
+    for seed in SEEDS:
+        problem = tolled(tiny_problem(seed), Random(seed))
+        result, every = Exact().search(problem), Exhaustive().search(problem)
+        assert every.complete and result.value == pytest.approx(every.value, rel=1e-9, abs=0), seed
+        paid = {a.component for a in result.cost.actions if a.action in ("down", "up") and a.count}
+        slowest = max((t, name) for _, name, t in result.cost.busy)[1] if result.cost.busy else ""
+        seen["paid"] += bool(paid)
+        seen["behind a fanout"] += bool(paid and problem.machine.fanouts)
+        seen["binding"] += slowest in {toll.name for toll in problem.machine.tolls}
+    assert seen["paid"] >= 40 and seen["behind a fanout"] >= 15 and seen["binding"] >= 5, seen
+
+
+def test_results_with_tolls_are_verified_and_edits_are_found() -> None:
+    result = Exact().search(tolled(tiny_problem(SEEDS[0]), Random(SEEDS[0])))
+    assert verify(result).ok
+    levels = tuple(
+        replace(level, energy=level.energy + 1, up=selector("all"), down=selector("all"))
+        if isinstance(level, Toll)
+        else level
+        for level in result.machine.levels
+    )
+    machine = replace(result.machine, levels=levels)
+    edited = replace(result, problem=replace(result.problem, machine=machine))
+    assert not verify(edited, quick=True).ok
