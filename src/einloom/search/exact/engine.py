@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 
 from ...cost.evaluate import evaluate
-from ...errors import BudgetExhausted, Infeasible, SpecError
+from ...errors import BudgetExhausted, IllegalMapping, Infeasible, SpecError
 from ...mapspace.ffm import outside
 from ...problem import Budget, Certificate, Guarantee, Objective, Problem
 from ...result import FrontPoint, Result
@@ -178,6 +178,7 @@ class Run:
             alone = Run(replace(self.problem, objective=goal), self.options, self.budget, _Listener(self.watcher))
             alone.counts, alone.started = self.counts, self.started
             solution = alone.solve()
+            alone._keep_inside(solution)
             workload = replace(self.problem.workload, repeat=1)
             cost = evaluate(workload, self.problem.machine, solution.mapping, self.problem.latency_rule)
             known.append(np.array([cost.energy, cost.latency]))
@@ -190,23 +191,33 @@ class Run:
         problem, points = self.problem, []
         repeats = problem.workload.repeat
         for solution in solutions:
+            self._keep_inside(solution)
             cost = evaluate(problem.workload, problem.machine, solution.mapping, problem.latency_rule)
             if not np.allclose(solution.cost * repeats, [cost.energy, cost.latency], rtol=1e-9, atol=0.0):
                 raise AssertionError(f"the tables say {solution.cost!r}, the tree costs {cost.energy, cost.latency}")
             points.append(FrontPoint(cost.energy, cost.latency, solution.mapping))
         return tuple(points)
 
-    def _check_space(self, solution: Solution, value: float) -> None:
-        """Refuse a tree that is not in the space. Rows are joined without asking whether an own store of an on-chip
-        memory can stand above a backing store of one further in at the same depth: then the value is only a bound."""
-        problem = self.problem
-        sizes = range(2, len(problem.machine.memories))
-        attempt = self._pass()
-        if not any(attempt.may_back(sig, m) for sig in set(attempt.signatures) for m in sizes):
-            return
-        reasons = outside(problem.workload, problem.machine, problem.mapspace, solution.mapping)
-        if reasons:
-            raise BudgetExhausted(value, f"exact found no mapping in the space that reaches its bound: {reasons[0]}")
+    def _keep_inside(self, solution: Solution) -> None:
+        """Refuse a tree that is not in the space.
+
+        Rows are joined without asking whether an own store of an on-chip memory can stand above a backing store of one
+        further in at the same depth. Where it cannot, no tree has the value found, which is only a bound.
+
+        Raises: BudgetExhausted with that bound.
+        """
+        problem, attempt = self.problem, self._pass()
+        inner = range(2, len(problem.machine.memories))
+        if any(attempt.may_back(signature, m) for signature in set(attempt.signatures) for m in inner):
+            try:
+                evaluate(problem.workload, problem.machine, solution.mapping, problem.latency_rule)
+                reasons = outside(problem.workload, problem.machine, problem.mapspace, solution.mapping)
+            except IllegalMapping as error:
+                reasons = error.reasons
+            if reasons:
+                bound = solution.value * problem.workload.repeat**problem.objective.degree
+                why = f"exact found no mapping in the space that reaches its bound: {reasons[0]}"
+                raise BudgetExhausted(bound, why)
 
     def result(
         self,
@@ -218,12 +229,12 @@ class Run:
     ) -> Result:
         """The solution priced again by `evaluate`, with its certificate."""
         problem, watcher = self.problem, self.watcher
+        self._keep_inside(solution)
         cost = evaluate(problem.workload, problem.machine, solution.mapping, problem.latency_rule)
         value = problem.objective.value(cost)
         repeats = problem.workload.repeat**problem.objective.degree
         if not np.isclose(value, solution.value * repeats, rtol=1e-9, atol=0.0):
             raise AssertionError(f"the tables say {solution.value * repeats!r}, the tree costs {value!r}")
-        self._check_space(solution, value)
         watcher.incumbent(value, solution.mapping)
         proven = value if bound is None else min(bound, value)
         watcher.bound(proven)

@@ -184,7 +184,9 @@ class _Builder:
             for t in self._tensors(low, high, depth)
             if sum(any(self._uses(i, t) for i in range(a, b + 1)) for a, b in zip(starts, ends, strict=True)) > 1
         }
-        stores = self._stores(low, high, depth, done, own=False, only=spanning)
+        stored = (s for p in self.pieces[low : high + 1] for s in p.stores)
+        inner = max((m for place, m, t, own in stored if place == depth and t in spanning and not own), default=0)
+        stores = self._stores(low, high, depth, done, own=False, only=spanning, before=inner)
         branches = tuple(tuple(self.group(a, b, depth, done)) for a, b in zip(starts, ends, strict=True))
         where = self.groups.get((low, high))
         kind: SplitKind = "sequential" if where is None else "pipelined"
@@ -208,12 +210,21 @@ class _Builder:
         return {t for p in self.pieces[low : high + 1] for d, m, t, own in p.stores if d == depth and not own and m > 0}
 
     def _stores(
-        self, low: int, high: int, depth: int, done: set[str], own: bool, only: set[str] | None = None
+        self,
+        low: int,
+        high: int,
+        depth: int,
+        done: set[str],
+        own: bool,
+        only: set[str] | None = None,
+        before: int = 0,
     ) -> list[Node]:
+        """Stores at `depth` not made yet. own: also those of one Einsum; else only those of memories `before` this one,
+        which cannot stand below it."""
         found: dict[int, list[str]] = {}
         for p in self.pieces[low : high + 1]:
             for d, m, t, mine in p.stores:
-                if d != depth or (mine and not own):
+                if d != depth or (mine and not own and m >= before):
                     continue
                 if mine:
                     if f"{p.einsum}/{m}/{t}" not in done:
