@@ -89,6 +89,7 @@ class _Grammar:
 
     def __init__(self, workload: Workload, machine: Machine) -> None:
         self.workload, self.machine = workload, machine
+        self.known: dict[tuple[_State, bool], tuple[Nest, ...]] = {}
 
     def nests(self, state: _State, fresh: bool, looped: bool) -> Iterator[Nest]:
         """Nests that start with a block of stores (which may be missing if `fresh`, at the start of a branch).
@@ -111,7 +112,8 @@ class _Grammar:
             if len(below.group) == 1 and below.finished and not below.wilful:
                 for leaf in self.leaves(below):
                     yield (*loops, *leaf)
-            for rest in self.nests(below, fresh=False, looped=True):
+            one_of_several = len(below.group) == 1 < len(self.workload.einsums)
+            for rest in self.listed(below, False) if one_of_several else self.nests(below, fresh=False, looped=True):
                 yield (*loops, *rest)
 
     def leaves(self, state: _State) -> Iterator[Nest]:
@@ -147,12 +149,26 @@ class _Grammar:
                 parts = [state.group[a:b] for a, b in pairwise(bounds)]
                 if not self.sensible(state, block, parts):
                     continue
-                branches = [
-                    list(self.nests(replace(state, group=part, wilful=False), fresh=True, looped=False))
-                    for part in parts
-                ]
-                for chosen in product(*branches):
+                for chosen in product(*(self.branch(state, part) for part in parts)):
                     yield (Split("sequential", tuple(chosen)),)
+
+    def branch(self, state: _State, part: tuple[str, ...]) -> tuple[Nest, ...]:
+        """The nests of one branch; only what stands above of its own Einsums and tensors decides."""
+        tensors = {t for e in part for t in self.workload.einsum(e).tensors}
+        mine = replace(
+            state,
+            group=part,
+            extents=tuple((key, n) for key, n in state.extents if key[0] in part),
+            stored=frozenset((m, t) for m, t in state.stored if t in tensors),
+            wilful=False,
+        )
+        return self.listed(mine, fresh=True)
+
+    def listed(self, state: _State, fresh: bool) -> tuple[Nest, ...]:
+        """The nests below `state` of a branch, without a split before the first loop."""
+        if (state, fresh) not in self.known:
+            self.known[state, fresh] = tuple(self.nests(state, fresh, looped=False))
+        return self.known[state, fresh]
 
     def sensible(self, state: _State, block: tuple[Store, ...], parts: list[tuple[str, ...]]) -> bool:
         """True if the split is not another way to write a deeper one, and if the loops above have their reason.

@@ -23,6 +23,7 @@ Above = tuple[Store | Loop, ...]
 def group_reasons(workload: Workload, machine: Machine, mapspace: Mapspace, nest: Nest) -> Iterator[str]:
     """Every reason why a concurrent split of `nest`, the whole tree, is outside the space."""
     for split, above in _splits(nest, ()):
+        yield from _nested(split)
         if concurrent(split) and not mapspace.places:
             yield f"rule 1: a {split.kind} split"
         elif concurrent(split):
@@ -82,6 +83,13 @@ def _branches(mapspace: Mapspace, split: Split) -> Iterator[str]:
         yield f"rule 13: {title(split)} has {len(split.branches)} branches, at most {mapspace.max_group} are allowed"
     if not _single(split.branches):
         yield f"rule 13: a branch of {title(split)} has several Einsums"
+
+
+def _nested(split: Split) -> Iterator[str]:
+    for branch in split.branches:
+        inner = branch[-1]
+        if isinstance(inner, Split) and concurrent(inner) and not any(isinstance(node, Loop) for node in branch):
+            yield f"rule 13: no loop stands between {title(inner)} and the split above it"
 
 
 def _loops(workload: Workload, split: Split, above: Above) -> Iterator[str]:

@@ -240,11 +240,13 @@ class ConcurrentPass(Pass):
         shared = [len(partial.frontier.axes) for partial, _, _ in parts]
         groups: dict[tuple[int, int], str] = {}
         first: int | None = None
-        for i, (partial, block, row) in enumerate(parts):
+        for i, (partial, block, _) in enumerate(parts):
             if isinstance(block, GroupBlock):
                 first = i if first is None else first
-                pieces[i] = self._lowered(i, pieces[i], block, row)
                 if partial.frontier.group is None:
+                    outer = max(shared[i], shared[first - 1] if first else 0)
+                    for n in range(first, i + 1):
+                        pieces[n] = self._lowered(n, pieces[n], *parts[n][1:], outer)
                     units = [block.variants[block.variant[n]].option.unit for _, block, n in parts[first : i + 1]]
                     busy = [unit for unit in units if unit is not None]
                     own = "unit" in self.problem.mapspace.places and len(set(busy)) == len(busy)
@@ -252,12 +254,15 @@ class ConcurrentPass(Pass):
                     first = None
         return tree(self.problem.workload, self.problem.machine, pieces, shared, groups)
 
-    def _lowered(self, position: int, piece: Piece, block: GroupBlock, row: int) -> Piece:
-        """The piece with those of its stores below the split that would only make the pipeline drain above it."""
+    def _lowered(self, position: int, piece: Piece, block: Block, row: int, outer: int) -> Piece:
+        """The piece with those of its stores below the split that would only make the pipeline drain above it.
+
+        outer: loops above the split that holds the group. What stands above one of them stays: it drains nothing.
+        """
         signature, names = self.signatures[position], self.problem.workload.einsums[position].tensors
         variant = block.variants[block.variant[row]]
         _, lowered = drains(signature, block.structure, variant.own, self.setting.shares)
-        moved = {(store.depth, store.memory, names[store.tensor]) for store in lowered}
+        moved = {(store.depth, store.memory, names[store.tensor]) for store in lowered if store.depth >= outer}
         depth = len(block.structure.loops)
         stores = tuple(
             (depth if own and (place, m, t) in moved else place, m, t, own) for place, m, t, own in piece.stores

@@ -290,11 +290,16 @@ class Explorer:
             fused,
             self.fusable,
             self.setting.max_fused_loops,
-            self.setting.rules.lowering,
+            self._lowering if self.setting.rules.lowering else frozenset(),
             self._welcome_shapes,
         )
         for structure, own in stacker.structures():
             self._fill(structure, own, option, held, memory, remainder)
+
+    @property
+    def _lowering(self) -> frozenset[int]:
+        """The memories whose own stores may as well stand below a loop that moves their tile as above it."""
+        return frozenset(range(len(self.setting.shares)))
 
     # ---- rows ---------------------------------------------------------------------------------------------------
 

@@ -90,6 +90,11 @@ class GroupExplorer(Explorer):
         return np.asarray(self.components.busy(self._floors(option, held), option.unit).min(axis=0))
 
     @property
+    def _lowering(self) -> frozenset[int]:
+        """Below the loop, a store with one slot would make it drain the pipeline."""
+        return frozenset(m for m, slots in enumerate(self.setting.shares) if slots > 1)
+
+    @property
     def _names(self) -> list[str | None]:
         return [option.unit for option in self.signature.units]
 

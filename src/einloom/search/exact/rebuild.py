@@ -184,9 +184,7 @@ class _Builder:
             for t in self._tensors(low, high, depth)
             if sum(any(self._uses(i, t) for i in range(a, b + 1)) for a, b in zip(starts, ends, strict=True)) > 1
         }
-        stored = (s for p in self.pieces[low : high + 1] for s in p.stores)
-        inner = max((m for place, m, t, own in stored if place == depth and t in spanning and not own), default=0)
-        stores = self._stores(low, high, depth, done, own=False, only=spanning, before=inner)
+        stores = self._stores(low, high, depth, done, own=False, only=spanning)
         branches = tuple(tuple(self.group(a, b, depth, done)) for a, b in zip(starts, ends, strict=True))
         where = self.groups.get((low, high))
         kind: SplitKind = "sequential" if where is None else "pipelined"
@@ -217,14 +215,15 @@ class _Builder:
         done: set[str],
         own: bool,
         only: set[str] | None = None,
-        before: int = 0,
     ) -> list[Node]:
-        """Stores at `depth` not made yet. own: also those of one Einsum; else only those of memories `before` this one,
-        which cannot stand below it."""
+        """Stores at `depth` not made yet. own: also those of one Einsum; else only those that cannot stand below a
+        backing store of `only` that the Einsum uses, because their memory is further out."""
         found: dict[int, list[str]] = {}
         for p in self.pieces[low : high + 1]:
+            backs = (m for d, m, t, mine in p.stores if d == depth and not mine and only is not None and t in only)
+            inner = max(backs, default=0)
             for d, m, t, mine in p.stores:
-                if d != depth or (mine and not own and m >= before):
+                if d != depth or (mine and not own and m >= inner):
                     continue
                 if mine:
                     if f"{p.einsum}/{m}/{t}" not in done:

@@ -81,7 +81,8 @@ class Stack:
 @dataclass(frozen=True)
 class Stacker:
     """Enumerates fused parts. held: down to `memory`, the innermost that backs; fused: its own stores that stand in the
-    fused part; welcome: for tensors whose other users are explored already, how those store them."""
+    fused part; welcome: for tensors whose other users are explored already, how those store them; lowering: memories
+    whose own stores stand as low as they may."""
 
     classes: Classes
     option: UnitOption
@@ -91,7 +92,7 @@ class Stacker:
     fused: frozenset[int]
     fusable: frozenset[int]
     max_fused_loops: int | None
-    lowering: bool
+    lowering: frozenset[int]
     welcome: dict[int, frozenset[Shape]]
 
     def structures(self) -> Iterator[tuple[Structure, tuple[OwnStore, ...]]]:
@@ -146,6 +147,8 @@ class Stacker:
                 continue
             left = at.left - {t}
             if t in self._backed(at.memory):
+                if not self._hoistable(at):
+                    continue
                 if t in self.welcome and (at.memory, self._above(t, at.loops)) not in self.welcome[t]:
                     continue
                 backs = (*at.backs, (t, at.memory, depth))
@@ -156,6 +159,18 @@ class Stacker:
         limit = self.max_fused_loops
         if at.waiting and at.begun and (limit is None or sum(x.axis is None for x in at.loops) < limit):
             yield from self._deepen(at)
+
+    def _hoistable(self, at: Stack) -> bool:
+        """True if what is to be backed here may stand below all own stores of this depth.
+
+        Those of memories further out then stand above every split here, and are not emptied by it: what does not move
+        with the loop above them is as well stored above that loop.
+        """
+        inner = next((x.variable for x in reversed(at.loops) if x.axis is None), None)
+        tensors = self.classes.signature.tensors
+        return inner is None or all(
+            inner in tensors[s.tensor].variables for s in at.stores if s.depth == len(at.loops) and s.memory < at.memory
+        )
 
     def _above(self, tensor: int, loops: tuple[FusedLoop, ...]) -> tuple[tuple[int | None, int | None], ...]:
         """(rank, axis) of each loop, as other users of the tensor see them."""
@@ -177,13 +192,12 @@ class Stacker:
     def _deepen(self, at: Stack) -> Iterator[tuple[Structure, tuple[OwnStore, ...]]]:
         """One more temporal loop."""
         signature = self.classes.signature
-        directly_above = [s.tensor for s in at.stores if s.depth == len(at.loops)]
+        directly_above = [s.tensor for s in at.stores if s.depth == len(at.loops) and s.memory in self.lowering]
         for v, extent in enumerate(signature.extents):
             taken = any(x.variable == v and x.axis is None for x in at.loops)
             if extent == 1 or taken or not self._usable(v, at.waiting):
                 continue
-            lowered = self.lowering and self.classes.of[v] not in self.classes.pinned
-            if lowered and any(self._simple[t][v] for t in directly_above):
+            if self.classes.of[v] not in self.classes.pinned and any(self._simple[t][v] for t in directly_above):
                 continue
             loops = (*at.loops, FusedLoop(v))
             if self._leads(loops, at.waiting):
