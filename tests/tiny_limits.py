@@ -29,7 +29,7 @@ def tiny_limits(rng: Random, workload: Workload, machine: Machine, kinds: tuple[
         memory = rng.choice(memories[1:] or memories)
         chosen = tuple(rng.sample(variables, rng.choice((1, 1, min(2, len(variables))))))
         if kind == "holds":
-            found[kind].append(HoldLimit(rng.choice(("keep", "may_keep", "bypass")), memory, which, einsums))
+            found[kind].append(HoldLimit(rng.choice(("keep", "may_keep", "bypass", "once")), memory, which, einsums))
         elif kind == "backs":
             fused = selector(rng.choice(("intermediate", "all", rng.choice(workload.intermediates or names))))
             found[kind].append(BackLimit(fused, rng.choice(((memories[0],), tuple(memories[1:]) or (memories[0],)))))

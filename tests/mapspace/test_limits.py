@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from einloom.constraints import selector
+from einloom.cost.accesses import links
+from einloom.cost.paths import paths
 from einloom.errors import Infeasible, SpecError
 from einloom.machine.load import load_machine
+from einloom.mapping.extents import addressed_paths
 from einloom.mapping.text import parse_mapping
+from einloom.mapping.tree import Compute, Mapping, Node
+from einloom.mapping.wellformed import problems
 from einloom.mapspace.ffm import full_use, outside
 from einloom.mapspace.files import check_mapspace, mapspace_text, parse_mapspace, read_mapspace
+from einloom.mapspace.limited import unmet
 from einloom.mapspace.limits import AxisLimit, BackLimit, HoldLimit, Limits, LoopLimit, Numbers, TileLimit
 from einloom.mapspace.space import Mapspace
 from einloom.result import Result
@@ -19,6 +26,7 @@ from einloom.verbs import map as solve
 from einloom.verbs import verify
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
+from trees import random_case
 
 MACHINE = load_machine("simple")
 CHAIN = build_workload(
@@ -203,3 +211,36 @@ def test_names_that_the_workload_lacks_have_a_line(tmp_path: Path) -> None:
     path.write_text("schema: mapspace/1\nloops:\n  - {tensors: BB, variables: [m], trips: 2}\nfusion: {fused: C}\n")
     with pytest.raises(SpecError, match=r"(?s)mine.yaml:3.*'BB' is no tensor.*mine.yaml:4.*'C' is no tensor"):
         solve(CHAIN, MACHINE, mapspace=str(path))
+
+
+def test_fetched_once_means_that_as_much_comes_as_if_no_loop_repeated_it() -> None:
+    """On random trees: a store of a plain tensor breaks the limit where more values come than different ones."""
+    kinds = Counter[bool]()
+    for seed in range(250):
+        case = random_case(seed)
+        if problems(case.workload, case.machine, case.mapping):
+            continue
+        nests = {leaf.einsum: trail for leaf, trail in trails(case.mapping)}
+        for link in links(case.workload, case.machine, paths(case.workload, case.mapping)):
+            plain = not any(link.path.complex_rank(link.access, rank) for rank in range(len(link.access.indices)))
+            if link.child is None or link.written or not plain or len(link.users) > 1 or link.path.derived:
+                continue
+            einsum, memory = link.path.einsum.name, link.child.memory
+            limits = Limits(holds=(HoldLimit("once", memory, selector(link.tensor), (einsum,)),))
+            trail = nests[einsum]
+            said = list(unmet(case.workload, case.machine, limits, einsum, trail, [{} for _ in trail]))
+            again = link.moved(at_parent=False, picks=None) > link.moved(at_parent=False, picks=None, fresh=True)
+            assert bool(said) == again, (seed, said)
+            assert all("comes to" in text and "again in" in text for text in said)
+            kinds[again] += 1
+    assert min(kinds[True], kinds[False]) > 30, kinds
+
+
+def trails(mapping: Mapping) -> list[tuple[Compute, tuple[Node, ...]]]:
+    """Every leaf with all nodes on the way to it."""
+    found = []
+    for steps in addressed_paths(mapping.nest).values():
+        leaf = steps[-1][1]
+        assert isinstance(leaf, Compute)
+        found.append((leaf, tuple(node for _, node in steps)))
+    return found

@@ -7,7 +7,7 @@ max_fused_loops: 2
 concurrent: any                      # groups of Einsums at the same time: none, unit, shared or any
 max_group: 3                         # most Einsums of a group
 memories:
-  GLB: {keep: QK | AV, bypass: weight}               # also may_keep; per Einsum: [{keep: Q, einsums: [QK]}, ...]
+  GLB: {keep: QK | AV, bypass: weight}               # also may_keep, once; per Einsum: [{keep: Q, einsums: [QK]}, ...]
 fusion:
   fused: QK | AV                     # backed in any memory but the outermost
   unfused: Z                         # backed in the outermost
@@ -38,7 +38,7 @@ from .space import CONCURRENT, LARGEST_GROUP, Concurrent, Mapspace
 VERSION = 1
 AnyLimit = TypeVar("AnyLimit", bound=Limit)
 SPACES = ("ffm",)
-HOLDS: tuple[HoldRule, ...] = ("keep", "may_keep", "bypass")
+HOLDS: tuple[HoldRule, ...] = ("keep", "may_keep", "bypass", "once")
 
 
 def read_mapspace(path: str | Path, machine: Machine, workload: Workload | None = None) -> Mapspace:

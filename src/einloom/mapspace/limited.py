@@ -12,8 +12,10 @@ from math import prod
 
 from ..constraints import select
 from ..machine.levels import Machine, Memory
+from ..mapping.concurrent import concurrent
 from ..mapping.placement import visible_memories
-from ..mapping.tree import Compute, Loop, Node, Store
+from ..mapping.text import describe
+from ..mapping.tree import Compute, Loop, Node, Split, Store
 from ..workload.einsum import Workload
 from .limits import AxisLimit, Limits, LoopLimit, TileLimit, concerns
 
@@ -82,6 +84,7 @@ def unmet(
 ) -> Iterator[str]:
     """Every limit that the path of `einsum` breaks. below: extents of its rank variables under each node."""
     yield from _holds(workload, machine, limits, einsum, path)
+    yield from _fetches(workload, limits, einsum, path)
     yield from _loops(workload, machine, limits, einsum, path)
     yield from _tiles(workload, limits, einsum, path, below)
     yield from _axes(workload, machine, limits, einsum, path)
@@ -109,6 +112,40 @@ def _holds(workload: Workload, machine: Machine, limits: Limits, einsum: str, pa
             if backed and memory.name not in back.memories:
                 yield f"rule 12: {', '.join(sorted(backed))} of {einsum} in {memory.name}; asked: {back}"
         above |= held
+
+
+def fetched_once(limits: Limits, memory: str, workload: Workload, einsum: str) -> frozenset[str]:
+    """Tensors of `einsum` that limits let come to the memory once only."""
+    mine = (x for x in limits.holds if x.rule == "once" and x.memory == memory and concerns(x.einsums, einsum))
+    return frozenset[str]().union(*(select(limit.tensors, workload, einsum) for limit in mine))
+
+
+def _fetches(workload: Workload, limits: Limits, einsum: str, path: tuple[Node, ...]) -> Iterator[str]:
+    """Stores whose tile comes again: the backing store of a tensor fetches nothing."""
+    held: set[str] = set()
+    for i, node in enumerate(path):
+        if not isinstance(node, Store):
+            continue
+        asked = fetched_once(limits, node.memory, workload, einsum) & held & set(node.tensors)
+        for tensor in sorted(asked):
+            for loop in _forgetting(workload, einsum, tensor, path[:i]):
+                yield f"rule 12: {tensor} comes to {node.memory} again in '{describe(loop)}' of {einsum}"
+        held |= set(node.tensors)
+
+
+def _forgetting(workload: Workload, einsum: str, tensor: str, above: tuple[Node, ...]) -> Iterator[Loop]:
+    """Temporal loops that the tensor lacks and over which a store below `above` does not keep its tile."""
+    variables = workload.einsum(einsum).access(tensor).variables
+    kept = True
+    for node in reversed(above):
+        if isinstance(node, Split) and not concurrent(node):
+            kept = False
+        if not isinstance(node, Loop) or node.axis is not None or node.trips == 1:
+            continue
+        if (variable := node.variable(einsum)) in variables:
+            kept = False
+        elif variable is not None and not kept:
+            yield node
 
 
 def _loops(workload: Workload, machine: Machine, limits: Limits, einsum: str, path: tuple[Node, ...]) -> Iterator[str]:

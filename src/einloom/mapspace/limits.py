@@ -11,7 +11,7 @@ from typing import Literal
 
 from ..constraints import Selector
 
-HoldRule = Literal["keep", "may_keep", "bypass"]
+HoldRule = Literal["keep", "may_keep", "bypass", "once"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,8 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class HoldLimit:
-    """`memory` must keep, may only keep, or must not keep the `tensors`."""
+    """`memory` must keep, may only keep, or must not keep the `tensors`; ``once``: what it keeps of them never comes to
+    it again, because no temporal loop that the tensor lacks makes the store forget its tile and fetch it anew."""
 
     rule: HoldRule
     memory: str
@@ -56,8 +57,8 @@ class HoldLimit:
     einsums: tuple[str, ...] | None = None
 
     def __str__(self) -> str:
-        verb = {"keep": "keeps", "may_keep": "may keep only", "bypass": "is bypassed by"}[self.rule]
-        return f"{self.memory} {verb} {self.tensors}{_of(self.einsums)}"
+        verbs = {"keep": "keeps", "may_keep": "may keep only", "bypass": "is bypassed by", "once": "fetches once"}
+        return f"{self.memory} {verbs[self.rule]} {self.tensors}{_of(self.einsums)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ _HOLD = Record(
     (
         Key("keep", SET, "tensors that it must keep"),
         Key("may_keep", SET, "the only tensors that it may keep"),
+        Key("once", SET, "tensors of which nothing comes to it twice"),
         Key("bypass", SET, "tensors that it must not keep"),
         _EINSUMS,
     ),

@@ -319,11 +319,13 @@ class Explorer:
         index = np.flatnonzero(self._wanted(structure, grid) & self._room(tables, structure, own, grid))
         if not len(index):
             return
-        fixed = np.zeros((len(index), len(self.setting.columns)))
+        fixed, twice = np.zeros((len(index), len(self.setting.columns))), np.zeros(len(index), bool)
         for s in own:
             parent = max((m for m in range(s.memory) if s.tensor in held[m]), default=None)
             if parent is not None:
                 fixed += grid.moves(tables, remainder.choice, s, parent)[index]
+                twice |= grid.again(tables, remainder.choice, s)[index]
+        index, fixed = index[~twice], fixed[~twice]
         if self.setting.rules.limits:
             kept = np.flatnonzero((fixed + below.least <= self.limits).all(axis=1))
             self.counts["slack"] = self.counts.get("slack", 0) + len(index) - len(kept)

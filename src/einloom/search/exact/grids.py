@@ -70,6 +70,11 @@ class Grid:
         moved = tables.moved(store.tensor, self.below(store.depth), spread, store.memory)
         return np.asarray(moved[:, None] * price[choice] - tables.elements(store.tensor) * skipped[choice])
 
+    def again(self, tables: Tables, choice: int, store: OwnStore) -> NDArray[np.bool_]:
+        """Mask of choices in which an own store's tile comes again though the mapspace forbids it."""
+        spread = np.full(len(self), choice, np.int64)
+        return tables.again(store.memory, store.tensor, self.below(store.depth), spread)
+
 
 class Grids:
     """The grids of one Einsum."""

@@ -13,7 +13,7 @@ from itertools import combinations
 from ...constraints import Selector, select
 from ...errors import Infeasible, SpecError
 from ...machine.levels import ComputeUnit, Fanout, Machine, Memory, Toll
-from ...mapspace.limited import limited_variables, may_back, may_hold, must_hold
+from ...mapspace.limited import fetched_once, limited_variables, may_back, may_hold, must_hold
 from ...mapspace.limits import UNLIMITED, Limits, Numbers, concerns
 from ...workload.einsum import Workload
 
@@ -99,7 +99,8 @@ class UnitOption:
 class Signature:
     """An Einsum by position. extents: per rank variable; tensors: output first, then inputs; merge: classes allowed.
 
-    alone: variables that may not merge because the mapspace names them. loops: (tensor, variable, trips of the fused
+    alone: variables that may not merge because the mapspace names them. once: (memory, tensor) pairs of which nothing
+    may come twice. loops: (tensor, variable, trips of the fused
     loops above its backing store); tiles: (memory, tensor, variable, extents of the tile), as the mapspace asks.
     """
 
@@ -112,6 +113,7 @@ class Signature:
     alone: frozenset[int] = frozenset()
     loops: tuple[tuple[int, int, Numbers], ...] = ()
     tiles: tuple[tuple[int, int, int, Numbers], ...] = ()
+    once: frozenset[tuple[int, int]] = frozenset()
 
 
 def signatures(workload: Workload, machine: Machine, limits: Limits = UNLIMITED) -> list[Signature]:
@@ -208,6 +210,11 @@ def signature(workload: Workload, machine: Machine, name: str, merge: bool, limi
         frozenset(variables[v] for v in limited_variables(limits, workload, name)),
         _loop_limits(workload, limits, name, variables, position),
         tiles,
+        frozenset(
+            (m, position[t])
+            for m, memory in enumerate(machine.memories)
+            for t in fetched_once(limits, memory.name, workload, name)
+        ),
     )
 
 

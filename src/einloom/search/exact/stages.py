@@ -126,7 +126,8 @@ class Stages(Tiles):
             lacks = [not all(row) for row in self.classes.relevance]
             for at in range(m * self.tensors):
                 parent, t = divmod(at, self.tensors)
-                if self.rules.deferral and lacks[t] and self._prices[m][0][at].any():
+                matters = self._prices[m][0][at].any() or (m, t) in self.classes.signature.once
+                if self.rules.deferral and lacks[t] and matters:
                     self._bit[m][at] = 1 << len(self._deferred) if len(self._deferred) < 61 else 0
                     self._deferred.append((t, parent, m))
         self._inner[self.memories - 1] = len(self._deferred)

@@ -75,7 +75,9 @@ class Steps(Stages):
             x, index, _ = self._loop(d, at, 2).grow(start.x, np.arange(len(start)), d, start.marks[:, SPREAD])
             if not len(index):
                 continue
-            step = self._charge(start, d, at).take(index)
+            step, sound = self._charge(start, d, at)
+            index, x = index[sound[index]], x[sound[index]]
+            step = step.take(index)
             pending = step.marks[:, PENDING]
             kept = self._resolve(start.x[index], x, pending)
             opened = step.marks[:, OPEN]
@@ -130,8 +132,12 @@ class Steps(Stages):
         """Bits of all links whose tensor has class d."""
         return np.int64(sum(1 << i for i, (t, _, _) in enumerate(self._deferred) if self._relevant[t, d]))
 
-    def _charge(self, rows: Rows, d: int | None, at: int) -> Rows:
-        """Charge the open stores whose tensor has class d (all if None) at the extents at memory `at`."""
+    def _charge(self, rows: Rows, d: int | None, at: int) -> tuple[Rows, NDArray[np.bool_]]:
+        """Charge the open stores whose tensor has class d (all if None) at the extents at memory `at`.
+
+        Also a mask of the rows in which nothing comes again that may come once only.
+        """
+        sound = np.ones(len(rows), bool)
         opened, spread = rows.marks[:, OPEN], rows.marks[:, SPREAD]
         bits = int(np.bitwise_or.reduce(opened)) % ABSORBED if len(rows) else 0
         cost, still = rows.cost.copy(), opened
@@ -140,6 +146,7 @@ class Steps(Stages):
                 continue
             mine = np.flatnonzero(still >> bit & 1)
             price, skipped = self.link(tensor, parent, memory)
+            sound[mine] &= ~self.again(memory, tensor, rows.x[mine], spread[mine], at)
             pending = rows.marks[mine, PENDING]
             for code in np.unique(pending).tolist() if tensor == self.sliding else [0]:
                 chosen = mine if tensor != self.sliding else mine[pending == code]
@@ -149,7 +156,7 @@ class Steps(Stages):
             still = still & ~np.int64(1 << bit)
         still = np.where(still & ~np.int64(ABSORBED), still, 0)
         alike = np.where(still == 0, self.pricing.alike[at][spread], spread)
-        return rows.derived(np.arange(len(rows)), ("same",), cost=cost, open=still, spread=alike)
+        return rows.derived(np.arange(len(rows)), ("same",), cost=cost, open=still, spread=alike), sound
 
     def _slide(self, code: int, memory: int, at: int) -> Slide | None:
         """The sliding loop that a promise names, for a store of `memory` seen from `at`."""
@@ -263,6 +270,8 @@ class Steps(Stages):
             pending = np.full(len(index), choice[0] * PEND + choice[1] + choice[2], np.int64)
         placed = marks[:, PLACED] | (1 << target)
         good = self._within(cost, stage.later, marks[:, CONTEXT], marks[:, SPREAD], stage.mine, placed)
+        if not deferred:
+            good = good[~self.again(memory, target, x, marks[:, SPREAD])[good]]
         return rows.derived(
             index[good],
             ("store", memory),

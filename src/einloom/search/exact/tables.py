@@ -203,8 +203,8 @@ class Tables(Steps):
             chosen, charged = rows.take(some), []
             absorbed = chosen.take(np.flatnonzero((chosen.marks[:, OPEN] & ABSORBED) > 0))
             for part in (absorbed, *self._ordered(chosen, list(range(len(self.whole))), memory, True)):
-                whole = self._charge(part, None, memory)
-                charged.append(whole.take(np.flatnonzero(self._hopeful(whole, memory, True))))
+                whole, sound = self._charge(part, None, memory)
+                charged.append(whole.take(np.flatnonzero(sound & self._hopeful(whole, memory, True))))
             parts.append(self.front(union(charged), (CONTEXT, SPREAD, PLACED)))
         return self.front(union(parts), (CONTEXT, SPREAD, PLACED))
 

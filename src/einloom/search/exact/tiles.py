@@ -60,6 +60,18 @@ class Tiles:
                 good &= ~np.equal(tensor, t) | accepted(sizes, x[:, self.classes.of[v]])
         return good
 
+    def again(
+        self, memory: int, tensor: IntArray | int, x: IntArray, spread: IntArray, at: int | None = None
+    ) -> NDArray[np.bool_]:
+        """Mask of tiles that come to the memory more than once where the mapspace forbids that, as in `moved`."""
+        asked = np.zeros(len(x), bool)
+        for m, t in self.classes.signature.once:
+            if m == memory:
+                asked |= np.equal(tensor, t)
+        if not asked.any():
+            return asked
+        return asked & (self.visits(tensor, x, spread, memory if at is None else at) > 1)
+
     def elements(self, tensor: int) -> int:
         """Product of the extents of all variables that index the tensor: its elements if every rank is plain."""
         signature = self.classes.signature
