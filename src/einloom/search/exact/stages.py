@@ -18,6 +18,8 @@ from .signature import Held
 from .skyline import FloatArray, IntArray, skyline
 from .tiles import Tiles
 
+DENSE = 1 << 16  # numbers below this are ranked by a table, whatever their number
+
 
 @dataclass(frozen=True)
 class Rules:
@@ -241,21 +243,36 @@ class Stages(Tiles):
         else:
             total, radix = _numbered([rows.x[:, d] for d in range(rows.x.shape[1])])
         for mark in marks:
-            if radix * sizes[mark] >= 1 << 62:
-                total, radix = _numbered([total])
-            total, radix = total * sizes[mark] + rows.marks[:, mark] + (mark == TOP), radix * sizes[mark]
+            total, radix = _joined(total, radix, rows.marks[:, mark] + (mark == TOP), sizes[mark])
         for mark in (PENDING, OPEN, FRESH):
             if rows.marks[:, mark].any():
-                total, radix = _numbered([total, rows.marks[:, mark]])
+                total, radix = _joined(total, radix, *_dense(rows.marks[:, mark]))
         return total
 
 
+def _joined(total: IntArray, radix: int, column: IntArray, count: int) -> tuple[IntArray, int]:
+    """One integer for two: `total` below `radix`, `column` below `count`; and what it is below."""
+    if radix * count >= 1 << 62:
+        total, radix = _dense(total)
+    return total * count + column, radix * count
+
+
 def _numbered(columns: list[IntArray]) -> tuple[IntArray, int]:
-    """One small integer per distinct row of several columns, and how many there are at most."""
-    total = np.zeros(len(columns[0]), np.int64)
+    """One integer per distinct row of several columns, and what it is below."""
+    total, radix = np.zeros(len(columns[0]), np.int64), 1
     for column in columns:
-        _, low = np.unique(total, return_inverse=True)
-        values, high = np.unique(column, return_inverse=True)
-        total = low.reshape(-1) * len(values) + high.reshape(-1)
-    unique, total = np.unique(total, return_inverse=True)
-    return total.reshape(-1), len(unique) + 1
+        total, radix = _joined(total, radix, *_dense(column))
+    return total, radix
+
+
+def _dense(values: IntArray) -> tuple[IntArray, int]:
+    """The rank of every value among the distinct ones, and how many these are."""
+    low = values.min(initial=0)
+    span = int(values.max(initial=0) - low) + 1
+    if span > max(DENSE, 4 * len(values)):
+        unique, found = np.unique(values, return_inverse=True)
+        return found.reshape(-1), len(unique)
+    known = np.zeros(span, np.int64)
+    known[values - low] = 1
+    ranks = np.cumsum(known)
+    return np.asarray(ranks[values - low] - 1), int(ranks[-1])

@@ -136,15 +136,16 @@ class Tiles:
         _, tensor, rank, slide = what
         expression = self.classes.signature.tensors[tensor].ranks[rank]
         dims = [self.classes.of[v] for v, _ in expression]
-        unique, inverse = np.unique(x[:, dims], axis=0, return_inverse=True)
+        shape = tuple(int(self.whole[d]) + 1 for d in dims)
+        codes = np.ravel_multi_index(tuple(x[:, d] for d in dims), shape)
+        found = np.zeros(prod(shape), np.int64)
         known = self.classes.windows
-        values = []
-        for row in unique.tolist():
-            key = (what, tuple(row))
-            if key not in known:
-                known[key] = count(tensor, rank, tuple(row), slide)
-            values.append(known[key])
-        return np.array(values, np.int64)[inverse.reshape(-1)]
+        for code in np.flatnonzero(np.bincount(codes, minlength=1)):
+            row = tuple(map(int, np.unravel_index(code, shape)))
+            if (what, row) not in known:
+                known[what, row] = count(tensor, rank, row, slide)
+            found[code] = known[what, row]
+        return np.asarray(found[codes])
 
     def _window_sum(self, tensor: int, rank: int, tiles: tuple[int, ...], slide: Slide | None) -> int:
         signature = self.classes.signature.tensors[tensor]
