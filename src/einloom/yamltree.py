@@ -177,18 +177,18 @@ def _resolve(text: str, file: str, line: int, column: int) -> Scalar:
     return float(text) if number else text
 
 
-def dump_yaml(data: Mapping[str, object]) -> str:
-    """Plain data as YAML text, keys in their order, short lists and mappings on one line."""
-    text = _dumped(data, plain_unicode=True)
-    return text if text.replace("\n", "").isprintable() else _dumped(data, plain_unicode=False)
+def dump_yaml(data: Mapping[str, object], width: int = 110) -> str:
+    """Plain data as YAML text, keys in their order, short lists and mappings on one line of at most `width`."""
+    text = _dumped(data, width, plain_unicode=True)
+    return text if text.replace("\n", "").isprintable() else _dumped(data, width, plain_unicode=False)
 
 
-def _dumped(data: Mapping[str, object], plain_unicode: bool) -> str:
+def _dumped(data: Mapping[str, object], width: int, plain_unicode: bool) -> str:
     from ruamel.yaml import YAML
 
     writer = YAML(typ="rt", pure=True)
     writer.default_flow_style = None
-    writer.width = 110
+    writer.width = width
     writer.allow_unicode = plain_unicode
     writer.representer.ignore_aliases = lambda *_: True
     stream = StringIO()

@@ -298,15 +298,10 @@ def test_values_of_different_widths_share_no_access(folder: Path) -> None:
 
 
 def test_all_nodes_without_a_counterpart_are_named_at_once(folder: Path) -> None:
-    tolls = "".join(
-        f"  - !Toll\n    name: {name}\n    tensors: {{keep: output}}\n    direction: up\n"
-        for name in ("ADC", "Amplifier")
-    )
-    message = refused(
-        folder, ARCH.replace("  - !Compute", tolls + "  - !Network {name: Bus}\n  - !Compute"), given="einloom: {}"
-    )
-    assert "2 nodes are of the kind Toll" in message and "(ADC, Amplifier)" in message
-    assert "a node is of the kind Network" in message and "(Bus)" in message
+    nodes = "  - !Network {name: Bus}\n  - !Network {name: Ring}\n  - !Fork {name: Side}\n"
+    message = refused(folder, ARCH.replace("  - !Compute", nodes + "  - !Compute"), given="einloom: {}")
+    assert "2 nodes are of the kind Network" in message and "(Bus, Ring)" in message
+    assert "a node is of the kind Fork" in message and "(Side)" in message
     assert "energies" not in message, "nothing else is asked for"
 
 

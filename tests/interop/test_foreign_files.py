@@ -108,9 +108,9 @@ def test_a_workload() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("!Container", "!Toll", "file0.yaml:.*Toll"),
+        ("!Container", "!Network", "file0.yaml:.*Network"),
         ("!Container", "!Contaner", "did you mean 'Container'"),
-        ("keep: weight", "keep: weight, no_refetch_from_above: weight", "no_refetch_from_above has no counterpart"),
+        ("keep: weight", "keep: weight, tile_shape: [1]", "tile_shape has no counterpart"),
         ("keep: weight", "kep: weight", "did you mean 'keep'"),
         ("keep: weight", "keep: weight.pop()", "no set expression"),
         ("component_class: Dummy", "component_class: SRAM", r"come from component models, .*\(SRAM\)"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ...constraints import selector
+from ...constraints import Selector, selector
 from ...errors import SpecError, nearest
 from ...located import Located
 from ...mapspace.limits import AxisLimit, Numbers
@@ -64,9 +64,15 @@ def _numbers(operator: str, view: Located) -> Numbers:
 
 def _variables(text: str, own: tuple[str, ...], workload: Workload) -> tuple[str, ...]:
     """The rank variables of one Einsum that the expression names."""
-    words = re.sub(r"[A-Za-z_]\w*", lambda match: _WORDS.get(match[0], match[0]), text)
-    which = selector(words)
     known = {variable for einsum in workload.einsums for variable in einsum.variables}
+
+    def word(match: re.Match[str]) -> str:
+        """A rank written in capitals, as lists of them do, stands for the variable that runs over it."""
+        name = _WORDS.get(match[0], match[0])
+        return name.lower() if name not in known and name.lower() in known else name
+
+    listed = re.sub(r"\{([\w\s,]*)\}", lambda match: f"({match[1].replace(',', ' | ')})", text)
+    which = selector(re.sub(r"[A-Za-z_]\w*", word, listed))
     for name in which.names:
         if name not in known and name not in _WORDS.values():
             message = f"{name!r} in {text!r} is no rank variable; there are {', '.join(sorted(known))}"
@@ -96,3 +102,23 @@ def same_everywhere(limits: Iterable[AxisLimit], workload: Workload | None) -> t
         AxisLimit(axis, allowed, variables, None if set(einsums) == set(everyone) else tuple(einsums))
         for (axis, allowed, variables), einsums in grouped.items()
     )
+
+
+def directions(reused: Selector) -> tuple[Selector, Selector]:
+    """What an axis multicasts and what it reduces, of the tensors that it may reuse."""
+    nothing = selector("nothing")
+    match reused.tree:
+        case ("name", "input" | "weight" | "cascade_input"):
+            return reused, nothing
+        case ("name", "output" | "cascade_output"):
+            return nothing, reused
+        case ("or", ("and", first, ("not", ("name", "output"))), ("and", second, ("name", "output"))):
+            parts = reused.text.split(" | ")
+            if len(parts) == 2:
+                return tuple(selector(_bare(part.rpartition(" & ")[0])) for part in parts)  # type: ignore[return-value]
+            del first, second
+    return reused, reused
+
+
+def _bare(text: str) -> str:
+    return text[1:-1] if text.startswith("(") and text.endswith(")") else text

@@ -8,64 +8,40 @@ tensors lack. Latency is recognised in its two usual forms. What has no counterp
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
-from math import inf, isfinite
+from math import inf
 from types import MappingProxyType
 from typing import Literal
 
-from ...arithmetic import exact
-from ...constraints import Selector, selector
+from ...constraints import Selector, select, selector
 from ...errors import SpecError, combined
 from ...located import Located
 from ...machine.files import structure_problems
-from ...machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
-from ...mapspace.limits import AxisLimit, Limits
-from ...workload.einsum import Workload
-from .bounds import axis_limits, same_everywhere
-from .expressions import Value, evaluate, is_number
+from ...machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory, Toll
+from ...mapspace.limits import AxisLimit, HoldLimit, Limits
+from .bounds import axis_limits, directions, same_everywhere
+from .components import Action, Symbols, entries, speed
+from .expressions import evaluate
 from .formulas import kinds_and_operands, one_value
 from .formulas import ports as ports_of
-from .models import Missing, Modelled
-from .scales import Scales, scales_of, width_of_values
+from .models import Modelled
+from .scales import width_of_values
 from .scopes import Layered, fanouts
 from .sets import always_held_above, imported_set
 from .tagged import TAG
+from .tolls import IN_FRONT, Tolls, in_whole_bits
 
 REFUSED = {
-    "Toll": "it charges what passes through and keeps nothing, while every store here keeps a tile",
     "Network": "it charges what passes through by the way that it takes",
     "Hierarchical": "a machine here is one list of levels",
     "Fork": "a machine here is one list of levels",
     "Array": "a machine here is one list of levels",
 }
-NODES = ("Memory", "Container", "Compute", *REFUSED)
-DERIVED = ("total_area", "total_leak_power", "component_modeling_log")
-UNSAID = (
-    "tile_shape",
-    "no_refetch_from_above",
-    "no_resend_to_below",
-    "tensor_order_options",
-    "back",
-    "force_memory_hierarchy_order",
-)
+NODES = ("Memory", "Toll", "Container", "Compute", *REFUSED)
+UNSAID = ("tile_shape", "no_resend_to_below", "tensor_order_options", "back")
 ONE_VALUE = 64
 """Bits of a memory that holds one value of any width: every value counts as 64 bit there."""
-
-
-@dataclass(frozen=True)
-class Symbols:
-    """What expressions may name: variables, and per Einsum its sets of tensors (empty without a workload)."""
-
-    variables: Mapping[str, Value]
-    einsums: Mapping[str, Mapping[str, Value]]
-    workload: Workload | None = None
-    wanted: Mapping[str, str] = field(default_factory=dict)
-    """Variables that were needed and have no value, with the reason; grows while expressions are evaluated."""
-
-    @property
-    def tensors(self) -> tuple[str, ...]:
-        return () if self.workload is None else tuple(tensor.name for tensor in self.workload.tensors)
 
 
 def machine_from(
@@ -93,6 +69,7 @@ def machine_from(
         einsums={einsum: Layered(answers, names) for einsum, names in symbols.einsums.items()},
     )
     reader = _Machine(symbols, remainder, notes, models)
+    reader.put_in_front(remainder.get("main_memory"), nodes)
     for node in nodes.items():
         with node.gather():
             reader.node(node)
@@ -101,11 +78,14 @@ def machine_from(
     view.raise_gathered()
     for place, message in structure_problems(reader.levels):
         where = nodes if place is None else reader.places[place]
-        raise where.error(message)
+        raise where.error(f"{message}; {IN_FRONT}" if place == 0 and reader.above[:1] != reader.levels[:1] else message)
     name = str(remainder.get("machine", "accelforge"))
     for unused in [component for component in models if component not in reader.modelled]:
         notes.append(f"models of {unused}: no component of this name takes numbers from a model")
-    limits = Limits(axes=same_everywhere(reader.limits, symbols.workload))
+    reader.check_outputs()
+    reader.check_gates()
+    view.raise_gathered()
+    limits = Limits(tuple(reader.once), axes=same_everywhere(reader.limits, symbols.workload))
     return Machine(name, tuple(reader.levels)), limits
 
 
@@ -126,26 +106,25 @@ def _refuse(nodes: Located) -> None:
         raise combined(problems)
 
 
-class _Machine:
+class _Machine(Tolls):
     """Collects levels, outermost first."""
 
     def __init__(
         self, symbols: Symbols, remainder: Mapping[str, object], notes: list[str], models: Mapping[str, Modelled]
     ) -> None:
-        self.symbols, self.notes, self.models = symbols, notes, models
-        self.modelled: set[str] = set()
-        self.missing = Missing()
-        self.standing = Fraction(1)
-        """Physical instances for which one instance stands, below fanouts whose use is scaled."""
+        super().__init__(symbols, notes, models, _texts(remainder.get("components")))
         self.limits: list[AxisLimit] = []
-        self.names = _texts(remainder.get("components"))
+        self.once: list[HoldLimit] = []
+        self.initial: list[tuple[Located, int]] = []
+        """Where results are read before the first is written, and how many levels stand further out."""
+        self.gated: list[tuple[Located, int]] = []
+        """Fanouts whose unused instances do not leak, and how many levels stand further out."""
         self.axis_names = _texts(remainder.get("axes"))
         self.backs = _texts(remainder.get("backs"))
         doubled = remainder.get("double_buffer")
         self.doubled: Mapping[str, object] = doubled if isinstance(doubled, Mapping) else {}
         self.levels: list[Level] = []
         self.places: list[Located] = []
-        self.written: list[str] = []
         self.axes: set[str] = set()
 
     @property
@@ -156,6 +135,15 @@ class _Machine:
         self.levels.append(level)
         self.places.append(place)
 
+    def put_in_front(self, name: object, place: Located) -> None:
+        """A memory without limit and price, outside of everything else, if one is asked for."""
+        if isinstance(name, str):
+            self.add(Memory(name, must=selector("~intermediate")), place)
+            self.written.append(name)
+            self.notes.append(
+                f"{name}: a memory without limit and price stands in front, and holds what comes and goes"
+            )
+
     def node(self, view: Located) -> None:
         tag = view.require(TAG)
         kind = tag.choice(NODES)
@@ -164,48 +152,17 @@ class _Machine:
         if kind == "Container":
             view.finish()
             return
-        if kind == "Memory":
-            level: Level = self.memory(view, name)
+        if kind == "Memory" and (resent := self.passing(view)) is not None:
+            level: Level = resent
+        elif kind == "Memory":
+            level = self.memory(view, name)
             self.written.append(name)
+        elif kind == "Toll":
+            level = self.toll(view, name)
         else:
             level = self.compute(view, name)
         view.finish()
         self.add(level, view)
-
-    # Numbers
-
-    def number(self, view: Located, names: Mapping[str, Value] | None = None) -> Fraction | float:
-        """A number, plain or as an expression."""
-        if not view.is_text:
-            return exact(view.number("energy"))
-        with view.placed():
-            value = evaluate(view.text(), names or self.symbols.variables)
-            if not is_number(value):
-                raise SpecError(f"expected a number, {view.text()!r:.60} is none")
-            assert isinstance(value, Fraction | float)
-            return value
-
-    def real(self, view: Located | None, default: float = 0.0) -> float:
-        """A finite number that is not negative."""
-        if view is None:
-            return default
-        found = float(self.number(view))
-        if not isfinite(found) or found < 0:
-            raise view.error(f"{found} is no finite number of at least 0")
-        return found
-
-    def scales(self, view: Located) -> Scales:
-        """The component's factors; what the other tool derives itself is dropped."""
-        for key in DERIVED:
-            view.get(key)
-        return scales_of(view, self.number)
-
-    def idle(self, view: Located, written: str, scales: Scales) -> tuple[float, float]:
-        """Leakage and area of one instance, with those of the instances for which it stands."""
-        model = self.models.get(written, Modelled())
-        leakage = self.real(view.get("leak_power"), model.leakage or 0.0) * scales.leakage
-        area = self.real(view.get("area"), model.area or 0.0) * scales.area
-        return leakage * float(self.standing), area * float(self.standing)
 
     # Levels
 
@@ -213,15 +170,18 @@ class _Machine:
         field = view.get("spatial")
         if field is None:
             return
-        axes = tuple(self.axis(item) for item in field.items())
+        axes = tuple(self.axis(item, name) for item in field.items())
         if axes:
             own = view.require(TAG).text() == "Container"
             label = self.names.get(name, name) if own else axes[0].name if len(axes) == 1 else f"{name}-array"
             self.add(Fanout(label, axes), view)
 
-    def axis(self, view: Located) -> Axis:
+    def axis(self, view: Located, node: str) -> Axis:
         written = view.require("name").name()
         name = self.axis_names.get(written, written)
+        if name in self.axes and f"{node}-{name}" not in self.axes:
+            self.notes.append(f"{node}: its axis {name} is called {node}-{name}, as another fanout has a {name}")
+            name = f"{node}-{name}"
         if name in self.axes:
             raise view.error(f"two fanouts have an axis called {name}; axes share one set of names here")
         self.axes.add(name)
@@ -229,13 +189,13 @@ class _Machine:
         if isinstance(size, float) or size.denominator != 1 or size < 1:
             raise view.require("fanout").error("a fanout must be a whole number of at least 1")
         if (gated := view.get("power_gateable")) is not None and gated.boolean():
-            raise gated.error("power_gateable has no counterpart here")
+            self.gated.append((gated, len(self.levels)))
         size = self.usable(view, size)
         if (bounds := view.get("loop_bounds")) is not None:
             self.limits += axis_limits(bounds, name, self.symbols.workload)
         only = self.set(view.get("reuse"), "nothing")
         reused = self.set(view.get("may_reuse"), only.text if only.text != "nothing" else "all")
-        multicast, reduce = _directions(reused)
+        multicast, reduce = directions(reused)
         usage = view.get("min_usage")
         use: Literal["any", "full"] = "any"
         if usage is not None:
@@ -263,14 +223,50 @@ class _Machine:
         with view.placed():
             return imported_set(view.text(what="a set expression"), self.written, self.symbols.tensors)
 
+    def check_outputs(self) -> None:
+        """``skip_initial_output_write: False`` is read where reading a result before it is written costs nothing."""
+        for place, above in self.initial:
+            for level in self.levels[:above]:
+                free = isinstance(level, Toll) and not (level.energy or level.throughput)
+                if isinstance(level, Fanout | ComputeUnit) or free or not self.holds_outputs(level):
+                    continue
+                if isinstance(level, Toll) or level.read_energy or level.read_throughput is not None:
+                    with place.gather():
+                        raise place.error(
+                            "skip_initial_output_write: False has no counterpart where first reads of results cost "
+                            f"something, as in {level.name}"
+                        )
+            self.notes.append("skip_initial_output_write: False costs nothing here: first reads of results are free")
+
+    def holds_outputs(self, level: Memory | Toll) -> bool:
+        """May results be read there on their way in?"""
+        workload = self.symbols.workload
+        which = (level.down,) if isinstance(level, Toll) else (level.must, level.may)
+        if workload is None:
+            return any(one.text not in ("nothing", "input", "weight") for one in which)
+        return any(e.output.tensor in select(one, workload, e.name) for e in workload.einsums for one in which)
+
+    def check_gates(self) -> None:
+        """``power_gateable`` is read where nothing leaks that it would switch off."""
+        for place, above in self.gated:
+            leaking = [x.name for x in self.levels[above:] if not isinstance(x, Fanout) and x.leakage]
+            if leaking:
+                with place.gather():
+                    raise place.error(
+                        f"power_gateable has no counterpart here, and {', '.join(leaking)} would leak less"
+                    )
+            self.notes.append("power_gateable is left out: nothing below it leaks")
+
     def memory(self, view: Located, written: str) -> Memory:
         name = self.names.get(written, written)
         actions = self.actions(view, ("read", "write"))
         ports, common = ports_of(view, self.symbols.variables)
-        bits = {actions["read"].bits, actions["write"].bits}
-        if len(bits) != 1:
+        bits = actions["read"].bits
+        if bits != actions["write"].bits:
             raise view.error(f"reads and writes of {written} have different bits_per_action; here they share one width")
-        size, widths = self.capacity(view, actions)
+        if (initial := view.get("skip_initial_output_write")) is not None and not initial.boolean():
+            self.initial.append((initial, len(self.levels)))
+        size, widths, parts = self.capacity(view, actions)
         must, may, backs = self.held(view, name)
         if name in self.doubled:
             doubled = self.doubled[name]
@@ -280,10 +276,12 @@ class _Machine:
             name, size=size, widths=widths, must=must, may=may, backs=backs, double_buffer=name in self.doubled
         )
         leakage, area = self.idle(view, written, scales)
-        width = self.values_width(view, shape) or bits.pop()
+        width = self.values_width(view, shape) or int(bits * parts)
+        if width < 1 or (bits * parts).denominator != 1:
+            raise view.error(f"bits_per_action of {written} must be a whole number here")
         shared = scales.common(common)
         speeds = {
-            key: _speed(scales.speed(a.throughput) if shared is None else shared, width) for key, a in actions.items()
+            key: speed(scales.speed(a.throughput) if shared is None else shared, width) for key, a in actions.items()
         }
         return replace(
             shape,
@@ -317,6 +315,7 @@ class _Machine:
             keep, may_keep = field.get("keep"), field.get("may_keep")
             must = self.set(keep, "nothing")
             may = self.set(may_keep, "all" if keep is None else "nothing")
+            self.fetches(field, name)
             for key in UNSAID:
                 found = field.get(key)
                 if found is not None and not (found.is_list and not found.items()):
@@ -329,24 +328,43 @@ class _Machine:
             self.notes.append(f"{name}: copies pass AccelForge's inner memories for free, so none is held there")
         return must, may, selector(self.backs.get(name, default))
 
+    def fetches(self, field: Located, name: str) -> None:
+        """What a memory's order of stores and fetches mean here."""
+        if (order := field.get("force_memory_hierarchy_order")) is not None and not order.boolean():
+            self.notes.append(
+                f"{name}: force_memory_hierarchy_order: False lets AccelForge search more orders of stores than stand "
+                "here, where a tile is kept over loops that its tensor lacks"
+            )
+        if (once := field.get("no_refetch_from_above")) is not None:
+            tensors = self.set(once, "nothing")
+            if tensors.text != "nothing":
+                self.once.append(HoldLimit("once", name, tensors))
+
     def capacity(
-        self, view: Located, actions: Mapping[str, _Action]
-    ) -> tuple[int | None, tuple[tuple[Selector, int], ...]]:
-        """Size in bits, and own widths; room for one value becomes 64 bit for values of 64 where that is free."""
-        widths = tuple(self.width(key, text, value) for text, key, value in _entries(view.get("bits_per_value")))
+        self, view: Located, actions: Mapping[str, Action]
+    ) -> tuple[int | None, tuple[tuple[Selector, int], ...], int]:
+        """Size in bits, own widths, and parts of a bit that both count where a width is no whole number (1: bits).
+
+        Room for one value becomes 64 bit for values of 64 where that is free.
+        """
+        found = [self.width(key, text, value) for text, key, value in entries(view.get("bits_per_value"))]
+        whole = in_whole_bits(view, found, Fraction(1), self.common_widths)
+        if whole.access > 1:
+            name = view.require("name").name()
+            self.notes.append(f"{name}: sizes and widths count in parts of a bit, {whole.access} to the bit")
         field = view.require("size")
         if not (field.is_text and "bits_per_value" in field.text()):
             size = self.number(field)
             if size == inf:
-                return None, widths
-            if isinstance(size, float) or size.denominator != 1 or size < 1:
+                return None, whole.widths, whole.access
+            if isinstance(size, float) or (size * whole.access).denominator != 1 or size < 1:
                 raise field.error("a size must be a whole number of bits, at least 1, or inf")
-            return int(size), widths
+            return int(size * whole.access), whole.widths, whole.access
         free = all(action.energy == 0 and action.throughput == inf for action in actions.values())
-        if one_value(field.text()) and free and not widths:
+        if one_value(field.text()) and free and not found:
             self.notes.append(f"{view.require('name').name()}: one value of any width is written as 64 bit of 64")
-            return ONE_VALUE, ((selector("all"), ONE_VALUE),)
-        return self.common_size(field), widths
+            return ONE_VALUE, ((selector("all"), ONE_VALUE),), 1
+        return self.common_size(field) * whole.access, whole.widths, whole.access
 
     def common_size(self, field: Located) -> int:
         """The one size that an expression over tensors has for all Einsums for which it is not zero."""
@@ -358,72 +376,16 @@ class _Machine:
                 raise SpecError("this size differs from Einsum to Einsum; a memory has one size here")
             return int(size)
 
-    def width(self, key: Located, text: str, value: Located) -> tuple[Selector, int]:
+    def width(self, key: Located, text: str, value: Located) -> tuple[Selector, Fraction]:
         with key.placed():
             which = imported_set(text, self.written, self.symbols.tensors)
         if not (value.is_text and "bits_per_value" in value.text()):
             bits = self.number(value)
         else:
             bits = Fraction(self.common_size(value))
-        if isinstance(bits, float) or bits.denominator != 1 or bits < 1:
-            raise value.error("bits per value must be a whole number here")
-        return which, int(bits)
-
-    def actions(self, view: Located, names: tuple[str, ...]) -> dict[str, _Action]:
-        """Energy, throughput and width of each action; a component class other than Dummy must give its own numbers."""
-        model = view.get("component_class")
-        kind = "Dummy" if model is None else model.name()
-        extra = view.get("extra_attributes_for_component_model")
-        written = view.require("name").name()
-        modelled = self.models.get(written, Modelled()) if kind != "Dummy" else Modelled()
-        self.modelled |= {written} if kind != "Dummy" else set()
-        given = {}
-        field = view.get("actions")
-        for item in field.items() if field is not None else ():
-            given[item.require("name").choice(names)] = item
-        width = view.get("bits_per_action")
-        found = {}
-        for name in names:
-            action = given.get(name)
-            energy = modelled.energies.get(name)
-            if kind != "Dummy" and energy is None and (action is None or action.get("energy") is None):
-                assert model is not None
-                self.missing.add(model, written, kind, name)
-            found[name] = self.action(name, action, width, energy, modelled.throughputs.get(name))
-        if kind != "Dummy" and any(a.throughput == inf for a in found.values()) and view.get("total_latency") is None:
-            self.notes.append(f"{written}: the throughput that {kind} would give is not known, and is unlimited here")
-        if extra is not None and kind == "Dummy":
-            self.notes.append(f"{view.require('name').name()}: attributes of a component model are left out")
-        return found
-
-    def action(
-        self, name: str, view: Located | None, width: Located | None, energy: float | None, speed: float | None
-    ) -> _Action:
-        """One action as it is written; `energy` and `speed` stand in for what is not."""
-        if view is None:
-            return _Action(energy or 0.0, speed or inf, 1 if width is None else self.bits(width))
-        own = view.get("bits_per_action") or width
-        for key in ("energy_scale", "latency_scale", "throughput_scale"):
-            field = view.get(key)
-            if field is not None and self.number(field) != 1:
-                raise field.error(f"{key} has no counterpart here; multiply the number instead")
-        if (latency := view.get("latency")) is not None and self.number(latency) != 0:
-            raise latency.error("an action's latency has no counterpart here; say its throughput")
-        if (values := view.get("values_per_action")) is not None:
-            raise values.error("values_per_action has no counterpart here; say bits_per_action")
-        field = view.get("throughput")
-        throughput = (speed or inf) if field is None else float(self.number(field))
-        if field is not None and throughput <= 0:
-            raise field.error("a throughput must be greater than zero")
-        joules = self.real(view.get("energy"), energy or 0.0)
-        view.finish()
-        return _Action(joules, throughput, 1 if own is None else self.bits(own))
-
-    def bits(self, view: Located) -> int:
-        found = self.number(view)
-        if isinstance(found, float) or found.denominator != 1 or found < 1:
-            raise view.error("bits_per_action must be a whole number here")
-        return int(found)
+        if isinstance(bits, float) or bits <= 0:
+            raise value.error("bits per value must be a positive number here")
+        return which, bits
 
     def compute(self, view: Located, written: str) -> ComputeUnit:
         action = self.actions(view, ("compute",))["compute"]
@@ -432,6 +394,8 @@ class _Machine:
         scales = self.scales(view)
         if (values := view.get("values_per_action")) is not None:
             raise values.error("values_per_action has no counterpart in a compute unit")
+        if (initial := view.get("skip_initial_output_write")) is not None and not initial.boolean():
+            self.initial.append((initial, len(self.levels)))
         leakage, area = self.idle(view, written, scales)
         shared = scales.common(common)
         speed = scales.speed(action.throughput) if shared is None else shared
@@ -446,42 +410,5 @@ class _Machine:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Action:
-    """Joules per action, actions per second, bits per action."""
-
-    energy: float
-    throughput: float
-    bits: int
-
-
-def _directions(reused: Selector) -> tuple[Selector, Selector]:
-    """What an axis multicasts and what it reduces, of the tensors that it may reuse."""
-    nothing = selector("nothing")
-    match reused.tree:
-        case ("name", "input" | "weight" | "cascade_input"):
-            return reused, nothing
-        case ("name", "output" | "cascade_output"):
-            return nothing, reused
-        case ("or", ("and", first, ("not", ("name", "output"))), ("and", second, ("name", "output"))):
-            parts = reused.text.split(" | ")
-            if len(parts) == 2:
-                return tuple(selector(_bare(part.rpartition(" & ")[0])) for part in parts)  # type: ignore[return-value]
-            del first, second
-    return reused, reused
-
-
-def _bare(text: str) -> str:
-    return text[1:-1] if text.startswith("(") and text.endswith(")") else text
-
-
-def _entries(view: Located | None) -> list[tuple[str, Located, Located]]:
-    return [] if view is None else view.entries()
-
-
 def _texts(data: object) -> dict[str, str]:
     return {str(key): str(value) for key, value in data.items()} if isinstance(data, Mapping) else {}
-
-
-def _speed(throughput: float, bits: int) -> float | None:
-    return None if throughput == inf else throughput * bits

@@ -20,9 +20,10 @@ from ...mapspace.limits import UNLIMITED
 from ...mapspace.space import Mapspace
 from ...workload.einsum import Workload
 from .cascades import Cascade, cascade_from
+from .components import Symbols
 from .expressions import Value, evaluate
 from .includes import IncludedLine, with_files
-from .machines import Symbols, machine_from
+from .machines import machine_from
 from .models import read_models
 from .schedules import Schedule
 from .scopes import Agreed, Layered, Scope, given_values
@@ -32,7 +33,7 @@ from .write import METRICS
 SECTIONS = ("arch", "workload", "renames", "mapping", "mapper", "variables", "einloom")
 LEFT_OUT = ("config", "model")
 MAPPER_ONLY = ("metrics", "max_fused_loops")
-KEPT = "workload machine components axes variables backs double_buffer einsums offsets".split()
+KEPT = "workload machine components axes variables backs double_buffer einsums offsets main_memory".split()
 
 
 @dataclass(frozen=True)

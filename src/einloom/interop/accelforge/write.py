@@ -25,6 +25,7 @@ METRICS: Mapping[str, int] = {"latency": 1, "energy": 2, "edp": 128}
 """Objective -> the member of AccelForge's flag, which its files give as a number."""
 
 FILES = ("arch.yaml", "workload.yaml", "mapper.yaml", "einloom.yaml")
+WIDTH = 1000  # of a line: set expressions may be keys, which must not be broken
 SEPARATE = "max(a.n_calls / a.throughput for a in actions)"
 TAKEN = frozenset(name.strip("()~") for name in (*set_names(), "Shared", "Inputs", "Outputs", "inf", "spec"))
 """Words with a meaning of their own in AccelForge's expressions."""
@@ -68,7 +69,7 @@ def export(
         "mapper.yaml": {"mapper": _mapper(objective or Objective("energy"), mapspace or Mapspace())},
         "einloom.yaml": {"einloom": writer.remainder()},
     }
-    files = {name: _tagged(dump_yaml(content)) for name, content in data.items()}
+    files = {name: _tagged(dump_yaml(content, WIDTH)) for name, content in data.items()}
     return Exported(files, tuple(writer.notes))
 
 
@@ -179,15 +180,17 @@ class _Writer:
         node: dict[str, object] = {"node": "Toll", "name": self.components.add(toll.name)}
         if toll.widths:
             node["bits_per_value"] = self._widths(toll)
-        down, up = exported_set(toll.down), exported_set(toll.up)
+        down, up = (exported_set(which) for which in (toll.down, toll.up))
         node |= {"leak_power": toll.leakage, "area": toll.area}
         node["actions"] = [_action("read", toll.energy, toll.throughput, toll.bits_per_access)]
-        node["tensors"] = {"keep": f"({down}) | ({up})"}
-        node["direction"] = {
-            f"({down}) & ({up})": "up_and_down",
-            f"({down}) & ~({up})": "down",
-            f"~({down}) & ({up})": "up",
-        }
+        if down == up or "Nothing" in (down, up):
+            node["tensors"] = {"keep": up if down == "Nothing" else down}
+            node["direction"] = "up_and_down" if down == up else "up" if down == "Nothing" else "down"
+            return node
+        down, up = (f"({text})" if " " in text else text for text in (down, up))
+        node["tensors"] = {"keep": f"{down} | {up}"}
+        ways = {f"{down} & {up}": "up_and_down", f"{down} & ~{up}": "down"}
+        node["direction"] = {**ways, f"~{down}": "up"}  # also of tensors that it does not keep: each must have one
         return node
 
     def _widths(self, way: Memory | Toll) -> dict[str, object]:
