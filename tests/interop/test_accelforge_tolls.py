@@ -123,6 +123,80 @@ def test_the_macro_is_mapped_to_its_optimum() -> None:
     assert (cost.count("Limiter", "weight_", "down"), cost.count("Limiter", "output_", "up")) == (32, 8)
 
 
+SIDE_BY_SIDE = """
+arch:
+  nodes:
+  - !Memory
+    name: MainMemory
+    size: inf
+    tensors: {keep: All}
+    actions: [{name: read, energy: 20, throughput: 64}, {name: write, energy: 20, throughput: 64}]
+  - !Memory
+    name: Buffer
+    size: 2048
+    tensors: {keep: Nothing, may_keep: input | output}
+    actions: [{name: read, energy: 2, throughput: 128}, {name: write, energy: 2, throughput: 128}]
+  - !Toll
+    name: ADC
+    tensors: {keep: output}
+    direction: up
+    values_per_action: {All: 1}
+    actions: [{name: read, energy: 30, throughput: 4}]
+  - !Toll
+    name: RowDrivers
+    tensors: {keep: input}
+    direction: down
+    values_per_action: {All: 1}
+    actions: [{name: read, energy: 5, throughput: 16}]
+  - !Memory
+    name: Latch
+    size: 8 * 16
+    tensors: {keep: input, no_resend_to_below: input}
+    actions: [{name: read, energy: 0, throughput: inf}, {name: write, energy: 0, throughput: inf}]
+  - !Toll
+    name: WeightDrivers
+    tensors: {keep: weight & Above}
+    direction: down
+    actions: [{name: read, energy: 3, throughput: inf}]
+  - !Container
+    name: Column
+    spatial: [{name: col, fanout: 8, may_reuse: input, min_usage: 1}]
+  - !Container
+    name: Row
+    spatial: [{name: row, fanout: 16, reuse: output, min_usage: 1}]
+  - !Memory
+    name: Cell
+    size: 8 * CELLS
+    values_per_action: {All: 1}
+    tensors: {keep: weight, no_refetch_from_above: weight, force_memory_hierarchy_order: False}
+    actions: [{name: read, energy: 0.5, throughput: 1}, {name: write, energy: 7, throughput: 1}]
+  - !Compute
+    name: Free
+    actions: [{name: compute, energy: 0, throughput: inf}]
+    enabled: len(All) == 3
+"""
+FOUND = (
+    ((1, 4, 8, 16), 41344, 28),
+    ((4, 16, 16, 32), 343552, 224),
+    ((2, 32, 8, 32), 294656, 192),
+    ((2, 8, 16, 16), 102144, 64),
+    ((8, 24, 24, 32), 699648, 456),
+)
+"""(Weights per cell, M, N, K), joules and seconds of what AccelForge 1.0.467 finds, for energy and for EDP."""
+
+
+@pytest.mark.parametrize(("sizes", "joules", "seconds"), FOUND)
+def test_a_macro_costs_what_the_other_tool_finds(sizes: tuple[int, ...], joules: float, seconds: float) -> None:
+    cells, m, n, k = sizes
+    workload = MATMUL.replace("{M: 2, N: 4, K: 8}", f"{{M: {m}, N: {n}, K: {k}}}")
+    found = read_texts({"arch.yaml": SIDE_BY_SIDE.replace("CELLS", str(cells)), "workload.yaml": workload})
+    assert found.workload is not None
+    for objective in ("energy", "edp"):
+        problem = Problem(found.workload, machine_of(found), found.mapspace or Mapspace(), Objective(objective))
+        result = Exact().search(problem)
+        assert (result.energy, result.latency) == (pytest.approx(joules), pytest.approx(seconds))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

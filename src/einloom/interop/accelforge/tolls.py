@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, lcm
 
-from ...constraints import Selector, selector
+from ...constraints import Selector, select, selector
 from ...located import Located
 from ...machine.levels import Toll
 from .components import Action, Components, entries, speed
@@ -80,6 +80,16 @@ class Tolls(Components):
         with view.placed():
             return imported_set(anywhere(text), self.written, self.symbols.tensors)
 
+    def windowed(self, which: Selector) -> bool:
+        """Is one of the tensors read through windows?"""
+        workload = self.symbols.workload
+        return workload is not None and any(
+            not index.simple and access.tensor in select(which, workload, einsum.name)
+            for einsum in workload.einsums
+            for access in einsum.accesses
+            for index in access.indices
+        )
+
     def toll_widths(self, view: Located, action: Action) -> Widths:
         """Bits per value and per access of a toll."""
         field = view.get("values_per_action")
@@ -106,17 +116,21 @@ class Tolls(Components):
         actions = self.actions(view, ("read", "write"))
         free = all(action.energy == 0 and action.throughput == inf for action in actions.values())
         whole = keep is not None and self.all_of(keep, keep.text()) == sent and tensors.get("may_keep") is None
-        if not free or not whole or view.get("leak_power") is not None:
+        if not free or not whole:
             raise field.error(
                 "no_resend_to_below has a counterpart only for a memory that costs nothing and keeps nothing else, "
                 "which is a place that values pass"
             )
         tensors.finish()
-        for key in ("size", "area", "values_per_action", "bits_per_value"):
+        for key in ("size", "values_per_action", "bits_per_value", "total_latency"):
             view.get(key)
-        self.scales(view)
+        leakage, area = self.idle(view, name, self.scales(view))
         self.notes.append(f"{name}: no_resend_to_below makes it a place that values pass, without a size, here")
-        return Toll(self.names.get(name, name), down=sent, up=NOTHING)
+        if self.windowed(sent):
+            self.notes.append(
+                f"{name}: each instance's window passes it by itself; AccelForge sends shared values once"
+            )
+        return Toll(self.names.get(name, name), down=sent, up=NOTHING, leakage=leakage, area=area)
 
 
 def charged(keep: Selector, view: Located, read: Callable[[Located, str], Selector]) -> tuple[Selector, Selector]:
