@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..located import Located, read_file
 from ..workload.named import Entry, looks_like_path, split_call
-from .files import read_machine
+from .files import LEVELS, read_machine
 from .levels import Machine
 from .zoo import entries, zoo_machine
 
@@ -31,7 +31,7 @@ def located_key(text: str, place: str) -> Located | None:
         return None
     level, *rest = place.split(".")
     for item in read_file(name).require("levels").items():
-        if level in (item.require(key).name() for key in ("memory", "fanout", "compute") if item.get(key) is not None):
+        if level in (item.require(key).name() for key in (kind.label for kind in LEVELS) if item.get(key) is not None):
             axes = item.get("axes")
             if len(rest) == 2 and axes is not None:
                 item = next(axis for axis in axes.items() if axis.require("axis").name() == rest[0])

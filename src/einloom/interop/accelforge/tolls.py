@@ -48,7 +48,8 @@ class Tolls(Components):
         _, formula = ports_of(view, self.symbols.variables)
         found = self.toll_widths(view, action)
         for free in found.free:
-            down, up = (common(way, selector(f"~({free.text})")) for way in (down, up))
+            without = selector(f"~{_bound(free.text)}")
+            down, up = (common(way, without) if self.selects(way, free) else way for way in (down, up))
         scales = self.scales(view)
         leakage, area = self.idle(view, written, scales)
         shared = scales.common(formula)
@@ -80,6 +81,13 @@ class Tolls(Components):
         with view.placed():
             return imported_set(anywhere(text), self.written, self.symbols.tensors)
 
+    def selects(self, which: Selector, part: Selector) -> bool:
+        """May one tensor be in both?"""
+        workload = self.symbols.workload
+        return workload is None or any(
+            select(which, workload, e.name) & select(part, workload, e.name) for e in workload.einsums
+        )
+
     def windowed(self, which: Selector) -> bool:
         """Is one of the tensors read through windows?"""
         workload = self.symbols.workload
@@ -99,10 +107,11 @@ class Tolls(Components):
         ]
         if field is not None and field.keys:
             return per_value(
+                field,
                 [
                     (self.all_of(key, text), positive(value, self.agreed(value), "a count"))
                     for text, key, value in field.entries()
-                ]
+                ],
             )
         return in_whole_bits(view, own, action.bits, self.common_widths)
 
@@ -163,11 +172,13 @@ def common(first: Selector, second: Selector) -> Selector:
 
 def anywhere(text: str) -> str:
     """A set expression without ``Above``: what passes a toll is held above it."""
-    return re.sub(r"\bAbove\b", "All", text)
+    return re.sub(r"\bAbove\b", "All", re.sub(r"\s*&\s*Above\b|\bAbove\s*&\s*", "", text))
 
 
-def per_value(counts: list[tuple[Selector, Fraction]]) -> Widths:
+def per_value(view: Located, counts: list[tuple[Selector, Fraction]]) -> Widths:
     """Widths under which an action moves so many values of each tensor."""
+    if not all(count for _, count in counts):
+        raise view.error("values_per_action must be greater than zero")
     scale = lcm(*(count.numerator for _, count in counts))
     return Widths(tuple((which, int(scale / count)) for which, count in counts), scale)
 

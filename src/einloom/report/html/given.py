@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ...machine.files import LEVELS
 from ...machine.levels import Machine
 from ...machine.write import machine_data
 from ...workload.einsum import Workload
 from ...workload.files import workload_data
 
-_NAMES = ("memory", "compute", "fanout")
+_NAMES = tuple(level.label for level in LEVELS)
 
 
 @dataclass(frozen=True, slots=True)
