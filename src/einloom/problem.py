@@ -67,8 +67,27 @@ class Objective:
 def objective(text: str, machine: Machine) -> Objective:
     """Read an objective's name.
 
-    Raises SpecError with a suggestion for an unknown objective or memory.
+    Raises SpecError with a suggestion for an unknown objective or memory, and for one that needs time on a machine of
+    which nothing has a throughput.
     """
+    found = _objective(text, machine)
+    if found.name not in ("energy", "traffic") and not keeps_time(machine):
+        raise SpecError(
+            f"objective {text!r}: nothing of {machine.name} has a throughput, so every mapping takes 0 s; give a "
+            "memory or a compute unit one",
+            suggestion="energy",
+        )
+    return found
+
+
+def keeps_time(machine: Machine) -> bool:
+    """True if a memory, a toll or a compute unit has a throughput."""
+    memories = (t for m in machine.memories for t in (m.read_throughput, m.write_throughput))
+    others = (*(toll.throughput for toll in machine.tolls), *(unit.throughput for unit in machine.units))
+    return any(throughput is not None for throughput in (*memories, *others))
+
+
+def _objective(text: str, machine: Machine) -> Objective:
     name, _, memory = text.partition(":")
     if "*" in text or "^" in text:
         return _product(text)

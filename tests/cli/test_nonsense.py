@@ -141,6 +141,7 @@ def test_strange_files(tmp_path: Path, content: bytes, verb: str) -> None:
         (["map", "matmul", "simple", "--objective", "enrgy"], 2, "did you mean 'energy'"),
         (["map", "matmul", "simple", "--objective", "traffic:DRM"], 2, "did you mean 'traffic:DRAM'"),
         (["map", "matmul", "simple", "--objective", "energy:DRAM"], 2, "takes no memory"),
+        (["map", "matmul", "two-level", "--objective", "edp"], 2, "nothing of two-level has a throughput"),
         (["map", "matmul", "simple", "--method", "exakt"], 2, "did you mean 'exact'"),
         (["map", "matmul", "simple", "--max-fused-loops", "-1"], 2, "max-fused-loops"),
         (["map", "matmul", "simple", "--budget-seconds", "0"], 2, "budget-seconds"),
