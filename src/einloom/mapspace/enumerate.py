@@ -26,10 +26,16 @@ Binds = tuple[tuple[str, str], ...]
 
 def enumerate_trees(workload: Workload, machine: Machine, mapspace: Mapspace) -> Iterator[Mapping]:
     """Every well-formed tree of `mapspace`, up to writing the same schedule differently."""
+    axes = {name: axis.size for name, axis in machine.axes.items()}
+    emptier = "axis" in mapspace.places and any(axis.use == "full" for axis in machine.axes.values())
     for candidate in candidates(workload, machine):
-        if not problems(workload, machine, candidate) and not outside(workload, machine, mapspace, candidate):
+        if problems(workload, machine, candidate):
+            continue
+        inside = not outside(workload, machine, mapspace, candidate)
+        if inside:
             yield candidate
-            for form in grouped_forms(candidate, mapspace.places):
+        if inside or emptier:  # branches that fill their shares leave a full-use axis half empty without them
+            for form in grouped_forms(candidate, mapspace.places, axes):
                 if not problems(workload, machine, form) and not outside(workload, machine, mapspace, form):
                     yield form
 

@@ -6,10 +6,12 @@ Every rule speaks of the *path* of an Einsum: the loops above its leaf and the s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping as Table
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from math import prod
 from operator import mul
+from types import MappingProxyType
 
 from ..constraints import select
 from ..machine.levels import Axis, Machine
@@ -21,9 +23,11 @@ from ..workload.einsum import Workload
 from .groups import group_reasons
 from .limited import share_allowed, total_allowed, unmet
 from .limits import UNLIMITED, Limits
+from .shares import axes_left
 from .space import Mapspace
 
 Steps = tuple[tuple[Address, Node], ...]
+WHOLE: Table[str, int] = MappingProxyType({})
 
 
 def outside(workload: Workload, machine: Machine, mapspace: Mapspace, mapping: Mapping) -> tuple[str, ...]:
@@ -55,17 +59,26 @@ def outside(workload: Workload, machine: Machine, mapspace: Mapspace, mapping: M
     return tuple(dict.fromkeys(reasons))
 
 
-def full_use(workload: Workload, machine: Machine, einsum: str, unit: str, limits: Limits = UNLIMITED) -> int:
+def full_use(
+    workload: Workload,
+    machine: Machine,
+    einsum: str,
+    unit: str,
+    limits: Limits = UNLIMITED,
+    left: Table[str, int] = WHOLE,
+) -> int:
     """The largest product of used instances over the ``use: full`` axes that `einsum` can reach on `unit`.
 
     Over all perfect choices: each axis takes a factor of each rank variable that `only_irrelevant_to` lets it take, the
     factors of one variable together divide its extent, those on one axis fit its size and `limits`. 1 if there is no
-    such axis, or no such choice.
+    such axis, or no such choice. left: instances of the axes of which the Einsum has a share only.
     """
     stop = machine.position[unit]
     asked = {limit.axis for limit in limits.axes}
     axes = [
-        a for a in machine.axes.values() if (a.use == "full" or a.name in asked) and machine.position[a.name] < stop
+        replace(a, size=left.get(a.name, a.size))
+        for a in machine.axes.values()
+        if (a.use == "full" or a.name in asked) and machine.position[a.name] < stop
     ]
     states = {(1,) * len(axes)}
     for variable in workload.einsum(einsum).variables:
@@ -246,7 +259,7 @@ def _limits(tree: _Tree, einsum: str) -> Iterator[str]:
         return
     full = {axis.name for axis in tree.machine.axes.values() if axis.use == "full"}
     used = prod(n.trips for _, n in steps if isinstance(n, Loop) and n.axis in full)
-    most = full_use(tree.workload, tree.machine, einsum, leaf.unit, tree.mapspace.limits)
+    most = full_use(tree.workload, tree.machine, einsum, leaf.unit, tree.mapspace.limits, axes_left(steps))
     if used < most:
         yield f"rule 9: {einsum} uses {used} instances of the full-use axes on {leaf.unit}, it could use {most}"
 

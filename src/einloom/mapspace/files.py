@@ -4,7 +4,8 @@ schema: mapspace/1
 name: my-dataflow                    # what you call it
 space: ffm                           # the named space that is limited
 max_fused_loops: 2
-concurrent: any                      # groups of Einsums at the same time: none, unit, shared or any
+concurrent: any                      # groups of Einsums at the same time: none, unit, shared, any (of the two),
+                                     # axis, or everywhere (all three)
 max_group: 3                         # most Einsums of a group
 memories:
   GLB: {keep: QK | AV, bypass: weight}               # also may_keep, once; per Einsum: [{keep: Q, einsums: [QK]}, ...]

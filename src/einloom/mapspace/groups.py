@@ -7,17 +7,22 @@ mapping, all mappings that differ from it in concurrent splits alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Mapping as Table
 from dataclasses import replace
 from itertools import combinations, product
+from types import MappingProxyType
 
 from ..machine.levels import Machine
-from ..mapping.concurrent import concurrent, has_concurrent, title
+from ..mapping.concurrent import axis_of, concurrent, has_concurrent, title
 from ..mapping.placement import visible_memories
 from ..mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, einsums_below, leaves
 from ..workload.einsum import Workload
+from .shares import every_share, share_reasons
 from .space import Mapspace
 
 Above = tuple[Store | Loop, ...]
+Where = tuple[str, tuple[int, ...]]
+NO_AXES: Table[str, int] = MappingProxyType({})
 
 
 def group_reasons(workload: Workload, machine: Machine, mapspace: Mapspace, nest: Nest) -> Iterator[str]:
@@ -27,7 +32,7 @@ def group_reasons(workload: Workload, machine: Machine, mapspace: Mapspace, nest
         if concurrent(split) and not mapspace.places:
             yield f"rule 1: a {split.kind} split"
         elif concurrent(split):
-            yield from _kind(mapspace, split)
+            yield from _kind(machine, mapspace, split)
             yield from _branches(mapspace, split)
             yield from _loops(workload, split, above)
             if not any(isinstance(node, Loop) and node.axis is not None for node in above):
@@ -39,15 +44,29 @@ def group_reasons(workload: Workload, machine: Machine, mapspace: Mapspace, nest
                 yield f"rule 13: store {store.memory} says how many slots it has"
 
 
-def grouped_forms(mapping: Mapping, places: tuple[str, ...]) -> Iterator[Mapping]:
-    """The mappings in which one or more splits below a loop, of single Einsums, are pipelined in one of `places`."""
+def grouped_forms(mapping: Mapping, places: tuple[str, ...], axes: Table[str, int] = NO_AXES) -> Iterator[Mapping]:
+    """The mappings in which one or more splits below a loop, of single Einsums, are pipelined in one of `places`.
+
+    axes: instances by name, for place ``axis``: each of them, shared out in every way.
+    """
     found = [
-        address for address, split, looped in _addressed(mapping.nest, (), False) if looped and _single(split.branches)
+        (address, len(split.branches))
+        for address, split, looped in _addressed(mapping.nest, (), False)
+        if looped and _single(split.branches)
     ]
     for count in range(1, len(found) + 1):
         for chosen in combinations(found, count):
-            for where in product(places, repeat=count):
-                yield Mapping(_turned(mapping.nest, (), dict(zip(chosen, where, strict=True))))
+            for where in product(*(tuple(_wheres(places, axes, branches)) for _, branches in chosen)):
+                turned = {address: one for (address, _), one in zip(chosen, where, strict=True)}
+                yield Mapping(_turned(mapping.nest, (), turned))
+
+
+def _wheres(places: tuple[str, ...], axes: Table[str, int], branches: int) -> Iterator[Where]:
+    for place in places:
+        if place == "axis":
+            yield from ((name, given) for name, size in axes.items() for given in every_share(size, branches))
+        else:
+            yield place, ()
 
 
 def _single(branches: tuple[Nest, ...]) -> bool:
@@ -73,9 +92,12 @@ def _stores(nest: Nest) -> Iterator[Store]:
                 yield from _stores(branch)
 
 
-def _kind(mapspace: Mapspace, split: Split) -> Iterator[str]:
-    if split.kind != "pipelined" or split.where not in mapspace.places:
+def _kind(machine: Machine, mapspace: Mapspace, split: Split) -> Iterator[str]:
+    place = split.where if axis_of(split) is None else "axis"
+    if split.kind != "pipelined" or place not in mapspace.places:
         yield f"rule 13: {title(split)}, where only pipelines on {' or '.join(mapspace.places)} may be"
+    elif place == "axis":
+        yield from share_reasons(machine, split)
 
 
 def _branches(mapspace: Mapspace, split: Split) -> Iterator[str]:
@@ -131,12 +153,12 @@ def _addressed(nest: Nest, prefix: tuple[int, ...], looped: bool) -> Iterator[tu
                 yield from _addressed(branch, (*prefix, i, j), looped)
 
 
-def _turned(nest: Nest, prefix: tuple[int, ...], where: dict[tuple[int, ...], str]) -> Nest:
+def _turned(nest: Nest, prefix: tuple[int, ...], where: dict[tuple[int, ...], Where]) -> Nest:
     last = nest[-1]
     if not isinstance(last, Split):
         return nest
     address = (*prefix, len(nest) - 1)
     branches = tuple(_turned(branch, (*address, j), where) for j, branch in enumerate(last.branches))
     if address in where:
-        return (*nest[:-1], Split("pipelined", branches, where[address]))
+        return (*nest[:-1], Split("pipelined", branches, *where[address]))
     return (*nest[:-1], replace(last, branches=branches))

@@ -7,9 +7,18 @@ from typing import Literal
 
 from .limits import UNLIMITED, Limits
 
-Concurrent = Literal["none", "unit", "shared", "any"]
+Concurrent = Literal["none", "unit", "shared", "any", "axis", "everywhere"]
 LARGEST_GROUP = 4
-CONCURRENT: tuple[Concurrent, ...] = ("none", "unit", "shared", "any")
+PLACES: dict[Concurrent, tuple[str, ...]] = {
+    "none": (),
+    "unit": ("unit",),
+    "shared": ("shared",),
+    "any": ("unit", "shared"),
+    "axis": ("axis",),
+    "everywhere": ("unit", "shared", "axis"),
+}
+CONCURRENT: tuple[Concurrent, ...] = tuple(PLACES)
+TITLES = {"unit": "@ unit", "axis": "@ AXIS in shares of a quarter"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +28,7 @@ class Mapspace:
     name: ``ffm``. max_fused_loops: at most this many temporal loops of one Einsum stand above its lowest backing store
     that is not in the outermost memory; None means no limit. limits: what else a user asks (rule 12). title: what the
     user calls this choice of limits. concurrent: where groups of Einsums may run at the same time (rule 13): nowhere,
-    ``@ unit``, ``shared``, or on either. max_group: most Einsums of one group.
+    ``@ unit``, ``shared``, on either, ``@ AXIS``, or on all three. max_group: most Einsums of one group.
     """
 
     name: str = "ffm"
@@ -31,8 +40,8 @@ class Mapspace:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Where a pipelined split may run, the stricter place first."""
-        return {"none": (), "unit": ("unit",), "shared": ("shared",), "any": ("unit", "shared")}[self.concurrent]
+        """Where a pipelined split may run, the stricter place first; ``axis`` stands for any axis of the machine."""
+        return PLACES[self.concurrent]
 
     def describe(self) -> str:
         """One line that names the space and its limits, as certificates print it."""
@@ -43,6 +52,6 @@ class Mapspace:
             f"order, no recomputation, {limit} fused {loops}"
         )
         if self.places:
-            where = " or ".join("@ unit" if place == "unit" else place for place in self.places)
+            where = " or ".join(TITLES.get(place, place) for place in self.places)
             line = f"{line}, groups of at most {self.max_group} Einsums pipelined {where}"
         return f"{line}; with {self.limits}" if self.limits else line

@@ -21,12 +21,11 @@ from .consistency import common, keys_of
 from .fused import Allowed, Block, Setting
 from .groups import Components, Windows, drains
 from .join import Joiner, Partial
-from .lower import least_alone
 from .members import GroupBlock, GroupExplorer
 from .passes import ExactOptions, Pass
 from .pipelines import GroupJoiner, Sums
 from .pricing import leakage
-from .rebuild import Piece, tree
+from .rebuild import Piece, Where, tree
 from .signature import Held, Signature, UnitOption
 from .skyline import FloatArray
 
@@ -118,7 +117,7 @@ class ConcurrentPass(Pass):
             return self.windows.seconds(self.least[:, self.sums.latency])
         goal = Objective("latency")
         setting = Setting.of(self.problem.machine, goal, (), self.setting.capacities, 0, self.options.rules)
-        known = {sig: least_alone(setting, self.classes[sig]) for sig in set(self.signatures)}
+        known = {sig: self._least_of(setting, sig) for sig in set(self.signatures)}
         return self.windows.seconds(np.array([known[sig] for sig in self.signatures]))
 
     def _dynamic(self) -> FloatArray:
@@ -128,7 +127,7 @@ class ConcurrentPass(Pass):
         machine = without_leakage(self.problem.machine)
         goal = Objective("energy")
         setting = Setting.of(machine, goal, (), self.setting.capacities, 0, self.options.rules)
-        known = {sig: least_alone(setting, self.classes[sig], self.checkpoint) for sig in set(self.signatures)}
+        known = {sig: self._least_of(setting, sig) for sig in set(self.signatures)}
         return np.array([known[sig] for sig in self.signatures])
 
     def _member_limits(self, position: int) -> FloatArray:
@@ -136,13 +135,18 @@ class ConcurrentPass(Pass):
         width = len(self.setting.columns)
         if not self.aim.finite:
             return np.full(width, np.inf)
+        energy, latency = self._left(position)
+        limits = self.components.columns(self.windows.limits(position, latency, self.seconds), energy, width)
+        return np.asarray(limits + np.abs(limits) * TIE)
+
+    def _left(self, position: int) -> tuple[float, float]:
+        """The most joules of an Einsum, and the most seconds of the cascade, that are useful."""
         total, at = self.least.sum(axis=0), self.sums
         most = self.aim.most(total)
         energy = np.inf if at.energy is None else most[at.energy] - (total - self.least[position])[at.energy]
-        latency = most[at.latency] if at.latency is not None else (most[0] - self.dynamic.sum()) / at.watts
-        busy = self.windows.limits(position, float(latency), self.seconds)
-        limits = self.components.columns(busy, float(energy), width)
-        return np.asarray(limits + np.abs(limits) * TIE)
+        if at.latency is not None:
+            return float(energy), float(most[at.latency])
+        return float(energy), float((most[0] - self.dynamic.sum()) / at.watts) if at.watts else float("inf")
 
     def first_limit(self) -> float | None:
         """For latency alone the sum of what Einsums take one after the other: mostly attained, and quickly shown."""
@@ -179,14 +183,21 @@ class ConcurrentPass(Pass):
             bounds = tuple(self.windows.shares_of(i, self.seconds))
             alike.setdefault((self.signatures[i], inner, bounds), []).append(i)
         found: dict[int, list[GroupBlock]] = {}
-        for (signature, inner, bounds), positions in alike.items():
-            limits = np.max([self._member_limits(i) for i in positions], axis=0)
-            explorer = self._explorer(signature, limits, inner, list(bounds))
-            if self.options.consistency and len(positions) == 1:
-                explorer.allowed = self._met(positions[0], alone, found)
-            blocks = explorer.members()
+        for (_, inner, bounds), positions in alike.items():
+            lone = self.options.consistency and len(positions) == 1
+            allowed = self._met(positions[0], alone, found) if lone else {}
+            blocks = self._explored(positions, inner, list(bounds), allowed)
             found.update((i, blocks) for i in positions)
         return found
+
+    def _explored(
+        self, positions: list[int], inner: frozenset[int], bounds: list[tuple[int, float]], allowed: dict[int, Allowed]
+    ) -> list[GroupBlock]:
+        """The blocks of members that look alike."""
+        limits = np.max([self._member_limits(i) for i in positions], axis=0)
+        explorer = self._explorer(self.signatures[positions[0]], limits, inner, bounds)
+        explorer.allowed = allowed
+        return explorer.members()
 
     def _met(self, position: int, alone: list[list[Block]], members: dict[int, list[GroupBlock]]) -> dict[int, Allowed]:
         """For each tensor of a member, the ways in which all explored Einsums that share it store it."""
@@ -238,7 +249,7 @@ class ConcurrentPass(Pass):
     def _mapping(self, parts: list[tuple[Partial, Block, int]]) -> Mapping:
         pieces = self._pieces(parts)
         shared = [len(partial.frontier.axes) for partial, _, _ in parts]
-        groups: dict[tuple[int, int], str] = {}
+        groups: dict[tuple[int, int], Where] = {}
         first: int | None = None
         for i, (partial, block, _) in enumerate(parts):
             if isinstance(block, GroupBlock):
@@ -247,12 +258,16 @@ class ConcurrentPass(Pass):
                     outer = max(shared[i], shared[first - 1] if first else 0)
                     for n in range(first, i + 1):
                         pieces[n] = self._lowered(n, pieces[n], *parts[n][1:], outer)
-                    units = [block.variants[block.variant[n]].option.unit for _, block, n in parts[first : i + 1]]
-                    busy = [unit for unit in units if unit is not None]
-                    own = "unit" in self.problem.mapspace.places and len(set(busy)) == len(busy)
-                    groups[first, i] = "unit" if own else "shared"
+                    groups[first, i] = self._where([(block, n) for _, block, n in parts[first : i + 1]])
                     first = None
         return tree(self.problem.workload, self.problem.machine, pieces, shared, groups)
+
+    def _where(self, members: list[tuple[Block, int]]) -> Where:
+        """The place of a group, from a row of each member."""
+        units = [block.variants[block.variant[row]].option.unit for block, row in members]
+        busy = [unit for unit in units if unit is not None]
+        own = "unit" in self.problem.mapspace.places and len(set(busy)) == len(busy)
+        return ("unit" if own else "shared"), ()
 
     def _lowered(self, position: int, piece: Piece, block: Block, row: int, outer: int) -> Piece:
         """The piece with those of its stores below the split that would only make the pipeline drain above it.

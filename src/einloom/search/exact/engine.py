@@ -24,6 +24,7 @@ from .concurrent import ConcurrentPass
 from .pareto import front
 from .passes import ExactOptions, Pass, Solution
 from .pricing import columns
+from .sharing import SharePass
 
 STEPS = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
 COARSE = 0.15  # from here on repeated Einsums take the steps of all
@@ -139,8 +140,12 @@ class Run:
         raise AssertionError("the last limit admits a solution or none exists")
 
     def _pass(self) -> Pass:
-        timed = any(column.kind == "time" for column in columns(self.problem.machine, self.problem.objective))
-        kind = ConcurrentPass if timed and self.problem.mapspace.places else Pass
+        machine, places = self.problem.machine, self.problem.mapspace.places
+        matters = any(column.kind == "time" for column in columns(machine, self.problem.objective))
+        emptier = any(axis.use == "full" for axis in machine.axes.values())
+        kind: type[Pass] = ConcurrentPass if matters and places else Pass
+        if "axis" in places and (matters or emptier):
+            kind = SharePass
         return kind(self.problem, self.options, self.watcher, self.counts, self.checkpoint)
 
     def _prove(self, bound: float) -> None:

@@ -8,7 +8,7 @@ to a lower bound of the cascade's latency whichever of them form groups.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -25,7 +25,11 @@ from .structures import OwnStore, Structure
 
 @dataclass(frozen=True)
 class Components:
-    """The components that keep time: memories, each with the columns of its ports, then compute units."""
+    """The components that keep time: memories, each with the columns of its ports, then compute units.
+
+    energy: the column that adds up in a group, joules or bits of traffic. Without any component one stands for all,
+    never busy.
+    """
 
     energy: int | None
     memories: tuple[tuple[int, ...], ...]
@@ -38,13 +42,13 @@ class Components:
         for i, column in enumerate(columns):
             if column.kind == "time" and column.port != "compute":
                 ports.setdefault(column.memory, []).append(i)
-        energy = next((i for i, column in enumerate(columns) if column.kind == "energy"), None)
+        energy = next((i for i, column in enumerate(columns) if column.kind != "time"), None)
         compute = next((i for i, column in enumerate(columns) if column.port == "compute"), None)
-        units = tuple(unit.name for unit in machine.units if unit.throughput is not None)
+        units = tuple(unit.name for unit in machine.units if unit.throughput is not None and compute is not None)
         return cls(energy, tuple(map(tuple, ports.values())), compute, units)
 
     def __len__(self) -> int:
-        return len(self.memories) + len(self.units)
+        return max(1, len(self.memories) + len(self.units))
 
     def busy(self, cost: FloatArray, unit: str | None) -> FloatArray:
         """Seconds per component [n, components] of an Einsum on `unit`: of the ports of one memory the busiest."""
@@ -180,7 +184,7 @@ class Windows:
     def _innermost(self, signature: Signature, option: UnitOption) -> bool:
         """True if an intermediate may be backed by the innermost memory that the unit sees."""
         fusable = [t for t, tensor in enumerate(signature.tensors) if tensor.intermediate]
-        return any(_backing(held, t) == len(held) - 1 for held in option.held for t in fusable)
+        return any(backing(held, t) == len(held) - 1 for held in option.held for t in fusable)
 
     def _window(self, first: int, last: int) -> Window | None:
         """The window, or None if these Einsums are no group: unlinked, on one unit, or too large for some memory."""
@@ -223,7 +227,7 @@ class Windows:
             (option, held)
             for option in self.signatures[position].units
             for held in option.held
-            if any(_backing(held, t) > 0 for t in linking)
+            if any(backing(held, t) > 0 for t in linking)
         ]
 
     def _housed(self, choices: list[list[tuple[UnitOption, Held]]]) -> bool:
@@ -235,18 +239,17 @@ class Windows:
 
     def _fit(self, members: range, choices: list[list[tuple[UnitOption, Held]]]) -> bool:
         """True if every memory has room for a value of each tensor that the members must keep there for themselves."""
-        for m, capacity in enumerate(self.capacities):
-            if m and capacity is not None:
-                total = 0
-                for i, some in zip(members, choices, strict=True):
-                    bits = [tensor.bits[m] * self.shares[m] for tensor in self.signatures[i].tensors]
-                    total += min(
-                        sum(bits[t] for t in held[m] if _backing(held, t) < m) if m < len(held) else 0
-                        for _, held in some
-                    )
-                if total > capacity:
-                    return False
-        return True
+        limited = [(m, capacity) for m, capacity in enumerate(self.capacities) if m and capacity is not None]
+        return all(sum(self._needs(m, members, choices)) <= capacity for m, capacity in limited)
+
+    def _needs(self, memory: int, members: range, choices: list[list[tuple[UnitOption, Held]]]) -> Iterator[int]:
+        """Bits of one value of each tensor that a member must keep in the memory for itself."""
+        for i, some in zip(members, choices, strict=True):
+            bits = [tensor.bits[memory] * self.shares[memory] for tensor in self.signatures[i].tensors]
+            yield min(
+                sum(bits[t] for t in held[memory] if backing(held, t) < memory) if memory < len(held) else 0
+                for _, held in some
+            )
 
     @cached_property
     def reach(self) -> dict[int, int]:
@@ -313,5 +316,5 @@ class Windows:
         return found
 
 
-def _backing(held: Held, tensor: int) -> int:
+def backing(held: Held, tensor: int) -> int:
     return next(m for m, h in enumerate(held) if tensor in h)

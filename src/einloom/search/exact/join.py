@@ -48,13 +48,14 @@ class Group:
 
     first: position of the first one. outer: loops that it shares with the Einsum before the group. units: the members'
     compute units, where these must differ. made: (tensor, its slots) written by the members so far, slots None where
-    loops stand between its store and the split.
+    loops stand between its store and the split. cut: the axis that they share out, by number, and its instances left.
     """
 
     first: int
     outer: int
     units: tuple[str, ...] = ()
     made: tuple[tuple[str, int | None], ...] = ()
+    cut: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

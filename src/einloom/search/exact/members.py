@@ -7,7 +7,7 @@ when its group is complete, so its rows compete by every component until then.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -32,19 +32,22 @@ class GroupBlock(Block):
     start: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
     unit: str | None = None
 
+    @property
+    def stage(self) -> FloatArray:
+        """Seconds that each row takes as a stage."""
+        return np.asarray(self.busy.max(axis=1, initial=0.0))
+
     def take(self, index: IntArray) -> GroupBlock:
-        return GroupBlock(
-            self.structure,
-            self.trips[index],
-            self.cost[index],
-            self.own[index],
-            self.variant[index],
-            self.remainder[index],
-            self.variants,
-            self.energy[index],
-            self.busy[index],
-            self.start[index],
-            self.unit,
+        return replace(
+            self,
+            trips=self.trips[index],
+            cost=self.cost[index],
+            own=self.own[index],
+            variant=self.variant[index],
+            remainder=self.remainder[index],
+            energy=self.energy[index],
+            busy=self.busy[index],
+            start=self.start[index],
         )
 
 

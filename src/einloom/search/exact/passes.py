@@ -89,11 +89,15 @@ class Pass:
             for i, sig in enumerate(self.signatures):
                 self.watcher.stage(f"bounding {objective}", i, len(self.signatures))
                 if sig not in found:
-                    found[sig] = least_alone(setting, self.classes[sig], self.checkpoint)
+                    found[sig] = self._least_of(setting, sig)
                 self.least[i, column] = found[sig]
                 if not np.isfinite(found[sig]):
                     raise self._unmapped(i)
         return self.bound
+
+    def _least_of(self, setting: Setting, sig: Signature) -> float:
+        """What an Einsum costs at least in every row that this pass knows of it."""
+        return least_alone(setting, self.classes[sig], self.checkpoint)
 
     @property
     def bound(self) -> float:

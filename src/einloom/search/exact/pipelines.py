@@ -130,12 +130,10 @@ class GroupJoiner(Joiner):
             before = np.concatenate([partial.cost[left], np.zeros((len(left), components + 1))], axis=1)
         else:
             before = partial.opened[left]
-        busy = block.busy[right]
-        stage = busy.max(axis=1, initial=0.0)
-        opened = np.concatenate([before, stage[:, None]], axis=1)
+        opened = np.concatenate([before, block.stage[right][:, None]], axis=1)
         if self.sums.energy is not None:
             opened[:, self.sums.energy] += block.energy[right]
-        opened[:, width : width + components] += busy
+        opened[:, width : width + components] += block.busy[right]
         opened[:, width + components] = np.maximum(opened[:, width + components], block.start[right])
         return opened
 

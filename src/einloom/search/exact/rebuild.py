@@ -13,14 +13,15 @@ from types import MappingProxyType
 import numpy as np
 
 from ...machine.levels import Machine
-from ...mapping.tree import Compute, Loop, Mapping, Node, Split, SplitKind, Store
+from ...mapping.tree import Compute, Loop, Mapping, Node, Split, Store
 from ...workload.einsum import Workload
 from .fused import Block
 from .pricing import Pricing
 from .rows import FAR, PEND, PENDING, SPREAD, TOP, Trail
 from .spatial import Classes, Spread
 
-NO_GROUPS: Table[tuple[int, int], str] = MappingProxyType({})
+Where = tuple[str, tuple[int, ...]]
+NO_GROUPS: Table[tuple[int, int], Where] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -145,11 +146,12 @@ def tree(
     machine: Machine,
     pieces: list[Piece],
     shared: list[int],
-    groups: Table[tuple[int, int], str] = NO_GROUPS,
+    groups: Table[tuple[int, int], Where] = NO_GROUPS,
 ) -> Mapping:
     """The mapping: shared[i] loops are common to Einsum i and the next.
 
-    groups: (first, last) Einsum of those that run at the same time -> where.
+    groups: (first, last) Einsum of those that run at the same time -> where, and the shares of
+    an axis.
     """
     outer = machine.memories[0].name
     on_chip = {t for p in pieces for _, m, t, own in p.stores if not own and m > 0}
@@ -164,7 +166,7 @@ class _Builder:
     machine: Machine
     pieces: list[Piece]
     shared: list[int]
-    groups: Table[tuple[int, int], str]
+    groups: Table[tuple[int, int], Where]
 
     def group(self, low: int, high: int, depth: int, done: set[str]) -> list[Node]:
         """Nodes of Einsums low..high below their first `depth` common loops."""
@@ -186,9 +188,8 @@ class _Builder:
         }
         stores = self._stores(low, high, depth, done, own=False, only=spanning)
         branches = tuple(tuple(self.group(a, b, depth, done)) for a, b in zip(starts, ends, strict=True))
-        where = self.groups.get((low, high))
-        kind: SplitKind = "sequential" if where is None else "pipelined"
-        return [*stores, Split(kind, branches, where)]
+        group = self.groups.get((low, high))
+        return [*stores, Split("sequential", branches) if group is None else Split("pipelined", branches, *group)]
 
     def _single(self, i: int, depth: int, done: set[str]) -> list[Node]:
         nodes: list[Node] = []
