@@ -30,7 +30,7 @@ def read(path: Path) -> list[Cell]:
         rows = [row for row in csv.DictReader(stream) if row["einloom_version"] == VERSION]
     found = []
     for row in rows:
-        texts = {name: row[name] for name in ("workload", "machine", "dataflow", "objective", "status", "why")}
+        texts = {name: row[name] for name in ("workload", "machine", "dataflow", "objective", "status", "why", "tiles")}
         numbers = {name: float(row[name]) if row[name] else None for name in NUMBERS}
         found.append(
             Cell(**texts, **numbers, concurrent_split=row["concurrent_split"], seconds=float(row["seconds"]))  # type: ignore[arg-type]

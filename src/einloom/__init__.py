@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .machine.levels import Machine
     from .machine.load import load_machine
     from .mapping.tree import Mapping
+    from .mapspace.rewrites import rewrite
     from .problem import Budget, Certificate, Guarantee, Problem
     from .report import figures
     from .report.compare import compare
@@ -34,6 +35,7 @@ _HOMES = {
     "simulate": "verbs",
     "explain": "verbs",
     "verify": "verbs",
+    "rewrite": "mapspace.rewrites",
     "compare": "report.compare",
     "Result": "result",
     "Mapping": "mapping.tree",
@@ -74,6 +76,7 @@ __all__ = [
     "load_machine",
     "load_workload",
     "map",
+    "rewrite",
     "simulate",
     "verify",
     "zoo",

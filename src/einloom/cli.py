@@ -18,16 +18,17 @@ from typing import Any, TypeVar
 
 import click
 
-from . import cli_compare, cli_explain, cli_figures, cli_interop, cli_schema, verbs, zoo
+from . import cli_compare, cli_explain, cli_figures, cli_interop, cli_rewrite, cli_schema, verbs, zoo
 from .errors import BudgetExhausted, EinloomError, IllegalMapping, Infeasible, SpecError
 from .machine.write import machine_data, machine_text
 from .mapspace.dataflows import Dataflow, dataflow_data, dataflow_text
-from .problem import OBJECTIVES, Budget, Problem
+from .problem import OBJECTIVES, Budget
 from .report import answers, nests, text
 from .report.live import display
 from .result import Result
 from .result.unmapped import Unmapped, read_answer
 from .search.protocol import Recorder, optimizers
+from .search.several import Labelled
 from .units import parse
 from .version import VERSION
 from .workload.einsum import Workload
@@ -116,7 +117,7 @@ def map_verb(
     """
     for path in (output, json_path):
         _writable(path)
-    asked = verbs.problem(workload, machine, objective, max_fused_loops, mapspace, dataflow)
+    asked = verbs.problems(workload, machine, objective, max_fused_loops, mapspace, dataflow)
     budget = Budget(budget_seconds, budget_steps, _bytes(budget_memory))
     found, interrupted = _search(asked, method, budget, json_path)
     if output:
@@ -139,16 +140,17 @@ def _bytes(text: str | None) -> int | None:
     return int(bits) // 8
 
 
-def _search(asked: Problem, method: str, budget: Budget, json_path: str | None) -> tuple[Result, bool]:
+def _search(asked: tuple[Labelled, ...], method: str, budget: Budget, json_path: str | None) -> tuple[Result, bool]:
     """The result, and whether Ctrl-C ended the search early. Where nothing is found, why goes to `json_path`."""
-    with display(asked.objective) as shown, _interruptible() as presses:
+    last = asked[-1].problem
+    with display(last.objective) as shown, _interruptible() as presses:
         recorder = Recorder(on_change=shown, stop=lambda: bool(presses))
         try:
             found = verbs.solve(asked, method, budget, recorder)
         except KeyboardInterrupt:
-            return verbs.best_so_far(asked, recorder, method), True
+            return verbs.best_so_far(last, recorder, method), True
         except (Infeasible, BudgetExhausted) as error:
-            _answer(verbs.nothing_found(asked, recorder, method, error), json_path, "")
+            _answer(verbs.nothing_found(last, recorder, method, error), json_path, "")
             raise
         return found, bool(presses)
 
@@ -302,6 +304,7 @@ def zoo_verb(name: str | None, json_path: str | None) -> None:
 
 cli_interop.register(main, guarded)
 cli_schema.register(main, guarded)
+cli_rewrite.register(main, guarded)
 cli_compare.register(main, guarded)
 cli_figures.register(main, guarded)
 

@@ -169,11 +169,25 @@ class Guarantee(Enum):
     NONE = "none"
 
 
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """What is proven of one of several problems of which the best is the answer: one number of tiles of a rewrite, say.
+
+    bound: none of its mappings is below; None: it has no legal mapping. value: what was reached, None where nothing
+    better than the answer was looked for and found.
+    """
+
+    label: str
+    bound: float | None
+    value: float | None = None
+
+
 @dataclass(frozen=True)
 class Certificate:
     """Proof data of a result: `value` was reached, nothing in `mapspace` is below `bound`.
 
-    counts: points seen and points dropped, by pruning rule.
+    counts: points seen and points dropped, by pruning rule. alternatives: where the answer is the best of several
+    problems, each; `bound` is that of all of them.
     """
 
     guarantee: Guarantee
@@ -181,6 +195,7 @@ class Certificate:
     bound: float
     mapspace: str
     counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    alternatives: tuple[Alternative, ...] = ()
 
     @property
     def gap(self) -> float:
@@ -188,8 +203,16 @@ class Certificate:
         return 0.0 if self.value == 0 else max(0.0, (self.value - self.bound) / self.value)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (self.guarantee, self.value, self.bound, self.mapspace, dict(self.counts)))
+        counts = dict(self.counts)
+        return (_rebuild, (self.guarantee, self.value, self.bound, self.mapspace, counts, self.alternatives))
 
 
-def _rebuild(guarantee: Guarantee, value: float, bound: float, mapspace: str, counts: dict[str, int]) -> Certificate:
-    return Certificate(guarantee, value, bound, mapspace, MappingProxyType(counts))
+def _rebuild(
+    guarantee: Guarantee,
+    value: float,
+    bound: float,
+    mapspace: str,
+    counts: dict[str, int],
+    alternatives: tuple[Alternative, ...],
+) -> Certificate:
+    return Certificate(guarantee, value, bound, mapspace, MappingProxyType(counts), alternatives)

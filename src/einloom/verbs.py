@@ -31,6 +31,7 @@ from .problem import Budget, Certificate, Guarantee, Problem, known_rule, object
 from .result import Result
 from .result.unmapped import Unmapped, read_answer
 from .search.protocol import Recorder, Watcher, optimizer
+from .search.several import Labelled, best_of
 from .workload.einsum import Workload
 from .workload.load import load_workload
 
@@ -61,6 +62,25 @@ def problem(
     if max_fused_loops is not None:
         space = replace(space, max_fused_loops=max_fused_loops)
     return Problem(cascade, hardware, space, objective(goal, hardware))
+
+
+def problems(
+    workload: Workload | str,
+    machine: Machine | str,
+    goal: str = "energy",
+    max_fused_loops: int | None = None,
+    mapspace: Mapspace | str | None = None,
+    dataflow: Dataflow | str | None = None,
+) -> tuple[Labelled, ...]:
+    """The mapping problems of which the best is asked: one, or one per number of tiles of a dataflow that rewrites."""
+    flow = named_dataflow(dataflow) if isinstance(dataflow, str) else dataflow
+    if flow is None or flow.rewrite is None:
+        return (Labelled("", problem(workload, machine, goal, max_fused_loops, mapspace, flow)),)
+    cascade = load_workload(workload) if isinstance(workload, str) else workload
+    return tuple(
+        Labelled(choice.label, problem(choice.workload, machine, goal, max_fused_loops, mapspace, flow))
+        for choice in flow.choices(cascade)
+    )
 
 
 def check_names(workload: Workload, machine: Machine, origin: str | None = None) -> None:
@@ -127,13 +147,21 @@ def map(
     points, of bytes that the process may hold; what is found by then comes back with a bound. Raises SpecError,
     Infeasible, BudgetExhausted.
     """
-    asked = problem(workload, machine, objective, max_fused_loops, mapspace, dataflow)
+    asked = problems(workload, machine, objective, max_fused_loops, mapspace, dataflow)
     return solve(asked, method, Budget(seconds, steps, memory), watch)
 
 
-def solve(asked: Problem, method: str = "exact", budget: Budget | None = None, watch: Watcher | None = None) -> Result:
-    """The answer of `method` to a problem."""
-    return optimizer(method).search(asked, budget or Budget(), Watcher() if watch is None else watch)
+def solve(
+    asked: Problem | tuple[Labelled, ...],
+    method: str = "exact",
+    budget: Budget | None = None,
+    watch: Watcher | None = None,
+) -> Result:
+    """The answer of `method` to a problem, or the best of its answers to several."""
+    budget, watch = budget or Budget(), Watcher() if watch is None else watch
+    if isinstance(asked, Problem):
+        return optimizer(method).search(asked, budget, watch)
+    return best_of(asked, method, budget, watch)
 
 
 def best_so_far(asked: Problem, recorder: Recorder, method: str) -> Result:

@@ -106,6 +106,7 @@ def result_data() -> dict[str, Any]:
     value = data["energy"]
     proof = {"guarantee": "optimal", "value": value, "bound": value, "gap": 0.0, "mapspace": "x", "counts": {"a": 1}}
     data["certificate"] = proof
+    data["certificate"]["alternatives"] = [{"label": "tiles=1", "bound": value, "value": None}]
     data["front"] = [{"energy": value, "latency": data["latency"], "mapping": data["mapping"]}]
     data["trace"] = [{"seconds": 0.1, "best": value, "bound": None}]
     return data

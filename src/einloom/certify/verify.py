@@ -196,6 +196,7 @@ def _certificate(result: Result, cost: Cost) -> Iterator[Check]:
         "value", same, f"{value!r}" if same else f"certified {certificate.value!r}, the mapping gives {value!r}"
     )
     yield _bound(certificate)
+    yield from _alternatives(certificate)
     described = result.mapspace.describe()
     same = certificate.mapspace == described
     yield Check(
@@ -210,6 +211,21 @@ def _bound(certificate: Certificate) -> Check:
     if certificate.guarantee is Guarantee.OPTIMAL and not isclose(value, bound, rel_tol=SAME_OPTIMUM):
         return Check("bound", False, f"said to be optimal, but bound {bound!r} is below the value {value!r}")
     return Check("bound", True, f"{certificate.guarantee.value}, {bound!r}")
+
+
+def _alternatives(certificate: Certificate) -> Iterator[Check]:
+    """Of the best of several problems: its value is one of theirs, and its bound the least of their bounds."""
+    if not certificate.alternatives:
+        return
+    values = [one.value for one in certificate.alternatives if one.value is not None]
+    bounds = [one.bound for one in certificate.alternatives if one.bound is not None]
+    if not any(isclose(value, certificate.value, rel_tol=SAME_NUMBER) for value in values):
+        yield Check("choices", False, f"none of them has the value {certificate.value!r}")
+    elif any(bound < certificate.bound * (1 - SAME_NUMBER) for bound in bounds):
+        yield Check("choices", False, f"one of them has the bound {min(bounds)!r}, below {certificate.bound!r}")
+    else:
+        labels = "; ".join(one.label for one in certificate.alternatives)
+        yield Check("choices", True, f"the best of {labels}; only this one is solved again")
 
 
 def _same_points(mine: Points, theirs: Points) -> bool:

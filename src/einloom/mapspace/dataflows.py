@@ -24,7 +24,7 @@ one file serves every shape and every machine. The schema is ``dataflow/1``::
       - {axis: rows, over: [k], einsums: [QK]}                # or over an axis by its name
       - {axis: core, variables: [h], instances: 4}            # a number, a list, or {least: , most: }
     binding: {kind: pipelined, stages: [[QK], [max, sub, exp, sum, div], [AV]]}
-    needs: online_softmax                                     # what einloom would have to price first
+    rewrite: {online_softmax: {tiles: divisors}}              # or a number, a list: makes the family of another one
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ from ..located import Located, read_file, read_text
 from ..machine.levels import Machine
 from ..workload.einsum import Workload
 from ..yamltree import Node, parse_yaml
-from .families import Cast, Family, family, family_from
+from .families import Cast, Family, family, family_from, is_member
 from .families import cast as cast_of
 from .files import HOLDS, numbers_from
 from .limits import AxisLimit, BackLimit, HoldLimit, HoldRule, Limits, LoopLimit, Numbers, TileLimit
+from .rewrites import REWRITES, Choice, Rewrite
 from .space import Mapspace
 
 VERSION = 1
@@ -60,19 +61,21 @@ NAMES = (
     "chimera",
     "tileflow-attention",
     "flash-attention",
+    "chimera-online",
     "transfusion",
     "layerwise-convolution",
     "fused-layer",
     "isos",
     "tileflow-convolution",
     "spread-attention",
+    "spread-online-attention",
     "spread-convolution",
+    "spread-tiled-convolution",
 )
 Place = Literal["outermost", "on_chip", "buffers", "first", "innermost"]
 PLACES: tuple[Place, ...] = get_args(Place)
 SPOTS = ("outer", "array")
 KINDS = ("printed", "code", "derived", "assumed")
-NEEDS = ("online_softmax",)
 Kind = Literal["sequential", "pipelined", "parallel"]
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -136,7 +139,10 @@ Rule = Fuse | Over | Hold | Tile | Spread
 
 @dataclass(frozen=True, slots=True)
 class Dataflow:
-    """A published way to schedule a family of workloads. needs: what einloom cannot price, or None."""
+    """A published way to schedule a family of workloads.
+
+    family: that of the cascade that is scheduled, which a `rewrite` makes of another one; None: the cascade as it is.
+    """
 
     name: str
     title: str
@@ -146,15 +152,22 @@ class Dataflow:
     description: str
     rules: tuple[Rule, ...]
     binding: Binding = Binding()
-    needs: str | None = None
+    rewrite: Rewrite | None = None
+
+    def choices(self, workload: Workload) -> tuple[Choice, ...]:
+        """The cascades that may be scheduled for `workload`: rewritten ones by number of tiles, or it alone.
+
+        A workload that is rewritten already stays as it is. Raises SpecError for one that the rewrite does not fit.
+        """
+        if self.rewrite is None or is_member(self.family, workload):
+            return (Choice(workload),)
+        return tuple(self.rewrite.choices(workload))
 
     def mapspace(self, workload: Workload, machine: Machine) -> Mapspace:
         """What the dataflow leaves of `ffm` for a workload on a machine. The binding is sequential there.
 
-        Raises SpecError if the workload is no member of the family, or for a dataflow that cannot be priced.
+        Raises SpecError if the workload is no member of the family; one that is rewritten first is one of `choices`.
         """
-        if self.needs is not None:
-            raise SpecError(f"dataflow {self.name} needs {self.needs}, which einloom does not price")
         return _Maker(self, cast_of(self.family, workload), workload, machine).space()
 
     def within(self, other: Dataflow, workload: Workload, machine: Machine) -> Mapspace:
@@ -338,7 +351,11 @@ def dataflow_from(view: Located) -> Dataflow:
     if (bound := view.get("binding")) is not None:
         with bound.gather():
             binding = reader.binding(bound)
-    title, about, needs = view.get("title"), view.get("description"), view.get("needs")
+    title, about, changed = view.get("title"), view.get("description"), view.get("rewrite")
+    rewrite = None
+    if changed is not None:
+        with changed.gather():
+            rewrite = reader.rewrite(changed)
     found = Dataflow(
         name,
         name if title is None else title.text(),
@@ -348,7 +365,7 @@ def dataflow_from(view: Located) -> Dataflow:
         "" if about is None else about.text(),
         rules,
         binding,
-        None if needs is None else needs.choice(NEEDS),
+        rewrite,
     )
     with view.gather():
         view.finish()
@@ -361,6 +378,17 @@ def _family(name: str, beside: str | None) -> Family:
     if name.endswith((".yaml", ".yml")):
         return family_from(read_file(Path(beside or "").parent / name))
     return family(name)
+
+
+def _tiles(view: Located) -> tuple[int, ...] | None:
+    """Numbers of tiles: one, a list, or None for ``divisors``."""
+    if view.is_text:
+        view.choice(("divisors",))
+        return None
+    items = view.items() if view.is_list else [view]
+    if not items:
+        raise view.error("an empty list; numbers of tiles or 'divisors' must stand here")
+    return tuple(dict.fromkeys(item.integer(minimum=1) for item in items))
 
 
 class _Reader:
@@ -436,6 +464,27 @@ class _Reader:
             message = f"the stages must hold each of {', '.join(self.einsums)} once, in this order"
             raise (view if field is None else field).error(message)
         return Binding(kind, stages)
+
+    def rewrite(self, view: Located) -> Rewrite:
+        """The rewrite and its numbers of tiles; it must make the family that the file speaks of."""
+        entries = view.entries()
+        if len(entries) != 1:
+            raise view.error("expected one rewrite, as in {online_softmax: {tiles: divisors}}")
+        ((name, key, value),) = entries
+        if name not in REWRITES:
+            raise key.error(f"there is no rewrite {name!r:.60}; known: {', '.join(REWRITES)}", nearest(name, REWRITES))
+        rule = REWRITES[name]
+        if rule.target != self.family.name:
+            raise key.error(f"{name} makes {rule.target} of {rule.source}, but the family here is {self.family.name}")
+        numbers: list[tuple[str, tuple[int, ...] | None]] = []
+        for cut, place, tiles in value.entries():
+            if cut not in rule.cuts:
+                known = ", ".join(rule.cuts)
+                raise place.error(f"{name} has no number {cut!r:.60}; it has {known}", nearest(cut, rule.cuts))
+            numbers.append((cut, _tiles(tiles)))
+        if not numbers:
+            raise value.error(f"which tiles? {name} has {', '.join(rule.cuts)}, each 'divisors', a number or a list")
+        return Rewrite(name, tuple(numbers))
 
     def place(self, view: Located) -> Place:
         return cast(Place, view.choice(PLACES))

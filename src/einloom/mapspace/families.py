@@ -28,7 +28,7 @@ from ..workload.notation import parse_einsum
 
 VERSION = 1
 DATA = Path(__file__).parent / "data" / "families"
-NAMES = ("attention", "convolution-chain")
+NAMES = ("attention", "online-attention", "convolution-chain", "tiled-convolution-chain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,15 @@ def cast(kind: Family, workload: Workload) -> Cast:
         else:
             return found
     raise SpecError(f"{workload.name} is no {kind.name}: {complaint}")
+
+
+def is_member(kind: Family, workload: Workload) -> bool:
+    """True if the roles of `kind` can be cast in `workload`."""
+    try:
+        cast(kind, workload)
+    except SpecError:
+        return False
+    return True
 
 
 def _lacking(einsum: Einsum, variables: tuple[str, ...]) -> list[tuple[str, tuple[Index, ...]]]:

@@ -28,7 +28,8 @@ from ..mapspace.dataflows import Dataflow, dataflow
 from ..mapspace.limits import concerns
 from ..mapspace.space import Mapspace
 from ..problem import Budget, Objective, Problem
-from ..search.protocol import Recorder, optimizer
+from ..search.protocol import Recorder
+from ..search.several import Labelled, best_of
 from ..workload.einsum import Workload
 from ..workload.load import load_workload
 
@@ -40,11 +41,17 @@ ATTENTIONS = tuple(
 CONVOLUTIONS = tuple(f"tileflow-cc{i}" for i in range(1, 6))
 MACHINES = ("tileflow-edge", "tileflow-cloud")
 FREE = "unrestricted"
-COMMON = {"attention": "spread-attention", "convolution-chain": "spread-convolution"}
+COMMON = {
+    "attention": "spread-attention",
+    "online-attention": "spread-online-attention",
+    "convolution-chain": "spread-convolution",
+    "tiled-convolution-chain": "spread-tiled-convolution",
+}
 COMPARED = {
     "attention": (
-        "layerwise uni-pipe flat-m flat-b flat-h flat-r chimera tileflow-attention flash-attention transfusion".split()
-    ),
+        "layerwise uni-pipe flat-m flat-b flat-h flat-r chimera tileflow-attention flash-attention chimera-online "
+        "transfusion"
+    ).split(),
     "convolution-chain": "layerwise-convolution fused-layer isos tileflow-convolution".split(),
 }
 BASELINE = {"attention": "layerwise", "convolution-chain": "layerwise-convolution"}
@@ -55,9 +62,10 @@ class Cell:
     """What one dataflow reaches on one workload and machine.
 
     status: ``optimal``, ``bounded`` (the CPU seconds ended first; nothing is below `bound`), ``infeasible``,
-    ``refused`` (einloom does not price what it needs) or ``open`` (nothing was found in the CPU seconds). cycles: of
+    ``refused`` (the workload is none of the dataflow's) or ``open`` (nothing was found in the CPU seconds). cycles: of
     the machine's unit. concurrent: cycles of the same tree with a concurrent split, the best legal one, and which;
-    None where no such tree is legal. why: where there are no numbers.
+    None where no such tree is legal. why: where there are no numbers. tiles: the best number of tiles, of those that a
+    rewrite was tried with; the mapping is one of that workload.
     """
 
     workload: str
@@ -73,6 +81,7 @@ class Cell:
     concurrent_split: str = ""
     seconds: float = 0.0
     why: str = ""
+    tiles: str = ""
     mapping: str = ""
 
 
@@ -102,8 +111,7 @@ def family_of(workload: str) -> str:
 def cell(workload: str, machine: str, name: str, objective: str = "latency", seconds: float | None = None) -> Cell:
     """One cell; `name` is a dataflow or ``unrestricted``."""
     cascade, hardware = load_workload(workload), load_machine(machine)
-    common = dataflow(COMMON[family_of(workload)])
-    flow = common if name == FREE else dataflow(name)
+    flow = dataflow(COMMON[family_of(workload)] if name == FREE else name)
     started = time.process_time()
 
     def known(status: str, why: str, bound: float | None = None) -> Cell:
@@ -111,20 +119,23 @@ def cell(workload: str, machine: str, name: str, objective: str = "latency", sec
         return Cell(workload, machine, name, objective, status, bound=bound, seconds=spent, why=why)
 
     try:
-        space = common.mapspace(cascade, hardware) if flow is common else flow.within(common, cascade, hardware)
+        asked = tuple(problems(flow, cascade, hardware, Objective(objective)))
     except SpecError as error:
         return known("refused", error.message)
-    if full := crowded(cascade, hardware, space):
-        return known("infeasible", full)
+    full = [crowded(each.problem.workload, hardware, each.problem.mapspace) for each in asked]
+    asked = tuple(each for each, why in zip(asked, full, strict=True) if not why)
+    if not asked:
+        return known("infeasible", full[-1])
     watch = Recorder(stop=lambda: seconds is not None and time.process_time() - started > seconds)
     try:
-        found = optimizer("exact").search(Problem(cascade, hardware, space, Objective(objective)), Budget(), watch)
+        found = best_of(asked, "exact", Budget(), watch)
     except Infeasible as error:
         return known("infeasible", error.witness)
     except BudgetExhausted as error:
         return known("open", "nothing found in the CPU seconds given", error.bound)
     assert found.certificate is not None
-    beside = best_concurrent(cascade, hardware, found.mapping, flow)
+    beside = best_concurrent(found.workload, hardware, found.mapping, flow)
+    tiles = next(each.label for each in asked if each.problem is found.problem)
     return Cell(
         workload,
         machine,
@@ -138,8 +149,18 @@ def cell(workload: str, machine: str, name: str, objective: str = "latency", sec
         None if beside is None else cycles(hardware, beside[0]),
         "" if beside is None else beside[1],
         time.process_time() - started,
+        tiles=tiles,
         mapping=found.mapping_text,
     )
+
+
+def problems(flow: Dataflow, workload: Workload, machine: Machine, objective: Objective) -> Iterator[Labelled]:
+    """What a cell asks: the best of a dataflow's choices of cascades, each within the common rule of parallelism."""
+    common = dataflow(COMMON[flow.family.name])
+    for choice in flow.choices(workload):
+        cascade = choice.workload
+        limits = flow.mapspace(cascade, machine) if flow is common else flow.within(common, cascade, machine)
+        yield Labelled(choice.label, Problem(cascade, machine, limits, objective))
 
 
 def crowded(workload: Workload, machine: Machine, space: Mapspace) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from textwrap import wrap
 
 from ..mapping.tree import Loop, Nest, Split, Store
-from ..problem import Certificate, Guarantee, Objective
+from ..problem import Alternative, Certificate, Guarantee, Objective
 from ..result import Result
 from ..result.unmapped import Unmapped
 from ..units import format as with_unit
@@ -134,9 +134,25 @@ def certificate_lines(result: Result) -> list[tuple[str, str]]:
     how = f"method '{result.method}', {result.seconds:.3g} s" + (f"; {counts}" if counts else "")
     return [
         ("proof", proof(result.objective, certificate)),
+        *([("choices", choices(result.objective, certificate))] if certificate.alternatives else []),
         ("space", certificate.mapspace),
         ("found by", how),
     ]
+
+
+def choices(objective: Objective, certificate: Certificate) -> str:
+    """The best of several problems in one sentence, and what is known of the others."""
+    found = [one for one in certificate.alternatives if one.value == certificate.value]
+    others = [f"{one.label}: {_known(objective, one)}" for one in certificate.alternatives if one not in found[:1]]
+    return "; ".join([f"the best has {found[0].label}" if found else "", *others])
+
+
+def _known(objective: Objective, one: Alternative) -> str:
+    if one.bound is None:
+        return "nothing legal"
+    if one.value == one.bound:
+        return objective_value(objective, one.bound, 5)
+    return f"not below {objective_value(objective, one.bound, 5)}"
 
 
 def proof(objective: Objective, certificate: Certificate) -> str:

@@ -15,7 +15,7 @@ from ..cost.record import Action, ActionName, Cost, Latencies, Occupancy
 from ..errors import SpecError
 from ..located import Located, from_data
 from ..mapping.text import parse_mapping, print_mapping
-from ..problem import Certificate, Guarantee, Problem
+from ..problem import Alternative, Certificate, Guarantee, Problem
 from . import document
 from .asked import goal_data, input_data, problem_from
 from .record import FrontPoint, Provenance, Result, TracePoint
@@ -90,6 +90,7 @@ def _certificate_data(certificate: Certificate) -> dict[str, Any]:
         "gap": certificate.gap,
         "mapspace": certificate.mapspace,
         "counts": dict(certificate.counts),
+        **({"alternatives": [asdict(one) for one in certificate.alternatives]} if certificate.alternatives else {}),
     }
 
 
@@ -174,12 +175,21 @@ def _certificate(view: Located) -> Certificate:
     guarantee = Guarantee(view.require("guarantee").choice([g.value for g in Guarantee]))
     value, bound = _float(view.require("value")), _float(view.require("bound"))
     counts = {name: number.integer() for name, _, number in view.require("counts").entries()}
-    certificate = Certificate(guarantee, value, bound, view.require("mapspace").text(), counts)
+    others = view.get("alternatives")
+    alternatives = () if others is None else tuple(_each(others, _alternative))
+    certificate = Certificate(guarantee, value, bound, view.require("mapspace").text(), counts, alternatives)
     gap = view.require("gap")
     if _float(gap) != certificate.gap:
         raise gap.error(f"the gap is {gap.number('energy')!r}, but value and bound give {certificate.gap!r}")
     view.finish()
     return certificate
+
+
+def _alternative(view: Located) -> Alternative:
+    bound, value = view.get("bound"), view.get("value")
+    return Alternative(
+        view.require("label").name(), None if bound is None else _float(bound), None if value is None else _float(value)
+    )
 
 
 def _cost(view: Located, rule: str) -> Cost:

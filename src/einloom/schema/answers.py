@@ -128,6 +128,11 @@ _CERTIFICATE = Record(
         _must("gap", FLOAT, "(value - bound) / value"),
         _must("mapspace", TEXT, "the space that the proof speaks of"),
         _must("counts", Table(Number("count", minimum=None, sourced=False, plain=True)), "points dropped, by rule"),
+        Key(
+            "alternatives",
+            _rows("one of several problems", _must("label", NAME), Key("bound", FLOAT), Key("value", FLOAT)),
+            "where the answer is the best of several problems: what is proven of each",
+        ),
     ),
 )
 _SECONDS = _must("seconds", FLOAT)
