@@ -56,7 +56,14 @@ def problem(
     if dataflow is not None:
         if mapspace is not None:
             raise SpecError("a dataflow is a mapspace already; give one of the two")
-        mapspace = (named_dataflow(dataflow) if isinstance(dataflow, str) else dataflow).mapspace(cascade, hardware)
+        flow = named_dataflow(dataflow) if isinstance(dataflow, str) else dataflow
+        cascade, *others = (choice.workload for choice in flow.choices(cascade))
+        if others:
+            raise SpecError(
+                f"{flow.name} makes {len(others) + 1} workloads of this one, and one is asked about: "
+                "take what `einloom rewrite` prints"
+            )
+        mapspace = flow.mapspace(cascade, hardware)
     space = read_mapspace(mapspace, hardware, cascade) if isinstance(mapspace, str) else mapspace or Mapspace()
     check_mapspace(cascade, space)
     if max_fused_loops is not None:

@@ -29,9 +29,9 @@ from einloom.problem import Guarantee
 from einloom.report.text import summary
 from einloom.result import Result
 from einloom.search.protocol import Recorder
+from einloom.verbs import explain, simulate, verify
 from einloom.verbs import map as solve
 from einloom.verbs import problems as asked
-from einloom.verbs import simulate, verify
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Access, Workload
 from einloom.workload.files import parse_workload, workload_text
@@ -334,6 +334,8 @@ def test_the_best_of_several_agrees_with_each_alone() -> None:
 def test_nothing_fits() -> None:
     with pytest.raises(Infeasible, match="as with the others"):
         solve(tiny_chain(), load_machine("simple:glb_bits=1"), dataflow="fused-layer")
+    with pytest.raises(SpecError, match="take what `einloom rewrite` prints"):
+        explain(tiny_chain(), "simple", dataflow="fused-layer")
     with pytest.raises(SpecError, match="one workload"):
         solve(tiny_chain(), "simple", "pareto", dataflow="fused-layer")
 
