@@ -1,0 +1,150 @@
+"""Planted mistakes in the search for groups: every entry of MUTATIONS replaces one rule by a wrong one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from einloom.search.exact import concurrent, fused, members, pipelines
+from einloom.search.exact.fused import Block, Explorer
+from einloom.search.exact.groups import Windows
+from einloom.search.exact.join import Joiner, Partial
+from einloom.search.exact.pipelines import GroupJoiner
+from einloom.search.exact.skyline import FloatArray, IntArray
+
+Mutation = Callable[[pytest.MonkeyPatch], None]
+MUTATIONS: dict[str, Mutation] = {}
+
+
+def mutation(function: Mutation) -> Mutation:
+    MUTATIONS[function.__name__] = function
+    return function
+
+
+def compare(patch: pytest.MonkeyPatch, left_out: str) -> None:
+    """`GroupJoiner._compared` written again, without one kind of columns."""
+
+    def compared(self: GroupJoiner, partial: Partial) -> FloatArray:
+        if partial.frontier.group is None:
+            return partial.cost
+        sums, busy, start, stages = self._parts(partial.opened)
+        columns = {"sums": sums, "busy": busy, "start": start[:, None]}
+        if self.windows.chained(partial.frontier.group.first):
+            columns |= {"stage sum": stages.sum(axis=1)[:, None], "longest stage": stages.max(axis=1)[:, None]}
+        else:
+            columns |= {f"stage {i}": stages[:, i : i + 1] for i in range(stages.shape[1])}
+        kept = [values for name, values in columns.items() if not name.startswith(left_out)]
+        return np.concatenate([*kept, np.zeros((len(sums), 1))], axis=1)
+
+    patch.setattr(GroupJoiner, "_compared", compared)
+
+
+@mutation
+def dominance_without_the_sum_of_stages(patch: pytest.MonkeyPatch) -> None:
+    compare(patch, "stage sum")
+
+
+@mutation
+def dominance_without_the_stages_of_a_fork(patch: pytest.MonkeyPatch) -> None:
+    compare(patch, "stage ")
+
+
+@mutation
+def dominance_without_busy_components(patch: pytest.MonkeyPatch) -> None:
+    compare(patch, "busy")
+
+
+@mutation
+def dominance_without_where_tokens_begin_to_flow(patch: pytest.MonkeyPatch) -> None:
+    compare(patch, "start")
+
+
+@mutation
+def dominance_without_sums(patch: pytest.MonkeyPatch) -> None:
+    compare(patch, "sums")
+
+
+@mutation
+def dominance_of_open_groups_without_room(patch: pytest.MonkeyPatch) -> None:
+    right = Joiner._reduce
+
+    def reduce(self: Joiner, parts: list[Partial]) -> Partial:
+        if parts[0].frontier.group is None:
+            return right(self, parts)
+        careless = replace(self, setting=replace(self.setting, rules=replace(self.setting.rules, dominance=False)))
+        whole = right(careless, parts)
+        rows = np.arange(len(whole))
+        blind = replace(whole, alive=whole.alive * 0, peak=whole.peak * 0, left=rows)
+        return whole.take(right(self, [blind]).left)
+
+    patch.setattr(GroupJoiner, "_reduce", reduce)
+
+
+@mutation
+def rows_of_members_compete_by_energy_and_longest_component(patch: pytest.MonkeyPatch) -> None:
+    """Rows keep one component each: the busiest."""
+    right = fused.pareto
+
+    def pareto(trips: IntArray, cost: FloatArray, reserved: IntArray) -> IntArray:
+        kept = np.stack([cost[:, 0], cost[:, 1:].max(axis=1, initial=0.0)], axis=1)
+        return right(trips, kept, reserved)
+
+    def reduce(self: members.GroupExplorer, parts: list[Block]) -> Block:
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(fused, "pareto", pareto)
+            return Explorer._reduce(self, parts)
+
+    patch.setattr(members.GroupExplorer, "_reduce", reduce)
+
+
+@mutation
+def stages_on_one_component_do_not_add(patch: pytest.MonkeyPatch) -> None:
+    right = GroupJoiner._parts
+
+    def parts(self: GroupJoiner, opened: FloatArray) -> tuple[FloatArray, ...]:
+        sums, busy, start, stages = right(self, opened)
+        return sums, busy * 0.0, start, stages
+
+    patch.setattr(GroupJoiner, "_parts", parts)
+
+
+@mutation
+def pipelines_need_no_filling(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(pipelines, "drain_time", lambda times, edges, tokens, busiest: busiest * 0.0)
+
+
+@mutation
+def every_loop_feeds_the_pipeline(patch: pytest.MonkeyPatch) -> None:
+    def drains(*_: object) -> tuple[int, frozenset[object]]:
+        return 0, frozenset()
+
+    patch.setattr(members, "drains", drains)
+    patch.setattr(concurrent, "drains", drains)
+
+
+@mutation
+def groups_take_at_least_what_their_members_take_alone(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Windows, "seconds", lambda self, alone: alone.copy())
+
+
+@mutation
+def exchanged_tiles_have_one_slot(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(GroupJoiner, "_slots", lambda self, live: self.setting.shares[live.memory])
+
+
+@mutation
+def members_take_room_one_after_the_other(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(GroupJoiner, "_moment", Joiner._moment)
+
+
+@mutation
+def stores_stand_below_loops_that_they_drain(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(members.GroupExplorer, "_lowering", Explorer._lowering)
+
+
+@mutation
+def members_may_share_a_unit(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(GroupJoiner, "_apart", lambda self, group, block: True)
