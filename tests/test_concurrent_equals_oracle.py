@@ -187,10 +187,10 @@ def written_slots_are_ignored(patch: pytest.MonkeyPatch) -> None:
 def siblings_share_one_read(patch: pytest.MonkeyPatch) -> None:
     right = Link.moved
 
-    def once(link: Link, *, at_parent: bool, picks: Any, fresh: bool = False) -> Any:
+    def once(link: Link, *, at_parent: bool = True, picks: Any, fresh: bool = False, toll: Any = None) -> Any:
         inside = link.child is not None and any(fork.branch and fork.place < link.place for fork in link.path.forks)
         shared = inside and not link.written and at_parent
-        return 0 if shared else right(link, at_parent=at_parent, picks=picks, fresh=fresh)
+        return 0 if shared else right(link, at_parent=at_parent, picks=picks, fresh=fresh, toll=toll)
 
     patch.setattr(Link, "moved", once)
 

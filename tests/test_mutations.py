@@ -165,7 +165,7 @@ def padding_is_moved(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def shared_windows_are_not_read_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(accesses, "_halo", lambda link, at_parent, picks: 0)
+    patch.setattr(accesses, "_halo", lambda link, at_parent, picks, toll: 0)
 
 
 @mutation

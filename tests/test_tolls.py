@@ -12,10 +12,11 @@ import pytest
 
 from agreement import Subject, differences, priced
 from cases import cascade
+from concurrent_trees import concurrent_case, fused, linked_case
 from einloom.constraints import selector
 from einloom.cost import accesses
 from einloom.cost.accesses import Link
-from einloom.cost.evaluate import evaluate
+from einloom.cost.evaluate import evaluate, latencies
 from einloom.cost.event import event_time
 from einloom.errors import SpecError
 from einloom.machine.files import parse_machine
@@ -70,12 +71,12 @@ def test_analysis_counts_what_the_oracle_sees_pass() -> None:
 
 def above_the_multicast(patch: pytest.MonkeyPatch) -> None:
     """A toll counts where the store above does, before the value is sent to several instances."""
-    patch.setattr(Link, "apart", lambda link, loop, at_parent, toll: loop.place < link.parent.place)
+    patch.setattr(Link, "_apart", lambda link, place, at_parent, toll: place < link.parent.place)
 
 
 def in_every_instance(patch: pytest.MonkeyPatch) -> None:
     """A toll counts where the store below does, whatever fanout stands before it."""
-    patch.setattr(Link, "apart", lambda link, loop, at_parent, toll: loop.place < link.place)
+    patch.setattr(Link, "_apart", lambda link, place, at_parent, toll: place < link.place)
 
 
 def first_results_are_read(patch: pytest.MonkeyPatch) -> None:
@@ -111,6 +112,26 @@ def test_planted_mistakes_are_found(mutation: Callable[[pytest.MonkeyPatch], Non
     with pytest.MonkeyPatch.context() as patch:
         mutation(patch)
         assert any(differences(one) for one in found)
+
+
+def test_tolls_between_stages_that_run_at_the_same_time() -> None:
+    """Pipelines and parallel branches, over links too: what passes is what passed, and no view is below the floor."""
+    checked = Counter[str]()
+    cases = [(seed, concurrent_case(seed)) for seed in range(220) if fused(random_case(seed))]
+    for seed, case in [*cases, *((seed, linked_case(seed)) for seed in range(80))]:
+        case = replace(case, machine=tolled(priced(case.machine), Random(-seed - 1)))
+        if problems(case.workload, case.machine, case.mapping):
+            continue
+        found = Subject(seed, case, (), simulate(case.workload, case.machine, case.mapping, timed=True))
+        if found.simulation.reasons:
+            continue
+        wrong = [text for text in differences(found) if not text.startswith("('latency',)")]
+        assert wrong == [], seed
+        floor = latencies(case.workload, case.machine, case.mapping).floor
+        assert floor <= (found.simulation.cycles or 0) * (1 + 1e-12)
+        names = {toll.name for toll in case.machine.tolls}
+        checked[case.machine.memories[-1].name] += any(name in names for _, name, _, _ in found.simulation.counts)
+    assert sum(checked.values()) > 100
 
 
 CORES = """

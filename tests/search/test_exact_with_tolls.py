@@ -16,6 +16,7 @@ from einloom.machine.levels import Toll
 from einloom.problem import Problem
 from einloom.search.exact import Exact
 from einloom.search.exhaustive import Exhaustive
+from tiny_groups import group_problem
 from tiny_problems import tiny_problem
 
 SEEDS = json.loads((Path(__file__).parent / "quick_seeds.json").read_text())[:64]
@@ -52,6 +53,14 @@ def test_exact_equals_exhaustive_with_tolls() -> None:
         seen["behind a fanout"] += bool(paid and problem.machine.fanouts)
         seen["binding"] += slowest in {toll.name for toll in problem.machine.tolls}
     assert seen["paid"] >= 40 and seen["behind a fanout"] >= 15 and seen["binding"] >= 5, seen
+
+
+@pytest.mark.parametrize("seed", [3, 26, 39, 59])
+def test_groups_at_the_same_time_pay_tolls(seed: int) -> None:
+    problem = tolled(group_problem(seed), Random(seed))
+    result, every = Exact().search(problem), Exhaustive().search(problem)
+    assert every.complete and result.value == pytest.approx(every.value, rel=1e-9)
+    assert "pipelined" in result.mapping_text or "parallel" in result.mapping_text
 
 
 def test_results_with_tolls_are_verified_and_edits_are_found() -> None:

@@ -106,6 +106,8 @@ class Link:
     @cached_property
     def tolls(self) -> tuple[Toll, ...]:
         """The tolls that the machine lists between the two ends of the link; those of a copy stand on its input's."""
+        if not self.machine.tolls:
+            return ()
         place = self.machine.position
         if self.child is not None:
             ends = [place[self.parent.memory], place[self.child.memory]]
@@ -117,12 +119,22 @@ class Link:
             ends = [place[self.path.holders(access.tensor)[-1].memory] for access in self.path.einsum.accesses]
         return tuple(toll for toll in self.machine.tolls if min(ends) < place[toll.name] < max(ends))
 
-    def apart(self, loop: PathLoop, at_parent: bool, toll: Toll | None) -> bool:
-        """True if a spatial loop stands above the parent, the child or the toll: it counts in each instance."""
+    @cached_property
+    def _sides(self) -> dict[tuple[bool, str | None], frozenset[int]]:
+        """What `above` found."""
+        return {}
+
+    def above(self, at_parent: bool, toll: Toll | None) -> frozenset[int]:
+        """Places of the spatial loops above the parent, the child or the toll: they count in each instance."""
+        key = (at_parent, toll.name if toll is not None else None)
+        if key not in self._sides:
+            self._sides[key] = frozenset(place for place in self.axes if self._apart(place, at_parent, toll))
+        return self._sides[key]
+
+    def _apart(self, place: int, at_parent: bool, toll: Toll | None) -> bool:
         if toll is None:
-            return loop.place < (self.parent.place if at_parent else self.place)
-        assert loop.axis is not None
-        return self.machine.position[loop.axis] < self.machine.position[toll.name]
+            return place < (self.parent.place if at_parent else self.place)
+        return self.machine.position[self.axes[place].name] < self.machine.position[toll.name]
 
     def _once(self, above: frozenset[int], combine: bool, busiest: bool, fresh: bool) -> dict[int, Number]:
         """Which loops on the way to the child count one piece only.
@@ -158,8 +170,7 @@ class Link:
     ) -> Number:
         """Values that cross the link, counted at one side, or at a toll on the way: over all instances, or (`picks`)
         of one instance there."""
-        spatial = (loop for loop in self.path.loops if loop.axis is not None)
-        above = frozenset(loop.place for loop in spatial if self.apart(loop, at_parent, toll))
+        above = self.above(at_parent, toll)
         flags = self._once(above, at_parent, picks is not None, fresh)
         picks = None if picks is None else {place: i for place, i in picks.items() if place in above}
         sliding = None if self.written else self.retention[1]
@@ -251,20 +262,23 @@ def _moves(link: Link, picks: Picks | None) -> list[Move]:
         assert child is not None
         found.append(Move(einsum, child, tensor, "read", link.moved(at_parent=False, picks=picks)))
         return [*found, *_passes(link, picks)]
-    found.append(Move(einsum, parent, tensor, "write", link.moved(at_parent=True, picks=picks)))
-    found.append(Move(einsum, parent, tensor, "read", _read_back(link, picks)))
+    up = link.moved(at_parent=True, picks=picks)
+    found.append(Move(einsum, parent, tensor, "write", up))
+    found.append(Move(einsum, parent, tensor, "read", _read_back(link, up, picks)))
     if child is not None:
-        found.append(Move(einsum, child, tensor, "read", link.moved(at_parent=False, picks=picks)))
-        found.append(Move(einsum, child, tensor, "write", _read_back(link, picks, at_parent=False)))
+        out = link.moved(at_parent=False, picks=picks)
+        found.append(Move(einsum, child, tensor, "read", out))
+        found.append(Move(einsum, child, tensor, "write", _read_back(link, out, picks, at_parent=False)))
     return [*found, *_passes(link, picks)]
 
 
-def _read_back(link: Link, picks: Picks | None, *, at_parent: bool = True, toll: Toll | None = None) -> Number:
-    """Values of a written tensor that come down the link again: partial sums to add to, and halos of consumers."""
+def _read_back(
+    link: Link, out: Number, picks: Picks | None, *, at_parent: bool = True, toll: Toll | None = None
+) -> Number:
+    """Of `out` values that go up, those that come down again: partial sums to add to, and halos of consumers."""
     halo = _halo(link, at_parent=at_parent, picks=picks, toll=toll)
     if link.machine.partial_sums != "read-modify-write" and link.child is not None:
         return halo
-    out = link.moved(at_parent=at_parent, picks=picks, toll=toll)
     return terms.refills(out, link.moved(at_parent=at_parent, picks=picks, fresh=True, toll=toll)) + halo
 
 
@@ -280,12 +294,16 @@ def _passes(link: Link, picks: Picks | None) -> list[Move]:
                 way: ActionName = "down" if inwards else "up"
                 found.append(Move(einsum.name, toll.name, tensor, way, link.moved(picks=picks, toll=toll)))
             continue
-        if link.written and up:
-            found.append(Move(einsum.name, toll.name, tensor, "up", link.moved(picks=picks, toll=toll)))
-        if link.written and down and not isinstance(link.machine.memory(link.parent.memory), LinkLevel):
-            found.append(Move(einsum.name, toll.name, tensor, "down", _read_back(link, picks, toll=toll)))
-        if not link.written and down:
-            found.append(Move(einsum.name, toll.name, tensor, "down", link.moved(picks=picks, toll=toll)))
+        if not (down or (up and link.written)):
+            continue
+        crossed = link.moved(picks=picks, toll=toll)
+        if not link.written:
+            found.append(Move(einsum.name, toll.name, tensor, "down", crossed))
+            continue
+        if up:
+            found.append(Move(einsum.name, toll.name, tensor, "up", crossed))
+        if down and not isinstance(link.machine.memory(link.parent.memory), LinkLevel):
+            found.append(Move(einsum.name, toll.name, tensor, "down", _read_back(link, crossed, picks, toll=toll)))
     return found
 
 

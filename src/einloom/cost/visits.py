@@ -28,13 +28,13 @@ def moved(
 
     indices: iteration of each temporal loop, by place. fresh: as if loops below `stop` that the tensor lacks ran once.
     """
-    relevant = set(link.access.variables)
+    relevant, above = set(link.access.variables), link.above(at_parent, toll)
 
     def once(loop: PathLoop) -> int:
         lacked = loop.variable not in relevant
         if loop.axis is None:
             return int(loop.place < stop or (fresh and lacked))
-        if link.apart(loop, at_parent, toll):
+        if loop.place in above:
             return 1
         return int(at_parent and lacked and link._joined(link.axes[loop.place]))
 
