@@ -257,6 +257,91 @@ def test_tolls_go_there_and_back() -> None:
     assert optima[0] == pytest.approx(optima[1])
 
 
+PRICED = """
+arch:
+  nodes:
+  - !Memory
+    name: MM
+    size: inf
+    tensors: {keep: All}
+    actions: [{name: read, energy: 1, throughput: 2}, {name: write, energy: 1, throughput: 2}]
+  - !Toll
+    name: Bus
+    tensors: {keep: All}
+    direction: up_and_down
+    actions: [{name: read, energy: 1, throughput: 1}]
+  - !Container
+    name: PE
+    spatial: [{name: X, fanout: 4}]
+  - !Toll
+    name: Driver
+    tensors: {keep: All}
+    direction: up_and_down
+    actions: [{name: read, energy: 1}]
+  - !Memory
+    name: Reg
+    size: 64
+    tensors: {keep: B, may_keep: All}
+    actions: [{name: read, energy: 1, throughput: 1}, {name: write, energy: 1, throughput: 1}]
+  - !Compute
+    name: MAC
+    actions: [{name: compute, energy: 1, throughput: 1}]
+workload:
+  rank_sizes: {M: 4, N: 4, K: 4}
+  bits_per_value: {All: 1}
+  einsums:
+  - name: E
+    tensor_accesses:
+    - {name: A, projection: [m, k]}
+    - {name: B, projection: [k, n]}
+    - {name: Z, projection: [m, n], output: True}
+mapping:
+  nodes:
+  - !Storage {tensors: [A, B, Z], component: MM}
+  - !Toll {tensors: [A, B, Z], component: Bus}
+  - !Spatial {rank_variable: n, tile_shape: 1, name: X, component: PE}
+  - !Toll {tensors: [A, B, Z], component: Driver}
+  - !Storage {tensors: [B], component: Reg}
+  - !Temporal {rank_variable: k, tile_shape: 1}
+  - !Temporal {rank_variable: m, tile_shape: 1}
+  - !Compute {einsum: E, component: MAC}
+"""
+
+
+def test_a_mapping_with_tolls_costs_what_the_other_tool_says() -> None:
+    """The totals and counts are those that AccelForge 1.0.467 prints of this schedule."""
+    found = read_texts({"all.yaml": PRICED})
+    assert found.workload is not None and found.machine is not None and found.mapping is not None
+    cost = evaluate(found.workload, found.machine, found.mapping)
+    passed = {(a.component, a.tensor): 0 for a in cost.actions if a.action in ("down", "up")}
+    for a in cost.actions:
+        if a.action in ("down", "up"):
+            passed[a.component, a.tensor] += a.count
+    assert (cost.energy, cost.latency) == (624, 144)
+    assert passed == {
+        ("Bus", "A"): 16,
+        ("Bus", "B"): 16,
+        ("Bus", "Z"): 112,
+        ("Driver", "A"): 64,
+        ("Driver", "B"): 16,
+        ("Driver", "Z"): 112,
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("  - !Toll {tensors: [A, B, Z], component: Bus}\n", "", "Z of E passes Bus, which the mapping leaves out"),
+        ("[A, B, Z], component: Driver", "[A, B, C], component: Driver", "Driver charges no 'C' here"),
+        ("component: Driver}", "component: Drive}", "has no toll 'Drive'"),
+    ],
+)
+def test_a_mapping_pays_the_tolls_of_the_machine(old: str, new: str, message: str) -> None:
+    assert old in PRICED
+    with pytest.raises(SpecError, match=re.escape(message)):
+        read_texts({"all.yaml": PRICED.replace(old, new)})
+
+
 # The examples of the package itself, where it is installed (bench/setup_peer.sh, or a folder in ACCELFORGE_EXAMPLES).
 
 INSTALLED = "bench/.venv-peer/lib/python*/site-packages/examples"

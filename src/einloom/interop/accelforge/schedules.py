@@ -4,7 +4,7 @@
 is the extent below the loop, as here. Three things are written so that they mean the same here: AccelForge counts the
 occupancy of a store that does not back its tensor as if it stood below the loops that follow and move its tile
 (`lowered`); such a store above a split serves each Einsum anew (`separated`); and the backing store that two branches
-share is written in both (`hoisted`).
+share is written in both (`hoisted`). Nodes of the kind ``Toll`` say what follows from the machine here (`check_tolls`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import replace
 from ...errors import nearest
 from ...located import Located
 from ...machine.levels import Machine
+from ...mapping.extents import addressed_paths
 from ...mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, leaves
 from ...workload.einsum import Workload
 from .expressions import Value, positive_integer
@@ -31,6 +32,8 @@ class Schedule:
         self, workload: Workload, machine: Machine, variables: Table[str, Value], remainder: Table[str, object]
     ) -> None:
         self.workload, self.machine, self.variables = workload, machine, variables
+        self.paid: set[tuple[str, str, str]] = set()
+        """(Einsum, toll, tensor) of every node of the kind ``Toll``."""
         self.names = {
             key: {str(k): str(v) for k, v in table.items()} if isinstance(table := remainder.get(key), dict) else {}
             for key in ("components", "axes", "variables")
@@ -42,7 +45,9 @@ class Schedule:
         view.finish()
         extents = {e.name: {v: self.workload.extents[v] for v in e.variables} for e in self.workload.einsums}
         nest = self.nest(nodes.items(), nodes, extents)
-        return Mapping(hoisted(lowered(separated(nest, self.workload), self.workload)))
+        found = Mapping(hoisted(lowered(separated(nest, self.workload), self.workload)))
+        self.check_tolls(found, nodes)
+        return found
 
     def nest(self, items: list[Located], place: Located, extents: dict[str, dict[str, int]]) -> Nest:
         """The nodes of one branch; `extents` says what is left of every variable of every Einsum above them."""
@@ -59,6 +64,8 @@ class Schedule:
             match kind:
                 case "Storage":
                     nodes += self.stores(item, below)
+                case "Toll":
+                    self.toll(item, below)
                 case "Temporal" | "Spatial":
                     nodes += self.loop(item, kind == "Spatial", below, extents)
                 case "Compute":
@@ -109,6 +116,33 @@ class Schedule:
                 raise names.error(f"the workload has no tensor {name!r}", nearest(name, known))
         used = {t for e in self.workload.einsums if e.name in below for t in e.tensors}
         return [Store(memory, (name,)) for name in names.names() if name in used]
+
+    def toll(self, view: Located, below: tuple[str, ...]) -> None:
+        """Note what a toll charges; where it stands follows from the machine."""
+        name = self.known(view.require("component"), "components", [t.name for t in self.machine.tolls], "toll")
+        toll = next(t for t in self.machine.tolls if t.name == name)
+        for tensor in (names := view.require("tensors")).names():
+            users = [e for e in self.workload.einsums if e.name in below and tensor in e.tensors]
+            if not any(any(toll.charges(self.workload, e.name, tensor)) for e in users):
+                raise names.error(f"{name} charges no {tensor!r} here")
+            self.paid |= {(e.name, name, tensor) for e in users}
+        view.get("persistent")
+        view.finish()
+
+    def check_tolls(self, mapping: Mapping, place: Located) -> None:
+        """Raise SpecError if the mapping leaves out a toll that is paid here, where all that passes is charged."""
+        place_of = self.machine.position
+        for name, steps in addressed_paths(mapping.nest).items():
+            einsum, leaf = self.workload.einsum(name), steps[-1][1]
+            if not isinstance(leaf, Compute) or leaf.unit is None:
+                continue
+            for toll in (t for t in self.machine.tolls if place_of[t.name] < place_of[leaf.unit]):
+                above = {m.name for m in self.machine.memories if place_of[m.name] < place_of[toll.name]}
+                stored = {t for _, n in steps if isinstance(n, Store) and n.memory in above for t in n.tensors}
+                for tensor in (t for t in einsum.tensors if t in stored and (name, toll.name, t) not in self.paid):
+                    down, up = toll.charges(self.workload, name, tensor)
+                    if down or (up and tensor == einsum.output.tensor):
+                        raise place.error(f"{tensor} of {name} passes {toll.name}, which the mapping leaves out")
 
     def loop(
         self, view: Located, spatial: bool, below: tuple[str, ...], extents: dict[str, dict[str, int]]
