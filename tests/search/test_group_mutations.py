@@ -7,10 +7,12 @@ all trees agrees (tests/search/test_groups_equal_exhaustive.py): a larger answer
 from __future__ import annotations
 
 from functools import cache
+from random import Random
 
 import pytest
 
 from einloom.constraints import selector
+from einloom.cost.pipeline import Edge, drain_time
 from einloom.errors import IllegalMapping, Infeasible
 from einloom.machine.levels import ComputeUnit, Machine, Memory
 from einloom.mapspace.ffm import outside
@@ -132,3 +134,18 @@ def test_the_mistake_is_found(name: str) -> None:
             MUTATIONS[name](patch)
             wrong = answer(problem_of(family, seed))
         assert wrong is None or wrong > best * (1 + 1e-6), (family, seed)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_the_longest_stage_decides_nothing_where_all_components_are_shared(seed: int) -> None:
+    """Then the sum of the stages and the busiest component are enough: docs/model/pruning.md, groups."""
+    rng = Random(seed)
+    count, components, tokens = rng.randint(2, 4), rng.randint(1, 4), rng.randint(1, 8)
+    busy = [[rng.randint(0, 9) for _ in range(components)] for _ in range(count)]
+    times = [max(seconds) for seconds in busy]
+    busiest = max(map(sum, zip(*busy, strict=True)))
+    edges = tuple(
+        Edge(i, j, 1 + j - i) for i in range(count) for j in range(i + 1, count) if j == i + 1 or rng.random() < 0.5
+    )
+    assert drain_time(times, edges, tokens, busiest) == sum(times) + (tokens - 1) * busiest
+    assert busiest >= max(times)
