@@ -15,6 +15,7 @@ from einloom.constraints import selector
 from einloom.machine.levels import Toll
 from einloom.problem import Problem
 from einloom.search.exact import Exact
+from einloom.search.exact.pricing import Pricing
 from einloom.search.exhaustive import Exhaustive
 from tiny_groups import group_problem
 from tiny_problems import tiny_problem
@@ -53,6 +54,18 @@ def test_exact_equals_exhaustive_with_tolls() -> None:
         seen["behind a fanout"] += bool(paid and problem.machine.fanouts)
         seen["binding"] += slowest in {toll.name for toll in problem.machine.tolls}
     assert seen["paid"] >= 40 and seen["behind a fanout"] >= 15 and seen["binding"] >= 5, seen
+
+
+def test_a_toll_priced_in_front_of_its_fanout_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tables then say something else than the tree that they are read back into costs."""
+    monkeypatch.setattr(Pricing, "_over", lambda pricing, toll: 0)
+    noticed = 0
+    for seed in SEEDS:
+        try:
+            Exact().search(tolled(tiny_problem(seed), Random(seed)))
+        except AssertionError as error:
+            noticed += "the tables say" in str(error)
+    assert noticed
 
 
 @pytest.mark.parametrize("seed", [3, 26, 39, 59])

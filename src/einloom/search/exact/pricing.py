@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...cost import terms
-from ...machine.levels import Fanout, Machine
+from ...machine.levels import Fanout, Machine, Toll
 from ...problem import Objective
 from .skyline import FloatArray, IntArray
 from .spatial import Classes, Spread
@@ -171,14 +171,17 @@ class Pricing:
             bits = self.classes.signature.tensors[tensor].tolls[k][way == "up"]
             if not bits or not place[memories[parent].name] < place[toll.name] < place[inner]:
                 continue
-            fanouts = sum(isinstance(level, Fanout) for level in self.machine.levels[: place[toll.name]])
-            total, one = self._copies(tensor, fanouts, bottom)
+            total, one = self._copies(tensor, self._over(toll), bottom)
             for i, column in enumerate(self.columns):
                 if column.kind == "energy":
                     vector[:, i] += terms.energy(total * bits, toll.energy, toll.bits_per_access)
                 elif column.memory == len(memories) + k and toll.throughput is not None:
                     vector[:, i] += terms.transfer_time(one * bits, toll.throughput)
         return vector
+
+    def _over(self, toll: Toll) -> int:
+        """How many fanouts stand above the toll."""
+        return sum(isinstance(level, Fanout) for level in self.machine.levels[: self.machine.position[toll.name]])
 
     def _one_way(self, tensor: int, memory: int, action: Literal["read", "write"]) -> FloatArray:
         mine = np.array(self.classes.relevance[tensor], bool)
