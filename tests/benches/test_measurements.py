@@ -111,3 +111,16 @@ def test_arrays_agree_or_the_bench_fails(
     assert "agree: True" in capsys.readouterr().out
     monkeypatch.setattr(arrays, "one_by_one", lambda *_: (1.0, False))
     assert arrays.main(words) == 1
+
+
+def test_groups_beside_one_after_the_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from bench import groups
+
+    table = tmp_path / "groups.csv"
+    asked = ["--workload", SMALL, "--machine", MACHINE, "--objective", "latency", "--concurrent", "shared"]
+    assert groups.main([*asked, "-o", str(table)]) == 0
+    (row,) = rows(table)
+    assert list(row) == groups.COLUMNS
+    assert row["guarantee"] == "OPTIMAL"
+    assert float(row["bound"]) == float(row["value"]) <= float(row["sequential"])
+    assert "CPU ratio" in capsys.readouterr().out

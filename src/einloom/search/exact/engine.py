@@ -119,12 +119,12 @@ class Run:
         if first is not None:
             limits = [first, *(limit for limit in limits if limit > first)]
         hurried = self.budget != Budget()
-        if bound > 0 and first is None and (hurried or self.problem.objective.name not in ("energy", "traffic")):
+        if bound > 0 and (hurried or (first is None and self.problem.objective.name not in ("energy", "traffic"))):
             dived = self._dive(attempt)
             if dived is not None and dived.value <= bound * (1 + TIE):
                 return dived
             if dived is not None:
-                limits = [dived.value]
+                limits = [*([first] if first is not None and first < dived.value else []), dived.value]
         for limit in limits:
             self.watcher.stage(f"looking below {limit * attempt.repeats:.6g}")
             try:
