@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from einloom.constraints import selector
@@ -25,6 +26,8 @@ CHAINS: tuple[tuple[tuple[str, ...], dict[str, tuple[int, ...]]], ...] = (
     (("R[m] = exp(X[m])", "S[m] = exp(R[m])", "T[m] = exp(S[m])", "Z[m] = exp(T[m])"), {"m": (3, 5)}),
     (("R[m] = exp(X[m])", "S[m] = exp(R[m])", "T[m] = exp(R[m])", "Z[m] = add(S[m], T[m])"), {"m": (3, 5)}),
 )
+
+CORED = 1_000_000
 
 
 def _memory(rng: Random, name: str, most: int, must: str | None = None) -> Memory:
@@ -83,8 +86,16 @@ def share_machine(rng: Random, most_bits: int, levels_more: bool) -> Machine:
     return Machine("shared out", tuple(levels))
 
 
+def cored(machine: Machine, rng: Random) -> Machine:
+    """The machine with two cores (or three), each with a buffer of its own."""
+    use = rng.choice(("any", "any", "full"))
+    joins = [selector(rng.choice(("all", "nothing"))) for _ in range(2)]
+    axis = Axis("core", rng.choice((2, 2, 3)), multicast=joins[0], reduce=joins[1], use=use)
+    return replace(machine, levels=(machine.levels[0], Fanout("cores", (axis,)), *machine.levels[1:]))
+
+
 def share_problem(seed: int) -> Problem:
-    """The problem of a seed."""
+    """The problem of a seed; from `CORED` on the buffer is one of several."""
     rng = Random(seed)
     texts, ranks = rng.choice(CHAINS)
     sizes = {rank: rng.choice(options) for rank, options in ranks.items()}
@@ -93,6 +104,7 @@ def share_problem(seed: int) -> Problem:
     workload = build_workload("shared out", einsums, sizes, bits={"default": 1, **bits}, repeat=rng.choice((1, 1, 3)))
     room = sum(t.size * t.bits for t in workload.tensors)
     machine = share_machine(rng, room + 2, len(texts) == 2)
+    machine = cored(machine, Random(f"cores {seed}")) if seed >= CORED else machine
     name = rng.choice(("latency",) * 5 + ("edp",) * 3 + ("energy", "traffic"))
     goal = Objective(name, memory="GLB") if name == "traffic" else Objective(name)
     space = Mapspace(concurrent=rng.choice(("axis", "axis", "everywhere")), max_group=rng.choice((2, 3, 4, 4)))

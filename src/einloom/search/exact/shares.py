@@ -62,8 +62,10 @@ def every_cut(machine: Machine, signatures: list[Signature]) -> tuple[Cut, ...]:
 def narrowed(signature: Signature, cut: Cut) -> Signature:
     """The Einsum with this share of the axis, on units that have one and with stores that may stand above a split of
     it. It has no units where nothing of it may.
+
+    No spatial loop stands above such a split: axes above every memory that may hold what stands there are left alone,
+    unless they must be used in full, which then says that no row will do.
     """
-    axes = tuple(replace(axis, size=cut.share) if i == cut.axis else axis for i, axis in enumerate(signature.axes))
     links = [t for t, tensor in enumerate(signature.tensors) if tensor.intermediate]
     units = []
     for option in signature.units:
@@ -74,6 +76,12 @@ def narrowed(signature: Signature, cut: Cut) -> Signature:
         )
         if held and (option.unit is None or option.fanouts > cut.fanout):
             units.append(replace(option, held=held))
+    places = (option.above[max(backing(h, t) for t in links)] for option in units for h in option.held)
+    above = min(places, default=0)
+    axes = tuple(
+        replace(axis, size=cut.share if i == cut.axis else 1 if axis.fanout < above and not axis.full else axis.size)
+        for i, axis in enumerate(signature.axes)
+    )
     return replace(signature, axes=axes, units=tuple(units))
 
 
