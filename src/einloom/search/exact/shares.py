@@ -116,7 +116,7 @@ class ShareBlock(GroupBlock):
 
 
 class ShareExplorer(GroupExplorer):
-    """All rows of one narrowed signature. timed: the objective asks for seconds."""
+    """All rows of one narrowed signature."""
 
     def __init__(
         self,
