@@ -7,15 +7,19 @@ Every tree is enumerated, each sequential one with every choice of splits that m
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from random import Random
+from textwrap import dedent
 
 import pytest
 
 from einloom.certify.verify import verify
 from einloom.constraints import selector
 from einloom.errors import Infeasible
-from einloom.machine.levels import ComputeUnit, Machine, Memory
+from einloom.machine.levels import ComputeUnit, Machine, Memory, Toll
 from einloom.mapping.concurrent import has_concurrent
+from einloom.mapping.text import parse_mapping
 from einloom.mapping.tree import Mapping, Split
 from einloom.mapspace.ffm import outside
 from einloom.mapspace.space import Concurrent, Mapspace
@@ -92,6 +96,36 @@ def test_the_seeds_are_many_and_varied() -> None:
     assert sum(problem.workload.repeat > 1 for problem in problems) >= 50
 
 
+def test_whole_pareto_sets() -> None:
+    concurrent = 0
+    for seed in SEEDS[:24:3]:
+        problem = replace(group_problem(seed), objective=Objective("pareto"))
+        try:
+            least = Exhaustive().search(problem).front
+        except Infeasible:
+            continue
+        front = Exact().search(problem).front
+        assert [(p.energy, p.latency) for p in front] == [pytest.approx((p.energy, p.latency), rel=1e-9) for p in least]
+        concurrent += any(has_concurrent(point.mapping.nest) for point in front)
+    assert concurrent >= 2
+
+
+def test_tolls_keep_groups_busy() -> None:
+    concurrent = 0
+    for seed in SEEDS[:40:4]:
+        rng, problem = Random(seed), group_problem(seed)
+        levels = list(problem.machine.levels)
+        toll = Toll("toll", energy=1.0, throughput=float(rng.randint(1, 6)), leakage=rng.choice((0.0, 1.0)))
+        levels.insert(rng.randint(1, len(levels) - 1), toll)
+        problem = replace(problem, machine=Machine("tolled", tuple(levels)))
+        result, least = found(problem), enumerated(problem)
+        assert (result is None) == (least is None)
+        if result is not None:
+            assert result.value == pytest.approx(least, rel=1e-9, abs=0), f"seed {seed}"
+            concurrent += has_concurrent(result.mapping.nest)
+    assert concurrent >= 2
+
+
 def four_in_a_row(concurrent: Concurrent, most: int, size: int | None = None) -> Problem:
     """Four maps of two values: the first reads for 2 s, computing takes each half a second."""
     texts = ("R[m] = exp(X[m])", "S[m] = exp(R[m])", "T[m] = exp(S[m])", "Z[m] = exp(T[m])")
@@ -131,3 +165,21 @@ def test_exchanged_tiles_need_their_slots(size: int, value: float) -> None:
     result = found(problem)
     assert result is not None
     assert result.value == enumerated(problem) == value
+
+
+def test_a_group_directly_below_another_split_is_outside() -> None:
+    problem = four_in_a_row("shared", 4)
+    text = """
+        store DRAM: X Z
+        for m in 2
+        store GLB: R S T
+        split sequential:
+          - split pipelined shared:
+              - compute R @ V
+              - compute S @ V
+          - compute T @ V
+          - compute Z @ V
+    """
+    nested = parse_mapping(dedent(text).strip(), problem.workload, problem.machine)
+    reasons = outside(problem.workload, problem.machine, problem.mapspace, nested)
+    assert reasons == ("rule 13: no loop stands between 'split pipelined shared' and the split above it",)
