@@ -17,7 +17,8 @@ from einloom.published.dataflows import ATTENTIONS, CONVOLUTIONS, MACHINES, Cell
 from einloom.version import VERSION
 
 RESULTS = Path(__file__).parent / "results" / "dataflows.csv"
-NUMBERS = ("cycles", "energy", "bound", "gap", "concurrent")
+NUMBERS = ("cycles", "energy", "bound", "gap", "concurrent", "grouped", "grouped_bound")
+TEXTS = "workload machine dataflow objective status why tiles concurrent_split grouped_status".split()
 COLUMNS = (*(field.name for field in fields(Cell) if field.name != "mapping"), "einloom_version", "time", "source")
 SOURCE = "zoo (TileFlow, MICRO'23, Tables 2 to 4); exact"
 
@@ -30,11 +31,9 @@ def read(path: Path) -> list[Cell]:
         rows = [row for row in csv.DictReader(stream) if row["einloom_version"] == VERSION]
     found = []
     for row in rows:
-        texts = {name: row[name] for name in ("workload", "machine", "dataflow", "objective", "status", "why", "tiles")}
+        texts = {name: row[name] for name in TEXTS}
         numbers = {name: float(row[name]) if row[name] else None for name in NUMBERS}
-        found.append(
-            Cell(**texts, **numbers, concurrent_split=row["concurrent_split"], seconds=float(row["seconds"]))  # type: ignore[arg-type]
-        )
+        found.append(Cell(**texts, **numbers, seconds=float(row["seconds"])))  # type: ignore[arg-type]
     return found
 
 
@@ -59,7 +58,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--machine", action="append", choices=MACHINES, help="only this one")
     parser.add_argument("--dataflow", action="append", metavar="NAME", help="only this one, or 'unrestricted'")
     parser.add_argument("--objective", default="latency", choices=("latency", "energy"))
-    parser.add_argument("--seconds", type=float, default=300, help="of CPU time for each cell (default 300)")
+    parser.add_argument("--seconds", type=float, default=300, help="of CPU time for each search (default 300)")
+    parser.add_argument("--groups", action="store_true", help="search groups of Einsums at the same time, too")
     parser.add_argument("--print", action="store_true", dest="printing", help="solve nothing, print the table")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS, metavar="CSV")
     options = parser.parse_args(words)
@@ -72,10 +72,11 @@ def main(words: Sequence[str] | None = None) -> int:
             options.objective,
             options.seconds,
             lambda workload, machine, flow: (workload, machine, flow, options.objective) not in known,
+            options.groups,
         ):
             add(options.output, cell)
-            print(f"{cell.workload} {cell.machine} {cell.dataflow}: {cell.status} {cell.cycles} {cell.seconds:.1f} s")
-            sys.stdout.flush()
+            name = f"{cell.workload} {cell.machine} {cell.dataflow}"
+            print(f"{name}: {cell.status} {cell.cycles} {cell.grouped} {cell.seconds:.1f} s", flush=True)
     print(table(read(options.output)), end="")
     return 0
 

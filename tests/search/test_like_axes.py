@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from einloom.constraints import selector
-from einloom.errors import Infeasible
+from einloom.errors import BudgetExhausted, Infeasible
 from einloom.machine.levels import ALL, NOTHING, Axis, Fanout, Machine
 from einloom.problem import Budget, Problem
 from einloom.search.exact.engine import Exact
@@ -46,8 +46,11 @@ def agree(seed: int) -> None:
         with pytest.raises(Infeasible):
             Exact().search(problem, Budget())
         return
-    if best.complete:
-        assert Exact().search(problem, Budget()).value == pytest.approx(best.value, rel=1e-9)
+    except BudgetExhausted:
+        pytest.skip("3000 trees and none of them legal")
+    if not best.complete:
+        pytest.skip("more than 3000 trees")
+    assert Exact().search(problem, Budget()).value == pytest.approx(best.value, rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", QUICK)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import exp, log, prod
 from pathlib import Path
@@ -20,7 +20,7 @@ from ..constraints import select
 from ..cost.evaluate import evaluate
 from ..cost.record import Cost
 from ..errors import BudgetExhausted, IllegalMapping, Infeasible, SpecError
-from ..machine.levels import Machine, Memory
+from ..machine.levels import Fanout, Machine, Memory
 from ..machine.load import load_machine
 from ..mapping.tree import Mapping
 from ..mapspace.concurrency import concurrent_forms
@@ -41,6 +41,7 @@ ATTENTIONS = tuple(
 CONVOLUTIONS = tuple(f"tileflow-cc{i}" for i in range(1, 6))
 MACHINES = ("tileflow-edge", "tileflow-cloud")
 FREE = "unrestricted"
+MEMORY = 6 << 30  # bytes that one search may hold
 COMMON = {
     "attention": "spread-attention",
     "online-attention": "spread-online-attention",
@@ -64,8 +65,9 @@ class Cell:
     status: ``optimal``, ``bounded`` (the CPU seconds ended first; nothing is below `bound`), ``infeasible``,
     ``refused`` (the workload is none of the dataflow's) or ``open`` (nothing was found in the CPU seconds). cycles: of
     the machine's unit. concurrent: cycles of the same tree with a concurrent split, the best legal one, and which;
-    None where no such tree is legal. why: where there are no numbers. tiles: the best number of tiles, of those that a
-    rewrite was tried with; the mapping is one of that workload.
+    None where no such tree is legal. grouped: cycles where groups of up to four Einsums may run at the same time, tiles
+    searched again (`grouped_bound`: nothing of that space is below). why: where there are no numbers. tiles: the best
+    number of tiles, of those that a rewrite was tried with; the mapping is one of that workload.
     """
 
     workload: str
@@ -79,6 +81,9 @@ class Cell:
     gap: float | None = None
     concurrent: float | None = None
     concurrent_split: str = ""
+    grouped: float | None = None
+    grouped_bound: float | None = None
+    grouped_status: str = ""
     seconds: float = 0.0
     why: str = ""
     tiles: str = ""
@@ -92,15 +97,16 @@ def cells(
     objective: str = "latency",
     seconds: float | None = None,
     wanted: Callable[[str, str, str], bool] = lambda workload, machine, flow: True,
+    groups: bool = False,
 ) -> Iterator[Cell]:
     """Every cell, one by one. dataflows: None for all of the family, ending with ``unrestricted``. seconds: of CPU time
-    per cell. wanted: asked with workload, machine and dataflow before a cell is solved."""
+    per search. wanted: asked with workload, machine and dataflow before a cell is solved. groups: search groups too."""
     for machine in machines:
         for workload in workloads:
             kind = family_of(workload)
             for name in (*COMPARED[kind], FREE) if dataflows is None else dataflows:
                 if wanted(workload, machine, name):
-                    yield cell(workload, machine, name, objective, seconds)
+                    yield cell(workload, machine, name, objective, seconds, groups)
 
 
 def family_of(workload: str) -> str:
@@ -108,50 +114,86 @@ def family_of(workload: str) -> str:
     return "convolution-chain" if workload.partition(":")[0] in CONVOLUTIONS else "attention"
 
 
-def cell(workload: str, machine: str, name: str, objective: str = "latency", seconds: float | None = None) -> Cell:
-    """One cell; `name` is a dataflow or ``unrestricted``."""
-    cascade, hardware = load_workload(workload), load_machine(machine)
+def crowd(name: str) -> Machine:
+    """A machine of the table: every Einsum is spread over as many instances as the rule of parallelism allows."""
+    machine = load_machine(name)
+    levels = (
+        replace(level, axes=tuple(replace(axis, use="full") for axis in level.axes))
+        if isinstance(level, Fanout)
+        else level
+        for level in machine.levels
+    )
+    return replace(machine, levels=tuple(levels))
+
+
+def cell(
+    workload: str,
+    machine: str,
+    name: str,
+    objective: str = "latency",
+    seconds: float | None = None,
+    groups: bool = False,
+) -> Cell:
+    """One cell; `name` is a dataflow or ``unrestricted``. groups: search groups at the same time, too."""
+    cascade, hardware = load_workload(workload), crowd(machine)
     flow = dataflow(COMMON[family_of(workload)] if name == FREE else name)
     started = time.process_time()
-
-    def known(status: str, why: str, bound: float | None = None) -> Cell:
-        spent = time.process_time() - started
-        return Cell(workload, machine, name, objective, status, bound=bound, seconds=spent, why=why)
-
+    known = Cell(workload, machine, name, objective, "refused")
     try:
         asked = tuple(problems(flow, cascade, hardware, Objective(objective)))
     except SpecError as error:
-        return known("refused", error.message)
+        return replace(known, why=error.message)
     full = [crowded(each.problem.workload, hardware, each.problem.mapspace) for each in asked]
     asked = tuple(each for each, why in zip(asked, full, strict=True) if not why)
     if not asked:
-        return known("infeasible", full[-1])
-    watch = Recorder(stop=lambda: seconds is not None and time.process_time() - started > seconds)
+        return replace(known, status="infeasible", why=full[-1])
     try:
-        found = best_of(asked, "exact", Budget(), watch)
+        found = best_of(asked, "exact", Budget(memory=MEMORY), _watch(seconds))
     except Infeasible as error:
-        return known("infeasible", error.witness)
+        return replace(known, status="infeasible", why=error.witness, seconds=time.process_time() - started)
     except BudgetExhausted as error:
-        return known("open", "nothing found in the CPU seconds given", error.bound)
+        why, spent = "nothing found in the CPU seconds given", time.process_time() - started
+        return replace(known, status="open", bound=error.bound, why=why, seconds=spent)
     assert found.certificate is not None
     beside = best_concurrent(found.workload, hardware, found.mapping, flow)
-    tiles = next(each.label for each in asked if each.problem is found.problem)
-    return Cell(
-        workload,
-        machine,
-        name,
-        objective,
-        found.certificate.guarantee.value,
-        cycles(hardware, found.cost),
-        found.cost.energy,
-        found.certificate.bound,
-        found.certificate.gap,
-        None if beside is None else cycles(hardware, beside[0]),
-        "" if beside is None else beside[1],
-        time.process_time() - started,
-        tiles=tiles,
+    known = replace(
+        known,
+        status=found.certificate.guarantee.value,
+        cycles=cycles(hardware, found.cost),
+        energy=found.cost.energy,
+        bound=found.certificate.bound,
+        gap=found.certificate.gap,
+        concurrent=None if beside is None else cycles(hardware, beside[0]),
+        concurrent_split="" if beside is None else beside[1],
+        tiles=next(each.label for each in asked if each.problem is found.problem),
         mapping=found.mapping_text,
     )
+    if groups:
+        known = _with_groups(known, asked, hardware, seconds)
+    return replace(known, seconds=time.process_time() - started)
+
+
+def _with_groups(known: Cell, asked: Sequence[Labelled], machine: Machine, seconds: float | None) -> Cell:
+    """The cell with what groups of Einsums at the same time reach."""
+    wider = (replace(one.problem, mapspace=replace(one.problem.mapspace, concurrent="everywhere")) for one in asked)
+    try:
+        labelled = tuple(replace(one, problem=problem) for one, problem in zip(asked, wider, strict=True))
+        found = best_of(labelled, "exact", Budget(memory=MEMORY), _watch(seconds))
+    except BudgetExhausted as error:
+        return replace(known, grouped_status="open", grouped_bound=error.bound)
+    assert found.certificate is not None
+    return replace(
+        known,
+        grouped=cycles(machine, found.cost),
+        grouped_bound=found.certificate.bound,
+        grouped_status=found.certificate.guarantee.value,
+    )
+
+
+def _watch(seconds: float | None) -> Recorder:
+    """A watcher that stops a search after so much CPU time from now on."""
+    started = time.process_time()
+    return Recorder(stop=lambda: seconds is not None and time.process_time() - started > seconds)
 
 
 def problems(flow: Dataflow, workload: Workload, machine: Machine, objective: Objective) -> Iterator[Labelled]:
@@ -247,13 +289,18 @@ def speed_ups(found: Iterable[Cell]) -> tuple[SpeedUp, ...]:
     for c in timed:
         one = base.get((c.workload, c.machine))
         if one is not None and c.cycles is not None:
-            faster = min(c.cycles, c.concurrent or c.cycles)
+            faster = quickest(c)
             key = family_of(c.workload), c.machine, c.dataflow
             groups.setdefault(key, []).append((one / c.cycles, one / faster))
     return tuple(
         SpeedUp(*key, len(ratios), _mean(a for a, _ in ratios), _mean(b for _, b in ratios), printed().get(key))
         for key, ratios in groups.items()
     )
+
+
+def quickest(found: Cell) -> float:
+    """Cycles of the fastest mapping known for a cell that has one, whatever runs at the same time."""
+    return min(x for x in (found.cycles, found.concurrent, found.grouped) if x is not None)
 
 
 def _mean(ratios: Iterable[float]) -> float:
@@ -281,17 +328,33 @@ def table(found: Iterable[Cell]) -> str:
     parts = []
     for (kind, machine, objective), rows in blocks.items():
         names = [n for n in (*COMPARED[kind], FREE) if any(n in row for row in rows.values())]
-        lines = [f"{kind} on {machine}, {objective} ({'cycles' if objective == 'latency' else 'J'})"]
-        lines.append(" ".join((f"{'':<18}", *(f"{n[:13]:>13}" for n in names))))
-        for workload, row in rows.items():
-            lines.append(" ".join((f"{workload:<18}", *(f"{_shown(row.get(n)):>13}" for n in names))))
-        parts.append("\n".join(lines))
+        title = f"{kind} on {machine}, {objective} ({'cycles' if objective == 'latency' else 'J'})"
+        parts.append(_block(title, names, rows, _shown))
+        if any(c.grouped_status for row in rows.values() for c in row.values()):
+            parts.append(_block(f"{title}, Einsums at the same time", names, rows, _shown_concurrent))
     means = [
         f"{s.family:<18} {s.machine:<15} {s.dataflow:<22} {s.shapes:>2} shapes {s.mean:6.2f}x"
         f" {s.concurrent:6.2f}x concurrent" + ("" if s.printed is None else f", printed {s.printed:.2f}x")
         for s in speed_ups(found)
     ]
     return "\n\n".join((*parts, *(["speed-ups over Layerwise\n" + "\n".join(means)] if means else []))) + "\n"
+
+
+def _block(
+    title: str, names: Sequence[str], rows: dict[str, dict[str, Cell]], show: Callable[[Cell | None], str]
+) -> str:
+    lines = [title, " ".join((f"{'':<18}", *(f"{n[:13]:>13}" for n in names)))]
+    lines += (" ".join((f"{w:<18}", *(f"{show(row.get(n)):>13}" for n in names))) for w, row in rows.items())
+    return "\n".join(lines)
+
+
+def _shown_concurrent(found: Cell | None) -> str:
+    """As `_shown`, of the fastest mapping whatever runs at the same time."""
+    if found is None or not found.grouped_status:
+        return "not run" if found is None or found.cycles is not None else found.status
+    value = quickest(found)
+    best = found.grouped_status == "optimal" and found.grouped == value
+    return f"{'' if best else '~'}{value:,.0f}"
 
 
 def _shown(found: Cell | None) -> str:
