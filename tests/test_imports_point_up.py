@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "einloom"
 ORDER = (
     "version errors reporting arithmetic units yamltree jsonplaces keys located workload constraints machine mapping "
     "oracle cost mapspace problem result search certify report codegen hardware sweep interop published zoo verbs "
-    "schema cli_interop cli_schema cli_rewrite cli_compare cli_figures cli_explain cli __main__ __init__"
+    "schema cli __main__ __init__"
 ).split()
 STRANGERS = [  # (who, must not see)
     ("cost", "oracle"),

@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-from .errors import SpecError, nearest
-from .problem import Problem
-from .report.table import columns
-from .report.text import bits, objective_value
-from .result import Result
-from .result.sweep import Point, Sweep, read_sweep
-from .units import parse
-from .verbs import problem
+from ..errors import SpecError, nearest
+from ..problem import Problem
+from ..report.table import columns
+from ..report.text import bits, objective_value
+from ..result import Result
+from ..result.sweep import Point, Sweep, read_sweep
+from ..units import parse
+from ..verbs import problem
 
 OPTIONS = {
     "energy": ("rows", "parts"),
@@ -54,7 +54,7 @@ def _figure_options() -> list[click.Parameter]:
 def figure_verb(kind: str, files: tuple[str, ...], output: str, **options: Any) -> None:
     """Draw saved results as KIND: energy, traffic, latency, roofline, looptree, occupancy, cascade, search, pareto, or
     ski-slope (of the files that `einloom sweep` wrote). Nothing is searched."""
-    from .report.figures import KINDS, save
+    from ..report.figures import KINDS, save
 
     if kind not in KINDS:
         raise SpecError(
@@ -114,7 +114,7 @@ def sweep_verb(
 
     Run again, it goes on where it was stopped. `einloom figure ski-slope` draws fused.json and unfused.json there.
     """
-    from .sweep import sweep_capacity
+    from ..sweep import sweep_capacity
 
     asked = _asked(workload, machine, objective, max_fused_loops)
     listed = [int(parse(text.strip(), "size")) for text in capacities.split(",") if text.strip()]

@@ -16,12 +16,12 @@ def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callab
     @guarded
     def rewrite_verb(workload: str, call: str) -> None:
         """Print an equivalent of WORKLOAD, as in online_softmax:tiles=4 or windows:height=7,width=4."""
-        from .arithmetic import arithmetic
-        from .errors import SpecError
-        from .mapspace.rewrites import rewrite
-        from .workload.files import workload_text
-        from .workload.load import load_workload
-        from .workload.named import split_call
+        from ..arithmetic import arithmetic
+        from ..errors import SpecError
+        from ..mapspace.rewrites import rewrite
+        from ..workload.files import workload_text
+        from ..workload.load import load_workload
+        from ..workload.named import split_call
 
         name, texts = split_call(call)
         numbers = {key: arithmetic(text) for key, text in texts.items()}

@@ -18,21 +18,22 @@ from typing import Any, TypeVar
 
 import click
 
-from . import cli_compare, cli_explain, cli_figures, cli_interop, cli_rewrite, cli_schema, verbs, zoo
-from .errors import BudgetExhausted, EinloomError, IllegalMapping, Infeasible, SpecError
-from .machine.write import machine_data, machine_text
-from .mapspace.dataflows import Dataflow, dataflow_data, dataflow_text
-from .problem import OBJECTIVES, Budget
-from .report import answers, nests, text
-from .report.live import display
-from .result import Result
-from .result.unmapped import Unmapped, read_answer
-from .search.protocol import Recorder, optimizers
-from .search.several import Labelled
-from .units import parse
-from .version import VERSION
-from .workload.einsum import Workload
-from .workload.files import workload_data, workload_text
+from .. import verbs, zoo
+from ..errors import BudgetExhausted, EinloomError, IllegalMapping, Infeasible, SpecError
+from ..machine.write import machine_data, machine_text
+from ..mapspace.dataflows import Dataflow, dataflow_data, dataflow_text
+from ..problem import OBJECTIVES, Budget
+from ..report import answers, nests, text
+from ..report.live import display
+from ..result import Result
+from ..result.unmapped import Unmapped, read_answer
+from ..search.protocol import Recorder, optimizers
+from ..search.several import Labelled
+from ..units import parse
+from ..version import VERSION
+from ..workload.einsum import Workload
+from ..workload.files import workload_data, workload_text
+from . import compare, explain, figures, interop, rewrite, schema
 
 FAILED, BAD_INPUT = 1, 2
 Verb = TypeVar("Verb", bound=Callable[..., None])
@@ -272,8 +273,8 @@ def show_verb(result: str, parts: str | None, json_path: str | None) -> None:
 @guarded
 def report_verb(result: str, output: str | None, explanation: str | None) -> None:
     """Draw a saved result as one HTML file that needs no network. Nothing is searched."""
-    from .certify.explain import read_explanation
-    from .report.html import write_page
+    from ..certify.explain import read_explanation
+    from ..report.html import write_page
 
     target = str(Path(result).with_suffix(".html")) if output is None else output
     _writable(target)
@@ -302,11 +303,11 @@ def zoo_verb(name: str | None, json_path: str | None) -> None:
         _answer(machine_data(found), json_path, machine_text(found))
 
 
-cli_interop.register(main, guarded)
-cli_schema.register(main, guarded)
-cli_rewrite.register(main, guarded)
-cli_compare.register(main, guarded)
-cli_figures.register(main, guarded)
+interop.register(main, guarded)
+schema.register(main, guarded)
+rewrite.register(main, guarded)
+compare.register(main, guarded)
+figures.register(main, guarded)
 
 
 def _writable(path: str | None) -> None:
@@ -346,7 +347,7 @@ def _write(path: str, content: str) -> None:
         raise SpecError(f"cannot write the file: {error.strerror}", file=path) from None
 
 
-cli_explain.register(main, guarded, _interruptible, _writable)
+explain.register(main, guarded, _interruptible, _writable)
 
 
 if __name__ == "__main__":

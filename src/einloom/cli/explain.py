@@ -7,14 +7,14 @@ from contextlib import AbstractContextManager
 
 import click
 
-from . import verbs
-from .certify.explain import Explanation, explain_problem, explain_result, parse_explanation
-from .errors import SpecError
-from .problem import OBJECTIVES, Problem
-from .report.live import display
-from .result import Result, document
-from .result.unmapped import parse_answer
-from .search.protocol import Recorder
+from .. import verbs
+from ..certify.explain import Explanation, explain_problem, explain_result, parse_explanation
+from ..errors import SpecError
+from ..problem import OBJECTIVES, Problem
+from ..report.live import display
+from ..result import Result, document
+from ..result.unmapped import parse_answer
+from ..search.protocol import Recorder
 
 Presses = Callable[[], AbstractContextManager[list[int]]]
 Answer = Problem | Result | Explanation

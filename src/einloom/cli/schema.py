@@ -16,6 +16,6 @@ def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callab
     @guarded
     def schema_verb(kind: str) -> None:
         """Print the JSON Schema of workload, machine, mapspace or result files; docs/inputs.md says how to use it."""
-        from .schema import json_schema
+        from ..schema import json_schema
 
         click.echo(json.dumps(json_schema(kind), indent=1))

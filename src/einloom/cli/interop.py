@@ -8,21 +8,21 @@ from typing import TypeVar
 
 import click
 
-from . import verbs
-from .cost.evaluate import legality
-from .errors import SpecError
-from .machine.levels import Machine
-from .machine.load import load_machine
-from .machine.write import machine_text
-from .mapping.text import parse_mapping, print_mapping
-from .mapping.tree import Mapping
-from .mapspace.files import mapspace_text
-from .problem import OBJECTIVES
-from .units import parse
-from .workload.einsum import Workload
-from .workload.files import workload_text
-from .workload.load import load_workload
-from .workload.named import split_call
+from .. import verbs
+from ..cost.evaluate import legality
+from ..errors import SpecError
+from ..machine.levels import Machine
+from ..machine.load import load_machine
+from ..machine.write import machine_text
+from ..mapping.text import parse_mapping, print_mapping
+from ..mapping.tree import Mapping
+from ..mapspace.files import mapspace_text
+from ..problem import OBJECTIVES
+from ..units import parse
+from ..workload.einsum import Workload
+from ..workload.files import workload_text
+from ..workload.load import load_workload
+from ..workload.named import split_call
 
 Verb = TypeVar("Verb", bound=Callable[..., None])
 Guard = Callable[[Verb], Verb]
@@ -97,7 +97,7 @@ def export_accelforge(workload: str, machine: str, objective: str, max_fused_loo
 
     einloom.yaml, which AccelForge is not given, keeps what the format has no word for.
     """
-    from .interop.accelforge import export
+    from ..interop.accelforge import export
 
     asked = verbs.problem(workload, machine, objective, max_fused_loops)
     made = export(asked.workload, asked.machine, asked.objective, asked.mapspace)
@@ -113,7 +113,7 @@ def import_accelforge(files: tuple[str, ...], settings: str | None, folders: tup
     What loop_bounds ask of the search becomes mapspace.yaml. Files that the files include come from their own folders
     and from those named with --include; nothing in them is executed.
     """
-    from .interop.accelforge import read
+    from ..interop.accelforge import read
 
     parameters = split_call(f"files:{settings}")[1] if settings else {}
     found = read(files, parameters, folders)
@@ -134,7 +134,7 @@ def export_tileflow(workload: str, machine: str, mapping: str | None, clock: str
 
     Energies are left out: TileFlow has tables of its own.
     """
-    from .interop.tileflow import export
+    from ..interop.tileflow import export
 
     chosen, where = load_workload(workload), load_machine(machine)
     tree = None
@@ -154,7 +154,7 @@ def import_tileflow(
 
     With --compare, print TileFlow's counts (its out.csv) beside einloom's and the rules that make the difference.
     """
-    from .interop.tileflow import compare, read, read_statistics, table_text
+    from ..interop.tileflow import compare, read, read_statistics, table_text
 
     if output is None and statistics is None:
         raise SpecError("say -o DIR to write the files, --compare out.csv to set the counts side by side, or both")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import click
 
-from .result import document
+from ..result import document
 
 
 def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
@@ -23,7 +23,7 @@ def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callab
 
         Results that do not answer the same question are compared all the same, and the difference is said.
         """
-        from .report.compare import compare
+        from ..report.compare import compare
 
         compared = compare(results)
         for path, content in ((json_path, compared.to_json), (csv_path, compared.to_csv), (output, compared.to_html)):
