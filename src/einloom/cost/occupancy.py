@@ -120,20 +120,34 @@ class Tile:
 
     def size(self, choice: dict[int, int]) -> Number:
         """Values in the tile for one choice of piece in the loops of complex ranks, every other loop in its first."""
+        total = self._plain
+        for rank in self._windows:
+            total = total * rank.extent(choice)
+        return total
+
+    @cached_property
+    def _plain(self) -> Number:
+        """Product of the extents of the ranks that are one plain variable."""
         first = self.users[0]
-        access = first.einsum.access(self.store.tensor)
         total: Number = 1
-        for rank, index in enumerate(access.indices):
-            if self._complex(rank):
-                uses = tuple(rank_use(u, self.store.tensor, rank, self.store.place, {}, None) for u in self.users)
-                places = sorted({p for u in uses for _, _, chain in u.terms for p, _ in chain})
-                size = first.workload.tensor(self.store.tensor).shape[rank]
-                total = total * windows.extent_at(uses, size, tuple((p, choice.get(p, 0)) for p in places))
-            else:
+        for rank, index in enumerate(first.einsum.access(self.store.tensor).indices):
+            if not self._complex(rank):
                 variable = index.variables[0]
                 cuts = first.cuts(variable, self.store.place, lambda loop: 0)
                 total = total * terms.largest(first.extent(variable), cuts)
         return total
+
+    @cached_property
+    def _windows(self) -> tuple[_Window, ...]:
+        """The other ranks."""
+        shape = self.users[0].workload.tensor(self.store.tensor).shape
+        found = []
+        for rank, size in enumerate(shape):
+            if self._complex(rank):
+                uses = tuple(rank_use(u, self.store.tensor, rank, self.store.place, {}, None) for u in self.users)
+                places = sorted({p for u in uses for _, _, chain in u.terms for p, _ in chain})
+                found.append(_Window(uses, size, tuple(places)))
+        return tuple(found)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -158,6 +172,26 @@ class Tile:
                     found.update(p.place for p in user.by_variable[variable])
         many = {p.place for user in self.users for p in user.loops if not (isinstance(p.trips, int) and p.trips == 1)}
         return frozenset(place for place in found & many if place < self.store.place)
+
+
+@dataclass(frozen=True)
+class _Window:
+    """A complex rank of a tile: how its users reach it, its declared size, the loops that move the window."""
+
+    uses: tuple[windows.RankUse, ...]
+    size: int
+    places: tuple[int, ...]
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, ...], int]:
+        return {}
+
+    def extent(self, choice: dict[int, int]) -> int:
+        """Size of the window for one choice of pieces; loops that are not in it are in their first."""
+        at = tuple([choice.get(place, 0) for place in self.places])
+        if at not in self._known:
+            self._known[at] = windows.extent_at(self.uses, self.size, tuple(zip(self.places, at, strict=True)))
+        return self._known[at]
 
 
 def tiles(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> tuple[Tile, ...]:
@@ -276,7 +310,7 @@ def _choices(path: Path, found: list[Tile]) -> Iterator[dict[int, int]]:
     loops = [loop for loop in path.loops if loop.place in places]
     for combination in product(*(range(loop.trips) for loop in loops)):
         choice = {loop.place: i for loop, i in zip(loops, combination, strict=True)}
-        if not path.idle(choice, len(path.nodes)):
+        if path.even or not path.idle(choice, len(path.nodes)):
             yield choice
 
 

@@ -105,6 +105,19 @@ class Path:
         """True if the node of `store` is on this path."""
         return store.place < len(self.addresses) and self.addresses[store.place] == store.address
 
+    @cached_property
+    def even(self) -> bool:
+        """True if every loop is known to cut what it meets into equal pieces: then none is empty."""
+        for variable, loops in self.by_variable.items():
+            extent: Number = self.extent(variable)
+            for loop in loops:
+                if loop.ends is not None or not (isinstance(loop.trips, int) and isinstance(loop.tile, int)):
+                    return False
+                if loop.tile * loop.trips != extent:
+                    return False
+                extent = loop.tile
+        return True
+
     def idle(self, choice: Table[int, int], stop: int) -> bool:
         """True if the Einsum has no work below the loops above `stop`: a piece named by `choice` is empty.
 
