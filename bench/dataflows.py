@@ -24,17 +24,22 @@ SOURCE = "zoo (TileFlow, MICRO'23, Tables 2 to 4); exact"
 
 
 def read(path: Path) -> list[Cell]:
-    """The cells of a CSV, of this version; none if there is no such file."""
+    """The cells of a CSV, of this version, the last of each name; none if there is no such file."""
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as stream:
         rows = [row for row in csv.DictReader(stream) if row["einloom_version"] == VERSION]
-    found = []
+    found: dict[tuple[str, ...], Cell] = {}
     for row in rows:
         texts = {name: row[name] for name in TEXTS}
         numbers = {name: float(row[name]) if row[name] else None for name in NUMBERS}
-        found.append(Cell(**texts, **numbers, seconds=float(row["seconds"])))  # type: ignore[arg-type]
-    return found
+        cell = Cell(**texts, **numbers, seconds=float(row["seconds"]))  # type: ignore[arg-type]
+        found[_key(cell)] = cell
+    return list(found.values())
+
+
+def _key(cell: Cell) -> tuple[str, ...]:
+    return cell.workload, cell.machine, cell.dataflow, cell.objective
 
 
 def add(path: Path, cell: Cell) -> None:
@@ -63,7 +68,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--print", action="store_true", dest="printing", help="solve nothing, print the table")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS, metavar="CSV")
     options = parser.parse_args(words)
-    known = {(c.workload, c.machine, c.dataflow, c.objective) for c in read(options.output)}
+    known = {_key(c) for c in read(options.output) if c.grouped_status or c.cycles is None or not options.groups}
     if not options.printing:
         for cell in cells(
             options.workload or (*ATTENTIONS, *CONVOLUTIONS),

@@ -21,8 +21,8 @@ from .machine.levels import Axis, Fanout, Machine, Memory, Toll
 from .machine.load import load_machine, located_key
 from .mapping.text import parse_mapping
 from .mapping.tree import Mapping
+from .mapspace.dataflow_files import dataflow as named_dataflow
 from .mapspace.dataflows import Dataflow
-from .mapspace.dataflows import dataflow as named_dataflow
 from .mapspace.files import check_mapspace, read_mapspace
 from .mapspace.space import Mapspace
 from .oracle.simulate import Simulation

@@ -12,8 +12,9 @@ from .errors import SpecError, nearest
 from .machine.levels import Machine
 from .machine.load import load_machine
 from .machine.load import names as machine_entries
-from .mapspace.dataflows import NAMES as DATAFLOWS
-from .mapspace.dataflows import Dataflow, dataflow
+from .mapspace.dataflow_files import NAMES as DATAFLOWS
+from .mapspace.dataflow_files import dataflow
+from .mapspace.dataflows import Dataflow
 from .workload.einsum import Workload
 from .workload.load import load_workload
 from .workload.load import names as workload_entries

@@ -15,8 +15,9 @@ from einloom.machine.load import load_machine
 from einloom.mapping.text import parse_mapping
 from einloom.mapping.tree import Mapping
 from einloom.mapping.wellformed import problems
-from einloom.mapspace import dataflows
-from einloom.mapspace.dataflows import Dataflow, dataflow, parse_dataflow
+from einloom.mapspace import dataflow_files
+from einloom.mapspace.dataflow_files import dataflow, parse_dataflow
+from einloom.mapspace.dataflows import Dataflow
 from einloom.mapspace.enumerate import enumerate_trees
 from einloom.mapspace.families import NAMES, cast, family
 from einloom.mapspace.ffm import outside
@@ -40,7 +41,7 @@ SOFTMAX = (
 )
 SMALL = build_workload("small", SOFTMAX, {"h": 2, "m": 4, "l": 4, "k": 2, "n": 2}, bits=8)
 SIMPLE = load_machine("simple")
-PLAIN = tuple(name for name in dataflows.NAMES if dataflow(name).rewrite is None)
+PLAIN = tuple(name for name in dataflow_files.NAMES if dataflow(name).rewrite is None)
 
 
 def small_tree(
@@ -105,7 +106,7 @@ def test_transfusion_keeps_no_keys() -> None:
     assert any("K" in reason and "rule 12" in reason for reason in outside(SMALL, SIMPLE, limits, kept))
 
 
-@pytest.mark.parametrize("name", dataflows.NAMES)
+@pytest.mark.parametrize("name", dataflow_files.NAMES)
 def test_every_file_is_complete_and_serves_every_shape(name: str) -> None:
     flow = dataflow(name)
     assert flow.name == name and flow.source and flow.description
@@ -120,7 +121,7 @@ def test_every_file_is_complete_and_serves_every_shape(name: str) -> None:
 
 
 def test_files_are_those_that_are_named() -> None:
-    assert {path.stem for path in dataflows.DATA.iterdir()} == set(dataflows.NAMES)
+    assert {path.stem for path in dataflow_files.DATA.iterdir()} == set(dataflow_files.NAMES)
 
 
 def test_names_mean_nothing() -> None:

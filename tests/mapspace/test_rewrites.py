@@ -20,7 +20,7 @@ from einloom.machine.load import load_machine
 from einloom.mapping.text import parse_mapping
 from einloom.mapping.tree import Compute, Loop, Mapping, Nest, Split
 from einloom.mapping.wellformed import problems
-from einloom.mapspace.dataflows import dataflow, parse_dataflow
+from einloom.mapspace.dataflow_files import dataflow, parse_dataflow
 from einloom.mapspace.families import cast, family
 from einloom.mapspace.limits import HoldLimit, LoopLimit, Numbers
 from einloom.mapspace.rewrites import online_softmax, rewrite, windows

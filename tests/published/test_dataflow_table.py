@@ -1,9 +1,8 @@
-"""TileFlow's comparison of dataflows: a small table solved, what is proven infeasible, the saved table's claims."""
+"""TileFlow's comparison of dataflows: a small table solved, and what is proven infeasible."""
 
 from __future__ import annotations
 
 from math import prod
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,7 @@ from einloom.errors import Infeasible
 from einloom.machine.levels import ComputeUnit, Machine, Memory
 from einloom.machine.load import load_machine
 from einloom.mapping.text import parse_mapping
-from einloom.mapspace.dataflows import dataflow
+from einloom.mapspace.dataflow_files import dataflow
 from einloom.mapspace.ffm import outside
 from einloom.mapspace.limits import BackLimit, Limits, LoopLimit, Numbers
 from einloom.mapspace.rewrites import online_softmax
@@ -23,7 +22,6 @@ from einloom.verbs import map as solve
 from einloom.workload.build import build_workload
 from einloom.workload.load import load_workload
 
-RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results" / "dataflows.csv"
 TILEFLOW_EDGE = 262_144  # cycles of TileFlow's published Bert-S mapping, which is not legal (docs/tileflow.md)
 
 

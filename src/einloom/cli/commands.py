@@ -21,7 +21,8 @@ import click
 from .. import verbs, zoo
 from ..errors import BudgetExhausted, EinloomError, IllegalMapping, Infeasible, SpecError
 from ..machine.write import machine_data, machine_text
-from ..mapspace.dataflows import Dataflow, dataflow_data, dataflow_text
+from ..mapspace.dataflow_files import dataflow_data, dataflow_text
+from ..mapspace.dataflows import Dataflow
 from ..problem import OBJECTIVES, Budget
 from ..report import answers, nests, text
 from ..report.live import display

@@ -24,7 +24,8 @@ from ..machine.levels import Fanout, Machine, Memory
 from ..machine.load import load_machine
 from ..mapping.tree import Mapping
 from ..mapspace.concurrency import concurrent_forms
-from ..mapspace.dataflows import Dataflow, dataflow
+from ..mapspace.dataflow_files import dataflow
+from ..mapspace.dataflows import Dataflow
 from ..mapspace.limits import concerns
 from ..mapspace.space import Mapspace
 from ..problem import Budget, Objective, Problem
@@ -353,7 +354,7 @@ def _shown_concurrent(found: Cell | None) -> str:
     if found is None or not found.grouped_status:
         return "not run" if found is None or found.cycles is not None else found.status
     value = quickest(found)
-    best = found.grouped_status == "optimal" and found.grouped == value
+    best = found.grouped_status == "optimal" and found.grouped is not None and found.grouped <= value * (1 + 1e-9)
     return f"{'' if best else '~'}{value:,.0f}"
 
 

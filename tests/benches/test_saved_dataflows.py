@@ -1,0 +1,49 @@
+"""The saved table of dataflows: its cells are in order, and the page shows them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from einloom.published.dataflows import FREE, Cell, quickest, table
+
+ROOT = Path(__file__).resolve().parents[2]
+NESTED = (  # (what restricts more, what restricts less)
+    *(("flat-m", "flat-b"), ("flat-b", "flat-h"), ("flat-h", "flat-r"), ("flat-r", "chimera")),
+    *((flow, FREE) for flow in ("layerwise", "uni-pipe", "chimera", "tileflow-attention", "transfusion")),
+    *((flow, FREE) for flow in ("layerwise-convolution", "tileflow-convolution")),
+    *(("flash-attention", "chimera-online"), ("isos", "fused-layer")),
+)
+
+
+@pytest.fixture
+def saved(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
+    """The cells of the saved table."""
+    monkeypatch.syspath_prepend(str(ROOT))
+    from bench.dataflows import RESULTS, read
+
+    return read(RESULTS)
+
+
+def test_more_freedom_is_never_slower(saved: list[Cell]) -> None:
+    """Where both are proven; and groups of Einsums at the same time are never slower than none."""
+    by = {(c.workload, c.machine, c.dataflow): c for c in saved}
+    compared = 0
+    for (workload, machine, name), one in by.items():
+        if one.status != "optimal":
+            continue
+        assert one.cycles is not None and one.gap == 0 and quickest(one) <= one.cycles
+        if one.grouped_status == "optimal":
+            assert one.grouped is not None and one.grouped <= one.cycles * (1 + 1e-9)
+        for wider in (b for a, b in NESTED if a == name):
+            other = by.get((workload, machine, wider))
+            if other is not None and other.status == "optimal":
+                assert other.cycles is not None and other.cycles <= one.cycles * (1 + 1e-9)
+                compared += 1
+    assert compared > 50
+
+
+def test_the_page_shows_the_saved_table(saved: list[Cell]) -> None:
+    page = (ROOT / "docs" / "dataflow-table.md").read_text(encoding="utf-8")
+    assert page.split("```text\n")[1].split("```")[0] == table(saved)
