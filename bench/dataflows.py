@@ -68,7 +68,11 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--print", action="store_true", dest="printing", help="solve nothing, print the table")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS, metavar="CSV")
     options = parser.parse_args(words)
-    known = {_key(c) for c in read(options.output) if c.grouped_status or c.cycles is None or not options.groups}
+    known = {
+        _key(c)
+        for c in read(options.output)
+        if c.status in ("infeasible", "refused") or (c.cycles is not None and (c.grouped_status or not options.groups))
+    }
     if not options.printing:
         for cell in cells(
             options.workload or (*ATTENTIONS, *CONVOLUTIONS),
