@@ -39,6 +39,8 @@ def without_leakage(machine: Machine) -> Machine:
 class ConcurrentPass(Pass):
     """Complete solutions of a problem whose mapspace has groups and whose objective knows time."""
 
+    joiner: type[GroupJoiner] = GroupJoiner
+
     def __init__(
         self,
         problem: Problem,
@@ -234,7 +236,7 @@ class ConcurrentPass(Pass):
     # ---- joins and trees ------------------------------------------------------------------------------------------
 
     def _joiner(self) -> Joiner:
-        return GroupJoiner(
+        return self.joiner(
             self.problem.workload,
             self.whole,
             tuple(axis.name for fanout in self.problem.machine.fanouts for axis in fanout.axes),

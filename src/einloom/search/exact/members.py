@@ -107,10 +107,10 @@ class GroupExplorer(Explorer):
     def _member(self, block: Block, unit: str | None) -> GroupBlock:
         width = len(self.components)
         energy, busy = block.cost[:, 0], np.ascontiguousarray(block.cost[:, 1 : 1 + width])
-        seconds = np.min([busy[:, component] + more for component, more in self.bounds], axis=0)
+        seconds = np.min([self._weighed(block, component) + more for component, more in self.bounds], axis=0)
         total = energy + leakage(self.setting.machine) * seconds
-        name = self.setting.objective.name
-        cost = {"energy": total[:, None], "latency": seconds[:, None]}.get(name, np.stack([total, seconds], axis=1))
+        alone = {"energy": total[:, None], "latency": seconds[:, None], "traffic": energy[:, None]}
+        cost = alone.get(self.setting.objective.name, np.stack([total, seconds], axis=1))
         return GroupBlock(
             block.structure,
             block.trips,
@@ -124,6 +124,10 @@ class GroupExplorer(Explorer):
             block.cost[:, 1 + width].astype(np.int64),
             unit,
         )
+
+    def _weighed(self, block: Block, component: int) -> FloatArray:
+        """Seconds on a component that add up over the members of a group."""
+        return block.cost[:, 1 + component]
 
     def _fill(
         self,

@@ -8,7 +8,7 @@ other branches, and its seconds, and those of the compute units, add to nobody's
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from .fused import Block, Setting, Variant
 from .grids import Grid
 from .groups import Components, backing, drains
 from .members import GroupBlock, GroupExplorer
-from .pricing import Column, leakage
+from .pricing import Column
 from .signature import Held, Signature, UnitOption
 from .skyline import FloatArray, IntArray
 from .spatial import Classes
@@ -140,30 +140,15 @@ class ShareExplorer(GroupExplorer):
         return np.full(len(self.components), np.inf) if mine is None else super().least_busy(mine, held)
 
     def _member(self, block: Block, unit: str | None) -> ShareBlock:
-        width = len(self.components)
-        energy, busy, alone = block.cost[:, 0], np.ascontiguousarray(block.cost[:, 1 : 1 + width]), block.cost[:, -1]
-        part = self.cut.share / self.cut.size
-        seconds = np.min(
-            [(alone * part if self.private[c] else busy[:, c]) + more for c, more in self.bounds],
-            axis=0,
-        )
-        total = energy + leakage(self.setting.machine) * seconds
-        name = self.setting.objective.name
-        alternatives = {"energy": total[:, None], "latency": seconds[:, None], "traffic": energy[:, None]}
-        return ShareBlock(
-            block.structure,
-            block.trips,
-            alternatives.get(name, np.stack([total, seconds], axis=1)),
-            block.own,
-            block.variant,
-            block.remainder,
-            block.variants,
-            energy,
-            busy,
-            block.cost[:, 1 + width].astype(np.int64),
-            cut=self.cut,
-            alone=alone,
-        )
+        found = super()._member(block, unit)
+        known = {name.name: getattr(found, name.name) for name in fields(found)}
+        return ShareBlock(**known, cut=self.cut, alone=block.cost[:, -1])
+
+    def _weighed(self, block: Block, component: int) -> FloatArray:
+        """Seconds of what the member has for itself count as much as its share."""
+        if self.private[component]:
+            return np.asarray(block.cost[:, -1] * (self.cut.share / self.cut.size))
+        return super()._weighed(block, component)
 
     def _settled(self, cost: FloatArray, structure: Structure, variant: Variant) -> FloatArray:
         """Energy, seconds of what branches share, where tokens begin to flow, seconds of all that they do not."""

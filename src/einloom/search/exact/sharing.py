@@ -20,7 +20,7 @@ from .aim import TIE
 from .concurrent import ConcurrentPass
 from .fused import Allowed, Block, Explorer, Setting
 from .groups import Window, Windows
-from .join import Frontier, Group, Joiner, Live
+from .join import Frontier, Group, Live
 from .lower import least_alone
 from .members import GroupBlock
 from .passes import ExactOptions
@@ -51,8 +51,46 @@ class ShareWindows(Windows):
         )
 
 
+@dataclass
+class ShareJoiner(GroupJoiner):
+    """A joiner for blocks of which some are members with a share of an axis."""
+
+    def _compatible(self, position: int, frontier: Frontier, block: Block, mine: dict[str, Live]) -> bool:
+        cut = block.cut if isinstance(block, ShareBlock) else None
+        if cut is not None and any(live.memory in cut.inside for live in frontier.live):
+            return False
+        if frontier.group is not None and not self._continues(frontier.group, cut):
+            return False
+        return super()._compatible(position, frontier, block, mine)
+
+    def _continues(self, group: Group, cut: Cut | None) -> bool:
+        if group.cut is None or cut is None:
+            return group.cut is None and cut is None
+        axis, left = group.cut
+        return axis == cut.axis and left >= cut.share
+
+    def _group(
+        self,
+        position: int,
+        before: Frontier,
+        block: Block,
+        mine: dict[str, Live],
+        axes: tuple[str | None, ...],
+    ) -> Group | Literal[False] | None:
+        group = super()._group(position, before, block, mine, axes)
+        if group is False or not isinstance(block, ShareBlock):
+            return group
+        have = block.cut.size if before.group is None or before.group.cut is None else before.group.cut[1]
+        left = have - block.cut.share
+        if group is None:
+            return None if left == 0 else False
+        return replace(group, cut=(block.cut.axis, left)) if left > 0 else False
+
+
 class SharePass(ConcurrentPass):
     """Complete solutions of a problem whose groups may share out an axis."""
+
+    joiner = ShareJoiner
 
     def __init__(
         self,
@@ -191,55 +229,6 @@ class SharePass(ConcurrentPass):
 
     # ---- joins and trees ------------------------------------------------------------------------------------------
 
-    def _joiner(self) -> Joiner:
-        return ShareJoiner(
-            self.problem.workload,
-            self.whole,
-            tuple(axis.name for fanout in self.problem.machine.fanouts for axis in fanout.axes),
-            self._hopeless,
-            self.counts,
-            self.checkpoint,
-            windows=self.windows,
-            sums=self.sums,
-            components=len(self.components),
-        )
-
     def _where(self, members: list[tuple[Block, int]]) -> Where:
         cuts = [block.cut for block, _ in members if isinstance(block, ShareBlock)]
         return (cuts[0].name, tuple(cut.share for cut in cuts)) if cuts else super()._where(members)
-
-
-@dataclass
-class ShareJoiner(GroupJoiner):
-    """A joiner for blocks of which some are members with a share of an axis."""
-
-    def _compatible(self, position: int, frontier: Frontier, block: Block, mine: dict[str, Live]) -> bool:
-        cut = block.cut if isinstance(block, ShareBlock) else None
-        if cut is not None and any(live.memory in cut.inside for live in frontier.live):
-            return False
-        if frontier.group is not None and not self._continues(frontier.group, cut):
-            return False
-        return super()._compatible(position, frontier, block, mine)
-
-    def _continues(self, group: Group, cut: Cut | None) -> bool:
-        if group.cut is None or cut is None:
-            return group.cut is None and cut is None
-        axis, left = group.cut
-        return axis == cut.axis and left >= cut.share
-
-    def _group(
-        self,
-        position: int,
-        before: Frontier,
-        block: Block,
-        mine: dict[str, Live],
-        axes: tuple[str | None, ...],
-    ) -> Group | Literal[False] | None:
-        group = super()._group(position, before, block, mine, axes)
-        if group is False or not isinstance(block, ShareBlock):
-            return group
-        have = block.cut.size if before.group is None or before.group.cut is None else before.group.cut[1]
-        left = have - block.cut.share
-        if group is None:
-            return None if left == 0 else False
-        return replace(group, cut=(block.cut.axis, left)) if left > 0 else False

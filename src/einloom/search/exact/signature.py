@@ -155,7 +155,43 @@ def signature(workload: Workload, machine: Machine, name: str, merge: bool, limi
     units: list[ComputeUnit | None] = [None] if copy else list(machine.units_for(einsum))
     if not units:
         raise Infeasible(f"no compute unit of {machine.name} executes Einsum {name} ({einsum.kind})")
-    options = []
+    options = tuple(_options(workload, machine, limits, name, units, tiles))
+    if not options:
+        asked = [str(x) for x in (*limits.holds, *limits.backs, *limits.tiles)]
+        also = f" with {'; '.join(asked)}" if asked else ""
+        raise Infeasible(
+            f"{machine.name}: what its memories must and may hold{also} leaves no choice of stores for {name}"
+        )
+    return Signature(
+        extents,
+        tensors,
+        copy,
+        _axes(workload, machine, limits, name),
+        options,
+        merge,
+        frozenset(variables[v] for v in limited_variables(limits, workload, name)),
+        _loop_limits(workload, limits, name, variables, position),
+        tiles,
+        frozenset(
+            (m, position[t])
+            for m, memory in enumerate(machine.memories)
+            for t in fetched_once(limits, memory.name, workload, name)
+        ),
+    )
+
+
+def _options(
+    workload: Workload,
+    machine: Machine,
+    limits: Limits,
+    name: str,
+    units: list[ComputeUnit | None],
+    tiles: tuple[tuple[int, int, int, Numbers], ...],
+) -> Iterator[UnitOption]:
+    """The units for which machine and mapspace leave a choice of stores."""
+    einsum = workload.einsum(name)
+    position = {t: i for i, t in enumerate(einsum.tensors)}
+    extents = tuple(workload.extents[v] for v in einsum.variables)
     for unit in units:
         stop = machine.position[unit.name if unit is not None else machine.units[0].name]
         visible = machine.levels[:stop]
@@ -170,52 +206,30 @@ def signature(workload: Workload, machine: Machine, name: str, merge: bool, limi
             above = tuple(
                 sum(isinstance(level, Fanout) for level in machine.levels[: machine.position[m.name]]) for m in memories
             )
-            options.append(UnitOption(unit.name if unit else None, above, fanouts, held))
-    if not options:
-        asked = [str(x) for x in (*limits.holds, *limits.backs, *limits.tiles)]
-        also = f" with {'; '.join(asked)}" if asked else ""
-        raise Infeasible(
-            f"{machine.name}: what its memories must and may hold{also} leaves no choice of stores for {name}"
-        )
-    axes = tuple(
-        AxisSignature(
-            fanout=f,
-            size=axis.size,
-            joined=_joined(workload, name, axis.multicast, axis.reduce, position),
-            barred=frozenset(position[t] for t in select(axis.only_irrelevant_to, workload, name)),
-            full=axis.use == "full",
-            shares=tuple(
-                (variables[v], limit.instances)
-                for limit in limits.axes
-                if limit.axis == axis.name and concerns(limit.einsums, name)
-                for v in limit.variables
-                if v in variables
-            ),
-            totals=tuple(
-                limit.instances
-                for limit in limits.axes
-                if limit.axis == axis.name and concerns(limit.einsums, name) and not limit.variables
-            ),
-        )
-        for f, fanout in enumerate(machine.fanouts)
-        for axis in fanout.axes
-    )
-    return Signature(
-        extents,
-        tensors,
-        copy,
-        axes,
-        tuple(options),
-        merge,
-        frozenset(variables[v] for v in limited_variables(limits, workload, name)),
-        _loop_limits(workload, limits, name, variables, position),
-        tiles,
-        frozenset(
-            (m, position[t])
-            for m, memory in enumerate(machine.memories)
-            for t in fetched_once(limits, memory.name, workload, name)
-        ),
-    )
+            yield UnitOption(unit.name if unit else None, above, fanouts, held)
+
+
+def _axes(workload: Workload, machine: Machine, limits: Limits, name: str) -> tuple[AxisSignature, ...]:
+    """Every axis of the machine as the Einsum meets it."""
+    einsum = workload.einsum(name)
+    position = {t: i for i, t in enumerate(einsum.tensors)}
+    variables = {v: i for i, v in enumerate(einsum.variables)}
+    found = []
+    for f, fanout in enumerate(machine.fanouts):
+        for axis in fanout.axes:
+            asked = [x for x in limits.axes if x.axis == axis.name and concerns(x.einsums, name)]
+            found.append(
+                AxisSignature(
+                    fanout=f,
+                    size=axis.size,
+                    joined=_joined(workload, name, axis.multicast, axis.reduce, position),
+                    barred=frozenset(position[t] for t in select(axis.only_irrelevant_to, workload, name)),
+                    full=axis.use == "full",
+                    shares=tuple((variables[v], x.instances) for x in asked for v in x.variables if v in variables),
+                    totals=tuple(x.instances for x in asked if not x.variables),
+                )
+            )
+    return tuple(found)
 
 
 def _tolled(toll: Toll, workload: Workload, name: str, tensor: str) -> tuple[int, int]:
