@@ -18,8 +18,9 @@ from pathlib import Path
 from einloom.version import VERSION
 
 from .measure import Measured
-from .peer import HERE, Side, append, arguments, run_einloom
+from .peer import HERE, Side, arguments, run_einloom
 from .problems import ALONE, BenchProblem
+from .rows import append
 
 RESULTS = HERE / "results" / "alone.csv"
 COLUMNS = (

@@ -31,7 +31,7 @@ from einloom.version import VERSION
 from einloom.workload.einsum import Workload
 from einloom.workload.load import load_workload
 
-from .peer import append
+from .rows import append
 
 SIZE = 2**12
 HERE = Path(__file__).resolve().parent

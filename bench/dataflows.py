@@ -16,6 +16,8 @@ from pathlib import Path
 from einloom.published.dataflows import ATTENTIONS, CONVOLUTIONS, MACHINES, Cell, cells, table
 from einloom.version import VERSION
 
+from .rows import append
+
 RESULTS = Path(__file__).parent / "results" / "dataflows.csv"
 NUMBERS = ("cycles", "energy", "bound", "gap", "concurrent", "grouped", "grouped_bound")
 TEXTS = "workload machine dataflow objective status why tiles concurrent_split grouped_status".split()
@@ -42,18 +44,11 @@ def _key(cell: Cell) -> tuple[str, ...]:
     return cell.workload, cell.machine, cell.dataflow, cell.objective
 
 
-def add(path: Path, cell: Cell) -> None:
-    """Append a cell to the CSV, which gets its header if it is new."""
-    data = {name: "" if value is None else value for name, value in asdict(cell).items() if name in COLUMNS}
-    row = {**data, "seconds": f"{cell.seconds:.2f}", "einloom_version": VERSION, "source": SOURCE}
-    row["time"] = datetime.now().astimezone().isoformat(timespec="seconds")
-    new = not path.exists()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, COLUMNS)
-        if new:
-            writer.writeheader()
-        writer.writerow(row)
+def row_of(cell: Cell) -> dict[str, object]:
+    """The row of a cell, in the order of the columns."""
+    told = {**asdict(cell), "seconds": f"{cell.seconds:.2f}", "einloom_version": VERSION, "source": SOURCE}
+    told["time"] = datetime.now().astimezone().isoformat(timespec="seconds")
+    return {name: "" if told[name] is None else told[name] for name in COLUMNS}
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -83,7 +78,7 @@ def main(words: Sequence[str] | None = None) -> int:
             lambda workload, machine, flow: (workload, machine, flow, options.objective) not in known,
             options.groups,
         ):
-            add(options.output, cell)
+            append(options.output, row_of(cell))
             name = f"{cell.workload} {cell.machine} {cell.dataflow}"
             print(f"{name}: {cell.status} {cell.cycles} {cell.grouped} {cell.seconds:.1f} s", flush=True)
     print(table(read(options.output)), end="")

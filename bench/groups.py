@@ -7,7 +7,6 @@ before, with both optima proven. Rows are added to the CSV; the table of all row
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,8 @@ from einloom.mapping.tree import Nest, Split, einsums_below
 from einloom.mapspace.space import CONCURRENT, Mapspace
 from einloom.result import Result
 from einloom.version import VERSION
+
+from .rows import append
 
 RESULTS = Path(__file__).parent / "results" / "groups.csv"
 PROBLEMS = (
@@ -92,19 +93,9 @@ def main(words: Sequence[str] | None = None) -> int:
     for workload, machine in problems:
         for goal in goals:
             rows.append(row(workload, machine, goal, options.concurrent))
-            _add(options.output, rows[-1])
+            append(options.output, rows[-1])
             _print(rows[-1])
     return int(any(found["guarantee"] != "OPTIMAL" for found in rows))
-
-
-def _add(path: Path, found: dict[str, object]) -> None:
-    new = not path.exists()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, COLUMNS)
-        if new:
-            writer.writeheader()
-        writer.writerow(found)
 
 
 def _print(found: dict[str, object]) -> None:

@@ -25,6 +25,7 @@ from einloom.version import VERSION
 
 from .measure import Measured, measure
 from .problems import PROBLEMS, BenchProblem
+from .rows import append
 
 HERE = Path(__file__).resolve().parent
 PEER_PYTHON = HERE / ".venv-peer" / "bin" / "python"
@@ -162,17 +163,6 @@ def measured_before(path: Path, version: str) -> dict[str, str]:
     with path.open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     return {r["problem"]: r["time"] for r in rows if r["peer_version"] == version and r["einloom_version"] == VERSION}
-
-
-def append(path: Path, row: dict[str, object]) -> None:
-    """Add a row to the CSV, with a header if the file is new."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = not path.exists()
-    with path.open("a", newline="") as stream:
-        writer = csv.DictWriter(stream, list(row))
-        if fresh:
-            writer.writeheader()
-        writer.writerow(row)
 
 
 def line(row: dict[str, object]) -> str:
