@@ -8,7 +8,7 @@ sequential cascade, so bounds, limits and consistency stay as they are.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ...problem import Objective, Problem
 from ..protocol import Watcher
 from .aim import TIE
 from .consistency import common, keys_of
-from .fused import Allowed, Block, Setting
+from .fused import Allowed, Block, Setting, Stacks
 from .groups import Components, Windows, drains
 from .join import Joiner, Partial
 from .members import GroupBlock, GroupExplorer
@@ -28,6 +28,14 @@ from .pricing import leakage
 from .rebuild import Piece, Where, tree
 from .signature import Held, Signature, UnitOption
 from .skyline import FloatArray
+
+
+@dataclass(frozen=True)
+class Met:
+    """What explorers of one member share. allowed: how other users of its tensors store them; stacks: fused parts."""
+
+    allowed: dict[int, Allowed]
+    stacks: Stacks = field(default_factory=dict)
 
 
 def without_leakage(machine: Machine) -> Machine:
@@ -187,18 +195,18 @@ class ConcurrentPass(Pass):
         found: dict[int, list[GroupBlock]] = {}
         for (_, inner, bounds), positions in alike.items():
             lone = self.options.consistency and len(positions) == 1
-            allowed = self._met(positions[0], alone, found) if lone else {}
-            blocks = self._explored(positions, inner, list(bounds), allowed)
+            met = Met(self._met(positions[0], alone, found) if lone else {})
+            blocks = self._explored(positions, inner, list(bounds), met)
             found.update((i, blocks) for i in positions)
         return found
 
     def _explored(
-        self, positions: list[int], inner: frozenset[int], bounds: list[tuple[int, float]], allowed: dict[int, Allowed]
+        self, positions: list[int], inner: frozenset[int], bounds: list[tuple[int, float]], met: Met
     ) -> list[GroupBlock]:
         """The blocks of members that look alike."""
         limits = np.max([self._member_limits(i) for i in positions], axis=0)
         explorer = self._explorer(self.signatures[positions[0]], limits, inner, bounds)
-        explorer.allowed = allowed
+        explorer.allowed, explorer.stacks = met.allowed, met.stacks
         return explorer.members()
 
     def _met(self, position: int, alone: list[list[Block]], members: dict[int, list[GroupBlock]]) -> dict[int, Allowed]:

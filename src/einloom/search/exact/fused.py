@@ -22,7 +22,7 @@ from .lattice import Lattice
 from .pricing import Column, Pricing, columns, settle
 from .rows import CONTEXT, PLACED, SPREAD, Rows, Trail, union, wrapped
 from .signature import Held, UnitOption
-from .skyline import FloatArray, IntArray, skyline
+from .skyline import FloatArray, IntArray, pareto
 from .spatial import Classes, Spread
 from .structures import OwnStore, Shape, Stacker, Structure
 from .tables import Room, Rules, Tables
@@ -30,6 +30,7 @@ from .tiles import Tiles, accepted
 from .trails import Compactor
 
 Allowed = dict[Shape, IntArray]
+Stacks = dict[tuple[object, ...], tuple[tuple[Structure, tuple[OwnStore, ...]], ...]]
 MANY = 4096  # rows of a block that are worth reducing before the blocks of one structure come together
 
 
@@ -125,7 +126,11 @@ Place = tuple[int, Held, Spread, frozenset[int]]  # memory, held down to it, ins
 
 
 class Explorer:
-    """All blocks of one signature."""
+    """All blocks of one signature.
+
+    allowed: for tensors whose other users are explored already, how those store them. stacks: the fused parts met so
+    far; explorers whose signatures differ in the sizes of axes only may share them.
+    """
 
     def __init__(
         self,
@@ -146,6 +151,7 @@ class Explorer:
         self._lattice = Lattice(classes.extents)
         self._grids = Grids(classes)
         self._tiles: dict[UnitOption, Tiles] = {}
+        self.stacks: Stacks = {}
         tables = [t for t in range(len(signature.tensors)) if signature.tensors[t].intermediate]
         self.fusable = frozenset(tables)
 
@@ -280,12 +286,22 @@ class Explorer:
         return Remainder(tables, choice, Below(tables, self._lattice, rows), tuple(t.pricing for t, _, _ in parts))
 
     def _group(self, option: UnitOption, place: Place, remainder: Remainder) -> None:
-        memory, held, _, fused = place
+        memory, held, upper, fused = place
+        spread_over = tuple(tuple(n > 1 for n in row) for row in upper)
+        key = option.above, option.fanouts, memory, held, fused, spread_over
+        if key not in self.stacks:
+            self.stacks[key] = self._stacked(option, place)
+        for structure, own in self.stacks[key]:
+            self._fill(structure, own, option, held, memory, remainder)
+
+    def _stacked(self, option: UnitOption, place: Place) -> tuple[tuple[Structure, tuple[OwnStore, ...]], ...]:
+        """The structures of a fused part: the same for all spatial choices over the same classes."""
+        memory, held, upper, fused = place
         stacker = Stacker(
             self.classes,
             option,
             held,
-            remainder.tables.pricing.spreads[remainder.choice],
+            upper,
             memory,
             fused,
             self.fusable,
@@ -293,8 +309,7 @@ class Explorer:
             self._lowering if self.setting.rules.lowering else frozenset(),
             self._welcome_shapes,
         )
-        for structure, own in stacker.structures():
-            self._fill(structure, own, option, held, memory, remainder)
+        return tuple(stacker.structures())
 
     @property
     def _lowering(self) -> frozenset[int]:
@@ -462,24 +477,3 @@ def _split(rows: Rows) -> Iterator[tuple[tuple[int, int, int], Rows]]:
         if len(part):
             context, choice, placed = (int(n) for n in marks[part[0]])
             yield (context, choice, placed), rows.take(part)
-
-
-def pack(trips: IntArray) -> IntArray:
-    """One integer per distinct row of small positive numbers."""
-    total = np.zeros(len(trips), np.int64)
-    radix = 1
-    for c in range(trips.shape[1]):
-        size = int(trips[:, c].max(initial=0)) + 1
-        if radix * size >= 1 << 62:
-            unique, total = np.unique(total, return_inverse=True)
-            total, radix = total.reshape(-1), len(unique)
-        total, radix = total * size + trips[:, c], radix * size
-    return total
-
-
-def pareto(trips: IntArray, cost: FloatArray, reserved: IntArray) -> IntArray:
-    """Indices of the rows that none with equal trips beats in cost and reservations."""
-    values = np.concatenate([cost, reserved.astype(np.float64)], axis=1)
-    used = values.max(axis=0) > values.min(axis=0)
-    chosen = np.ascontiguousarray(values[:, used]) if used.any() else np.ascontiguousarray(values[:, :1])
-    return skyline(pack(trips), chosen)

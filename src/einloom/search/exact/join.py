@@ -21,8 +21,8 @@ import numpy as np
 
 from ...workload.einsum import Workload
 from .aim import settled
-from .fused import Block, Setting, pack
-from .skyline import FloatArray, IntArray, skyline
+from .fused import Block, Setting
+from .skyline import FloatArray, IntArray, pack, skyline
 from .structures import FusedLoop
 
 Key = tuple[object, ...]

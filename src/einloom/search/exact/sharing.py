@@ -17,8 +17,8 @@ import numpy as np
 from ...problem import Problem
 from ..protocol import Watcher
 from .aim import TIE
-from .concurrent import ConcurrentPass
-from .fused import Allowed, Block, Explorer, Setting
+from .concurrent import ConcurrentPass, Met
+from .fused import Block, Explorer, Setting
 from .groups import Window, Windows
 from .join import Frontier, Group, Live
 from .lower import least_alone
@@ -200,16 +200,16 @@ class SharePass(ConcurrentPass):
     # ---- rows -----------------------------------------------------------------------------------------------------
 
     def _explored(
-        self, positions: list[int], inner: frozenset[int], bounds: list[tuple[int, float]], allowed: dict[int, Allowed]
+        self, positions: list[int], inner: frozenset[int], bounds: list[tuple[int, float]], met: Met
     ) -> list[GroupBlock]:
         """The blocks of members that look alike, and those for every share that some group can use."""
-        found = super()._explored(positions, inner, bounds, allowed) if self.together else []
+        found = super()._explored(positions, inner, bounds, met) if self.together else []
         for cut in self.cuts:
             useful = [(i, most) for i in positions if (most := self._useful(i, cut)) >= 0]
             if useful:
                 limits = np.max([self._share_limits(i, cut, most) for i, most in useful], axis=0)
                 explorer = self._sharer(self.signatures[positions[0]], cut, limits, inner, bounds)
-                explorer.allowed = allowed
+                explorer.allowed, explorer.stacks = met.allowed, met.stacks
                 found += explorer.members()
             else:
                 self.counts["useless shares"] = self.counts.get("useless shares", 0) + 1

@@ -34,6 +34,27 @@ def skyline(keys: IntArray, values: FloatArray, compiled: bool | None = None) ->
     return np.asarray(order[ordered_skyline(starts, values, order, compiled)])
 
 
+def pack(trips: IntArray) -> IntArray:
+    """One integer per distinct row of small positive numbers."""
+    total = np.zeros(len(trips), np.int64)
+    radix = 1
+    for c in range(trips.shape[1]):
+        size = int(trips[:, c].max(initial=0)) + 1
+        if radix * size >= 1 << 62:
+            unique, total = np.unique(total, return_inverse=True)
+            total, radix = total.reshape(-1), len(unique)
+        total, radix = total * size + trips[:, c], radix * size
+    return total
+
+
+def pareto(trips: IntArray, cost: FloatArray, reserved: IntArray) -> IntArray:
+    """Indices of the rows that none with equal trips beats in cost and reservations."""
+    values = np.concatenate([cost, reserved.astype(np.float64)], axis=1)
+    used = values.max(axis=0) > values.min(axis=0)
+    chosen = np.ascontiguousarray(values[:, used]) if used.any() else np.ascontiguousarray(values[:, :1])
+    return skyline(pack(trips), chosen)
+
+
 def ranking(values: FloatArray) -> tuple[FloatArray, ...]:
     """Keys for `numpy.lexsort`, last first: no row comes after one that it beats.
 

@@ -80,9 +80,9 @@ class Stack:
 
 @dataclass(frozen=True)
 class Stacker:
-    """Enumerates fused parts. held: down to `memory`, the innermost that backs; fused: its own stores that stand in the
-    fused part; welcome: for tensors whose other users are explored already, how those store them; lowering: memories
-    whose own stores stand as low as they may."""
+    """Enumerates fused parts. held: down to `memory`, the innermost that backs; spread: instances of every class on
+    each axis above it; fused: its own stores that stand in the fused part; welcome: for tensors whose other users are
+    explored already, how those store them; lowering: memories whose own stores stand as low as they may."""
 
     classes: Classes
     option: UnitOption
@@ -209,7 +209,7 @@ class Stacker:
         axes = [(i, axis) for i, axis in enumerate(signature.axes) if axis.fanout < self.option.fanouts]
         between = [
             FusedLoop(v, i)
-            for (i, axis), row in zip(axes, self.spread, strict=True)
+            for (i, axis), row in zip(axes, self.spread, strict=False)
             if self.option.above[at.memory] <= axis.fanout < self.option.above[new]
             for v in range(len(signature.extents))
             if row[self.classes.of[v]] > 1
