@@ -97,34 +97,60 @@ class Stacker:
 
     def structures(self) -> Iterator[tuple[Structure, tuple[OwnStore, ...]]]:
         """Every structure once, with its own stores."""
-        backed = {t for t in self.fusable if self._backing(t) > 0}
+        backed = frozenset(t for t in self.fusable if self._backing(t) > 0)
         if not all((0, ()) in shapes for t, shapes in self.welcome.items() if t not in backed):
             return
         if self.memory == 0:
             yield Structure((), ()), ()
-            return
-        waiting = frozenset(t for t in self.fusable if self._backing(t) > 0)
-        yield from self._descend(Stack(0, waiting=waiting))
+        elif self._leads((), backed) and all(x.variable in self._simple[t] for t in backed for x in self._outside(t)):
+            yield from self._descend(Stack(0, waiting=backed))
+
+    def _outside(self, tensor: int) -> tuple[FusedLoop, ...]:
+        """The spatial loops above the memory that backs the tensor: all of them stand above its store."""
+        return tuple(x for m in range(1, self._backing(tensor) + 1) for x in self._between(m))
 
     def _backing(self, tensor: int) -> int:
         return next(m for m, h in enumerate(self.held) if tensor in h)
 
+    @cached_property
+    def _backs(self) -> tuple[frozenset[int], ...]:
+        """Per memory the tensors that it backs on chip."""
+        backs = {t: self._backing(t) for t in self.fusable}
+        return tuple(frozenset(t for t, m in backs.items() if m == memory > 0) for memory in range(len(self.held)))
+
     def _backed(self, memory: int) -> frozenset[int]:
-        mine = (t for t in self.held[memory] if t in self.fusable and self._backing(t) == memory)
-        return frozenset(mine) if memory else frozenset()
+        return self._backs[memory]
 
     def _own(self, memory: int) -> frozenset[int]:
         return self.fused if memory == self.memory else self.held[memory] - self._backed(memory)
 
-    def _usable(self, variable: int, waiting: frozenset[int]) -> bool:
-        return all(self._simple[t][variable] for t in waiting)
-
     @cached_property
-    def _simple(self) -> tuple[tuple[bool, ...], ...]:
-        """Per tensor and variable: does the variable index the tensor alone on a rank?"""
+    def _simple(self) -> tuple[frozenset[int], ...]:
+        """Per tensor the variables that index it alone on a rank."""
         signature = self.classes.signature
         every = range(len(signature.extents))
-        return tuple(tuple(t.simple_rank(v) is not None for v in every) for t in signature.tensors)
+        return tuple(frozenset(v for v in every if t.simple_rank(v) is not None) for t in signature.tensors)
+
+    @cached_property
+    def _usable(self) -> dict[frozenset[int], frozenset[int]]:
+        return {}
+
+    def _common(self, waiting: frozenset[int]) -> frozenset[int]:
+        """The variables that index every waiting tensor alone on a rank."""
+        if waiting not in self._usable:
+            every = frozenset(range(len(self.classes.signature.extents)))
+            self._usable[waiting] = every.intersection(*(self._simple[t] for t in waiting))
+        return self._usable[waiting]
+
+    @cached_property
+    def _looping(self) -> frozenset[int]:
+        """The variables of more than one value."""
+        return frozenset(v for v, extent in enumerate(self.classes.signature.extents) if extent > 1)
+
+    @cached_property
+    def _free(self) -> frozenset[int]:
+        """The variables whose loops may be moved across stores."""
+        return frozenset(v for v, d in self.classes.of.items() if d not in self.classes.pinned)
 
     @cached_property
     def _ranks(self) -> tuple[tuple[int | None, ...], ...]:
@@ -135,9 +161,7 @@ class Stacker:
     def _descend(self, at: Stack) -> Iterator[tuple[Structure, tuple[OwnStore, ...]]]:
         depth = len(at.loops)
         if not at.left and at.memory == self.memory:
-            lowest = max((d for _, _, d in at.backs), default=0)
-            above = all(s.depth < depth for s in at.stores if s.memory == self.memory)
-            if not at.waiting and lowest == depth and above:
+            if max((d for _, _, d in at.backs), default=0) == depth:
                 yield Structure(at.loops, tuple(sorted(at.backs))), at.stores
             return
         if not at.left:
@@ -147,7 +171,7 @@ class Stacker:
                 continue
             left = at.left - {t}
             if t in self._backed(at.memory):
-                if not self._hoistable(at):
+                if not self._hoistable(at) or (at.waiting == {t} and not self._closes(at, left)):
                     continue
                 if t in self.welcome and (at.memory, self._above(t, at.loops)) not in self.welcome[t]:
                     continue
@@ -159,6 +183,11 @@ class Stacker:
         limit = self.max_fused_loops
         if at.waiting and at.begun and (limit is None or sum(x.axis is None for x in at.loops) < limit):
             yield from self._deepen(at)
+
+    def _closes(self, at: Stack, left: frozenset[int]) -> bool:
+        """True if the last backing store may stand here: no loop follows, and every own store of the same memory stands
+        above some loop (those that do not are inside the Einsum)."""
+        return not left and all(s.depth < len(at.loops) for s in at.stores if s.memory == self.memory)
 
     def _hoistable(self, at: Stack) -> bool:
         """True if what is to be backed here may stand below all own stores of this depth.
@@ -179,11 +208,17 @@ class Stacker:
 
     @cached_property
     def _beginnings(self) -> dict[int, frozenset[tuple[tuple[int | None, int | None], ...]]]:
-        """Per tensor every beginning of the loops that its other users have above it."""
-        return {
-            t: frozenset(loops[:depth] for _, loops in shapes for depth in range(len(loops) + 1))
-            for t, shapes in self.welcome.items()
-        }
+        """Per tensor every beginning of the loops that its other users have above it in the memory that backs it.
+
+        Only of those whose spatial loops are the spatial choice's.
+        """
+        found = {}
+        for t, shapes in self.welcome.items():
+            spatial = self._above(t, self._outside(t))
+            mine = (loops for memory, loops in shapes if memory == self._backing(t))
+            good = [loops for loops in mine if tuple(x for x in loops if x[1] is not None) == spatial]
+            found[t] = frozenset(loops[:depth] for loops in good for depth in range(len(loops) + 1))
+        return found
 
     def _leads(self, loops: tuple[FusedLoop, ...], waiting: frozenset[int]) -> bool:
         """True if every tensor still to be backed may have these loops above it."""
@@ -191,33 +226,42 @@ class Stacker:
 
     def _deepen(self, at: Stack) -> Iterator[tuple[Structure, tuple[OwnStore, ...]]]:
         """One more temporal loop."""
-        signature = self.classes.signature
-        directly_above = [s.tensor for s in at.stores if s.depth == len(at.loops) and s.memory in self.lowering]
-        for v, extent in enumerate(signature.extents):
-            taken = any(x.variable == v and x.axis is None for x in at.loops)
-            if extent == 1 or taken or not self._usable(v, at.waiting):
-                continue
-            if self.classes.of[v] not in self.classes.pinned and any(self._simple[t][v] for t in directly_above):
-                continue
+        depth = len(at.loops)
+        usable = self._looping & self._common(at.waiting) - {x.variable for x in at.loops if x.axis is None}
+        for s in at.stores:
+            if s.depth == depth and s.memory in self.lowering:
+                usable -= self._simple[s.tensor] & self._free
+        for v in sorted(usable):
             loops = (*at.loops, FusedLoop(v))
             if self._leads(loops, at.waiting):
                 yield from self._descend(Stack(at.memory, loops, at.stores, at.backs, at.left, at.waiting))
 
     def _cross(self, at: Stack) -> Iterator[tuple[Structure, tuple[OwnStore, ...]]]:
         """On to the next memory, under the spatial loops of the fanouts between."""
-        signature, new = self.classes.signature, at.memory + 1
-        axes = [(i, axis) for i, axis in enumerate(signature.axes) if axis.fanout < self.option.fanouts]
-        between = [
-            FusedLoop(v, i)
-            for (i, axis), row in zip(axes, self.spread, strict=False)
-            if self.option.above[at.memory] <= axis.fanout < self.option.above[new]
-            for v in range(len(signature.extents))
-            if row[self.classes.of[v]] > 1
-        ]
-        if all(self._usable(x.variable, at.waiting) for x in between):
+        new = at.memory + 1
+        between = self._between(new)
+        loops = (*at.loops, *between)
+        if not between or self._leads(loops, at.waiting):
             left = self._backed(new) | self._own(new)
-            loops = (*at.loops, *between)
             yield from self._descend(Stack(new, loops, at.stores, at.backs, left, at.waiting))
+
+    def _between(self, memory: int) -> tuple[FusedLoop, ...]:
+        """The spatial loops of the fanouts directly above a memory."""
+        if memory not in self._crossings:
+            signature = self.classes.signature
+            axes = [(i, axis) for i, axis in enumerate(signature.axes) if axis.fanout < self.option.fanouts]
+            self._crossings[memory] = tuple(
+                FusedLoop(v, i)
+                for (i, axis), row in zip(axes, self.spread, strict=False)
+                if self.option.above[memory - 1] <= axis.fanout < self.option.above[memory]
+                for v in range(len(signature.extents))
+                if row[self.classes.of[v]] > 1
+            )
+        return self._crossings[memory]
+
+    @cached_property
+    def _crossings(self) -> dict[int, tuple[FusedLoop, ...]]:
+        return {}
 
     def _halo_above(self, tensor: int, loops: tuple[FusedLoop, ...]) -> bool:
         """True if a fused loop iterates a variable of a sliding tensor's compound rank (not in the space)."""
