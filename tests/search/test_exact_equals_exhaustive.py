@@ -85,7 +85,7 @@ def test_a_padded_convolution(seed: int) -> None:
     assert same(optimum(problem), enumerated(problem))
 
 
-RULES = ("stationary", "lowering", "dominance", "limits")
+RULES = ("stationary", "lowering", "dominance", "limits", "settled")
 
 
 @pytest.mark.parametrize("rule", RULES)

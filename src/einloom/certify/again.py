@@ -52,7 +52,7 @@ def _below(problem: Problem, bound: float) -> Answer:
     from ..search.exact import Exact, ExactOptions, Rules
 
     route = "exact below the bound, with every loop everywhere,"
-    method = Exact(ExactOptions(Rules(stationary=False, lowering=False), limit=bound))
+    method = Exact(ExactOptions(Rules(stationary=False, lowering=False, settled=False), limit=bound))
     try:
         return _solved(problem, method, Budget(), route)
     except Infeasible:
@@ -86,9 +86,9 @@ def _unpruned(problem: Problem, value: float) -> tuple[Optimizer, str]:
     from ..search.exact import Exact, ExactOptions, Rules
 
     if _small(problem):
-        rules = Rules(stationary=False, lowering=False, limits=False)
+        rules = Rules(stationary=False, lowering=False, limits=False, settled=False)
         return Exact(ExactOptions(rules, incumbent=False)), "exact, with dominance as its only pruning rule,"
-    rules = Rules(stationary=False, lowering=False)
+    rules = Rules(stationary=False, lowering=False, settled=False)
     if problem.objective.name == "pareto":
         return Exact(ExactOptions(rules)), "exact, with every loop everywhere,"
     return Exact(ExactOptions(rules, limit=value)), "exact below the value, with every loop everywhere,"

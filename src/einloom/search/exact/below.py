@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .coming import Coming
 from .lattice import Lattice
 from .rows import FAR, PEND, PENDING, Rows
 from .skyline import IntArray, ordered_skyline, ranking
@@ -17,12 +18,12 @@ PAIRS = 1 << 22  # compared at a time
 
 
 class Below:
-    """Answers for one set of rows; every boundary is worked out once."""
+    """Answers for one set of rows; every boundary is worked out once. coming: what the fused part may add to them."""
 
-    def __init__(self, tables: Tables, lattice: Lattice, rows: Rows) -> None:
+    def __init__(self, tables: Tables, lattice: Lattice, rows: Rows, coming: Coming | None) -> None:
         self.tables = tables
         self.lattice = lattice
-        values = tables.values(rows.cost, rows.occupied)
+        values = tables.values(rows, coming)
         order = np.lexsort(ranking(values))
         self.rows = rows.take(order)
         self.values = np.ascontiguousarray(values[order])

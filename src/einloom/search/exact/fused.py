@@ -168,7 +168,7 @@ class Explorer:
                 self.checkpoint()
                 same = tuple(id(rows) for _, _, rows in parts)
                 if same not in known:
-                    known[same] = self._united(parts)
+                    known[same] = self._united(parts, place[0])
                 self._group(option, place, known[same])
         return self._compact([b for parts in self.found.values() if len(b := self._reduce(parts))])
 
@@ -278,12 +278,15 @@ class Explorer:
                 for prefix in prefixes[context]:
                     yield (memory, prefix, upper, fused), choice, part
 
-    def _united(self, parts: list[tuple[Tables, int, Rows]]) -> Remainder:
-        tables, choice, _ = parts[0]
+    def _united(self, parts: list[tuple[Tables, int, Rows]], memory: int) -> Remainder:
+        tables, choice, first = parts[0]
+        coming = tables.coming(first, memory)  # all rows of a place meet the same fused parts
+        coming = None if coming is None else coming.first()
         rows = union([wrapped(rows) for _, _, rows in parts])
         if len(parts) > 1:
-            rows = tables.front(rows, ())
-        return Remainder(tables, choice, Below(tables, self._lattice, rows), tuple(t.pricing for t, _, _ in parts))
+            rows = tables.front(rows, (), coming)
+        below = Below(tables, self._lattice, rows, coming)
+        return Remainder(tables, choice, below, tuple(t.pricing for t, _, _ in parts))
 
     def _group(self, option: UnitOption, place: Place, remainder: Remainder) -> None:
         memory, held, upper, fused = place

@@ -54,6 +54,9 @@ class GroupBlock(Block):
 class GroupExplorer(Explorer):
     """All rows of one signature that may be part of a group.
 
+    Seconds of members add up component by component, so no time is settled before its group is complete (rule
+    ``settled`` is off).
+
     inner: tensors that may stand directly above the split. bounds: (component, seconds): a row adds at least the least
     sum of its seconds on the component and these. apart: rows on different units do not compete.
     """
@@ -70,6 +73,7 @@ class GroupExplorer(Explorer):
         bounds: list[tuple[int, float]],
         apart: bool,
     ) -> None:
+        setting = replace(setting, rules=replace(setting.rules, settled=False))
         super().__init__(setting, classes, limits, counts, checkpoint)
         self.components = components
         self.inner = inner

@@ -7,10 +7,12 @@ cost and what all that is still to come costs at least; rows that are within the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .coming import Coming
 from .contexts import Contexts
 from .pricing import Pricing
 from .rows import CONTEXT, FRESH, OPEN, PENDING, PLACED, SPREAD, TARGET, TOP, Rows
@@ -25,6 +27,8 @@ DENSE = 1 << 16  # numbers below this are ranked by a table, whatever their numb
 class Rules:
     """Pruning rules of the tables; each can be switched off.
 
+    settled: times that nothing can be added to any more count once, as the least latency that the row can have. Not for
+    rows whose busy seconds are added to those of other Einsums.
     dive: compare rows by one weighted sum of their columns instead of every column. Quick, not exact: what comes out is
     a feasible mapping, an upper bound.
     """
@@ -34,6 +38,7 @@ class Rules:
     deferral: bool = True
     dominance: bool = True
     limits: bool = True
+    settled: bool = True
     dive: bool = False
 
 
@@ -50,7 +55,8 @@ class Room:
 @dataclass(frozen=True)
 class Stage:
     """The levels of one memory as arrays. mine [levels]: own stores as bits; parent [levels, tensors]; outside, inside
-    [levels]: bases; later [levels, missing stores as bits, choices, columns]: least cost of those and all further out.
+    [levels]: bases; later [levels, missing stores as bits, choices, columns]: least cost of those and all further out;
+    grows [levels, missing stores as bits, columns]: whether they add to the column at all.
     """
 
     mine: IntArray
@@ -59,6 +65,7 @@ class Stage:
     inside: IntArray
     onward: NDArray[np.bool_]
     later: FloatArray
+    grows: NDArray[np.bool_]
 
 
 def _strides(extents: tuple[int, ...]) -> tuple[IntArray, int]:
@@ -101,6 +108,7 @@ class Stages(Tiles):
         self.sliding = next((t for t, tensor in enumerate(signature.tensors) if tensor.slides), None)
         self.contexts = Contexts(helds, self.tensors, fused)
         self._strides, self._shapes = _strides(self.classes.extents)
+        self._times = [i for i, column in enumerate(pricing.columns) if column.kind == "time"]
         self._prices = [self._linked(m) for m in range(self.memories)]
         self._number_links()
         self._plan()
@@ -140,6 +148,7 @@ class Stages(Tiles):
         """The stages, and the least cost of what stands above each base."""
         choices, columns = len(self.pricing.spreads), len(self.pricing.columns)
         self._above = [np.zeros((len(self.contexts.bases[0]), choices, columns))]
+        self._growing = [np.zeros((len(self.contexts.bases[0]), columns), bool)]
         self._stages: list[Stage | None] = [None]
         subsets = np.arange(1 << self.tensors)
         for m in range(1, self.memories):
@@ -149,17 +158,28 @@ class Stages(Tiles):
             inside = np.array([level.inside for level in levels], np.int64)
             mine = np.array([sum(1 << t for t in level.own) for level in levels], np.int64)
             later = np.repeat(self._above[m - 1][outside][:, None], len(subsets), axis=1)
+            grows = np.repeat(self._growing[m - 1][outside][:, None], len(subsets), axis=1)
             least = self._prices[m][2]
             for t in range(self.tensors):
                 owners = np.flatnonzero(mine >> t & 1)
-                of_mine = least[parent[owners, t] * self.tensors + t]
+                link = parent[owners, t] * self.tensors + t
                 missing = np.flatnonzero(subsets >> t & 1)
-                later[np.ix_(owners, missing)] += of_mine[:, None]
+                later[np.ix_(owners, missing)] += least[link][:, None]
+                grows[np.ix_(owners, missing)] |= self._charging(m, link)[:, None]
+            every = np.arange(len(levels))
             above = np.full((len(self.contexts.bases[m]), choices, columns), np.inf)
-            np.minimum.at(above, inside, later[np.arange(len(levels)), mine])
+            np.minimum.at(above, inside, later[every, mine])
+            growing = np.zeros((len(self.contexts.bases[m]), columns), bool)
+            np.logical_or.at(growing, inside, grows[every, mine])
             onward = np.array([self.contexts.passes(m, i) for i in range(len(levels))], bool)
-            self._stages.append(Stage(mine, parent, outside, inside, onward, later))
+            self._stages.append(Stage(mine, parent, outside, inside, onward, later, grows))
             self._above.append(above)
+            self._growing.append(growing)
+
+    def _charging(self, memory: int, link: IntArray | int) -> NDArray[np.bool_]:
+        """Mask [..., columns] of what the links into `memory` may add to under any spatial choice."""
+        price, skipped, _ = self._prices[memory]
+        return np.asarray((price[link] != 0).any(axis=-2) | (skipped[link] != 0).any(axis=-2))
 
     def stage(self, memory: int) -> Stage:
         """The levels of a memory that is not the outermost."""
@@ -206,27 +226,48 @@ class Stages(Tiles):
         self.counts["slack"] = self.counts.get("slack", 0) + len(rows) - len(kept)
         return kept
 
-    def front(self, rows: Rows, marks: tuple[int, ...]) -> Rows:
-        """Rows that no other row with the same extents, promises and `marks` beats in every cost and occupancy."""
+    def front(self, rows: Rows, marks: tuple[int, ...], coming: Coming | None) -> Rows:
+        """Rows that no other row with the same extents, promises and `marks` beats in every cost and occupancy.
+
+        coming: what may still be added to the costs, the same for all rows that compete.
+        """
         if not self.rules.dominance or len(rows) < 2:
             return rows
-        kept = skyline(self.key(rows, marks), self.values(rows.cost, rows.occupied))
+        kept = skyline(self.key(rows, marks), self.values(rows, coming))
         self.counts["dominated"] = self.counts.get("dominated", 0) + len(rows) - len(kept)
         return rows if len(kept) == len(rows) else rows.take(kept)
 
-    def values(self, cost: FloatArray, occupied: IntArray) -> FloatArray:
+    def coming(self, rows: Rows, memory: int, base: bool = False) -> Coming | None:
+        """What can still be added to rows at `memory`, where time counts. base: CONTEXT numbers its bases."""
+        if not self.rules.settled or not self._times or not len(rows):
+            return None
+        context, spread = rows.marks[:, CONTEXT], rows.marks[:, SPREAD]
+        if base or memory == 0:
+            grows, least = self._growing[memory][context], self._above[memory][context, spread]
+        else:
+            stage = self.stage(memory)
+            missing = stage.mine[context] & ~rows.marks[:, PLACED]
+            grows, least = stage.grows[context, missing], stage.later[context, missing, spread]
+        held = rows.marks[:, OPEN] | rows.marks[:, FRESH]
+        for bit in range(len(self._deferred) if held.any() else 0):
+            grows[np.flatnonzero(held >> bit & 1)] |= self._held_back[bit]
+        return Coming(grows, least)
+
+    @cached_property
+    def _held_back(self) -> list[NDArray[np.bool_]]:
+        """Per deferred link, as `_charging`."""
+        return [self._charging(memory, parent * self.tensors + t) for t, parent, memory in self._deferred]
+
+    def values(self, rows: Rows, coming: Coming | None) -> FloatArray:
         """What rows are compared by: every column that differs, or in a dive one weighted sum."""
+        cost, limits = rows.cost, self.limits
+        if coming is not None:
+            cost, limits = coming.settled(cost, self._times), np.append(limits, limits[self._times].max())
         if self.rules.dive:
-            cost = self.weighed(cost)
-        values = np.concatenate([cost, occupied.astype(np.float64)], axis=1)
+            cost = weighed(cost, limits)
+        values = np.concatenate([cost, rows.occupied.astype(np.float64)], axis=1)
         used = values.max(axis=0) > values.min(axis=0)
         return np.ascontiguousarray(values[:, used]) if used.any() else values[:, :1]
-
-    def weighed(self, cost: FloatArray) -> FloatArray:
-        """One column: each cost as a share of its limit, added; the larger shares count more."""
-        top = np.where(np.isfinite(self.limits), self.limits, cost.max(axis=0, initial=0.0))
-        shares = cost / np.where(top > 0, top, 1.0)
-        return np.asarray((shares + shares**4).sum(axis=1, keepdims=True))
 
     def key(self, rows: Rows, marks: tuple[int, ...]) -> IntArray:
         """One integer per distinct (extents, promises, marks)."""
@@ -248,6 +289,13 @@ class Stages(Tiles):
             if rows.marks[:, mark].any():
                 total, radix = _joined(total, radix, *_dense(rows.marks[:, mark]))
         return total
+
+
+def weighed(cost: FloatArray, limits: FloatArray) -> FloatArray:
+    """One column: each cost as a share of its limit, added; the larger shares count more."""
+    top = np.where(np.isfinite(limits), limits, cost.max(axis=0, initial=0.0))
+    shares = cost / np.where(top > 0, top, 1.0)
+    return np.asarray((shares + shares**4).sum(axis=1, keepdims=True))
 
 
 def _joined(total: IntArray, radix: int, column: IntArray, count: int) -> tuple[IntArray, int]:

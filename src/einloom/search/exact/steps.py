@@ -102,7 +102,8 @@ class Steps(Stages):
                 found.append(ready.derived(index[keep], ("loops", None), x=x[keep], pending=pending[keep]))
         left = np.flatnonzero(step.marks[:, OPEN] != 0)
         if len(left):
-            kept = self.front(step.take(left), (CONTEXT, SPREAD, PLACED, TARGET))
+            step = step.take(left)
+            kept = self.front(step, (CONTEXT, SPREAD, PLACED, TARGET), self.coming(step, at))
             found.append(kept)
             found += self._ordered(kept, others, at, closing, False)
         return found

@@ -83,7 +83,7 @@ class Tables(Steps):
         rows = self._cross(rows, memory, below)
         rows = rows.take(self._promising(rows, memory))
         if memory < self.memories - 1:
-            rows = self.front(rows, (CONTEXT, SPREAD, TOP))
+            rows = self.front(rows, (CONTEXT, SPREAD, TOP), self.coming(rows, memory, base=True))
         self._bases[memory] = rows
         return rows
 
@@ -163,16 +163,20 @@ class Tables(Steps):
             keep, pending = self._resolve(rows.x[mine[i]], x, marks[mine[i], PENDING])
             i = i[keep]
             parts += self._store(rows, mine[i], goal[i], x[keep], pending[keep], memory)
-            parts = self._thinned(parts)
+            parts = self._thinned(parts, memory)
         mine, goal = index[waiting], target[waiting]
         if len(mine):
             parts += self._store(rows, mine, goal, rows.x[mine], marks[mine, PENDING], memory)
             unfresh = np.flatnonzero(marks[mine, FRESH] == 0)
             for some in (unfresh[i : i + PART] for i in range(0, len(unfresh), PART)):
-                parts = self._thinned(parts + self._put_off(rows, mine[some], goal[some], memory))
+                parts = self._thinned(parts + self._put_off(rows, mine[some], goal[some], memory), memory)
         if not parts:
             return rows.take(np.zeros(0, np.int64))
-        return self.front(union(parts), (CONTEXT, SPREAD, PLACED, TOP))
+        return self._undominated(union(parts), memory, TOP)
+
+    def _undominated(self, rows: Rows, memory: int, *marks: int) -> Rows:
+        """The rows of a memory's levels that no other beats."""
+        return self.front(rows, (CONTEXT, SPREAD, PLACED, *marks), self.coming(rows, memory))
 
     def _put_off(self, rows: Rows, index: IntArray, target: IntArray, memory: int) -> list[Rows]:
         """Stores above loops on which the charges of open stores depend."""
@@ -185,11 +189,11 @@ class Tables(Steps):
         every = np.arange(len(held))
         return self._store(held, every, held.marks[:, TARGET], held.x, held.marks[:, PENDING], memory)
 
-    def _thinned(self, parts: list[Rows]) -> list[Rows]:
+    def _thinned(self, parts: list[Rows], memory: int) -> list[Rows]:
         """The rows so far, reduced once they are many more than after the last time."""
         if sum(len(part) for part in parts) < CHUNK + 2 * max((len(part) for part in parts[:1]), default=0):
             return parts
-        return [self.front(union(parts), (CONTEXT, SPREAD, PLACED, TOP))]
+        return [self._undominated(union(parts), memory, TOP)]
 
     def closed(self, rows: Rows, memory: int) -> Rows:
         """Complete rows as a boundary at `memory` sees them: open stores are charged, over loops inside the boundary.
@@ -205,8 +209,8 @@ class Tables(Steps):
             for part in (absorbed, *self._ordered(chosen, list(range(len(self.whole))), memory, True)):
                 whole, sound = self._charge(part, None, memory)
                 charged.append(whole.take(np.flatnonzero(sound & self._hopeful(whole, memory, True))))
-            parts.append(self.front(union(charged), (CONTEXT, SPREAD, PLACED)))
-        return self.front(union(parts), (CONTEXT, SPREAD, PLACED))
+            parts.append(self._undominated(union(charged), memory))
+        return self._undominated(union(parts), memory)
 
     def relaxed(self) -> Rows:
         """Rows with every own store placed and no backing store below the outermost memory, unfused."""
