@@ -1,6 +1,7 @@
 """All dataflows on TileFlow's shapes and machines, with proofs: ``python -m bench.dataflows``. See docs/dataflows.md.
 
-Cells are added to the CSV one by one, so an interrupted run can be taken up; the table is made from the CSV.
+Cells are added to the CSV one by one, so an interrupted run can be taken up; the table is made from the CSV. What is
+known of a cell is only replaced by what is better.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import asdict, fields
 from datetime import datetime
 from pathlib import Path
 
-from einloom.published.dataflows import ATTENTIONS, CONVOLUTIONS, MACHINES, Cell, cells, table
+from einloom.published.dataflows import ATTENTIONS, CONVOLUTIONS, MACHINES, Cell, cells, table, upgraded
 from einloom.version import VERSION
 
 from .rows import append
@@ -51,6 +52,15 @@ def row_of(cell: Cell) -> dict[str, object]:
     return {name: "" if told[name] is None else told[name] for name in COLUMNS}
 
 
+def _done(cell: Cell, groups: bool, redo: Sequence[str]) -> bool:
+    """True if there is nothing to solve: proven, or known and not to be solved again."""
+    if cell.status in ("infeasible", "refused"):
+        return True
+    if cell.cycles is None or cell.status in redo:
+        return False
+    return not groups or (cell.grouped_status != "" and cell.grouped_status not in redo)
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Solve what the CSV lacks, cell by cell; print the table of all that it has."""
     parser = argparse.ArgumentParser(prog="python -m bench.dataflows", description=__doc__.split("\n")[0])
@@ -60,14 +70,14 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--objective", default="latency", choices=("latency", "energy"))
     parser.add_argument("--seconds", type=float, default=300, help="of CPU time for each search (default 300)")
     parser.add_argument("--groups", action="store_true", help="search groups of Einsums at the same time, too")
+    parser.add_argument(
+        "--redo", action="append", choices=("bounded", "open"), default=[], help="solve again what is only this"
+    )
     parser.add_argument("--print", action="store_true", dest="printing", help="solve nothing, print the table")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS, metavar="CSV")
     options = parser.parse_args(words)
-    known = {
-        _key(c)
-        for c in read(options.output)
-        if c.status in ("infeasible", "refused") or (c.cycles is not None and (c.grouped_status or not options.groups))
-    }
+    known = {_key(c): c for c in read(options.output)}
+    done = {key for key, cell in known.items() if _done(cell, options.groups, options.redo)}
     if not options.printing:
         for cell in cells(
             options.workload or (*ATTENTIONS, *CONVOLUTIONS),
@@ -75,9 +85,11 @@ def main(words: Sequence[str] | None = None) -> int:
             options.dataflow,
             options.objective,
             options.seconds,
-            lambda workload, machine, flow: (workload, machine, flow, options.objective) not in known,
+            lambda workload, machine, flow: (workload, machine, flow, options.objective) not in done,
             options.groups,
         ):
+            before = known.get(_key(cell))
+            cell = cell if before is None else upgraded(before, cell)
             append(options.output, row_of(cell))
             name = f"{cell.workload} {cell.machine} {cell.dataflow}"
             print(f"{name}: {cell.status} {cell.cycles} {cell.grouped} {cell.seconds:.1f} s", flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 import pytest
@@ -17,7 +18,7 @@ from einloom.mapspace.ffm import outside
 from einloom.mapspace.limits import BackLimit, Limits, LoopLimit, Numbers
 from einloom.mapspace.rewrites import online_softmax
 from einloom.mapspace.space import Mapspace
-from einloom.published.dataflows import Cell, cell, cells, crowded, speed_ups, table
+from einloom.published.dataflows import Cell, cell, cells, crowded, speed_ups, table, upgraded
 from einloom.verbs import map as solve
 from einloom.workload.build import build_workload
 from einloom.workload.load import load_workload
@@ -107,3 +108,32 @@ def test_speed_ups_are_geometric_means() -> None:
     assert (layers.mean, layers.printed, layers.shapes) == (1.0, None, 2)
     assert heads.shapes == 2 and heads.mean == pytest.approx(4.0) and heads.printed == 3.59
     assert heads.concurrent == pytest.approx((4.0 * 8.0) ** 0.5)
+
+
+def test_an_upgrade_keeps_the_better_of_two_runs() -> None:
+    """Without groups and with them each; bounds are in seconds."""
+    rate = load_machine("tileflow-edge").units[0].throughput
+    assert rate is not None
+
+    def run(status: str, cycles: float | None, bound: float, *groups: object) -> Cell:
+        base = Cell("tileflow-t5", "tileflow-edge", "flat-h", "latency", status, cycles, 1.0, bound / rate, 0.5)
+        if not groups:
+            return base
+        what, value, low = groups
+        return replace(base, grouped_status=what, grouped=value, grouped_bound=low / rate)  # type: ignore[operator]
+
+    proven, slow = run("optimal", 100.0, 100.0), run("bounded", 120.0, 90.0)
+    for a, b in ((proven, slow), (slow, proven)):
+        assert (upgraded(a, b).status, upgraded(a, b).cycles, upgraded(a, b).gap) == ("optimal", 100.0, 0.0)
+    better = upgraded(run("bounded", 110.0, 80.0), slow)
+    assert (better.status, better.cycles, better.bound) == ("bounded", 110.0, pytest.approx(90.0 / rate))
+    assert better.gap == pytest.approx(1 - 90 / 110)
+    assert upgraded(run("open", None, 120.0), slow).status == "optimal"
+    assert upgraded(slow, run("open", None, 120.0)).status == "optimal"
+    found = upgraded(
+        run("optimal", 100.0, 100.0, "bounded", 100.0, 70.0), run("optimal", 100.0, 100.0, "open", None, 80.0)
+    )
+    assert (found.grouped_status, found.grouped, found.grouped_bound) == ("bounded", 100.0, pytest.approx(80.0 / rate))
+    found = upgraded(found, run("bounded", 110.0, 90.0, "optimal", 95.0, 95.0))
+    assert (found.status, found.cycles, found.grouped_status, found.grouped) == ("optimal", 100.0, "optimal", 95.0)
+    assert upgraded(proven, slow).grouped_status == "" and upgraded(proven, slow).grouped_bound is None

@@ -22,6 +22,7 @@ from ..cost.record import Cost
 from ..errors import BudgetExhausted, IllegalMapping, Infeasible, SpecError
 from ..machine.levels import Fanout, Machine, Memory
 from ..machine.load import load_machine
+from ..mapping.text import parse_mapping
 from ..mapping.tree import Mapping
 from ..mapspace.concurrency import concurrent_forms
 from ..mapspace.dataflow_files import dataflow
@@ -31,6 +32,7 @@ from ..mapspace.space import Mapspace
 from ..problem import Budget, Objective, Problem
 from ..search.protocol import Recorder
 from ..search.several import Labelled, best_of
+from ..search.starts import fitting
 from ..workload.einsum import Workload
 from ..workload.load import load_workload
 
@@ -49,10 +51,10 @@ COMMON = {
     "convolution-chain": "spread-convolution",
     "tiled-convolution-chain": "spread-tiled-convolution",
 }
-COMPARED = {
+COMPARED = {  # what contains others comes after them, so that a search has their mappings to start from
     "attention": (
-        "layerwise uni-pipe flat-m flat-b flat-h flat-r chimera tileflow-attention flash-attention chimera-online "
-        "transfusion"
+        "layerwise uni-pipe flat-m flat-b flat-h flat-r chimera transfusion tileflow-attention flash-attention "
+        "chimera-online"
     ).split(),
     "convolution-chain": "layerwise-convolution fused-layer isos tileflow-convolution".split(),
 }
@@ -101,13 +103,19 @@ def cells(
     groups: bool = False,
 ) -> Iterator[Cell]:
     """Every cell, one by one. dataflows: None for all of the family, ending with ``unrestricted``. seconds: of CPU time
-    per search. wanted: asked with workload, machine and dataflow before a cell is solved. groups: search groups too."""
+    per search. wanted: asked with workload, machine and dataflow before a cell is solved. groups: search groups too.
+
+    A search starts from the mappings found before for the same workload and machine, those that are in its space.
+    """
     for machine in machines:
         for workload in workloads:
             kind = family_of(workload)
+            known: list[str] = []
             for name in (*COMPARED[kind], FREE) if dataflows is None else dataflows:
                 if wanted(workload, machine, name):
-                    yield cell(workload, machine, name, objective, seconds, groups)
+                    found = cell(workload, machine, name, objective, seconds, groups, known)
+                    known += [found.mapping] if found.mapping else []
+                    yield found
 
 
 def family_of(workload: str) -> str:
@@ -134,8 +142,12 @@ def cell(
     objective: str = "latency",
     seconds: float | None = None,
     groups: bool = False,
+    starts: Sequence[str] = (),
 ) -> Cell:
-    """One cell; `name` is a dataflow or ``unrestricted``. groups: search groups at the same time, too."""
+    """One cell; `name` is a dataflow or ``unrestricted``. groups: search groups at the same time, too.
+
+    starts: texts of mappings that are known; those outside the dataflow's space are left out.
+    """
     cascade, hardware = load_workload(workload), crowd(machine)
     flow = dataflow(COMMON[family_of(workload)] if name == FREE else name)
     started = time.process_time()
@@ -149,7 +161,8 @@ def cell(
     if not asked:
         return replace(known, status="infeasible", why=full[-1])
     try:
-        found = best_of(asked, "exact", Budget(memory=MEMORY), _watch(seconds))
+        begun = _known_ones(starts, asked, hardware)
+        found = best_of(asked, "exact", Budget(memory=MEMORY), _watch(seconds), begun)
     except Infeasible as error:
         return replace(known, status="infeasible", why=error.witness, seconds=time.process_time() - started)
     except BudgetExhausted as error:
@@ -170,18 +183,30 @@ def cell(
         mapping=found.mapping_text,
     )
     if groups:
-        known = _with_groups(known, asked, hardware, seconds)
+        known = _with_groups(known, asked, hardware, seconds, found.mapping)
     return replace(known, seconds=time.process_time() - started)
 
 
-def _with_groups(known: Cell, asked: Sequence[Labelled], machine: Machine, seconds: float | None) -> Cell:
-    """The cell with what groups of Einsums at the same time reach."""
+def _known_ones(texts: Sequence[str], asked: Sequence[Labelled], machine: Machine) -> tuple[Mapping, ...]:
+    """The mappings among `texts` that are in the space of one of the problems."""
+    found: dict[Mapping, None] = {}
+    for text in texts:
+        for one in asked:
+            try:
+                mapping = parse_mapping(text, one.problem.workload, machine)
+            except SpecError:
+                continue  # it speaks of another cascade
+            found.update(dict.fromkeys(fitting(one.problem, (mapping,))))
+    return tuple(found)
+
+
+def _with_groups(
+    known: Cell, asked: Sequence[Labelled], machine: Machine, seconds: float | None, start: Mapping
+) -> Cell:
+    """The cell with what groups of Einsums at the same time reach. start: what is best without groups."""
     wider = (replace(one.problem, mapspace=replace(one.problem.mapspace, concurrent="everywhere")) for one in asked)
-    try:
-        labelled = tuple(replace(one, problem=problem) for one, problem in zip(asked, wider, strict=True))
-        found = best_of(labelled, "exact", Budget(memory=MEMORY), _watch(seconds))
-    except BudgetExhausted as error:
-        return replace(known, grouped_status="open", grouped_bound=error.bound)
+    labelled = tuple(replace(one, problem=problem) for one, problem in zip(asked, wider, strict=True))
+    found = best_of(labelled, "exact", Budget(memory=MEMORY), _watch(seconds), (start,))
     assert found.certificate is not None
     return replace(
         known,
@@ -189,6 +214,41 @@ def _with_groups(known: Cell, asked: Sequence[Labelled], machine: Machine, secon
         grouped_bound=found.certificate.bound,
         grouped_status=found.certificate.guarantee.value,
     )
+
+
+def upgraded(before: Cell, after: Cell) -> Cell:
+    """What two runs know of one cell: the better mapping and the larger bound, without groups and with groups each."""
+    rate = load_machine(after.machine).units[0].throughput
+    scale = rate if after.objective == "latency" and rate is not None else 1.0
+    best, other = sorted((after, before), key=_rank)
+    value = best.cycles if best.objective == "latency" else best.energy
+    if value is not None and best.bound is not None:
+        bound = min(value / scale, max(best.bound, other.bound or 0.0))
+        status = "optimal" if bound * scale >= value * (1 - 1e-9) else best.status
+        best = replace(best, bound=bound, gap=max(0.0, 1 - bound * scale / value), status=status)
+    elif best.status == "open":
+        best = replace(best, bound=max(best.bound or 0.0, other.bound or 0.0))
+    best = replace(best, seconds=after.seconds)
+    groups, others = sorted((after, before), key=_grouped_rank)
+    bound = max(groups.grouped_bound or 0.0, others.grouped_bound or 0.0)
+    status = groups.grouped_status
+    if groups.grouped is not None and groups.objective == "latency":
+        bound = min(bound, groups.grouped / scale)
+        status = "optimal" if bound * scale >= groups.grouped * (1 - 1e-9) else status
+    return replace(best, grouped=groups.grouped, grouped_bound=bound if status else None, grouped_status=status)
+
+
+def _rank(known: Cell) -> tuple[int, float]:
+    """Smaller for the cell that knows more without groups."""
+    value = known.cycles if known.objective == "latency" else known.energy
+    order = ("optimal", "infeasible", "refused", "bounded", "open")
+    return order.index(known.status), float("inf") if value is None else value
+
+
+def _grouped_rank(known: Cell) -> tuple[int, float]:
+    """Smaller for the cell that knows more with groups."""
+    order = ("optimal", "bounded", "open", "")
+    return order.index(known.grouped_status), float("inf") if known.grouped is None else known.grouped
 
 
 def _watch(seconds: float | None) -> Recorder:

@@ -13,9 +13,10 @@ from types import MappingProxyType
 
 from ..errors import BudgetExhausted, Infeasible, SpecError
 from ..mapping.tree import Mapping
-from ..problem import Alternative, Budget, Guarantee, Problem
+from ..problem import Alternative, Budget, Certificate, Guarantee, Problem
 from ..result import Result
 from .protocol import Optimizer, Recorder, Watcher, optimizer
+from .starts import fitting, misfits, refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,55 +27,93 @@ class Labelled:
     problem: Problem
 
 
-def best_of(asked: Sequence[Labelled], method: str, budget: Budget, watch: Watcher) -> Result:
+def best_of(
+    asked: Sequence[Labelled], method: str, budget: Budget, watch: Watcher, starts: Sequence[Mapping] = ()
+) -> Result:
     """The best result among those of all problems.
 
-    budget: its seconds are for all together, its steps and memory for each. Raises Infeasible if none has a mapping,
-    BudgetExhausted if the budget ended before one was found, SpecError for objective ``pareto``: a front is one
-    workload's.
+    budget: its seconds are for all together, its steps and memory for each. starts: known mappings, each of some of
+    the problems; ``exact`` looks below them. Raises Infeasible if none has a mapping, BudgetExhausted if the budget
+    ended before one was found, SpecError for objective ``pareto`` (a front is one workload's), for a start that is a
+    mapping of none of the problems, and for starts of another method.
     """
+    known = _shared_out(asked, method, starts)
     if len(asked) == 1:
-        return optimizer(method).search(asked[0].problem, budget, watch)
+        return _method(method, None, known[0]).search(asked[0].problem, budget, watch)
     if asked[0].problem.objective.name == "pareto":
         raise SpecError("a Pareto set is made of mappings of one workload; rewrite it with one number of tiles first")
-    return _Several(asked, method, budget, watch).solve()
+    return _Several(asked, method, budget, watch, known).solve()
+
+
+def _shared_out(asked: Sequence[Labelled], method: str, starts: Sequence[Mapping]) -> list[tuple[Mapping, ...]]:
+    """The starts of each problem; SpecError as `best_of`."""
+    if starts and method != "exact":
+        raise SpecError(f"method {method!r} cannot start from a known mapping", suggestion="exact")
+    for start in starts:
+        reasons = [misfits(each.problem, start) for each in asked]
+        if all(reasons):
+            raise refusal(min(reasons, key=len))
+    return [fitting(each.problem, starts) for each in asked]
 
 
 class _Several:
-    def __init__(self, asked: Sequence[Labelled], method: str, budget: Budget, watch: Watcher) -> None:
-        self.asked, self.method, self.budget, self.watch = asked, method, budget, watch
+    def __init__(
+        self,
+        asked: Sequence[Labelled],
+        method: str,
+        budget: Budget,
+        watch: Watcher,
+        starts: Sequence[tuple[Mapping, ...]],
+    ) -> None:
+        self.asked, self.method, self.budget, self.watch, self.starts = asked, method, budget, watch, starts
         self.best: Result | None = None
-        self.known: list[Alternative] = []
+        self.known: dict[int, Alternative] = {}
+        self.reached: dict[int, float] = {}
         self.witness = ""
         self.counts: dict[str, int] = {}
         self.started = time.monotonic()
 
     def solve(self) -> Result:
-        for each in self.asked:
+        for i in self.order():
             try:
-                self.known.append(self.alternative(each))
+                self.known[i] = self.alternative(i)
             except KeyboardInterrupt:
                 if self.best is None:
                     raise
                 break
-        self.known += [Alternative(each.label, 0.0) for each in self.asked[len(self.known) :]]
+        for i, each in enumerate(self.asked):
+            self.known.setdefault(i, Alternative(each.label, 0.0, self.reached.get(i)))
         if self.best is None:
-            bounds = [each.bound for each in self.known if each.bound is not None]
+            bounds = [each.bound for each in self.known.values() if each.bound is not None]
             if bounds:
                 raise BudgetExhausted(min(bounds))
             raise Infeasible(f"with {self.asked[-1].label}, as with the others: {self.witness}")
         return self.result(self.best)
 
-    def alternative(self, each: Labelled) -> Alternative:
+    def order(self) -> list[int]:
+        """The problems in the order in which they are solved: those with good starts first. The best start is kept."""
+        for i, mappings in enumerate(self.starts):
+            for mapping in mappings:
+                problem = self.asked[i].problem
+                plain = Result.of(problem, mapping)
+                self.reached[i] = min(self.reached.get(i, plain.value), plain.value)
+                if self.best is None or plain.value < self.best.value:
+                    proof = Certificate(Guarantee.BOUNDED, plain.value, 0.0, problem.mapspace.describe())
+                    self.best = Result.of(problem, mapping, plain.cost, certificate=proof, method=self.method)
+                    self.watch.incumbent(plain.value)
+        return sorted(range(len(self.asked)), key=lambda i: self.reached.get(i, float("inf")))
+
+    def alternative(self, i: int) -> Alternative:
         """What is proven of one problem; a better mapping becomes the best."""
+        each = self.asked[i]
         limit = None if self.best is None else self.best.value
         budget = self.budget
         if budget.seconds is not None:
             budget = replace(budget, seconds=budget.seconds - (time.monotonic() - self.started))
         if self.watch.stopped() or (budget.seconds is not None and budget.seconds <= 0):
-            return Alternative(each.label, 0.0)
+            return Alternative(each.label, 0.0, self.reached.get(i))
         try:
-            found = _method(self.method, limit).search(each.problem, budget, _Inner(self, each.label))
+            found = _method(self.method, limit, self.starts[i]).search(each.problem, budget, _Inner(self, each.label))
         except Infeasible as error:
             self.witness = error.witness
             return Alternative(each.label, limit if _limited(self.method) else None)
@@ -88,7 +127,8 @@ class _Several:
     def result(self, best: Result) -> Result:
         """The best result with a certificate that speaks of all."""
         assert best.certificate is not None
-        bound = min(each.bound for each in self.known if each.bound is not None)
+        known = tuple(self.known[i] for i in range(len(self.asked)))
+        bound = min(each.bound for each in known if each.bound is not None)
         proven = best.certificate.guarantee is not Guarantee.NONE
         whole = proven and bound >= best.value * (1 - 1e-12)
         guarantee = Guarantee.OPTIMAL if whole else Guarantee.BOUNDED if proven else Guarantee.NONE
@@ -101,7 +141,7 @@ class _Several:
             guarantee=guarantee,
             bound=bound,
             counts=MappingProxyType(dict(self.counts)),
-            alternatives=tuple(self.known),
+            alternatives=known,
         )
         trace = tuple(self.watch.trace) if isinstance(self.watch, Recorder) else ()
         return replace(best, certificate=certificate, seconds=time.monotonic() - self.started, trace=trace)
@@ -111,13 +151,13 @@ def _limited(method: str) -> bool:
     return method == "exact"
 
 
-def _method(name: str, limit: float | None) -> Optimizer:
-    """The method; the exact one looks for nothing above `limit`."""
-    if limit is None or not _limited(name):
+def _method(name: str, limit: float | None, starts: tuple[Mapping, ...]) -> Optimizer:
+    """The method; the exact one looks for nothing above `limit`, and below the starts."""
+    if not _limited(name) or (limit is None and not starts):
         return optimizer(name)
     from .exact import Exact, ExactOptions
 
-    return Exact(ExactOptions(limit=limit))
+    return Exact(ExactOptions(limit=limit, start=starts))
 
 
 class _Inner(Watcher):

@@ -19,7 +19,8 @@ from ...problem import Budget, Certificate, Guarantee, Objective, Problem
 from ...result import FrontPoint, Result
 from ..protocol import Recorder, Watcher
 from ..resources import resident_bytes
-from .aim import TIE
+from ..starts import admitted
+from .aim import TIE, settled
 from .concurrent import ConcurrentPass
 from .pareto import front
 from .passes import ExactOptions, Pass, Solution
@@ -29,6 +30,8 @@ from .sharing import SharePass
 STEPS = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
 COARSE = 0.15  # from here on repeated Einsums take the steps of all
 DIVES = (0.02, 0.05, 0.12, 0.25, 0.5, 1.0)
+BELOW = 1 - 3 * TIE  # of a value: what is below this is better
+SOONER = 0.1  # limits up to this share of the way from the bound to a known value are tried before it
 
 
 class Exact:
@@ -44,23 +47,35 @@ class Exact:
         """The optimum of `problem`; if the budget ends first, the best so far with the bound proven so far.
 
         Raises Infeasible with the limit that stands in the way, BudgetExhausted if the budget ended before any legal
-        mapping was found, SpecError for a latency rule other than ``einsum``: the tables add Einsums up.
+        mapping was found, SpecError for a latency rule other than ``einsum``: the tables add Einsums up; and for a
+        start that is illegal or outside the space.
         """
         if problem.latency_rule != "einsum":
             raise SpecError(
                 f"exact proves optima under latency rule 'einsum', not {problem.latency_rule!r}", suggestion="einsum"
             )
         run = Run(problem, self.options, budget or Budget(), watch or Watcher())
+        run.begin()
+        try:
+            return self._answer(run)
+        except BudgetExhausted as error:
+            if run.start is None:
+                raise
+            bound = run.bound if problem.objective.name == "pareto" else max(run.bound, error.bound)
+            return run.result(self.name, run.start, Guarantee.BOUNDED, bound)
+
+    def _answer(self, run: Run) -> Result:
+        pareto = run.problem.objective.name == "pareto"
         solutions: list[Solution] = []
         try:
-            solutions = run.solve_front() if problem.objective.name == "pareto" else [run.solve()]
+            solutions = run.solve_front() if pareto else [run.solve()]
             solution = min(solutions, key=lambda found: found.value)
             guarantee, bound = Guarantee.OPTIMAL, None
         except (Stopped, MemoryError):
             if run.best is None:
                 raise BudgetExhausted(run.bound) from None
             solution, guarantee, bound = run.best, Guarantee.BOUNDED, run.bound
-        points = run.front(solutions) if problem.objective.name == "pareto" else ()
+        points = run.front(solutions) if pareto else ()
         return run.result(self.name, solution, guarantee, bound, points)
 
 
@@ -91,6 +106,7 @@ class Run:
         self.budget = budget
         self.watcher = watcher
         self.counts: dict[str, int] = {}
+        self.starts: list[Solution] = []
         self.best: Solution | None = None
         self.bound = 0.0
         self.started = time.monotonic()
@@ -104,6 +120,21 @@ class Run:
         if spent or self.watcher.stopped():
             raise Stopped
 
+    def begin(self) -> None:
+        """Take the known mappings: the best of them is the best so far. Raises SpecError for one that does not fit."""
+        problem, repeat = self.problem, self.problem.workload.repeat
+        for mapping in admitted(problem, self.options.start):
+            cost = evaluate(problem.workload, problem.machine, mapping, problem.latency_rule)
+            sums = np.array([part.value(cost) for part in settled(problem.objective)]) / repeat
+            value = problem.objective.value(cost) / repeat**problem.objective.degree
+            self.starts.append(Solution(value, sums, mapping))
+            self._found(self.starts[-1], repeat**problem.objective.degree)
+
+    @property
+    def start(self) -> Solution | None:
+        """The best of the known mappings."""
+        return min(self.starts, key=lambda known: known.value, default=None)
+
     def solve(self) -> Solution:
         """Raise a limit from the sum of lower bounds until some cascade stays below it: then the best is optimal."""
         attempt = self._pass()
@@ -111,20 +142,38 @@ class Run:
             return attempt.run(float("inf"))
         bound = attempt.lower_bound()
         self._prove(bound * attempt.repeats)
+        most = None if self.options.limit is None else self.options.limit / attempt.repeats * (1 + TIE)
+        if most is not None and (self.best is None or self.best.value > most):
+            return attempt.run(most)
+        first, dived = attempt.first_limit(), None
+        if bound > 0 and self._dives(attempt, first):
+            dived = self._dive(attempt)
+        if self.best is not None and self.best.value <= bound * (1 + TIE):
+            return self.best
+        if dived is not None:
+            return self._climb(attempt, [*([first] if first is not None and first < dived.value else []), dived.value])
+        return self._climb(attempt, self._steps(attempt, bound, first))
+
+    def _dives(self, attempt: Pass, first: float | None) -> bool:
+        """Whether to look for a quick solution: not where a known one is as near to the bound as that would be."""
+        if self.start is not None and self.start.value <= attempt.hurried().bound * (1 + DIVES[-1]):
+            return False
+        hurried = self.budget != Budget()
+        return hurried or (first is None and self.problem.objective.name not in ("energy", "traffic"))
+
+    def _steps(self, attempt: Pass, bound: float, first: float | None) -> list[float]:
+        """Limits from the bound up, of which the last admits whatever is better than the best known mapping."""
         steps = finer(STEPS, attempt.repetition)
         limits = [bound * (1 + step) if bound > 0 and np.isfinite(bound) else float("inf") for step in steps]
-        if self.options.limit is not None:
-            return attempt.run(self.options.limit / attempt.repeats * (1 + TIE))
-        first = attempt.first_limit()
         if first is not None:
             limits = [first, *(limit for limit in limits if limit > first)]
-        hurried = self.budget != Budget()
-        if bound > 0 and (hurried or (first is None and self.problem.objective.name not in ("energy", "traffic"))):
-            dived = self._dive(attempt)
-            if dived is not None and dived.value <= bound * (1 + TIE):
-                return dived
-            if dived is not None:
-                limits = [*([first] if first is not None and first < dived.value else []), dived.value]
+        if self.best is None:
+            return limits
+        known = self.best.value
+        return [*(limit for limit in limits if limit - bound < SOONER * (known - bound)), known * BELOW]
+
+    def _climb(self, attempt: Pass, limits: list[float]) -> Solution:
+        """The best cascade below the first of the limits that admits one; the best known one if none does."""
         for limit in limits:
             self.watcher.stage(f"looking below {limit * attempt.repeats:.6g}")
             try:
@@ -137,7 +186,9 @@ class Run:
             self._found(solution, attempt.repeats)
             if solution.value <= limit * (1 + TIE):
                 return solution
-        raise AssertionError("the last limit admits a solution or none exists")
+        if self.best is None or limits[-1] >= self.best.value:
+            raise AssertionError("the last limit admits a solution or none exists")
+        return self.best
 
     def _pass(self) -> Pass:
         machine, places = self.problem.machine, self.problem.mapspace.places
@@ -182,12 +233,14 @@ class Run:
             self.watcher.stage(f"the point of least {goal}")
             alone = Run(replace(self.problem, objective=goal), self.options, self.budget, _Listener(self.watcher))
             alone.counts, alone.started = self.counts, self.started
+            alone.begin()
             solution = alone.solve()
             alone._keep_inside(solution)
             workload = replace(self.problem.workload, repeat=1)
             cost = evaluate(workload, self.problem.machine, solution.mapping, self.problem.latency_rule)
             known.append(np.array([cost.energy, cost.latency]))
             self._found(Solution(cost.edp, known[-1], solution.mapping), attempt.repeats)
+        known += [start.cost for start in self.starts]
         self.watcher.stage("everything that no known point dominates")
         return front(attempt, attempt.hurried(), known)
 
@@ -203,13 +256,13 @@ class Run:
             points.append(FrontPoint(cost.energy, cost.latency, solution.mapping))
         return tuple(points)
 
-    def _keep_inside(self, solution: Solution) -> None:
+    def _keep_inside(self, solution: Solution, bound: float | None = None) -> None:
         """Refuse a tree that is not in the space.
 
         Rows are joined without asking whether an own store of an on-chip memory can stand above a backing store of one
         further in at the same depth. Where it cannot, no tree has the value found, which is only a bound.
 
-        Raises: BudgetExhausted with that bound.
+        Raises: BudgetExhausted with that bound, or with the `bound` of a search that ended before it had one.
         """
         problem, attempt = self.problem, self._pass()
         inner = range(2, len(problem.machine.memories))
@@ -220,7 +273,7 @@ class Run:
             except IllegalMapping as error:
                 reasons = error.reasons
             if reasons:
-                bound = solution.value * problem.workload.repeat**problem.objective.degree
+                bound = solution.value * problem.workload.repeat**problem.objective.degree if bound is None else bound
                 why = f"exact found no mapping in the space that reaches its bound: {reasons[0]}"
                 raise BudgetExhausted(bound, why)
 
@@ -234,7 +287,7 @@ class Run:
     ) -> Result:
         """The solution priced again by `evaluate`, with its certificate."""
         problem, watcher = self.problem, self.watcher
-        self._keep_inside(solution)
+        self._keep_inside(solution, bound)
         cost = evaluate(problem.workload, problem.machine, solution.mapping, problem.latency_rule)
         value = problem.objective.value(cost)
         repeats = problem.workload.repeat**problem.objective.degree

@@ -33,12 +33,14 @@ class ExactOptions:
     consistency: rows that no partner can save go before joining. incumbent: bounds and a limit on the objective cut the
     tables and joins; off, nothing does. limit: look only for
     mappings of at most this value, instead of raising limits from the bound ("is anything better than this?").
+    start: mappings that are known already; the search looks below the best of them and returns it if nothing is there.
     """
 
     rules: Rules = field(default_factory=Rules)
     incumbent: bool = True
     consistency: bool = True
     limit: float | None = None
+    start: tuple[Mapping, ...] = ()
 
 
 @dataclass(frozen=True)
