@@ -5,6 +5,7 @@ Workloads, machines and mappings may be given as objects, as the names of the zo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,12 +31,14 @@ from .oracle.simulate import simulate as _simulate
 from .problem import Budget, Certificate, Guarantee, Problem, known_rule, objective
 from .result import Result
 from .result.unmapped import Unmapped, read_answer
-from .search.protocol import Recorder, Watcher, optimizer
+from .search.protocol import Recorder, Watcher
 from .search.several import Labelled, best_of
+from .search.starts import misfits, refusal
 from .workload.einsum import Workload
 from .workload.load import load_workload
 
 SIMULATED_POINTS = 2_000_000
+Known = Mapping | Result | str
 
 
 def problem(
@@ -140,6 +143,7 @@ def map(
     seconds: float | None = None,
     steps: int | None = None,
     memory: int | None = None,
+    start: Known | Sequence[Known] = (),
     watch: Watcher | None = None,
 ) -> Result:
     """The best mapping of a workload onto a machine, with its certificate.
@@ -151,11 +155,13 @@ def map(
     objective: ``energy``, ``latency``, ``edp``, ``energy^A*latency^B``, ``traffic:MEMORY`` or ``pareto``. mapspace:
     limits of the space, an object or a file. dataflow: those of a published dataflow, an object, a name or a file
     (docs/dataflows.md). seconds, steps, memory: a budget of wall time, of evaluated
-    points, of bytes that the process may hold; what is found by then comes back with a bound. Raises SpecError,
-    Infeasible, BudgetExhausted.
+    points, of bytes that the process may hold; what is found by then comes back with a bound. start: mappings that are
+    known already, as objects, results, texts or files; ``exact`` looks below the best of them
+    (docs/exact.md). Raises SpecError, Infeasible, BudgetExhausted.
     """
     asked = problems(workload, machine, objective, max_fused_loops, mapspace, dataflow)
-    return solve(asked, method, Budget(seconds, steps, memory), watch)
+    known = starts(asked, (start,) if isinstance(start, Mapping | Result | str) else start)
+    return solve(asked, method, Budget(seconds, steps, memory), watch, known)
 
 
 def solve(
@@ -163,12 +169,58 @@ def solve(
     method: str = "exact",
     budget: Budget | None = None,
     watch: Watcher | None = None,
+    start: Sequence[Mapping] = (),
 ) -> Result:
     """The answer of `method` to a problem, or the best of its answers to several."""
     budget, watch = budget or Budget(), Watcher() if watch is None else watch
-    if isinstance(asked, Problem):
-        return optimizer(method).search(asked, budget, watch)
-    return best_of(asked, method, budget, watch)
+    labelled = (Labelled("", asked),) if isinstance(asked, Problem) else asked
+    return best_of(labelled, method, budget, watch, start)
+
+
+def starts(asked: Sequence[Labelled], known: Sequence[Known]) -> tuple[Mapping, ...]:
+    """The mappings that a search may start from: of objects, results (every point of a front), texts and files.
+
+    Raises SpecError, with the file, for one that is a legal mapping in the space of none of the problems.
+    """
+    found: list[Mapping] = []
+    for one in known:
+        file = one if isinstance(one, str) and "\n" not in one else None
+        for mapping in _known(one, file, asked):
+            reasons = [misfits(each.problem, mapping) for each in asked]
+            if all(reasons):
+                raise refusal(min(reasons, key=len), file)
+            found.append(mapping)
+    return tuple(found)
+
+
+def _known(one: Known, file: str | None, asked: Sequence[Labelled]) -> tuple[Mapping, ...]:
+    if isinstance(one, str):
+        text = one if file is None else file_text(file)
+        if not text.lstrip().startswith("{"):
+            return (_parsed(text, file, asked),)
+        answer = read_answer(file) if file is not None else Result.from_json(text)
+        if isinstance(answer, Unmapped):
+            raise SpecError("that search found no mapping, so none can start from it", file=file)
+        one = answer
+    if isinstance(one, Mapping):
+        return (one,)
+    return tuple(dict.fromkeys((one.mapping, *(point.mapping for point in one.front))))
+
+
+def _parsed(text: str, file: str | None, asked: Sequence[Labelled]) -> Mapping:
+    """The mapping that a text means for the first problem that it fits, or else for the first that has its names."""
+    found, wrong = [], []
+    for each in asked:
+        try:
+            found.append(parse_mapping(text, each.problem.workload, each.problem.machine, file))
+        except SpecError as error:
+            wrong.append(error)
+        else:
+            if not misfits(each.problem, found[-1]):
+                return found[-1]
+    if not found:
+        raise wrong[0]
+    return found[0]
 
 
 def best_so_far(asked: Problem, recorder: Recorder, method: str) -> Result:

@@ -21,6 +21,7 @@ import click
 from .. import verbs, zoo
 from ..errors import BudgetExhausted, EinloomError, IllegalMapping, Infeasible, SpecError
 from ..machine.write import machine_data, machine_text
+from ..mapping.tree import Mapping
 from ..mapspace.dataflow_files import dataflow_data, dataflow_text
 from ..mapspace.dataflows import Dataflow
 from ..problem import OBJECTIVES, Budget
@@ -95,6 +96,7 @@ def main() -> None:
 @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="Stop then, with the best so far.")
 @click.option("--budget-steps", type=click.IntRange(1), help="The same after so many evaluated points.")
 @click.option("--budget-memory", metavar="SIZE", help="The same when the process holds so much, as in '2 GiB'.")
+@click.option("--start", multiple=True, metavar="FILE", help="A known mapping or result to look below; repeatable.")
 @click.option("-o", "--output", metavar="FILE", help="Write the mapping as text, as `evaluate` reads it.")
 @json_option
 @guarded
@@ -109,19 +111,21 @@ def map_verb(
     budget_seconds: float | None,
     budget_steps: int | None,
     budget_memory: str | None,
+    start: tuple[str, ...],
     output: str | None,
     json_path: str | None,
 ) -> None:
     """Find the best mapping of WORKLOAD onto MACHINE.
 
     Both are names of the zoo (`einloom zoo` lists them), as in gpt3-6.7b:batch=1,tokens=2048, or YAML files. Ctrl-C
-    keeps the best so far.
+    keeps the best so far, and --start takes its result up.
     """
     for path in (output, json_path):
         _writable(path)
     asked = verbs.problems(workload, machine, objective, max_fused_loops, mapspace, dataflow)
     budget = Budget(budget_seconds, budget_steps, _bytes(budget_memory))
-    found, interrupted = _search(asked, method, budget, json_path)
+    known = verbs.starts(asked, start)
+    found, interrupted = _search(asked, method, budget, json_path, known)
     if output:
         _write(output, found.mapping_text)
     _answer(found, json_path, text.summary(found))
@@ -142,13 +146,15 @@ def _bytes(text: str | None) -> int | None:
     return int(bits) // 8
 
 
-def _search(asked: tuple[Labelled, ...], method: str, budget: Budget, json_path: str | None) -> tuple[Result, bool]:
+def _search(
+    asked: tuple[Labelled, ...], method: str, budget: Budget, json_path: str | None, known: tuple[Mapping, ...]
+) -> tuple[Result, bool]:
     """The result, and whether Ctrl-C ended the search early. Where nothing is found, why goes to `json_path`."""
     last = asked[-1].problem
     with display(last.objective) as shown, _interruptible() as presses:
         recorder = Recorder(on_change=shown, stop=lambda: bool(presses))
         try:
-            found = verbs.solve(asked, method, budget, recorder)
+            found = verbs.solve(asked, method, budget, recorder, known)
         except KeyboardInterrupt:
             return verbs.best_so_far(last, recorder, method), True
         except (Infeasible, BudgetExhausted) as error:
