@@ -9,12 +9,24 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from datetime import datetime
 from pathlib import Path
 
-from einloom.published.dataflows import ATTENTIONS, CONVOLUTIONS, MACHINES, Cell, cells, table, upgraded
+from einloom.mapspace.dataflow_files import dataflow
+from einloom.published.dataflows import (
+    ATTENTIONS,
+    COMPARED,
+    CONVOLUTIONS,
+    FREE,
+    MACHINES,
+    Cell,
+    cells,
+    family_of,
+    table,
+    upgraded,
+)
 from einloom.version import VERSION
 
 from .rows import append
@@ -52,13 +64,31 @@ def row_of(cell: Cell) -> dict[str, object]:
     return {name: "" if told[name] is None else told[name] for name in COLUMNS}
 
 
-def _done(cell: Cell, groups: bool, redo: Sequence[str]) -> bool:
+def settled(cell: Cell, groups: bool, redo: Sequence[str]) -> bool:
     """True if there is nothing to solve: proven, or known and not to be solved again."""
     if cell.status in ("infeasible", "refused"):
         return True
     if cell.cycles is None or cell.status in redo:
         return False
     return not groups or (cell.grouped_status != "" and cell.grouped_status not in redo)
+
+
+def lenders(known: Iterable[Cell], workload: str, machine: str, flow: str, objective: str) -> list[str]:
+    """The first of the smaller dataflows of the same cascade that has the least cycles of those, if any is proven."""
+    order = [*COMPARED[family_of(workload)], FREE]
+    smaller = order[: order.index(flow)] if flow in order else []
+    asked = [c for c in known if (c.workload, c.machine, c.objective) == (workload, machine, objective)]
+    cascade = _cascade(workload, flow)
+    mine = [c for c in asked if c.dataflow in smaller and _cascade(workload, c.dataflow) == cascade]
+    proven = [c for c in mine if c.status == "optimal" and c.cycles is not None]
+    least = min((c.cycles for c in proven if c.cycles is not None), default=0.0) * (1 + 1e-9)
+    names = [c.dataflow for c in proven if c.cycles is not None and c.cycles <= least]
+    return sorted(names, key=order.index)[:1]
+
+
+def _cascade(workload: str, flow: str) -> str:
+    """The family of what a dataflow schedules: that of the workload, or of what its rewrite makes of it."""
+    return family_of(workload) if flow == FREE else dataflow(flow).family.name
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -77,7 +107,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--output", type=Path, default=RESULTS, metavar="CSV")
     options = parser.parse_args(words)
     known = {_key(c): c for c in read(options.output)}
-    done = {key for key, cell in known.items() if _done(cell, options.groups, options.redo)}
+    done = {key for key, cell in known.items() if settled(cell, options.groups, options.redo)}
     if not options.printing:
         for cell in cells(
             options.workload or (*ATTENTIONS, *CONVOLUTIONS),
@@ -87,6 +117,7 @@ def main(words: Sequence[str] | None = None) -> int:
             options.seconds,
             lambda workload, machine, flow: (workload, machine, flow, options.objective) not in done,
             options.groups,
+            lambda workload, machine, flow: lenders(known.values(), workload, machine, flow, options.objective),
         ):
             before = known.get(_key(cell))
             cell = cell if before is None else upgraded(before, cell)

@@ -47,3 +47,33 @@ def test_more_freedom_is_never_slower(saved: list[Cell]) -> None:
 def test_the_page_shows_the_saved_table(saved: list[Cell]) -> None:
     page = (ROOT / "docs" / "dataflow-table.md").read_text(encoding="utf-8")
     assert page.split("```text\n")[1].split("```")[0] == table(saved)
+
+
+def test_lenders_are_proven_and_smaller(saved: list[Cell]) -> None:
+    """The first of those with the least cycles, of the same cascade."""
+    from bench.dataflows import lenders
+
+    def lender(machine: str, flow: str) -> list[str]:
+        return lenders(saved, "tileflow-bert-s", machine, flow, "latency")
+
+    assert lender("tileflow-cloud", "tileflow-attention") == ["flat-m"]
+    assert lender("tileflow-edge", "unrestricted") == ["tileflow-attention"]
+    assert lender("tileflow-edge", "chimera-online") == ["flash-attention"]
+    assert lender("tileflow-edge", "flash-attention") == lender("tileflow-edge", "layerwise") == []
+    assert lenders(saved, "tileflow-bert-s", "tileflow-edge", "flat-r", "energy") == []
+
+
+def test_what_is_solved_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from bench.dataflows import settled
+
+    def one(status: str, cycles: float | None = 1.0, grouped: str = "") -> Cell:
+        return Cell("tileflow-t5", "tileflow-edge", "flat-r", "latency", status, cycles, grouped_status=grouped)
+
+    assert settled(one("infeasible", None), True, ["bounded", "open"])
+    assert not settled(one("open", None), False, [])
+    assert settled(one("bounded"), False, []) and not settled(one("bounded"), False, ["bounded"])
+    assert settled(one("optimal"), False, ["bounded", "open"]) and not settled(one("optimal"), True, [])
+    assert settled(one("optimal", 1.0, "bounded"), True, ["open"])
+    assert not settled(one("optimal", 1.0, "bounded"), True, ["bounded"])
+    assert settled(one("optimal", 1.0, "optimal"), True, ["bounded", "open"])

@@ -18,7 +18,7 @@ from einloom.mapspace.ffm import outside
 from einloom.mapspace.limits import BackLimit, Limits, LoopLimit, Numbers
 from einloom.mapspace.rewrites import online_softmax
 from einloom.mapspace.space import Mapspace
-from einloom.published.dataflows import Cell, cell, cells, crowded, speed_ups, table, upgraded
+from einloom.published.dataflows import FREE, Cell, cell, cells, crowded, speed_ups, table, upgraded
 from einloom.verbs import map as solve
 from einloom.workload.build import build_workload
 from einloom.workload.load import load_workload
@@ -137,3 +137,34 @@ def test_an_upgrade_keeps_the_better_of_two_runs() -> None:
     found = upgraded(found, run("bounded", 110.0, 90.0, "optimal", 95.0, 95.0))
     assert (found.status, found.cycles, found.grouped_status, found.grouped) == ("optimal", 100.0, "optimal", 95.0)
     assert upgraded(proven, slow).grouped_status == "" and upgraded(proven, slow).grouped_bound is None
+
+
+def test_a_cell_starts_from_what_is_known() -> None:
+    """With no time at all it has the mapping of a smaller space, but not one from outside its own.
+
+    The least cycles of flat-m are a bound that needs no search, so they are the least of flat-r.
+    """
+    names = "tileflow-vit-16-b", "tileflow-edge"
+    layers, smaller = cell(*names, "layerwise"), cell(*names, "flat-m")
+    stopped = cell(*names, FREE, seconds=0.0, starts=["", layers.mapping])
+    assert (stopped.status, stopped.cycles, stopped.mapping) == ("bounded", layers.cycles, layers.mapping)
+    assert stopped.bound is not None and smaller.bound is not None and stopped.bound <= smaller.bound
+    at_once = cell(*names, "flat-r", seconds=0.0, starts=[layers.mapping, smaller.mapping])
+    assert (at_once.status, at_once.cycles, at_once.mapping) == ("optimal", smaller.cycles, smaller.mapping)
+    for other in ("layerwise", "flash-attention"):
+        assert cell(*names, other, seconds=0.0, starts=[smaller.mapping]).status == "open"
+    grouped = cell(*names, "flat-m", groups=True, starts=[smaller.mapping])
+    assert (grouped.grouped_status, grouped.grouped) == ("optimal", smaller.cycles)
+
+
+def test_lenders_are_solved_first_and_are_no_cells() -> None:
+    asked = []
+
+    def lenders(workload: str, machine: str, flow: str) -> tuple[str, ...]:
+        asked.append(flow)
+        return ("flat-m",)
+
+    names = ("tileflow-vit-16-b",), ("tileflow-edge",)
+    found = list(cells(*names, ("flat-b", "flat-h", "flat-r"), wanted=lambda *key: key[2] != "flat-h", lenders=lenders))
+    assert [(c.dataflow, c.status) for c in found] == [("flat-b", "optimal"), ("flat-r", "optimal")]
+    assert asked == ["flat-b", "flat-r"]

@@ -101,21 +101,28 @@ def cells(
     seconds: float | None = None,
     wanted: Callable[[str, str, str], bool] = lambda workload, machine, flow: True,
     groups: bool = False,
+    lenders: Callable[[str, str, str], Sequence[str]] = lambda workload, machine, flow: (),
 ) -> Iterator[Cell]:
     """Every cell, one by one. dataflows: None for all of the family, ending with ``unrestricted``. seconds: of CPU time
     per search. wanted: asked with workload, machine and dataflow before a cell is solved. groups: search groups too.
 
     A search starts from the mappings found before for the same workload and machine, those that are in its space.
+    lenders: asked, before a cell is solved, for dataflows that are solved first, if they were not, for their mappings.
     """
     for machine in machines:
         for workload in workloads:
             kind = family_of(workload)
-            known: list[str] = []
+            known: dict[str, str] = {}
             for name in (*COMPARED[kind], FREE) if dataflows is None else dataflows:
-                if wanted(workload, machine, name):
-                    found = cell(workload, machine, name, objective, seconds, groups, known)
-                    known += [found.mapping] if found.mapping else []
-                    yield found
+                if not wanted(workload, machine, name):
+                    continue
+                for lender in lenders(workload, machine, name):
+                    if lender not in known:
+                        lent = cell(workload, machine, lender, objective, seconds, starts=[*known.values()])
+                        known[lender] = lent.mapping
+                found = cell(workload, machine, name, objective, seconds, groups, [*known.values()])
+                known[name] = found.mapping
+                yield found
 
 
 def family_of(workload: str) -> str:
@@ -190,7 +197,7 @@ def cell(
 def _known_ones(texts: Sequence[str], asked: Sequence[Labelled], machine: Machine) -> tuple[Mapping, ...]:
     """The mappings among `texts` that are in the space of one of the problems."""
     found: dict[Mapping, None] = {}
-    for text in texts:
+    for text in filter(None, texts):
         for one in asked:
             try:
                 mapping = parse_mapping(text, one.problem.workload, machine)
