@@ -141,7 +141,7 @@ def test_energy_alone_does_not_decide_edp() -> None:
 def test_a_dive_is_only_an_upper_bound() -> None:
     """The quick pass compares rows by one number: it may miss the optimum, and is nowhere below it."""
     missed = 0
-    for seed in SEEDS:
+    for seed in (*SEEDS, 1102, 1140, 2011):
         problem = tiny_problem(seed)
         exact = optimum(problem)
         if exact is None:

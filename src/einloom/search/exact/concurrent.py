@@ -162,9 +162,9 @@ class ConcurrentPass(Pass):
         """For latency alone the sum of what Einsums take one after the other: mostly attained, and quickly shown."""
         return self.sequential.bound if self.sums.energy is None else None
 
-    def hurried(self) -> Pass:
+    def hurried(self, sliding: bool = True) -> Pass:
         """A pass over part of the sequential space: what it finds is in this space too."""
-        return self.sequential.hurried()
+        return self.sequential.hurried(sliding)
 
     # ---- rows -----------------------------------------------------------------------------------------------------
 

@@ -210,18 +210,19 @@ class Run:
 
     def _dive(self, attempt: Pass) -> Solution | None:
         """A quick feasible solution near the bound, or None."""
-        quick = attempt.hurried()
-        bound = quick.bound
-        for step in finer(DIVES, attempt.repetition):
-            try:
-                solution = quick.run(bound * (1 + step))
+        found: Solution | None = None
+        for quick in attempt.dives():
+            for limit in (quick.bound * (1 + step) for step in finer(DIVES, attempt.repetition)):
+                if found is not None and limit >= found.value:
+                    break
+                try:
+                    solution = quick.run(limit)
+                except Infeasible:
+                    continue
+                self._found(solution, attempt.repeats)
+                found = min(solution, found or solution, key=lambda one: one.value)
                 break
-            except Infeasible:
-                continue
-        else:
-            return None
-        self._found(solution, attempt.repeats)
-        return solution
+        return found
 
     def solve_front(self) -> list[Solution]:
         """The complete energy-latency Pareto set of one repeat, ascending in energy."""

@@ -242,7 +242,7 @@ class Explorer:
         if not helds:
             return
         room = Room(self.setting.capacities[: len(option.above)], self.setting.tracked, self.setting.shares)
-        slides = any(tensor.slides for tensor in self.signature.tensors)
+        slides = self.setting.rules.sliding and any(tensor.slides for tensor in self.signature.tensors)
         for chosen in ((spread,) for spread in kept) if slides else (kept,):
             for some in (helds,) if len(links(helds)) <= 60 else ((held,) for held in helds):
                 pricing = self._pricing(option, chosen)

@@ -287,12 +287,23 @@ class Pass:
         assert best is not None
         return self.solution(best[1], best[2])
 
-    def hurried(self) -> Pass:
-        """A pass over part of the space with coarser dominance: feasible mappings, fast."""
-        options = replace(self.options, rules=replace(self.options.rules, dive=True))
+    def dives(self) -> list[Pass]:
+        """Passes that look for a feasible mapping, the quickest first."""
+        slides = any(tensor.slides for signature in self.signatures for tensor in signature.tensors)
+        return [self.hurried(False), self.hurried()] if slides else [self.hurried()]
+
+    def hurried(self, sliding: bool = True) -> Pass:
+        """A pass over part of the space with coarser dominance: feasible mappings, fast.
+
+        sliding: False for the smaller part in which nothing is followed along the loop that slides or keeps it.
+        """
+        rules = replace(self.options.rules, dive=True)
+        if not sliding:
+            rules = replace(rules, sliding=False, deferral=False)
+        options = replace(self.options, rules=rules)
         quick, most = copy(self), self.setting.max_fused_loops
         fused = 2 if most is None else min(most, 2)
-        quick.options, quick.setting = options, replace(self.setting, rules=options.rules, max_fused_loops=fused)
+        quick.options, quick.setting = options, replace(self.setting, rules=rules, max_fused_loops=fused)
         return quick
 
     def solution(self, partial: Partial, row: int) -> Solution:

@@ -27,6 +27,8 @@ DENSE = 1 << 16  # numbers below this are ranked by a table, whatever their numb
 class Rules:
     """Pruning rules of the tables; each can be switched off.
 
+    deferral, sliding: rows in which a store keeps its tile, or part of it, over loops further out. Off, the space is
+    smaller.
     settled: times that nothing can be added to any more count once, as the least latency that the row can have. Not for
     rows whose busy seconds are added to those of other Einsums.
     dive: compare rows by one weighted sum of their columns instead of every column. Quick, not exact: what comes out is
@@ -36,6 +38,7 @@ class Rules:
     stationary: bool = True
     lowering: bool = True
     deferral: bool = True
+    sliding: bool = True
     dominance: bool = True
     limits: bool = True
     settled: bool = True

@@ -183,7 +183,7 @@ class Steps(Stages):
 
     def _slides(self, memory: int) -> list[tuple[int, int, int]]:
         """The choices of the next loop on the sliding tensor: a class, its trips and FAR or NEAR."""
-        if self.sliding is None:
+        if self.sliding is None or not self.rules.sliding:
             return []
         signature = self.classes.signature.tensors[self.sliding]
         dims = {self.classes.of[v] for rank in signature.ranks if len(rank) > 1 for v, _ in rank}

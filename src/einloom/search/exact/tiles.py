@@ -227,11 +227,24 @@ class Tiles:
         return self._links[key]
 
     def least(self, tensor: int, parent: int, child: int) -> FloatArray:
-        """The least cost of a store, per choice: every element of a plain tensor moves once."""
+        """The least cost of a store, per choice: every element that is accessed moves once."""
         price, skipped = self.link(tensor, parent, child)
-        if tensor in self.compound:
+        if tensor not in self.compound:
+            return np.asarray(self.elements(tensor) * (price - skipped))
+        if self.classes.signature.tensors[tensor].output:
             return np.zeros_like(price)
-        return np.asarray(self.elements(tensor) * (price - skipped))
+        return np.asarray(self.accessed(tensor) * price)
+
+    def accessed(self, tensor: int) -> int:
+        """Distinct elements of the tensor that the Einsum accesses."""
+        signature, total = self.classes.signature.tensors[tensor], 1
+        for rank, expression in enumerate(signature.ranks):
+            places = np.array([signature.constants[rank]])
+            for v, coefficient in expression:
+                steps = coefficient * np.arange(self.classes.signature.extents[v])
+                places = np.unique(places[:, None] + steps)
+            total *= int(((places >= 0) & (places < signature.shape[rank])).sum())
+        return total
 
     def leaf_cost(self, inner: tuple[int, ...]) -> FloatArray:
         """Operations and the traffic of the innermost stores, per choice: `inner` is the memory of each tensor's."""

@@ -1,0 +1,91 @@
+"""Convolutions: a lower bound from the elements that they access, and a first dive that follows no window."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from einloom.constraints import selector
+from einloom.machine.levels import ComputeUnit, Machine, Memory
+from einloom.mapspace.ffm import outside
+from einloom.mapspace.space import Mapspace
+from einloom.problem import Budget, Objective, Problem
+from einloom.search.exact import Exact, ExactOptions, Rules
+from einloom.search.exact.fused import Explorer
+from einloom.search.exact.passes import Pass
+from einloom.search.exact.tiles import Tiles
+from einloom.search.exhaustive import Exhaustive
+from einloom.search.protocol import Watcher
+from einloom.workload.build import build_workload
+from einloom.workload.notation import parse_einsum
+from tiny_problems import tiny_problem
+
+
+def convolution(text: str, sizes: dict[str, int], inputs: int | None = None) -> Problem:
+    """One Einsum whose tensors all fit the buffer; DRAM moves one value per second and decides the latency."""
+    shapes = {} if inputs is None else {"I": (inputs,)}
+    workload = build_workload("c", [parse_einsum(text)], sizes, bits={"default": 1}, shapes=shapes)
+    dram = Memory("DRAM", read_throughput=1.0, write_throughput=1.0)
+    levels = (dram, Memory("GLB", 64, must=selector("all")), ComputeUnit("MAC", throughput=100.0))
+    return Problem(workload, Machine("m", levels), Mapspace(), Objective("latency"))
+
+
+def searched(problem: Problem, counts: dict[str, int] | None = None) -> Pass:
+    return Pass(problem, ExactOptions(), Watcher(), {} if counts is None else counts, lambda: None)
+
+
+def accessed(problem: Problem, tensor: int) -> int:
+    """What the search believes that an Einsum accesses."""
+    attempt = searched(problem)
+    (signature,) = attempt.signatures
+    (option,) = signature.units
+    explorer = Explorer(attempt.setting, attempt.classes[signature], attempt._column_limits()[0], {})
+    pricing = explorer._pricing(option, attempt.classes[signature].spreads(option))
+    return Tiles(pricing, attempt.setting.shares).accessed(tensor)
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("dilation", [1, 2])
+@pytest.mark.parametrize("constant", [0, -1])
+def test_elements_that_are_accessed(stride: int, dilation: int, constant: int) -> None:
+    for p, r in product((1, 3, 4), (1, 2, 3)):
+        size = stride * (p - 1) + dilation * (r - 1) + 1 + 2 * constant
+        if size < 1:
+            continue
+        text = f"O[p] = I[{stride}*p+{dilation}*r{constant or ''}] * F[r]"
+        problem = convolution(text, {"p": p, "r": r}, size)
+        places = {stride * i + dilation * j + constant for i in range(p) for j in range(r)}
+        assert accessed(problem, 1) == len(places & set(range(size))), (text, p, r)
+
+
+def test_the_bound_counts_what_is_accessed_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows of 2 values at a stride of 3: 8 of 11 values come from DRAM, the filter's 2, and 4 results leave."""
+    problem = convolution("O[p] = I[3*p+r] * F[r]", {"p": 4, "r": 2})
+    assert searched(problem).lower_bound() == 14
+    assert Exact().search(problem).value == Exhaustive().search(problem).value == 14
+    monkeypatch.setattr(Tiles, "accessed", lambda self, t: self.classes.signature.tensors[t].shape[0])
+    assert searched(problem).lower_bound() == 17
+
+
+def test_windows_that_are_followed_along_their_loop_can_win() -> None:
+    """7.5 s by the enumeration of all trees; 8 s where no window keeps what it shares with the next."""
+    problem = tiny_problem(1185)
+    assert Exhaustive().search(problem, Budget(seconds=20)).value == Exact().search(problem).value == 7.5
+    assert Exact(ExactOptions(Rules(sliding=False))).search(problem).value == 8
+
+
+def test_the_first_dive_follows_no_window() -> None:
+    """It looks at fewer rows than the second, and what it finds is a mapping of the space."""
+    problem = tiny_problem(1185)
+    looked = []
+    for dive in searched(problem).dives():
+        dive.lower_bound()
+        dive.counts.clear()
+        found = dive.run(8.0)
+        assert found.value in (7.5, 8.0)
+        assert outside(problem.workload, problem.machine, problem.mapspace, found.mapping) == ()
+        looked.append(dive.counts["evaluated"])
+    assert len(looked) == 2
+    assert looked[0] < looked[1]
+    assert len(searched(tiny_problem(1)).dives()) == 1
