@@ -11,9 +11,10 @@ from einloom.constraints import selector
 from einloom.cost.evaluate import evaluate
 from einloom.errors import BudgetExhausted
 from einloom.machine.levels import Machine, Memory
+from einloom.mapping.normal import normal_form
 from einloom.mapspace.ffm import outside
-from einloom.problem import Problem
-from einloom.search.exact import Exact
+from einloom.problem import Guarantee, Problem
+from einloom.search.exact import Exact, ExactOptions
 from tiny_problems import tiny_problem
 
 
@@ -42,3 +43,16 @@ def test_where_it_cannot_the_value_is_a_bound() -> None:
     legal = tree("DRAM[X S T Z] { S.m:2 M0[X] !S@MAC } { T.m:2 M0[S] !T@MAC } { Z.m:2 M0[S] !Z@MAC }")
     best = evaluate(problem.workload, problem.machine, legal).energy
     assert caught.value.bound is not None and 0 < caught.value.bound < best
+
+
+def test_where_it_cannot_a_start_is_kept() -> None:
+    """Of a value that no tree has nothing but the bound is left; the start is what there is to show."""
+    problem = anywhere(1157)
+    with pytest.raises(BudgetExhausted) as caught:
+        Exact().search(problem)
+    legal = tree("DRAM[X S T Z] { S.m:2 M0[X] !S@MAC } { T.m:2 M0[S] !T@MAC } { Z.m:2 M0[S] !Z@MAC }")
+    found = Exact(ExactOptions(start=(legal,))).search(problem)
+    assert found.mapping == normal_form(legal, problem.workload)
+    assert found.certificate is not None and found.certificate.guarantee is Guarantee.BOUNDED
+    assert found.certificate.bound == pytest.approx(caught.value.bound, rel=1e-9)
+    assert found.certificate.bound < found.value
