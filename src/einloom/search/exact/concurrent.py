@@ -66,6 +66,7 @@ class ConcurrentPass(Pass):
         self.components = Components.of(problem.machine, self.setting.columns)
         self.whole = whole = self._crowded()
         self._floors: dict[tuple[Signature, UnitOption, Held], FloatArray] = {}
+        self._unlimited: dict[Signature, GroupExplorer] = {}  # asked for floors only
         self.windows = Windows(
             problem.workload, self.signatures, most, self.apart, whole.shares, whole.capacities, self._least_busy
         )
@@ -93,9 +94,11 @@ class ConcurrentPass(Pass):
     def _least_busy(self, position: int, option: UnitOption, held: Held) -> FloatArray:
         signature = self.signatures[position]
         key = (signature, option, held)
-        if key not in self._floors:
+        if signature not in self._unlimited:
             endless = np.full(len(self.setting.columns), np.inf)
-            self._floors[key] = self._explorer(signature, endless, frozenset(), []).least_busy(option, held)
+            self._unlimited[signature] = self._explorer(signature, endless, frozenset(), [])
+        if key not in self._floors:
+            self._floors[key] = self._unlimited[signature].least_busy(option, held)
         return self._floors[key]
 
     def _explorer(

@@ -120,6 +120,7 @@ class SharePass(ConcurrentPass):
             whole=self.together,
         )
         self._quick: dict[tuple[Signature, Cut], float] = {}
+        self._apart: dict[tuple[Signature, Cut], ShareExplorer] = {}  # asked for floors only
 
     # ---- bounds ---------------------------------------------------------------------------------------------------
 
@@ -147,11 +148,18 @@ class SharePass(ConcurrentPass):
             endless = np.full(len(self.components), np.inf)
             found = super()._least_busy(position, option, held) if self.together else endless
             for cut in self.cuts:
-                explorer = self._sharer(signature, cut, np.full(len(self.setting.columns), np.inf), frozenset(), [])
+                explorer = self._endless(signature, cut)
                 weights = np.where(explorer.private, cut.share / cut.size, 1.0)
                 found = np.minimum(found, explorer.least_busy(option, held) * weights)
             self._floors[key] = found
         return self._floors[key]
+
+    def _endless(self, signature: Signature, cut: Cut) -> ShareExplorer:
+        """An explorer without limits, to be asked for floors only."""
+        if (signature, cut) not in self._apart:
+            endless = np.full(len(self.setting.columns), np.inf)
+            self._apart[signature, cut] = self._sharer(signature, cut, endless, frozenset(), [])
+        return self._apart[signature, cut]
 
     def _sharer(
         self,
@@ -168,8 +176,7 @@ class SharePass(ConcurrentPass):
         """Seconds that a member with this share takes at least; infinite if it may not have it."""
         signature = self.signatures[position]
         if (signature, cut) not in self._quick:
-            endless = np.full(len(self.setting.columns), np.inf)
-            explorer = self._sharer(signature, cut, endless, frozenset(), [])
+            explorer = self._endless(signature, cut)
             units = explorer.signature.units
             each = [explorer.least_busy(option, held).max() for option in units for held in option.held]
             self._quick[signature, cut] = min(each, default=float("inf"))

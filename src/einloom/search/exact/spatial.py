@@ -112,22 +112,21 @@ def _every_spread(classes: Classes, option: UnitOption) -> tuple[Spread, ...]:
             found = [((*row, z), room // z) for row, room in found for z in take if z <= room and n % z == 0]
         return [row for row, _ in found if s.copy or all(total.allow(prod(row)) for total in axis.totals)]
 
-    found: list[Spread] = [()]
+    found: list[tuple[Spread, int]] = [((), 1)]
     for axis in axes:
         takes = [allowed(axis, d) for d in range(len(classes.members))]
-        known: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
-        longer: list[Spread] = []
-        for spread in found:
-            left = tuple(n // prod(row[d] for row in spread) for d, n in enumerate(classes.extents))
+        known: dict[tuple[int, ...], list[tuple[tuple[int, ...], int]]] = {}
+        longer: list[tuple[Spread, int]] = []
+        for spread, used in found:
+            left = tuple(n // prod(taken) for n, *taken in zip(classes.extents, *spread, strict=True))
             if left not in known:
-                known[left] = rows(axis, left, takes)
-            longer.extend((*spread, row) for row in known[left])
+                known[left] = [(row, prod(row) if axis.full else 1) for row in rows(axis, left, takes)]
+            longer.extend(((*spread, row), used * full) for row, full in known[left])
         found = longer
+    most = max((used for _, used in found), default=1)
     if s.copy or not found:
-        return tuple(found)
-    used = [prod(prod(row) for row, axis in zip(spread, axes, strict=True) if axis.full) for spread in found]
-    most = max(used)
-    return _apart(s, option, axes, [spread for spread, n in zip(found, used, strict=True) if n == most])
+        return tuple(spread for spread, _ in found)
+    return _apart(s, option, axes, [spread for spread, used in found if used == most])
 
 
 def _apart(s: Signature, option: UnitOption, axes: list[AxisSignature], spreads: list[Spread]) -> tuple[Spread, ...]:
