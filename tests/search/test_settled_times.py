@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,9 +13,12 @@ from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact, ExactOptions, Rules
 from einloom.search.exact.coming import Coming
+from einloom.search.exact.concurrent import ConcurrentPass
+from einloom.search.exact.fused import Explorer
 from einloom.search.exact.rows import FRESH, OPEN, Rows
 from einloom.search.exact.skyline import skyline
 from einloom.search.exact.stages import Stages
+from einloom.search.protocol import Watcher
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
 
@@ -64,6 +69,25 @@ def test_forgotten_charges_that_are_put_off_are_noticed(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(Stages, "coming", coming)
     assert optimum(ExactOptions(incumbent=False)) == 168
+
+
+def test_members_of_groups_are_compared_by_every_time() -> None:
+    """Their seconds on one component are added to those of other Einsums, final or not."""
+    problem = replace(kept_waiting(), mapspace=Mapspace(concurrent="any"))
+    attempt = ConcurrentPass(problem, ExactOptions(), Watcher(), {}, lambda: None)
+    limits = np.full(len(attempt.setting.columns), np.inf)
+    member = attempt._explorer(attempt.signatures[0], limits, frozenset(), [])
+    alone = Explorer(attempt.setting, attempt.classes[attempt.signatures[0]], limits, {})
+    assert compared(alone) < compared(member) == len(attempt.setting.columns)
+
+
+def compared(explorer: Explorer) -> int:
+    """Columns of a row with nothing to come that can differ from row to row."""
+    (option,) = explorer.signature.units
+    tables = next(explorer._batches(option, fused=False))
+    cost = np.arange(12.0).reshape(2, -1)[:, : len(tables.pricing.columns)]
+    rows = replace(tables.base(0).take(np.zeros(2, np.int64)), cost=cost)
+    return tables.values(rows, tables.coming(rows, 0)).shape[1]
 
 
 def test_final_times_count_once() -> None:
