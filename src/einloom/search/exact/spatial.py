@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from math import prod
 
 from .signature import AxisSignature, Signature, UnitOption
@@ -112,21 +112,34 @@ def _every_spread(classes: Classes, option: UnitOption) -> tuple[Spread, ...]:
             found = [((*row, z), room // z) for row, room in found for z in take if z <= room and n % z == 0]
         return [row for row, _ in found if s.copy or all(total.allow(prod(row)) for total in axis.totals)]
 
-    found: list[tuple[Spread, int]] = [((), 1)]
-    for axis in axes:
-        takes = [allowed(axis, d) for d in range(len(classes.members))]
-        known: dict[tuple[int, ...], list[tuple[tuple[int, ...], int]]] = {}
-        longer: list[tuple[Spread, int]] = []
-        for spread, used in found:
-            left = tuple(n // prod(taken) for n, *taken in zip(classes.extents, *spread, strict=True))
-            if left not in known:
-                known[left] = [(row, prod(row) if axis.full else 1) for row in rows(axis, left, takes)]
-            longer.extend(((*spread, row), used * full) for row, full in known[left])
-        found = longer
-    most = max((used for _, used in found), default=1)
-    if s.copy or not found:
-        return tuple(spread for spread, _ in found)
-    return _apart(s, option, axes, [spread for spread, used in found if used == most])
+    takes = [[allowed(axis, d) for d in range(len(classes.members))] for axis in axes]
+
+    @cache
+    def choices(i: int, left: tuple[int, ...]) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
+        """(row, what is left after it, instances that count) on axis number `i`."""
+        counts = axes[i].full and not s.copy
+        return [
+            (row, tuple(n // z for n, z in zip(left, row, strict=True)), prod(row) if counts else 1)
+            for row in rows(axes[i], left, takes[i])
+        ]
+
+    @cache
+    def most(i: int, left: tuple[int, ...]) -> int:
+        """The most instances that count, on axis number `i` and those after it; 0 if there is no choice."""
+        if i == len(axes):
+            return 1
+        return max((full * most(i + 1, after) for _, after, full in choices(i, left)), default=0)
+
+    found: list[tuple[Spread, tuple[int, ...]]] = [((), classes.extents)]
+    for i in range(len(axes)):
+        found = [
+            ((*before, row), after)
+            for before, left in found
+            for row, after, full in choices(i, left)
+            if full * most(i + 1, after) == most(i, left) > 0
+        ]
+    spreads = [spread for spread, _ in found]
+    return tuple(spreads) if s.copy else _apart(s, option, axes, spreads)
 
 
 def _apart(s: Signature, option: UnitOption, axes: list[AxisSignature], spreads: list[Spread]) -> tuple[Spread, ...]:
