@@ -109,8 +109,11 @@ class ConcurrentPass(Pass):
 
     # ---- bounds ---------------------------------------------------------------------------------------------------
 
-    def lower_bound(self) -> float:
-        """The objective of the sums of what every Einsum adds at least, alone or in a group."""
+    def lower_bound(self, enough: float = float("inf")) -> float:
+        """The objective of the sums of what every Einsum adds at least, alone or in a group.
+
+        Whether that is above `enough` is known only at the end: a group may take less than its members alone.
+        """
         super().lower_bound()
         self.sequential.least = self.least.copy()
         at = self.sums

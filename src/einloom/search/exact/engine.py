@@ -140,10 +140,12 @@ class Run:
         attempt = self._pass()
         if not self.options.incumbent:
             return attempt.run(float("inf"))
-        bound = attempt.lower_bound()
-        self._prove(bound * attempt.repeats)
         most = None if self.options.limit is None else self.options.limit / attempt.repeats * (1 + TIE)
-        if most is not None and (self.best is None or self.best.value > most):
+        if most is not None and self.best is not None and self.best.value <= most:
+            most = None
+        bound = attempt.lower_bound(float("inf") if most is None else most * (1 + TIE))
+        self._prove(bound * attempt.repeats)
+        if most is not None:
             return attempt.run(most)
         first, dived = attempt.first_limit(), None
         if bound > 0 and self._dives(attempt, first):

@@ -83,8 +83,11 @@ class Pass:
         """How often an Einsum occurs on average, up to renaming."""
         return len(self.signatures) / len(set(self.signatures))
 
-    def lower_bound(self) -> float:
-        """The objective of the sums of what every Einsum costs at least."""
+    def lower_bound(self, enough: float = float("inf")) -> float:
+        """The objective of the sums of what every Einsum costs at least.
+
+        Raises Infeasible as soon as it is above `enough`.
+        """
         for column, objective in enumerate(self.objectives):
             setting = Setting.of(self.problem.machine, objective, (), self.setting.capacities, 0, self.options.rules)
             found: dict[Signature, float] = {}
@@ -95,6 +98,8 @@ class Pass:
                 self.least[i, column] = found[sig]
                 if not np.isfinite(found[sig]):
                     raise self._unmapped(i)
+                if self.bound > enough:
+                    raise Infeasible("no combination of mappings stays within the limit")
         return self.bound
 
     def _least_of(self, setting: Setting, sig: Signature) -> float:
