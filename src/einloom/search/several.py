@@ -65,7 +65,7 @@ class _Several:
         watch: Watcher,
         starts: Sequence[tuple[Mapping, ...]],
     ) -> None:
-        self.asked, self.method, self.budget, self.watch, self.starts = asked, method, budget, watch, starts
+        self.asked, self.method, self.budget, self.watch, self.starts = asked, method, budget, watch, list(starts)
         self.best: Result | None = None
         self.known: dict[int, Alternative] = {}
         self.reached: dict[int, float] = {}
@@ -74,6 +74,8 @@ class _Several:
         self.started = time.monotonic()
 
     def solve(self) -> Result:
+        if _limited(self.method) and not any(self.starts):
+            self.look_around()
         for i in self.order():
             try:
                 self.known[i] = self.alternative(i)
@@ -89,6 +91,29 @@ class _Several:
                 raise BudgetExhausted(min(bounds))
             raise Infeasible(f"with {self.asked[-1].label}, as with the others: {self.witness}")
         return self.result(self.best)
+
+    def look_around(self) -> None:
+        """Take the first problem in which a quick look finds a mapping: it is the start of all, whatever the others
+        cost. Else one that has no mapping, solved first, would take the whole budget."""
+        from .exact import glance
+
+        for i, each in enumerate(self.asked):
+            budget = self.left()
+            if budget is None:
+                return
+            mapping = glance(each.problem, budget, _Inner(self, each.label))
+            if mapping is not None:
+                self.starts[i] = (mapping,)
+                return
+
+    def left(self) -> Budget | None:
+        """What is left of the budget; None if that is nothing."""
+        if self.watch.stopped():
+            return None
+        if self.budget.seconds is None:
+            return self.budget
+        seconds = self.budget.seconds - (time.monotonic() - self.started)
+        return replace(self.budget, seconds=seconds) if seconds > 0 else None
 
     def order(self) -> list[int]:
         """The problems in the order in which they are solved: those with good starts first. The best start is kept."""
@@ -107,10 +132,8 @@ class _Several:
         """What is proven of one problem; a better mapping becomes the best."""
         each = self.asked[i]
         limit = None if self.best is None else self.best.value
-        budget = self.budget
-        if budget.seconds is not None:
-            budget = replace(budget, seconds=budget.seconds - (time.monotonic() - self.started))
-        if self.watch.stopped() or (budget.seconds is not None and budget.seconds <= 0):
+        budget = self.left()
+        if budget is None:
             return Alternative(each.label, 0.0, self.reached.get(i))
         try:
             found = _method(self.method, limit, self.starts[i]).search(each.problem, budget, _Inner(self, each.label))

@@ -14,12 +14,13 @@ import numpy as np
 
 from ...cost.evaluate import evaluate
 from ...errors import BudgetExhausted, IllegalMapping, Infeasible, SpecError
+from ...mapping.tree import Mapping
 from ...mapspace.ffm import outside
 from ...problem import Budget, Certificate, Guarantee, Objective, Problem
 from ...result import FrontPoint, Result
 from ..protocol import Recorder, Watcher
 from ..resources import resident_bytes
-from ..starts import admitted
+from ..starts import admitted, fitting
 from .aim import TIE, settled
 from .concurrent import ConcurrentPass
 from .pareto import front
@@ -30,6 +31,7 @@ from .sharing import SharePass
 STEPS = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
 COARSE = 0.15  # from here on repeated Einsums take the steps of all
 DIVES = (0.02, 0.05, 0.12, 0.25, 0.5, 1.0)
+GLANCES = (DIVES[0], DIVES[-1])
 BELOW = 1 - 3 * TIE  # of a value: what is below this is better
 SOONER = 0.1  # limits up to this share of the way from the bound to a known value are tried before it
 
@@ -91,6 +93,24 @@ def finer(steps: tuple[float, ...], repetition: float) -> tuple[float, ...]:
     while 3 * small[-1] < COARSE:
         small.append(3 * small[-1])
     return (*small, *(step for step in steps if step >= COARSE))
+
+
+def glance(problem: Problem, budget: Budget, watcher: Watcher) -> Mapping | None:
+    """A mapping of at most twice the lower bound, if the quickest dive finds one. Nothing is proven by it."""
+    run = Run(problem, ExactOptions(), budget, watcher)
+    try:
+        attempt = run._pass()
+        bound = attempt.lower_bound()
+        quick = attempt.dives()[0]
+        for step in GLANCES if bound > 0 else ():
+            try:
+                solution = quick.run(quick.bound * (1 + step))
+            except Infeasible:
+                continue
+            return next(iter(fitting(problem, (solution.mapping,))), None)
+    except (Infeasible, Stopped, MemoryError):
+        pass  # the search itself says so, too
+    return None
 
 
 class Stopped(Exception):

@@ -1,0 +1,87 @@
+"""The best of several problems: a quick look finds what all of them start from, whatever stands first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from einloom.constraints import selector
+from einloom.errors import Infeasible
+from einloom.machine.levels import Machine, Memory
+from einloom.machine.load import load_machine
+from einloom.mapspace.limits import BackLimit, Limits, LoopLimit, Numbers
+from einloom.mapspace.space import Mapspace
+from einloom.problem import Budget, Guarantee, Objective, Problem
+from einloom.search.exact import Exact, glance
+from einloom.search.protocol import Watcher
+from einloom.search.several import Labelled, best_of
+from einloom.search.starts import fitting
+from einloom.workload.build import build_workload
+
+PAIR = build_workload(
+    "pair", ("B[m,n] = A[m,k] * W[k,n]", "C[m,p] = B[m,n] * V[n,p]"), {"m": 8, "k": 4, "n": 8, "p": 4}, bits=8
+)
+WHOLE = Mapspace(  # B stays on chip, as a whole
+    limits=Limits(
+        backs=(BackLimit(selector("B"), ("GLB",)),),
+        loops=(LoopLimit(selector("B"), ("m", "n"), Numbers(values=(1,))),),
+    )
+)
+
+
+def roomy(bits: int) -> Machine:
+    """The machine `simple` with a GLB of so many bits."""
+    machine = load_machine("simple")
+    levels = (replace(x, size=bits) if isinstance(x, Memory) and x.name == "GLB" else x for x in machine.levels)
+    return replace(machine, levels=tuple(levels))
+
+
+def asked(bits: int) -> Problem:
+    return Problem(PAIR, roomy(bits), WHOLE, Objective("edp"))
+
+
+class Stages(Watcher):
+    """Hears which problem the search is in."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def stage(self, name: str, done: int = 0, total: int | None = None) -> None:
+        if not self.heard or self.heard[-1] != name:
+            self.heard.append(name)
+
+
+class Ended(Watcher):
+    """Asks the search to end."""
+
+    def stopped(self) -> bool:
+        return True
+
+
+def test_a_glance_is_a_mapping_of_the_space_or_nothing() -> None:
+    found = glance(asked(4096), Budget(), Watcher())
+    assert found is not None
+    assert fitting(asked(4096), (found,)) == (found,)
+    assert glance(asked(64 * 8 - 1), Budget(), Watcher()) is None
+    assert glance(asked(4096), Budget(), Ended()) is None
+
+
+def test_a_problem_without_a_mapping_is_not_searched_first() -> None:
+    """B takes 512 bits; where it does not fit, limits are raised only once a mapping of another problem is known."""
+    watch = Stages()
+    both = (Labelled("small", asked(511)), Labelled("large", asked(4096)))
+    found = best_of(both, "exact", Budget(), watch)
+    alone = Exact().search(asked(4096))
+    assert found.certificate is not None and found.certificate.guarantee is Guarantee.OPTIMAL
+    assert found.value == pytest.approx(alone.value, rel=1e-12)
+    assert any(name.startswith("large: ") for name in watch.heard)
+    assert not any(name.startswith("small: looking below") for name in watch.heard)
+    small, large = found.certificate.alternatives
+    assert (small.value, large.value) == (None, found.value)
+    assert small.bound is not None and small.bound >= found.value * (1 - 1e-9)
+
+
+def test_no_mapping_anywhere_is_said() -> None:
+    with pytest.raises(Infeasible, match="with second, as with the others"):
+        best_of((Labelled("first", asked(511)), Labelled("second", asked(500))), "exact", Budget(), Watcher())
