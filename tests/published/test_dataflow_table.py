@@ -50,6 +50,20 @@ def test_two_shapes() -> None:
     assert "attention on tileflow-edge, latency (cycles)" in text
 
 
+def test_the_table_tells_what_is_proven() -> None:
+    """``~``: not proven. Einsums at the same time: ``*`` where groups were not searched, and the faster of two."""
+    known = Cell("tileflow-t5", "tileflow-edge", "flat-r", "latency", "optimal", cycles=500.0)
+    cells = (
+        replace(known, dataflow="layerwise", cycles=900.0, grouped=800.0, grouped_status="optimal"),
+        replace(known, dataflow="flat-m", status="infeasible", cycles=None),
+        replace(known, dataflow="flat-h", status="bounded", grouped=490.0, grouped_status="bounded"),
+        replace(known, concurrent=450.0),
+        replace(known, dataflow="chimera", concurrent=400.0, grouped=500.0, grouped_status="optimal"),
+    )
+    lines = [line.split()[1:] for line in table(cells).splitlines() if line.startswith("tileflow-t5")]
+    assert lines == [["900", "infeasible", "~500", "500", "500"], ["800", "infeasible", "~490", "*450", "~400"]]
+
+
 @pytest.mark.parametrize(("name", "above"), [("tileflow-edge", 1.09), ("tileflow-edge-code", 1.04)])
 def test_best_legal_attention_on_edge(name: str, above: float) -> None:
     """einloom's legal mapping of Bert-S on Edge needs less than a third of the cycles of TileFlow's illegal one.

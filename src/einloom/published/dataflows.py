@@ -387,7 +387,8 @@ def printed() -> dict[tuple[str, str, str], float]:
 def table(found: Iterable[Cell]) -> str:
     """Cells as text: one block per machine and objective, one line per workload, a column per dataflow.
 
-    Cycles, or joules where energy is minimised; ``~`` before what is not proven optimal, and below it what is proven.
+    Cycles, or joules where energy is minimised; ``~`` before what is not proven optimal. With Einsums at the same time,
+    ``*`` before what is only the same tree made concurrent, or that tree itself: groups were not searched.
     """
     blocks: dict[tuple[str, str, str], dict[str, dict[str, Cell]]] = {}
     for c in found:
@@ -417,12 +418,12 @@ def _block(
 
 
 def _shown_concurrent(found: Cell | None) -> str:
-    """As `_shown`, of the fastest mapping whatever runs at the same time."""
-    if found is None or not found.grouped_status:
-        return "not run" if found is None or found.cycles is not None else found.status
+    """As `_shown`, of the fastest mapping whatever runs at the same time; ``*`` where groups were not searched."""
+    if found is None or found.cycles is None:
+        return _shown(found)
     value = quickest(found)
     best = found.grouped_status == "optimal" and found.grouped is not None and found.grouped <= value * (1 + 1e-9)
-    return f"{'' if best else '~'}{value:,.0f}"
+    return f"{'' if best else '~' if found.grouped_status else '*'}{value:,.0f}"
 
 
 def _shown(found: Cell | None) -> str:
