@@ -391,7 +391,7 @@ def table(found: Iterable[Cell]) -> str:
     ``*`` before what is only the same tree made concurrent, or that tree itself: groups were not searched.
     """
     blocks: dict[tuple[str, str, str], dict[str, dict[str, Cell]]] = {}
-    for c in found:
+    for c in implied(found):
         key = family_of(c.workload), c.machine, c.objective
         blocks.setdefault(key, {}).setdefault(c.workload, {})[c.dataflow] = c
     parts = []
@@ -407,6 +407,23 @@ def table(found: Iterable[Cell]) -> str:
         for s in speed_ups(found)
     ]
     return "\n\n".join((*parts, *(["speed-ups over Layerwise\n" + "\n".join(means)] if means else []))) + "\n"
+
+
+def implied(found: Iterable[Cell]) -> list[Cell]:
+    """The cells, with what the last column proves of others: its space contains theirs, with groups too, so a cell that
+    is as fast as the proven optimum there has no faster mapping either. Rewritten cascades are left as they are."""
+    cells = list(found)
+    free = {(c.workload, c.machine, c.objective): c for c in cells if c.dataflow == FREE}
+    return [_implied(c, free.get((c.workload, c.machine, c.objective))) for c in cells]
+
+
+def _implied(known: Cell, free: Cell | None) -> Cell:
+    if free is None or free.grouped_status != "optimal" or known.cycles is None or known.objective != "latency":
+        return known
+    same = dataflow(known.dataflow if known.dataflow != FREE else COMMON[family_of(known.workload)])
+    if same.family.name != family_of(known.workload) or known.cycles > quickest(free) * (1 + 1e-9):
+        return known
+    return replace(known, grouped=known.cycles, grouped_bound=free.grouped_bound, grouped_status="optimal")
 
 
 def _block(
