@@ -31,6 +31,7 @@ from ..mapspace.limits import concerns
 from ..mapspace.space import Mapspace
 from ..problem import Budget, Objective, Problem
 from ..search.protocol import Recorder
+from ..search.resources import resident_bytes
 from ..search.several import Labelled, best_of
 from ..search.starts import fitting
 from ..workload.einsum import Workload
@@ -44,7 +45,7 @@ ATTENTIONS = tuple(
 CONVOLUTIONS = tuple(f"tileflow-cc{i}" for i in range(1, 6))
 MACHINES = ("tileflow-edge", "tileflow-cloud")
 FREE = "unrestricted"
-MEMORY = 6 << 30  # bytes that one search may hold
+MEMORY = 6 << 30  # bytes that one search may take
 COMMON = {
     "attention": "spread-attention",
     "online-attention": "spread-online-attention",
@@ -169,7 +170,7 @@ def cell(
         return replace(known, status="infeasible", why=full[-1])
     try:
         begun = _known_ones(starts, asked, hardware)
-        found = best_of(asked, "exact", Budget(memory=MEMORY), _watch(seconds), begun)
+        found = best_of(asked, "exact", _budget(), _watch(seconds), begun)
     except Infeasible as error:
         return replace(known, status="infeasible", why=error.witness, seconds=time.process_time() - started)
     except BudgetExhausted as error:
@@ -213,7 +214,7 @@ def _with_groups(
     """The cell with what groups of Einsums at the same time reach. start: what is best without groups."""
     wider = (replace(one.problem, mapspace=replace(one.problem.mapspace, concurrent="everywhere")) for one in asked)
     labelled = tuple(replace(one, problem=problem) for one, problem in zip(asked, wider, strict=True))
-    found = best_of(labelled, "exact", Budget(memory=MEMORY), _watch(seconds), (start,))
+    found = best_of(labelled, "exact", _budget(), _watch(seconds), (start,))
     assert found.certificate is not None
     return replace(
         known,
@@ -256,6 +257,11 @@ def _grouped_rank(known: Cell) -> tuple[int, float]:
     """Smaller for the cell that knows more with groups."""
     order = ("optimal", "bounded", "open", "")
     return order.index(known.grouped_status), float("inf") if known.grouped is None else known.grouped
+
+
+def _budget() -> Budget:
+    """What one search may take; memory that searches before it have left to the process is not counted."""
+    return Budget(memory=MEMORY + resident_bytes())
 
 
 def _watch(seconds: float | None) -> Recorder:
