@@ -58,6 +58,10 @@ class Group:
     cut: tuple[int, int] | None = None
 
 
+Opened = Group | Literal[False] | None  # the group after an Einsum; None: there is none; False: it may not run here
+Axes = tuple[str | None, ...]  # of the open loops; None: temporal
+
+
 @dataclass(frozen=True, slots=True)
 class Frontier:
     """What the next Einsum must match: the open loops' axes (None: temporal), the live tensors, and the group of
@@ -259,14 +263,7 @@ class Joiner:
             np.zeros((len(index), 0)),
         )
 
-    def _group(
-        self,
-        position: int,
-        before: Frontier,
-        block: Block,
-        mine: dict[str, Live],
-        axes: tuple[str | None, ...],
-    ) -> Group | Literal[False] | None:
+    def _group(self, position: int, before: Frontier, block: Block, mine: dict[str, Live], axes: Axes) -> Opened:
         """The group that is open after the Einsum, if any; False if the Einsum may not run here with this block."""
         return None
 

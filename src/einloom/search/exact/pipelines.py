@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from typing import Literal
 
 import numpy as np
 
 from ...cost.pipeline import Edge, drain_time
 from .fused import Block
 from .groups import Windows
-from .join import Frontier, Group, Joiner, Live, Partial
+from .join import Axes, Frontier, Group, Joiner, Live, Opened, Partial
 from .members import GroupBlock
 from .skyline import FloatArray, IntArray
 
@@ -55,14 +54,7 @@ class GroupJoiner(Joiner):
     def _apart(self, group: Group, block: Block) -> bool:
         return not isinstance(block, GroupBlock) or block.unit is None or block.unit not in group.units
 
-    def _group(
-        self,
-        position: int,
-        before: Frontier,
-        block: Block,
-        mine: dict[str, Live],
-        axes: tuple[str | None, ...],
-    ) -> Group | Literal[False] | None:
+    def _group(self, position: int, before: Frontier, block: Block, mine: dict[str, Live], axes: Axes) -> Opened:
         if not isinstance(block, GroupBlock):
             return None
         depth = len(block.structure.loops)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from .aim import TIE
 from .concurrent import ConcurrentPass, Met
 from .fused import Block, Explorer, Setting
 from .groups import Window, Windows
-from .join import Frontier, Group, Live
+from .join import Axes, Frontier, Group, Live, Opened
 from .lower import least_alone
 from .members import GroupBlock
 from .passes import ExactOptions
@@ -69,14 +68,7 @@ class ShareJoiner(GroupJoiner):
         axis, left = group.cut
         return axis == cut.axis and left >= cut.share
 
-    def _group(
-        self,
-        position: int,
-        before: Frontier,
-        block: Block,
-        mine: dict[str, Live],
-        axes: tuple[str | None, ...],
-    ) -> Group | Literal[False] | None:
+    def _group(self, position: int, before: Frontier, block: Block, mine: dict[str, Live], axes: Axes) -> Opened:
         group = super()._group(position, before, block, mine, axes)
         if group is False or not isinstance(block, ShareBlock):
             return group
@@ -120,7 +112,7 @@ class SharePass(ConcurrentPass):
             whole=self.together,
         )
         self._quick: dict[tuple[Signature, Cut], float] = {}
-        self._apart: dict[tuple[Signature, Cut], ShareExplorer] = {}  # asked for floors only
+        self._sharers: dict[tuple[Signature, Cut], ShareExplorer] = {}  # asked for floors only
 
     # ---- bounds ---------------------------------------------------------------------------------------------------
 
@@ -156,10 +148,10 @@ class SharePass(ConcurrentPass):
 
     def _endless(self, signature: Signature, cut: Cut) -> ShareExplorer:
         """An explorer without limits, to be asked for floors only."""
-        if (signature, cut) not in self._apart:
+        if (signature, cut) not in self._sharers:
             endless = np.full(len(self.setting.columns), np.inf)
-            self._apart[signature, cut] = self._sharer(signature, cut, endless, frozenset(), [])
-        return self._apart[signature, cut]
+            self._sharers[signature, cut] = self._sharer(signature, cut, endless, frozenset(), [])
+        return self._sharers[signature, cut]
 
     def _sharer(
         self,
