@@ -15,18 +15,18 @@ from datetime import datetime
 from pathlib import Path
 
 from einloom.mapspace.dataflow_files import dataflow
-from einloom.published.dataflows import (
+from einloom.published.cells import (
     ATTENTIONS,
     COMPARED,
     CONVOLUTIONS,
     FREE,
     MACHINES,
     Cell,
-    cells,
     family_of,
-    table,
     upgraded,
 )
+from einloom.published.dataflow_table import table
+from einloom.published.dataflows import cells
 from einloom.version import VERSION
 
 from .rows import append
@@ -74,21 +74,21 @@ def settled(cell: Cell, groups: bool, redo: Sequence[str]) -> bool:
 
 
 def lenders(known: Iterable[Cell], workload: str, machine: str, flow: str, objective: str) -> list[str]:
-    """The first of the smaller dataflows of the same cascade that has the least cycles of those, if any is proven."""
+    """The first of the smaller dataflows of the same cascade that has the least cycles of those, if any is proven; for
+    the last column of any cascade."""
     order = [*COMPARED[family_of(workload)], FREE]
     smaller = order[: order.index(flow)] if flow in order else []
     asked = [c for c in known if (c.workload, c.machine, c.objective) == (workload, machine, objective)]
-    cascade = _cascade(workload, flow)
-    mine = [c for c in asked if c.dataflow in smaller and _cascade(workload, c.dataflow) == cascade]
+    mine = [c for c in asked if c.dataflow in smaller and (flow == FREE or _cascade(c.dataflow) == _cascade(flow))]
     proven = [c for c in mine if c.status == "optimal" and c.cycles is not None]
     least = min((c.cycles for c in proven if c.cycles is not None), default=0.0) * (1 + 1e-9)
     names = [c.dataflow for c in proven if c.cycles is not None and c.cycles <= least]
     return sorted(names, key=order.index)[:1]
 
 
-def _cascade(workload: str, flow: str) -> str:
-    """The family of what a dataflow schedules: that of the workload, or of what its rewrite makes of it."""
-    return family_of(workload) if flow == FREE else dataflow(flow).family.name
+def _cascade(flow: str) -> str:
+    """The family of what a dataflow schedules."""
+    return dataflow(flow).family.name
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from einloom.published.dataflows import FREE, Cell, quickest, table
+from einloom.published.cells import FREE, Cell, quickest
+from einloom.published.dataflow_table import table
 
 ROOT = Path(__file__).resolve().parents[2]
 NESTED = (  # (what restricts more, what restricts less)
     *(("flat-m", "flat-b"), ("flat-b", "flat-h"), ("flat-h", "flat-r"), ("flat-r", "chimera")),
     *((flow, FREE) for flow in ("layerwise", "uni-pipe", "chimera", "tileflow-attention", "transfusion")),
-    *((flow, FREE) for flow in ("layerwise-convolution", "tileflow-convolution")),
+    *((flow, FREE) for flow in ("layerwise-convolution", "tileflow-convolution", "fused-layer")),
     *(("flash-attention", "chimera-online"), ("isos", "fused-layer")),
 )
 

@@ -18,7 +18,9 @@ from einloom.mapspace.ffm import outside
 from einloom.mapspace.limits import BackLimit, Limits, LoopLimit, Numbers
 from einloom.mapspace.rewrites import online_softmax
 from einloom.mapspace.space import Mapspace
-from einloom.published.dataflows import FREE, Cell, cell, cells, crowded, implied, speed_ups, table, upgraded
+from einloom.published.cells import FREE, Cell, upgraded
+from einloom.published.dataflow_table import speed_ups, table
+from einloom.published.dataflows import cell, cells, crowded
 from einloom.verbs import map as solve
 from einloom.workload.build import build_workload
 from einloom.workload.load import load_workload
@@ -62,19 +64,6 @@ def test_the_table_tells_what_is_proven() -> None:
     )
     lines = [line.split()[1:] for line in table(cells).splitlines() if line.startswith("tileflow-t5")]
     assert lines == [["900", "infeasible", "~500", "500", "500"], ["800", "infeasible", "~490", "*450", "~400"]]
-
-
-def test_what_the_last_column_proves_of_others() -> None:
-    """No faster mapping with groups in the widest space: none in those inside it, but for other cascades."""
-    known = Cell("tileflow-t5", "tileflow-edge", "flat-r", "latency", "optimal", cycles=500.0)
-    free = replace(known, dataflow=FREE, grouped=500.0, grouped_bound=4e-7, grouped_status="optimal")
-    slower = replace(known, dataflow="flat-h", cycles=501.0)
-    online = replace(known, dataflow="flash-attention")
-    elsewhere = replace(known, machine="tileflow-cloud")
-    told = implied([known, slower, online, elsewhere, free])
-    assert told[0] == replace(known, grouped=500.0, grouped_bound=4e-7, grouped_status="optimal")
-    assert told[1:] == [slower, online, elsewhere, free]
-    assert implied([known, replace(free, grouped_status="bounded")])[0] == known
 
 
 @pytest.mark.parametrize(("name", "above"), [("tileflow-edge", 1.09), ("tileflow-edge-code", 1.04)])

@@ -86,7 +86,7 @@ def test_a_padded_convolution(seed: int) -> None:
 
 
 RULES = ("stationary", "lowering", "dominance", "limits", "settled")
-PRUNED = (*SEEDS[:60], 1542, 1615)
+PRUNED = (*SEEDS[:60], 72, 1542, 1615)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -132,7 +132,7 @@ def test_without_soft_arc_consistency_the_optimum_is_the_same() -> None:
         except Infeasible:
             continue
         assert certificate is not None
-        dropped += certificate.counts.get("arc consistency", 0)
+        dropped += certificate.counts.get("agreement", 0) + certificate.counts.get("arc consistency", 0)
     assert dropped
 
 

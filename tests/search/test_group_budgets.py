@@ -49,7 +49,7 @@ def within(problem: Problem, steps: int) -> tuple[float | None, Result | None]:
 def test_a_budget_of_steps(family: str, seed: int) -> None:
     problem, value = pipeline_problem(family, seed), best(family, seed).value
     guarantees: list[Guarantee] = []
-    for steps in (0, 50, 100, 10**7):
+    for steps in (0, 10, 25, 50, 100, 10**7):
         bound, found = within(problem, steps)
         assert bound is not None
         assert bound <= value * (1 + 1e-9)

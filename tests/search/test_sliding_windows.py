@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
+import numpy as np
 import pytest
 
 from einloom.constraints import selector
@@ -12,7 +13,7 @@ from einloom.mapspace.ffm import outside
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Objective, Problem
 from einloom.search.exact import Exact, ExactOptions, Rules
-from einloom.search.exact.fused import Explorer
+from einloom.search.exact.floors import Floors
 from einloom.search.exact.passes import Pass
 from einloom.search.exact.tiles import Tiles
 from einloom.search.exhaustive import Exhaustive
@@ -40,9 +41,9 @@ def accessed(problem: Problem, tensor: int) -> int:
     attempt = searched(problem)
     (signature,) = attempt.signatures
     (option,) = signature.units
-    explorer = Explorer(attempt.setting, attempt.classes[signature], attempt._column_limits()[0], {})
-    pricing = explorer._pricing(option, attempt.classes[signature].spreads(option))
-    return Tiles(pricing, attempt.setting.shares).accessed(tensor)
+    classes = attempt.classes[signature]
+    pricing = Floors(attempt.setting, classes).pricing(option, classes.spreads(option))
+    return int(Tiles(pricing, attempt.setting.shares).accessed(tensor, 1)[0])
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3])
@@ -64,7 +65,7 @@ def test_the_bound_counts_what_is_accessed_and_no_more(monkeypatch: pytest.Monke
     problem = convolution("O[p] = I[3*p+r] * F[r]", {"p": 4, "r": 2})
     assert searched(problem).lower_bound() == 14
     assert Exact().search(problem).value == Exhaustive().search(problem).value == 14
-    monkeypatch.setattr(Tiles, "accessed", lambda self, t: self.classes.signature.tensors[t].shape[0])
+    monkeypatch.setattr(Tiles, "accessed", lambda self, t, _: np.array(self.classes.signature.tensors[t].shape[:1]))
     assert searched(problem).lower_bound() == 17
 
 

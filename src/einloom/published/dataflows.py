@@ -8,13 +8,10 @@ that dataflows differ in what they restrict and in nothing else.
 
 from __future__ import annotations
 
-import csv
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
-from math import exp, log, prod
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from math import prod
 
 from ..constraints import select
 from ..cost.evaluate import evaluate
@@ -36,62 +33,19 @@ from ..search.several import Labelled, best_of
 from ..search.starts import fitting
 from ..workload.einsum import Workload
 from ..workload.load import load_workload
+from .cells import ATTENTIONS, COMPARED, CONVOLUTIONS, FREE, MACHINES, Cell, family_of
 
-DATA = Path(__file__).parent / "data"
-ATTENTIONS = tuple(
-    f"tileflow-{name}"
-    for name in "bert-s bert-b bert-l vit-14-b vit-14-l vit-14-h vit-16-b vit-16-l vit-16-h t5 xlm".split()
-)
-CONVOLUTIONS = tuple(f"tileflow-cc{i}" for i in range(1, 6))
-MACHINES = ("tileflow-edge", "tileflow-cloud")
-FREE = "unrestricted"
 MEMORY = 6 << 30  # bytes that one search may take
-COMMON = {
+COMMON = {  # the rule of parallelism of each family
     "attention": "spread-attention",
     "online-attention": "spread-online-attention",
     "convolution-chain": "spread-convolution",
     "tiled-convolution-chain": "spread-tiled-convolution",
 }
-COMPARED = {  # what contains others comes after them, so that a search has their mappings to start from
-    "attention": (
-        "layerwise uni-pipe flat-m flat-b flat-h flat-r chimera transfusion tileflow-attention flash-attention "
-        "chimera-online"
-    ).split(),
-    "convolution-chain": "layerwise-convolution fused-layer isos tileflow-convolution".split(),
+WHOLE = {  # the families that the last column is the best of
+    "attention": ("attention",),
+    "convolution-chain": ("convolution-chain", "tiled-convolution-chain"),
 }
-BASELINE = {"attention": "layerwise", "convolution-chain": "layerwise-convolution"}
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """What one dataflow reaches on one workload and machine.
-
-    status: ``optimal``, ``bounded`` (the CPU seconds ended first; nothing is below `bound`), ``infeasible``,
-    ``refused`` (the workload is none of the dataflow's) or ``open`` (nothing was found in the CPU seconds). cycles: of
-    the machine's unit. concurrent: cycles of the same tree with a concurrent split, the best legal one, and which;
-    None where no such tree is legal. grouped: cycles where groups of up to four Einsums may run at the same time, tiles
-    searched again (`grouped_bound`: nothing of that space is below). why: where there are no numbers. tiles: the best
-    number of tiles, of those that a rewrite was tried with; the mapping is one of that workload.
-    """
-
-    workload: str
-    machine: str
-    dataflow: str
-    objective: str
-    status: str
-    cycles: float | None = None
-    energy: float | None = None
-    bound: float | None = None
-    gap: float | None = None
-    concurrent: float | None = None
-    concurrent_split: str = ""
-    grouped: float | None = None
-    grouped_bound: float | None = None
-    grouped_status: str = ""
-    seconds: float = 0.0
-    why: str = ""
-    tiles: str = ""
-    mapping: str = ""
 
 
 def cells(
@@ -126,11 +80,6 @@ def cells(
                 yield found
 
 
-def family_of(workload: str) -> str:
-    """The family of a workload of the table."""
-    return "convolution-chain" if workload.partition(":")[0] in CONVOLUTIONS else "attention"
-
-
 def crowd(name: str) -> Machine:
     """A machine of the table: every Einsum is spread over as many instances as the rule of parallelism allows."""
     machine = load_machine(name)
@@ -157,15 +106,16 @@ def cell(
     starts: texts of mappings that are known; those outside the dataflow's space are left out.
     """
     cascade, hardware = load_workload(workload), crowd(machine)
-    flow = dataflow(COMMON[family_of(workload)] if name == FREE else name)
+    flows = [dataflow(COMMON[kind]) for kind in WHOLE[family_of(workload)]] if name == FREE else [dataflow(name)]
     started = time.process_time()
     known = Cell(workload, machine, name, objective, "refused")
     try:
-        asked = tuple(problems(flow, cascade, hardware, Objective(objective)))
+        every = [(flow, one) for flow in flows for one in problems(flow, cascade, hardware, Objective(objective))]
     except SpecError as error:
         return replace(known, why=error.message)
-    full = [crowded(each.problem.workload, hardware, each.problem.mapspace) for each in asked]
-    asked = tuple(each for each, why in zip(asked, full, strict=True) if not why)
+    full = [crowded(one.problem.workload, hardware, one.problem.mapspace) for _, one in every]
+    every = [each for each, why in zip(every, full, strict=True) if not why]
+    asked = tuple(one for _, one in every)
     if not asked:
         return replace(known, status="infeasible", why=full[-1])
     try:
@@ -177,6 +127,7 @@ def cell(
         why, spent = "nothing found in the CPU seconds given", time.process_time() - started
         return replace(known, status="open", bound=error.bound, why=why, seconds=spent)
     assert found.certificate is not None
+    flow, chosen = next((flow, one) for flow, one in every if one.problem is found.problem)
     beside = best_concurrent(found.workload, hardware, found.mapping, flow)
     known = replace(
         known,
@@ -187,7 +138,7 @@ def cell(
         gap=found.certificate.gap,
         concurrent=None if beside is None else cycles(hardware, beside[0]),
         concurrent_split="" if beside is None else beside[1],
-        tiles=next(each.label for each in asked if each.problem is found.problem),
+        tiles=chosen.label,
         mapping=found.mapping_text,
     )
     if groups:
@@ -222,41 +173,6 @@ def _with_groups(
         grouped_bound=found.certificate.bound,
         grouped_status=found.certificate.guarantee.value,
     )
-
-
-def upgraded(before: Cell, after: Cell) -> Cell:
-    """What two runs know of one cell: the better mapping and the larger bound, without groups and with groups each."""
-    rate = load_machine(after.machine).units[0].throughput
-    scale = rate if after.objective == "latency" and rate is not None else 1.0
-    best, other = sorted((after, before), key=_rank)
-    value = best.cycles if best.objective == "latency" else best.energy
-    if value is not None and best.bound is not None:
-        bound = min(value / scale, max(best.bound, other.bound or 0.0))
-        status = "optimal" if bound * scale >= value * (1 - 1e-9) else best.status
-        best = replace(best, bound=bound, gap=max(0.0, 1 - bound * scale / value), status=status)
-    elif best.status == "open":
-        best = replace(best, bound=max(best.bound or 0.0, other.bound or 0.0))
-    best = replace(best, seconds=after.seconds)
-    groups, others = sorted((after, before), key=_grouped_rank)
-    bound = max(groups.grouped_bound or 0.0, others.grouped_bound or 0.0)
-    status = groups.grouped_status
-    if groups.grouped is not None and groups.objective == "latency":
-        bound = min(bound, groups.grouped / scale)
-        status = "optimal" if bound * scale >= groups.grouped * (1 - 1e-9) else status
-    return replace(best, grouped=groups.grouped, grouped_bound=bound if status else None, grouped_status=status)
-
-
-def _rank(known: Cell) -> tuple[int, float]:
-    """Smaller for the cell that knows more without groups."""
-    value = known.cycles if known.objective == "latency" else known.energy
-    order = ("optimal", "infeasible", "refused", "bounded", "open")
-    return order.index(known.status), float("inf") if value is None else value
-
-
-def _grouped_rank(known: Cell) -> tuple[int, float]:
-    """Smaller for the cell that knows more with groups."""
-    order = ("optimal", "bounded", "open", "")
-    return order.index(known.grouped_status), float("inf") if known.grouped is None else known.grouped
 
 
 def _budget() -> Budget:
@@ -337,122 +253,3 @@ def best_concurrent(workload: Workload, machine: Machine, mapping: Mapping, flow
         if best is None or cost.latency < best[0].latency:
             best = cost, f"{tree.branches} stages {tree.place}"
     return best
-
-
-@dataclass(frozen=True, slots=True)
-class SpeedUp:
-    """Geometric mean of the speed-ups of a dataflow over Layerwise, on the `shapes` for which both are known.
-
-    printed: TileFlow's mean, if its text has one. concurrent: the same with concurrent trees where those are faster.
-    """
-
-    family: str
-    machine: str
-    dataflow: str
-    shapes: int
-    mean: float
-    concurrent: float
-    printed: float | None
-
-
-def speed_ups(found: Iterable[Cell]) -> tuple[SpeedUp, ...]:
-    """How much faster each dataflow is than Layerwise, beside what TileFlow prints. Only cells for latency count."""
-    timed = [c for c in found if c.objective == "latency" and c.cycles is not None]
-    base = {(c.workload, c.machine): c.cycles for c in timed if c.dataflow == BASELINE[family_of(c.workload)]}
-    groups: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
-    for c in timed:
-        one = base.get((c.workload, c.machine))
-        if one is not None and c.cycles is not None:
-            faster = quickest(c)
-            key = family_of(c.workload), c.machine, c.dataflow
-            groups.setdefault(key, []).append((one / c.cycles, one / faster))
-    return tuple(
-        SpeedUp(*key, len(ratios), _mean(a for a, _ in ratios), _mean(b for _, b in ratios), printed().get(key))
-        for key, ratios in groups.items()
-    )
-
-
-def quickest(found: Cell) -> float:
-    """Cycles of the fastest mapping known for a cell that has one, whatever runs at the same time."""
-    return min(x for x in (found.cycles, found.concurrent, found.grouped) if x is not None)
-
-
-def _mean(ratios: Iterable[float]) -> float:
-    logs = [log(ratio) for ratio in ratios]
-    return exp(sum(logs) / len(logs))
-
-
-@cache
-def printed() -> dict[tuple[str, str, str], float]:
-    """TileFlow's mean speed-ups over Layerwise by family, machine and dataflow, as its text prints them."""
-    with (DATA / "tileflow_speedups.csv").open(encoding="utf-8") as stream:
-        rows = csv.DictReader(line for line in stream if not line.startswith("#"))
-        return {(r["family"], r["machine"], r["dataflow"]): float(r["speedup"]) for r in rows}
-
-
-def table(found: Iterable[Cell]) -> str:
-    """Cells as text: one block per machine and objective, one line per workload, a column per dataflow.
-
-    Cycles, or joules where energy is minimised; ``~`` before what is not proven optimal. With Einsums at the same time,
-    ``*`` before what is only the same tree made concurrent, or that tree itself: groups were not searched.
-    """
-    blocks: dict[tuple[str, str, str], dict[str, dict[str, Cell]]] = {}
-    for c in implied(found):
-        key = family_of(c.workload), c.machine, c.objective
-        blocks.setdefault(key, {}).setdefault(c.workload, {})[c.dataflow] = c
-    parts = []
-    for (kind, machine, objective), rows in blocks.items():
-        names = [n for n in (*COMPARED[kind], FREE) if any(n in row for row in rows.values())]
-        title = f"{kind} on {machine}, {objective} ({'cycles' if objective == 'latency' else 'J'})"
-        parts.append(_block(title, names, rows, _shown))
-        if any(c.grouped_status for row in rows.values() for c in row.values()):
-            parts.append(_block(f"{title}, Einsums at the same time", names, rows, _shown_concurrent))
-    means = [
-        f"{s.family:<18} {s.machine:<15} {s.dataflow:<22} {s.shapes:>2} shapes {s.mean:6.2f}x"
-        f" {s.concurrent:6.2f}x concurrent" + ("" if s.printed is None else f", printed {s.printed:.2f}x")
-        for s in speed_ups(found)
-    ]
-    return "\n\n".join((*parts, *(["speed-ups over Layerwise\n" + "\n".join(means)] if means else []))) + "\n"
-
-
-def implied(found: Iterable[Cell]) -> list[Cell]:
-    """The cells, with what the last column proves of others: its space contains theirs, with groups too, so a cell that
-    is as fast as the proven optimum there has no faster mapping either. Rewritten cascades are left as they are."""
-    cells = list(found)
-    free = {(c.workload, c.machine, c.objective): c for c in cells if c.dataflow == FREE}
-    return [_implied(c, free.get((c.workload, c.machine, c.objective))) for c in cells]
-
-
-def _implied(known: Cell, free: Cell | None) -> Cell:
-    if free is None or free.grouped_status != "optimal" or known.cycles is None or known.objective != "latency":
-        return known
-    same = dataflow(known.dataflow if known.dataflow != FREE else COMMON[family_of(known.workload)])
-    if same.family.name != family_of(known.workload) or known.cycles > quickest(free) * (1 + 1e-9):
-        return known
-    return replace(known, grouped=known.cycles, grouped_bound=free.grouped_bound, grouped_status="optimal")
-
-
-def _block(
-    title: str, names: Sequence[str], rows: dict[str, dict[str, Cell]], show: Callable[[Cell | None], str]
-) -> str:
-    lines = [title, " ".join((f"{'':<18}", *(f"{n[:13]:>13}" for n in names)))]
-    lines += (" ".join((f"{w:<18}", *(f"{show(row.get(n)):>13}" for n in names))) for w, row in rows.items())
-    return "\n".join(lines)
-
-
-def _shown_concurrent(found: Cell | None) -> str:
-    """As `_shown`, of the fastest mapping whatever runs at the same time; ``*`` where groups were not searched."""
-    if found is None or found.cycles is None:
-        return _shown(found)
-    value = quickest(found)
-    best = found.grouped_status == "optimal" and found.grouped is not None and found.grouped <= value * (1 + 1e-9)
-    return f"{'' if best else '~' if found.grouped_status else '*'}{value:,.0f}"
-
-
-def _shown(found: Cell | None) -> str:
-    if found is None:
-        return "not run"
-    value = found.cycles if found.objective == "latency" else found.energy
-    if value is None:
-        return found.status
-    return f"{'' if found.status == 'optimal' else '~'}{value:,.0f}" if value < 1e8 else f"{value:.4g}"

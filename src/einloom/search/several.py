@@ -18,6 +18,8 @@ from ..result import Result
 from .protocol import Optimizer, Recorder, Watcher, optimizer
 from .starts import fitting, misfits, refusal
 
+BETTER = 1 - 4e-9  # of the best value so far: what is above this is not better, as `exact` compares
+
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
@@ -136,10 +138,11 @@ class _Several:
         if budget is None:
             return Alternative(each.label, 0.0, self.reached.get(i))
         try:
-            found = _method(self.method, limit, self.starts[i]).search(each.problem, budget, _Inner(self, each.label))
+            below = None if limit is None else limit * BETTER
+            found = _method(self.method, below, self.starts[i]).search(each.problem, budget, _Inner(self, each.label))
         except Infeasible as error:
             self.witness = error.witness
-            return Alternative(each.label, limit if _limited(self.method) else None)
+            return Alternative(each.label, limit if _limited(self.method) else None, self.reached.get(i))
         except BudgetExhausted as error:
             return Alternative(each.label, error.bound if limit is None else min(limit, error.bound))
         if limit is None or found.value < limit:

@@ -8,17 +8,19 @@ sequential cascade, so bounds, limits and consistency stay as they are.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ...errors import Infeasible
 from ...machine.levels import Fanout, Machine
 from ...mapping.tree import Mapping
 from ...problem import Objective, Problem
 from ..protocol import Watcher
 from .aim import TIE
 from .consistency import common, keys_of
-from .fused import Allowed, Block, Setting, Stacks
+from .fused import Allowed, Block, Stacks, Wanted
 from .groups import Components, Windows, drains
 from .join import Joiner, Partial
 from .members import GroupBlock, GroupExplorer
@@ -26,6 +28,7 @@ from .passes import ExactOptions, Pass
 from .pipelines import GroupJoiner, Sums
 from .pricing import leakage
 from .rebuild import Piece, Where, tree
+from .setting import Setting
 from .signature import Held, Signature, UnitOption
 from .skyline import FloatArray
 
@@ -65,8 +68,10 @@ class ConcurrentPass(Pass):
         most = 1 if space.max_fused_loops == 0 else space.max_group
         self.components = Components.of(problem.machine, self.setting.columns)
         self.whole = whole = self._crowded()
-        self._floors: dict[tuple[Signature, UnitOption, Held], FloatArray] = {}
-        self._unlimited: dict[Signature, GroupExplorer] = {}  # asked for floors only
+        first: dict[Signature, int] = {}
+        self.alike = [first.setdefault(signature, i) for i, signature in enumerate(self.signatures)]
+        self._floors: dict[tuple[int, str | None, Held], FloatArray] = {}
+        self._unlimited: dict[int, GroupExplorer] = {}  # asked for floors only
         self.windows = Windows(
             problem.workload, self.signatures, most, self.apart, whole.shares, whole.capacities, self._least_busy
         )
@@ -92,13 +97,13 @@ class ConcurrentPass(Pass):
         return replace(self.setting, tracked=tracked, capacities=tuple(capacities))
 
     def _least_busy(self, position: int, option: UnitOption, held: Held) -> FloatArray:
-        signature = self.signatures[position]
-        key = (signature, option, held)
-        if signature not in self._unlimited:
+        first = self.alike[position]
+        key = (first, option.unit, held)
+        if first not in self._unlimited:
             endless = np.full(len(self.setting.columns), np.inf)
-            self._unlimited[signature] = self._explorer(signature, endless, frozenset(), [])
+            self._unlimited[first] = self._explorer(self.signatures[first], endless, frozenset(), [])
         if key not in self._floors:
-            self._floors[key] = self._unlimited[signature].least_busy(option, held)
+            self._floors[key] = self._unlimited[first].least_busy(option, held)
         return self._floors[key]
 
     def _explorer(
@@ -116,6 +121,8 @@ class ConcurrentPass(Pass):
         """
         super().lower_bound()
         self.sequential.least = self.least.copy()
+        with suppress(Infeasible):  # groups may still have mappings
+            self.sequential.agreed = self.sequential._agree()
         at = self.sums
         self.seconds = self._seconds()
         if at.energy is not None:
@@ -126,6 +133,10 @@ class ConcurrentPass(Pass):
             if at.energy is not None:
                 self.least[i, at.energy] = self.dynamic[i] + at.watts * self.seconds[i]
         return self.bound
+
+    def _agree(self) -> float:
+        """Nothing if there may be groups: members cost less than alone."""
+        return 0.0 if self.windows.members else super()._agree()
 
     def _seconds(self) -> FloatArray:
         """The least seconds that every Einsum adds to the latency."""
@@ -186,6 +197,10 @@ class ConcurrentPass(Pass):
             if not found[-1]:
                 raise self._unmapped(i)
         return found
+
+    def _wanted(self) -> dict[Signature, Wanted]:
+        """Nothing is known if there may be groups: partners may be members of one."""
+        return {} if self.windows.members else super()._wanted()
 
     def _grouped(self, position: int) -> bool:
         return position in self.windows.members

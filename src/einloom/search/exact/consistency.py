@@ -9,9 +9,11 @@ in weighted constraint satisfaction.)
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -57,19 +59,34 @@ class Use:
     sizes: tuple[int, ...]
 
 
-class Consistency:
-    """Filters the blocks of a cascade. least: least cost of each Einsum [n, c]; aim: which sums are of use.
+class Costed(Protocol):
+    """Rows with costs [n, c], of which some can be taken."""
+
+    cost: FloatArray
+
+    def __len__(self) -> int: ...
+
+    def take(self, index: IntArray) -> Self:
+        """Some of the rows."""
+
+
+Some = TypeVar("Some", bound=Costed)
+
+
+class Arcs(ABC, Generic[Some]):
+    """Filters the rows of a cascade. least: least cost of each Einsum [n, c]; aim: which sums are of use.
 
     Einsums that have the same rows and the same neighbours lose the same rows: each such pattern is filtered once, so
     that repeated layers cost what the first ones and the last ones do.
     """
+
+    rule = "arc consistency"
 
     def __init__(self, workload: Workload, least: FloatArray, aim: Aim, counts: dict[str, int]) -> None:
         self.workload = workload
         self.least = least
         self.aim = aim
         self.counts = counts
-        self._numbers: dict[tuple[int, ...], dict[Key, int]] = {}
         self._keys: dict[int, dict[Use, IntArray]] = {}
         self._tables: dict[tuple[int, Use], FloatArray] = {}
         self._sums = least.sum(axis=0)
@@ -84,7 +101,7 @@ class Consistency:
             for i, einsum in enumerate(workload.einsums)
         ]
         self._costs: dict[int, FloatArray] = {}
-        self._kept: dict[Hashable, tuple[list[Block], list[Block]]] = {}  # (before, after): lists that ids stand for
+        self._kept: dict[Hashable, tuple[list[Some], list[Some]]] = {}  # (before, after): lists that ids stand for
         self.ahead: list[FloatArray] = []
 
     def _uses(self, position: int) -> dict[int, tuple[tuple[Use, Use], ...]]:
@@ -108,7 +125,7 @@ class Consistency:
         ranks = tuple(access.rank_of(v) for v in einsum.variables)
         return Use(einsum.tensors.index(tensor), ranks, self.workload.tensor(tensor).shape)
 
-    def filter(self, blocks: list[list[Block]]) -> list[list[Block]]:
+    def filter(self, blocks: list[list[Some]]) -> list[list[Some]]:
         """The rows that may be part of a cascade within the limit."""
         blocks = self._by_neighbours(blocks)
         rounds = 0
@@ -119,10 +136,10 @@ class Consistency:
         self._keys, self._tables, self._costs, self._kept = {}, {}, {}, {}
         return blocks
 
-    def _by_sweeps(self, blocks: list[list[Block]]) -> list[list[Block]]:
+    def _by_sweeps(self, blocks: list[list[Some]]) -> list[list[Some]]:
         """The rows whose cost, with the least of everything before and after them, can stay within the limit."""
         before, after = self._sweep(blocks, 1), self._sweep(blocks, -1)
-        kept: list[list[Block]] = []
+        kept: list[list[Some]] = []
         self.ahead = []
         for i, mine in enumerate(blocks):
             good = ~self.lines.beyond(before[i] + self._cost(mine) + after[i])
@@ -135,7 +152,7 @@ class Consistency:
         """Mask of partial cascades up to `position`, with these rows of its Einsum, that lead to nothing of use."""
         return self.lines.beyond(self.lines.extend(cost) + self.ahead[position][rows])
 
-    def _sweep(self, blocks: list[list[Block]], step: int) -> list[FloatArray]:
+    def _sweep(self, blocks: list[list[Some]], step: int) -> list[FloatArray]:
         """For every row the least cost of all Einsums passed before it, going up (1) or down (-1) the cascade.
 
         Carried along: the least of everything so far, over all, and per key of every tensor that Einsums on both sides
@@ -150,7 +167,7 @@ class Consistency:
             bound = np.broadcast_to(floor, cost.shape).copy()
             for tensor in uses.keys() & tables.keys():
                 keys, table = self._numbered(mine, uses[tensor]), tables[tensor]
-                known = np.full((len(self._numbers[uses[tensor].sizes]), cost.shape[1]), np.inf)
+                known = np.full((self._many(uses[tensor]), cost.shape[1]), np.inf)
                 known[: len(table)] = table
                 bound = np.maximum(bound, known[keys])
             found[i] = bound
@@ -164,17 +181,17 @@ class Consistency:
                     tables[tensor] = self._least_per_key(self._numbered(mine, use), total, use)
         return found
 
-    def _cost(self, mine: list[Block]) -> FloatArray:
+    def _cost(self, mine: list[Some]) -> FloatArray:
         """The cost of every row, with the columns of `lines`."""
         if id(mine) not in self._costs:
             self._costs[id(mine)] = self.lines.extend(np.concatenate([block.cost for block in mine]))
         return self._costs[id(mine)]
 
-    def _by_neighbours(self, blocks: list[list[Block]]) -> list[list[Block]]:
+    def _by_neighbours(self, blocks: list[list[Some]]) -> list[list[Some]]:
         """The rows that may stay as far as each one's neighbours can tell."""
         for _ in range(ROUNDS):
             rows = {id(mine): sum(map(len, mine)) for mine in blocks}
-            filtered: dict[Hashable, list[Block]] = {}
+            filtered: dict[Hashable, list[Some]] = {}
             kept = []
             for i, mine in enumerate(blocks):
                 pattern = self._pattern(i, blocks)
@@ -189,14 +206,73 @@ class Consistency:
         return blocks
 
     def _lost(self, rows: int) -> None:
-        self.counts["arc consistency"] = self.counts.get("arc consistency", 0) + rows
+        self.counts[self.rule] = self.counts.get(self.rule, 0) + rows
 
-    def _pattern(self, position: int, blocks: list[list[Block]]) -> Hashable:
+    def _pattern(self, position: int, blocks: list[list[Some]]) -> Hashable:
         """Equal for two Einsums only if `_keep` does the same to both: rows, least costs, and what neighbours have."""
         around = (
             (id(blocks[other]), self.least[other].tobytes(), uses) for other, uses in self._shared[position].items()
         )
         return (id(blocks[position]), self.least[position].tobytes(), *around)
+
+    @abstractmethod
+    def _numbered(self, mine: list[Some], use: Use) -> IntArray:
+        """The number of a shared tensor's key in every row."""
+
+    @abstractmethod
+    def _many(self, use: Use) -> int:
+        """How many keys of the tensor have a number."""
+
+    def _table(self, mine: list[Some], use: Use) -> FloatArray:
+        """The least cost per key of a shared tensor [keys, c]; infinite for keys that no row has."""
+        if (id(mine), use) not in self._tables:
+            cost = np.concatenate([block.cost for block in mine])
+            self._tables[id(mine), use] = self._least_per_key(self._numbered(mine, use), cost, use)
+        return self._tables[id(mine), use]
+
+    def _least_per_key(self, keys: IntArray, cost: FloatArray, use: Use) -> FloatArray:
+        table = np.full((self._many(use), cost.shape[1]), np.inf)
+        for c in range(cost.shape[1]):
+            np.minimum.at(table[:, c], keys, cost[:, c])
+        return table
+
+    def _keep(self, position: int, blocks: list[list[Some]]) -> list[Some]:
+        """The rows of one Einsum that stay; the list of before if all do."""
+        mine = blocks[position]
+        total = np.concatenate([block.cost for block in mine]) + (self._sums - self.least[position])
+        for other, uses in self._shared[position].items():
+            share = np.broadcast_to(self.least[other], total.shape).copy()
+            for own, theirs in uses:
+                keys = self._numbered(mine, own)
+                table = self._table(blocks[other], theirs)
+                known = np.full((self._many(own), total.shape[1]), np.inf)
+                known[: len(table)] = table
+                share = np.maximum(share, known[keys])
+            total = total + (share - self.least[other])
+        good = ~self.aim.beyond(total)
+        return self._shrunk(mine, good)
+
+    def _shrunk(self, mine: list[Some], good: np.ndarray) -> list[Some]:
+        """The good rows, with what is known of them; the same list for the same rows of the same list."""
+        if good.all():
+            return mine
+        pattern = (id(mine), good.tobytes())
+        if pattern not in self._kept:
+            found = _chosen(mine, good)
+            self._kept[pattern] = (mine, found)
+            self._keys[id(found)] = {use: keys[good] for use, keys in self._keys.get(id(mine), {}).items()}
+        return self._kept[pattern][1]
+
+
+class Consistency(Arcs[Block]):
+    """Filters the blocks of a cascade."""
+
+    @cached_property
+    def _numbers(self) -> dict[tuple[int, ...], dict[Key, int]]:
+        return {}
+
+    def _many(self, use: Use) -> int:
+        return len(self._numbers[use.sizes])
 
     def _numbered(self, mine: list[Block], use: Use) -> IntArray:
         """The key number of a shared tensor in every row, blocks one after the other."""
@@ -215,48 +291,8 @@ class Consistency:
             known[use] = np.concatenate(parts)
         return known[use]
 
-    def _table(self, mine: list[Block], use: Use) -> FloatArray:
-        """The least cost per key of a shared tensor [keys, c]; infinite for keys that no row has."""
-        if (id(mine), use) not in self._tables:
-            cost = np.concatenate([block.cost for block in mine])
-            self._tables[id(mine), use] = self._least_per_key(self._numbered(mine, use), cost, use)
-        return self._tables[id(mine), use]
 
-    def _least_per_key(self, keys: IntArray, cost: FloatArray, use: Use) -> FloatArray:
-        table = np.full((len(self._numbers[use.sizes]), cost.shape[1]), np.inf)
-        for c in range(cost.shape[1]):
-            np.minimum.at(table[:, c], keys, cost[:, c])
-        return table
-
-    def _keep(self, position: int, blocks: list[list[Block]]) -> list[Block]:
-        """The rows of one Einsum that stay; the list of before if all do."""
-        mine = blocks[position]
-        total = np.concatenate([block.cost for block in mine]) + (self._sums - self.least[position])
-        for other, uses in self._shared[position].items():
-            share = np.broadcast_to(self.least[other], total.shape).copy()
-            for own, theirs in uses:
-                keys = self._numbered(mine, own)
-                table = self._table(blocks[other], theirs)
-                known = np.full((len(self._numbers[own.sizes]), total.shape[1]), np.inf)
-                known[: len(table)] = table
-                share = np.maximum(share, known[keys])
-            total = total + (share - self.least[other])
-        good = ~self.aim.beyond(total)
-        return self._shrunk(mine, good)
-
-    def _shrunk(self, mine: list[Block], good: np.ndarray) -> list[Block]:
-        """The good rows, with what is known of them; the same list for the same rows of the same list."""
-        if good.all():
-            return mine
-        pattern = (id(mine), good.tobytes())
-        if pattern not in self._kept:
-            found = _chosen(mine, good)
-            self._kept[pattern] = (mine, found)
-            self._keys[id(found)] = {use: keys[good] for use, keys in self._keys.get(id(mine), {}).items()}
-        return self._kept[pattern][1]
-
-
-def _chosen(mine: list[Block], good: np.ndarray) -> list[Block]:
+def _chosen(mine: list[Some], good: np.ndarray) -> list[Some]:
     """The good rows; blocks without any are left out."""
     kept, start = [], 0
     for block in mine:

@@ -13,20 +13,20 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ...machine.levels import Machine
-from ...problem import Objective
 from .below import Below
 from .contexts import links
+from .floors import Floors
 from .grids import LARGE, Grid, Grids
 from .lattice import Lattice
-from .pricing import Column, Pricing, columns, settle
+from .pricing import Pricing, settle
 from .rows import CONTEXT, PLACED, SPREAD, Rows, Trail, union, wrapped
+from .setting import Setting
 from .signature import Held, UnitOption
 from .skyline import FloatArray, IntArray, pareto
 from .spatial import Classes, Spread
 from .structures import OwnStore, Shape, Stacker, Structure
-from .tables import Room, Rules, Tables
-from .tiles import Tiles, accepted
+from .tables import Room, Tables
+from .tiles import accepted
 from .trails import Compactor
 
 Allowed = dict[Shape, IntArray]
@@ -86,33 +86,6 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What all Einsums of a search share: machine, objective, limits of the space, memories whose room is shared."""
-
-    machine: Machine
-    objective: Objective
-    columns: tuple[Column, ...]
-    tracked: tuple[int, ...]
-    capacities: tuple[int | None, ...]
-    shares: tuple[int, ...]
-    max_fused_loops: int | None
-    rules: Rules
-
-    @classmethod
-    def of(
-        cls,
-        machine: Machine,
-        objective: Objective,
-        tracked: tuple[int, ...],
-        capacities: tuple[int | None, ...],
-        max_fused_loops: int | None,
-        rules: Rules,
-    ) -> Setting:
-        shares = tuple(m.capacity_share() for m in machine.memories)
-        return cls(machine, objective, columns(machine, objective), tracked, capacities, shares, max_fused_loops, rules)
-
-
-@dataclass(frozen=True)
 class Remainder:
     """What stays inside the Einsum below a fused part: rows of one context, and the tables that know their prices."""
 
@@ -122,6 +95,7 @@ class Remainder:
     pricings: tuple[Pricing, ...]
 
 
+Wanted = dict[str | None, NDArray[np.bool_]]  # unit -> mask of its choices [stores, spatial]
 Place = tuple[int, Held, Spread, frozenset[int]]  # memory, held down to it, instances above it, own fused stores
 
 
@@ -129,7 +103,8 @@ class Explorer:
     """All blocks of one signature.
 
     allowed: for tensors whose other users are explored already, how those store them. stacks: the fused parts met so
-    far; explorers whose signatures differ in the sizes of axes only may share them.
+    far; explorers whose signatures differ in the sizes of axes only may share them. wanted: per unit the choices of
+    stores and of spatial loops [stores, spatial] that some partner can go along with; without, all.
     """
 
     def __init__(
@@ -150,7 +125,8 @@ class Explorer:
         self.found: dict[Structure, list[Block]] = {}
         self._lattice = Lattice(classes.extents)
         self._grids = Grids(classes)
-        self._tiles: dict[UnitOption, Tiles] = {}
+        self.floors = Floors(setting, classes)
+        self.wanted: Wanted = {}
         self.stacks: Stacks = {}
         tables = [t for t in range(len(signature.tensors)) if signature.tensors[t].intermediate]
         self.fusable = frozenset(tables)
@@ -187,16 +163,6 @@ class Explorer:
             block.variants = tuple(replace(v, remainder=compactor.trail(v.remainder)) for v in block.variants)
         return blocks
 
-    def floor(self) -> float:
-        """A quick lower bound on the Einsum's objective: leaf, and every own store filled once."""
-        values = [
-            settle(self.setting.machine, self.setting.columns, self._floors(option, held), self.setting.objective).min()
-            for option in self.signature.units
-            if self.classes.spreads(option)
-            for held in option.held
-        ]
-        return float(min(values, default=np.inf))
-
     def relaxed(self) -> Iterator[Rows]:
         """For every choice of unit, stores and spatial loops, the rows that hold all stores but backing ones, anywhere.
 
@@ -209,43 +175,25 @@ class Explorer:
 
     # ---- tables -------------------------------------------------------------------------------------------------
 
-    def _pricing(self, option: UnitOption, spreads: tuple[Spread, ...]) -> Pricing:
-        s = self.setting
-        return Pricing(s.machine, s.columns, self.classes, option.above, option.fanouts, spreads, option.unit)
-
-    def _floors(self, option: UnitOption, held: Held) -> FloatArray:
-        """Least cost of a choice of stores, for every spatial choice: the leaf, and every own store filled once."""
-        if option not in self._tiles:
-            self._tiles[option] = Tiles(self._pricing(option, self.classes.spreads(option)), self.setting.shares)
-        tiles = self._tiles[option]
-        inner = tuple(max(m for m, h in enumerate(held) if t in h) for t in range(len(self.signature.tensors)))
-        total = tiles.leaf_cost(inner)
-        for m in range(1, len(held)):
-            for t in sorted(held[m]):
-                parent = max((p for p in range(m) if t in held[p]), default=-1)
-                if parent >= 0:
-                    total = total + tiles.least(t, parent, m)
-        return total
-
     def _batches(self, option: UnitOption, fused: bool) -> Iterator[Tables]:
         """Tables for the choices that can stay within the limits: one for all, if nothing asks for several."""
         spreads = self.classes.spreads(option)
         if not spreads:
             return
-        good = np.ones((len(option.held), len(spreads)), bool)
+        good = self.wanted.get(option.unit, np.ones((len(option.held), len(spreads)), bool)).copy()
         if self.setting.rules.limits:
-            for i, held in enumerate(option.held):
-                good[i] = (self._floors(option, held) <= self.limits).all(axis=1)
-            self.counts["choices of stores"] = self.counts.get("choices of stores", 0) + int((~good).sum())
-        helds = tuple(option.held[i] for i in np.flatnonzero(good.any(axis=1)))
-        kept = tuple(spreads[i] for i in np.flatnonzero(good.any(axis=0)))
-        if not helds:
-            return
+            for i in np.flatnonzero(good.any(axis=1)):
+                good[i] &= (self.floors.of(option, option.held[i]) <= self.limits).all(axis=1)
+        self.counts["choices of stores"] = self.counts.get("choices of stores", 0) + int((~good).sum())
         room = Room(self.setting.capacities[: len(option.above)], self.setting.tracked, self.setting.shares)
         slides = self.setting.rules.sliding and any(tensor.slides for tensor in self.signature.tensors)
-        for chosen in ((spread,) for spread in kept) if slides else (kept,):
+        kept = np.flatnonzero(good.any(axis=0))
+        if not len(kept):
+            return
+        for chosen in np.split(kept, len(kept)) if slides else [kept]:
+            pricing = self.floors.pricing(option, tuple(spreads[i] for i in chosen))
+            helds = tuple(option.held[i] for i in np.flatnonzero(good[:, chosen].any(axis=1)))
             for some in (helds,) if len(links(helds)) <= 60 else ((held,) for held in helds):
-                pricing = self._pricing(option, chosen)
                 yield Tables(pricing, some, room, self.limits, self.setting.rules, self.counts, fused)
 
     def backing(self, held: Held, tensor: int) -> int:
@@ -440,7 +388,8 @@ class Explorer:
         for s in own:
             if s.memory in tracked:
                 bits = grid.bits(tables, s.tensor, s.memory, s.depth)
-                reserved[:, tracked.index(s.memory), structure.temporal(s.depth)] += bits[which]
+                alive = structure.temporal(s.over[0] if s.over else s.depth)
+                reserved[:, tracked.index(s.memory), alive] += bits[which]
         for i, m in enumerate(tracked):
             if m in tables.limited:
                 reserved[:, i, -1] += below.rows.occupied[rows, tables.limited.index(m)]

@@ -67,13 +67,21 @@ class Grid:
     def _moves(self, tables: Tables, choice: int, store: OwnStore, parent: int) -> FloatArray:
         spread = np.full(len(self), choice, np.int64)
         price, skipped = tables.link(store.tensor, parent, store.memory)
-        moved = tables.moved(store.tensor, self.below(store.depth), spread, store.memory)
+        moved = tables.moved(store.tensor, self.below(store.depth), spread, store.memory) // self._kept(store)
         return np.asarray(moved[:, None] * price[choice] - tables.elements(store.tensor) * skipped[choice])
 
     def again(self, tables: Tables, choice: int, store: OwnStore) -> NDArray[np.bool_]:
         """Mask of choices in which an own store's tile comes again though the mapspace forbids it."""
         spread = np.full(len(self), choice, np.int64)
-        return tables.again(store.memory, store.tensor, self.below(store.depth), spread)
+        again = tables.again(store.memory, store.tensor, self.below(store.depth), spread)
+        if not again.any() or not store.over:
+            return again
+        visits = tables.visits(store.tensor, self.below(store.depth), spread, store.memory)
+        return np.asarray(again & (visits > self._kept(store)))
+
+    def _kept(self, store: OwnStore) -> IntArray:
+        """Visits over which an own store's tile stays."""
+        return np.asarray(self.trips[:, list(store.over)].prod(axis=1, initial=1))
 
 
 class Grids:

@@ -21,9 +21,10 @@ import numpy as np
 
 from ...workload.einsum import Workload
 from .aim import settled
-from .fused import Block, Setting
+from .fused import Block
+from .setting import Setting
 from .skyline import FloatArray, IntArray, pack, skyline
-from .structures import FusedLoop
+from .structures import Between, FusedLoop
 
 Key = tuple[object, ...]
 
@@ -65,11 +66,17 @@ Axes = tuple[str | None, ...]  # of the open loops; None: temporal
 @dataclass(frozen=True, slots=True)
 class Frontier:
     """What the next Einsum must match: the open loops' axes (None: temporal), the live tensors, and the group of
-    Einsums that is open, if some run at the same time."""
+    Einsums that is open, if some run at the same time.
+
+    splits: how many loops stand above each split that the next Einsum is below. asked: what the Einsums so far ask of
+    the splits to come. Both are known only if some Einsum asks for anything.
+    """
 
     axes: tuple[str | None, ...]
     live: tuple[Live, ...]
     group: Group | None = None
+    splits: frozenset[int] = frozenset()
+    asked: frozenset[Between] = frozenset()
 
     def temporal(self, depth: int) -> int:
         return sum(axis is None for axis in self.axes[:depth])
@@ -119,7 +126,7 @@ class Joiner:
     """Joins the Einsums of a workload one by one.
 
     hopeless: rows -> mask of partial costs that cannot lead to anything better than the incumbent, given the Einsum
-    index and the number of the Einsum's own row, counted over all its blocks."""
+    index and the number of the Einsum's own row, counted over all its blocks. asking: some block asks for splits."""
 
     workload: Workload
     setting: Setting
@@ -127,6 +134,7 @@ class Joiner:
     hopeless: Callable[[int, FloatArray, IntArray], np.ndarray]
     counts: dict[str, int] = field(default_factory=dict)
     checkpoint: Callable[[], None] = lambda: None
+    asking: bool = False
 
     @cached_property
     def _last_use(self) -> dict[str, int]:
@@ -241,7 +249,11 @@ class Joiner:
         group = self._group(position, before, block, mine, axes)
         if group is False:
             return None
-        frontier = Frontier(axes, live_after, group)
+        asked = self._asked(before, block, open_loops)
+        if asked is None:
+            return None
+        splits = frozenset({*(d for d in before.splits if d < open_loops), open_loops} if self.asking else ())
+        frontier = Frontier(axes, live_after, group, splits, asked)
         trips = block.trips[right]
         cost = partial.cost[left] + block.cost[right]
         keep = ~self.hopeless(position, cost, start + right)
@@ -266,6 +278,18 @@ class Joiner:
     def _group(self, position: int, before: Frontier, block: Block, mine: dict[str, Live], axes: Axes) -> Opened:
         """The group that is open after the Einsum, if any; False if the Einsum may not run here with this block."""
         return None
+
+    def _asked(self, before: Frontier, block: Block, split: int) -> frozenset[Between] | None:
+        """What is asked of the splits after the one below `split` loops; None if that is not as it was asked."""
+        waiting = set(before.asked)
+        for x in block.structure.asked:
+            if not any(x.least <= d <= x.most for d in before.splits):
+                waiting.add(x)
+            elif not x.some:
+                return None
+        if any(x.some if split < x.least else split <= x.most and not x.some for x in waiting):
+            return None
+        return frozenset(x for x in waiting if split > x.most)
 
     def _tied(self, live: Live, fresh: dict[str, Live], before: Frontier, open_loops: int) -> tuple[int | None, ...]:
         """Ranks of the open loops that the producer stood under; loops opened later concern a finished tensor."""

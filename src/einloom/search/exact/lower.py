@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .fused import Explorer, Setting
+from .floors import Floors
+from .fused import Explorer
 from .pricing import leakage, settle
+from .setting import Setting
 from .spatial import Classes
 
 STEPS = (1e-9, 0.03, 0.08, 0.15, 0.25, 0.4, 0.6, 0.85, 1.2, 1.6, 2.2, 3.0, 4.5, 8.0, 20.0, 100.0, np.inf)
@@ -17,10 +19,10 @@ def least_alone(setting: Setting, classes: Classes, checkpoint: Callable[[], Non
     """The least objective value of the Einsum's stores other than backing ones, fused loops and shared room ignored.
 
     A valid bound: any mapping of the Einsum inside a cascade places the same own stores under at least as many loops
-    that count, so each of its moves costs at least as much. Found by raising a limit from `Explorer.floor` until some
+    that count, so each of its moves costs at least as much. Found by raising a limit from `Floors.least` until some
     row stays below it. Infinite if nothing fits. For latency the floor itself is nearly always attained and is
     returned."""
-    floor = Explorer(setting, classes, np.full(len(setting.columns), np.inf), {}).floor()
+    floor = Floors(setting, classes).least()
     if setting.objective.name == "latency":
         return floor
     for step in STEPS:

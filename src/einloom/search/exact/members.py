@@ -10,10 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .fused import Block, Explorer, Remainder, Setting, Variant
-from .groups import Components, drains, kept_apart
+from .fused import Block, Explorer, Remainder, Variant
+from .groups import Components, backing, drains, kept_apart
 from .pricing import leakage
+from .setting import Setting
 from .signature import Held, UnitOption
 from .skyline import FloatArray, IntArray
 from .spatial import Classes
@@ -79,6 +81,17 @@ class GroupExplorer(Explorer):
         self.inner = inner
         self.bounds = bounds
         self.apart = apart
+        self.wanted = {option.unit: self._joinable(option) for option in self.signature.units}
+        self._numbers = {
+            option.unit: {held: i for i, held in enumerate(option.held)} for option in self.signature.units
+        }
+
+    def _joinable(self, option: UnitOption) -> NDArray[np.bool_]:
+        """The choices [stores, spatial] with which an Einsum can be a member: it backs something on chip, with no
+        spatial loop above (`kept_apart`)."""
+        deepest = [max((backing(held, t) for t in self.fusable), default=0) for held in option.held]
+        flat = {m: self.classes.undivided(option, m) for m in set(deepest)}
+        return np.array([flat[m] & (m > 0) for m in deepest], bool)
 
     def members(self) -> list[GroupBlock]:
         """The blocks, each of one unit."""
@@ -91,10 +104,11 @@ class GroupExplorer(Explorer):
         return found
 
     def least_busy(self, option: UnitOption, held: Held) -> FloatArray:
-        """Seconds per component that every row with this choice of held tensors takes, in groups or alone."""
-        if not self.classes.spreads(option):
+        """Seconds per component that every member with this choice of held tensors takes; infinite if there is none."""
+        chosen = np.flatnonzero(self.wanted[option.unit][self._numbers[option.unit][held]])
+        if not len(chosen):
             return np.full(len(self.components), np.inf)
-        return np.asarray(self.components.busy(self._floors(option, held), option.unit).min(axis=0))
+        return np.asarray(self.components.busy(self.floors.of(option, held)[chosen], option.unit).min(axis=0))
 
     @property
     def _lowering(self) -> frozenset[int]:
@@ -144,7 +158,7 @@ class GroupExplorer(Explorer):
     ) -> None:
         depth = len(structure.loops)
         inside = all(t in self.inner for t, _, place in structure.backings if place == depth)
-        if inside and kept_apart(self.signature, option, structure, own):
+        if inside and not any(s.over or s.asked for s in own) and kept_apart(self.signature, option, structure, own):
             super()._fill(structure, own, option, held, memory, remainder)
 
     def _settled(self, cost: FloatArray, structure: Structure, variant: Variant) -> FloatArray:

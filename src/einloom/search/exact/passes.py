@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -14,12 +15,15 @@ from ...mapping.normal import normal_form
 from ...mapping.tree import Mapping
 from ...problem import Problem
 from ..protocol import Watcher
+from .agreement import Agreement, Choices, Keys, wanted
 from .aim import TIE, Aim, settled
 from .consistency import Consistency, common, keys_of
-from .fused import Allowed, Block, Explorer, Setting
+from .floors import Floors
+from .fused import Allowed, Block, Explorer, Wanted
 from .join import Joiner, Partial
 from .lower import column_limits, least_alone
 from .rebuild import Piece, piece, tree
+from .setting import Setting
 from .signature import Signature, signatures
 from .skyline import FloatArray, IntArray
 from .spatial import Classes
@@ -30,10 +34,10 @@ from .tables import Rules
 class ExactOptions:
     """Which pruning rules the search may use.
 
-    consistency: rows that no partner can save go before joining. incumbent: bounds and a limit on the objective cut the
-    tables and joins; off, nothing does. limit: look only for
-    mappings of at most this value, instead of raising limits from the bound ("is anything better than this?").
-    start: mappings that are known already; the search looks below the best of them and returns it if nothing is there.
+    consistency: rows and choices that no partner can save go before joining and before exploring. incumbent: bounds and
+    a limit on the objective cut the tables and joins; off, nothing does. limit: look only for mappings of at most this
+    value, instead of raising limits from the bound ("is anything better than this?"). start: mappings that are known
+    already; the search looks below the best of them and returns it if nothing is there.
     """
 
     rules: Rules = field(default_factory=Rules)
@@ -75,6 +79,7 @@ class Pass:
         self.setting = self._setting()
         self.objectives = settled(problem.objective)
         self.least = np.zeros((len(self.signatures), len(self.objectives)))
+        self.agreed = 0.0
         self.consistency: Consistency | None = None
         self.aim = Aim(problem.objective.powers[: len(self.objectives)])
 
@@ -100,7 +105,47 @@ class Pass:
                     raise self._unmapped(i)
                 if self.bound > enough:
                     raise Infeasible("no combination of mappings stays within the limit")
+        self.agreed = self._agree()
+        if not self.bound <= enough:
+            raise Infeasible("no combination of mappings stays within the limit")
         return self.bound
+
+    def _agree(self) -> float:
+        """What the cascade costs at least, as its Einsums have to agree on how they share tensors."""
+        choices = self._choices if self.options.consistency else None
+        if choices is None:
+            return 0.0
+        found = self._agreement(self.aim).bound(choices)
+        if not np.isfinite(found):
+            why = "Einsums that share a tensor cannot agree on stores and spatial loops: "
+            raise Infeasible(why + self._blame())
+        return found
+
+    @cached_property
+    def _keys(self) -> Keys:
+        return Keys()
+
+    @cached_property
+    def _choices(self) -> list[list[Choices]] | None:
+        """The choices of every Einsum, each with what it costs at least; None if some Einsum has too many."""
+        found: dict[Signature, list[Choices] | None] = {}
+        for i, sig in enumerate(self.signatures):
+            self.watcher.stage("comparing choices", i, len(self.signatures))
+            if sig not in found:
+                found[sig] = self._keys.choices(Floors(self.setting, self.classes[sig]))
+            if found[sig] is None:
+                return None
+        return [known for sig in self.signatures if (known := found[sig]) is not None]
+
+    def _agreement(self, aim: Aim) -> Agreement:
+        return Agreement(self.problem.workload, self._keys, self.least, aim, self.counts)
+
+    def _wanted(self) -> dict[Signature, Wanted]:
+        """The choices that can be part of a cascade within the aim, where that is known."""
+        if not self.options.consistency or not self.aim.finite or self._choices is None:
+            return {}
+        choices = self._agreement(self.aim).filter(self._choices)
+        return wanted([self.classes[sig] for sig in self.signatures], choices)
 
     def _least_of(self, setting: Setting, sig: Signature) -> float:
         """What an Einsum costs at least in every row that this pass knows of it."""
@@ -109,7 +154,7 @@ class Pass:
     @property
     def bound(self) -> float:
         """What `lower_bound` has found."""
-        return float(self.aim.value(self.least.sum(axis=0, keepdims=True))[0])
+        return max(self.agreed, float(self.aim.value(self.least.sum(axis=0, keepdims=True))[0]))
 
     def first_limit(self) -> float | None:
         """A value that is worth to be tried as a limit before anything else, if there is one."""
@@ -183,6 +228,7 @@ class Pass:
             if not all(blocks):
                 raise Infeasible("no combination of mappings stays within the limit")
         joiner = self._joiner()
+        joiner.asking = any(block.structure.asked for mine in blocks for block in mine)
         total = len(blocks)
         partials = joiner.start()
         for position in range(total):
@@ -225,6 +271,7 @@ class Pass:
         loosest: dict[Signature, FloatArray] = {}
         for sig, limit in zip(self.signatures, limits, strict=True):
             loosest[sig] = np.maximum(loosest.get(sig, limit), limit)
+        wanted = self._wanted()
         cache: dict[Signature, list[Block]] = {}
         found: list[list[Block]] = [[] for _ in self.signatures]
         uses = Counter(self.signatures)
@@ -235,6 +282,7 @@ class Pass:
             if sig not in cache:
                 classes = self.classes[sig]
                 explorer = Explorer(self.setting, classes, loosest[sig], self.counts, self.checkpoint)
+                explorer.wanted = wanted.get(sig, {})
                 if self.options.consistency and uses[sig] == 1:
                     explorer.allowed = self._allowed(i, found)
                 cache[sig] = explorer.blocks()

@@ -27,12 +27,13 @@ NO_GROUPS: Table[tuple[int, int], Where] = MappingProxyType({})
 @dataclass(frozen=True)
 class Piece:
     """One Einsum's part: fused loops (variable, trips, axis), stores by depth (memory, tensor, own?), and the nodes
-    below."""
+    below. kept: the own stores (depth, memory, tensor) that keep their tile over the loops above, so above splits."""
 
     einsum: str
     loops: tuple[tuple[str, int, str | None], ...]
     stores: tuple[tuple[int, int, str, bool], ...]
     below: tuple[Node, ...]
+    kept: frozenset[tuple[int, int, str]] = frozenset()
 
 
 def piece(workload: Workload, machine: Machine, position: int, block: Block, row: int) -> Piece:
@@ -61,7 +62,8 @@ def piece(workload: Workload, machine: Machine, position: int, block: Block, row
     spread = pricing.spreads[_choice(variant.remainder, remainder)]
     unwinder = _Unwinder(machine, classes, variables, names, einsum.name, left, axis_names, pricing, spread)
     below = unwinder.nodes(variant.remainder, remainder, boundary)
-    return Piece(einsum.name, loops, stores, (*below, Compute(einsum.name, variant.option.unit)))
+    kept = frozenset((s.depth, s.memory, names[s.tensor]) for s in variant.own if s.over)
+    return Piece(einsum.name, loops, stores, (*below, Compute(einsum.name, variant.option.unit)), kept)
 
 
 def _choice(rows: Trail, row: int) -> int:
@@ -217,14 +219,14 @@ class _Builder:
         own: bool,
         only: set[str] | None = None,
     ) -> list[Node]:
-        """Stores at `depth` not made yet. own: also those of one Einsum; else only those that cannot stand below a
-        backing store of `only` that the Einsum uses, because their memory is further out."""
+        """Stores at `depth` not made yet. own: also those of one Einsum; else only those that keep their tile or cannot
+        stand below a backing store of `only` that the Einsum uses, because their memory is further out."""
         found: dict[int, list[str]] = {}
         for p in self.pieces[low : high + 1]:
             backs = (m for d, m, t, mine in p.stores if d == depth and not mine and only is not None and t in only)
             inner = max(backs, default=0)
             for d, m, t, mine in p.stores:
-                if d != depth or (mine and not own and m >= inner):
+                if d != depth or (mine and not own and m >= inner and (d, m, t) not in p.kept):
                     continue
                 if mine:
                     if f"{p.einsum}/{m}/{t}" not in done:

@@ -15,11 +15,12 @@ import numpy as np
 from ...machine.levels import Machine
 from ...mapspace.shares import least_share
 from .below import Below
-from .fused import Block, Setting, Variant
+from .fused import Block, Variant
 from .grids import Grid
 from .groups import Components, backing, drains
 from .members import GroupBlock, GroupExplorer
 from .pricing import Column
+from .setting import Setting
 from .signature import Held, Signature, UnitOption
 from .skyline import FloatArray, IntArray
 from .spatial import Classes

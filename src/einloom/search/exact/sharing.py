@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -17,7 +18,8 @@ from ...problem import Problem
 from ..protocol import Watcher
 from .aim import TIE
 from .concurrent import ConcurrentPass, Met
-from .fused import Block, Explorer, Setting
+from .floors import Floors
+from .fused import Block
 from .groups import Window, Windows
 from .join import Axes, Frontier, Group, Live, Opened
 from .lower import least_alone
@@ -25,6 +27,7 @@ from .members import GroupBlock
 from .passes import ExactOptions
 from .pipelines import GroupJoiner, Sums
 from .rebuild import Where
+from .setting import Setting
 from .shares import Cut, ShareBlock, ShareExplorer, every_cut, narrowed, private
 from .signature import Held, Signature, UnitOption
 from .skyline import FloatArray
@@ -111,21 +114,24 @@ class SharePass(ConcurrentPass):
             insides=frozenset(cut.inside for cut in self.cuts),
             whole=self.together,
         )
-        self._quick: dict[tuple[Signature, Cut], float] = {}
-        self._sharers: dict[tuple[Signature, Cut], ShareExplorer] = {}  # asked for floors only
+        self._quick: dict[tuple[int, Cut], float] = {}
+        self._sharers: dict[tuple[int, Cut], ShareExplorer] = {}  # asked for floors only
 
     # ---- bounds ---------------------------------------------------------------------------------------------------
 
     def _least_of(self, setting: Setting, sig: Signature) -> float:
         """With a share of an axis that must be used in full, fewer instances may cost less."""
         least = super()._least_of(setting, sig)
-        for cut in self.cuts:
+        for cut in self.cuts if sig in self._joining else ():
             classes = self.narrow[sig, cut]
-            if not self._fewer(sig, classes):
-                endless = np.full(len(setting.columns), np.inf)
-                if Explorer(setting, classes, endless, {}).floor() < least:
-                    least = min(least, least_alone(setting, classes, self.checkpoint))
+            if not self._fewer(sig, classes) and Floors(setting, classes).least() < least:
+                least = min(least, least_alone(setting, classes, self.checkpoint))
         return least
+
+    @cached_property
+    def _joining(self) -> frozenset[Signature]:
+        """What Einsums that may be members look like."""
+        return frozenset(self.signatures[i] for i in self.windows.members)
 
     def _fewer(self, sig: Signature, classes: Classes) -> bool:
         """True if all spatial choices of a share are choices of the whole axis too."""
@@ -134,24 +140,24 @@ class SharePass(ConcurrentPass):
 
     def _least_busy(self, position: int, option: UnitOption, held: Held) -> FloatArray:
         """Per component the least seconds in any place; of those that a member has for itself, times its share."""
-        signature = self.signatures[position]
-        key = (signature, option, held)
+        key = (self.alike[position], option.unit, held)
         if key not in self._floors:
             endless = np.full(len(self.components), np.inf)
             found = super()._least_busy(position, option, held) if self.together else endless
             for cut in self.cuts:
-                explorer = self._endless(signature, cut)
+                explorer = self._endless(position, cut)
                 weights = np.where(explorer.private, cut.share / cut.size, 1.0)
                 found = np.minimum(found, explorer.least_busy(option, held) * weights)
             self._floors[key] = found
         return self._floors[key]
 
-    def _endless(self, signature: Signature, cut: Cut) -> ShareExplorer:
+    def _endless(self, position: int, cut: Cut) -> ShareExplorer:
         """An explorer without limits, to be asked for floors only."""
-        if (signature, cut) not in self._sharers:
+        first = self.alike[position]
+        if (first, cut) not in self._sharers:
             endless = np.full(len(self.setting.columns), np.inf)
-            self._sharers[signature, cut] = self._sharer(signature, cut, endless, frozenset(), [])
-        return self._sharers[signature, cut]
+            self._sharers[first, cut] = self._sharer(self.signatures[first], cut, endless, frozenset(), [])
+        return self._sharers[first, cut]
 
     def _sharer(
         self,
@@ -166,13 +172,13 @@ class SharePass(ConcurrentPass):
 
     def _quickest(self, position: int, cut: Cut) -> float:
         """Seconds that a member with this share takes at least; infinite if it may not have it."""
-        signature = self.signatures[position]
-        if (signature, cut) not in self._quick:
-            explorer = self._endless(signature, cut)
+        first = self.alike[position]
+        if (first, cut) not in self._quick:
+            explorer = self._endless(first, cut)
             units = explorer.signature.units
             each = [explorer.least_busy(option, held).max() for option in units for held in option.held]
-            self._quick[signature, cut] = min(each, default=float("inf"))
-        return self._quick[signature, cut]
+            self._quick[first, cut] = min(each, default=float("inf"))
+        return self._quick[first, cut]
 
     def _useful(self, position: int, cut: Cut) -> float:
         """The most seconds that a stage with this share may take; below zero if no group can make use of it."""

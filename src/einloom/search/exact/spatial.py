@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from math import prod
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .signature import AxisSignature, Signature, UnitOption
 
 Spread = tuple[tuple[int, ...], ...]
@@ -81,6 +84,12 @@ class Classes:
         spread, and of the choices on `use: full` axes only those with the largest product stay (copies are exempt).
         """
         return self._spreads[option]
+
+    def undivided(self, option: UnitOption, memory: int) -> NDArray[np.bool_]:
+        """Mask of the spatial choices without loops above a memory."""
+        axes = [axis for axis in self.signature.axes if axis.fanout < option.fanouts]
+        upper = [i for i, axis in enumerate(axes) if axis.fanout < option.above[memory]]
+        return np.array([all(z == 1 for i in upper for z in spread[i]) for spread in self.spreads(option)], bool)
 
 
 @lru_cache(maxsize=4096)

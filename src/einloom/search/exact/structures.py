@@ -25,13 +25,24 @@ class FusedLoop:
     axis: int | None = None
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Between:
+    """What a tile that is kept, or is not, asks of the splits above its store: some split, or none, has from `least` to
+    `most` of the Einsum's loops above it."""
+
+    least: int
+    most: int
+    some: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """What partners must agree on, but for trips: loops in order, and (tensor, memory, loops above) per backed
-    tensor."""
+    """What partners must agree on, but for trips: loops in order, and (tensor, memory, loops above) per backed tensor;
+    and what its own stores ask of the splits above them."""
 
     loops: tuple[FusedLoop, ...]
     backings: tuple[tuple[int, int, int], ...]
+    asked: frozenset[Between] = frozenset()
 
     @property
     def depth(self) -> int:
@@ -45,11 +56,17 @@ class Structure:
 
 @dataclass(frozen=True, slots=True)
 class OwnStore:
-    """A store above the lowest backing store that serves this Einsum alone: `depth` loops stand above it."""
+    """A store above the lowest backing store that serves this Einsum alone: `depth` loops stand above it.
+
+    over: the temporal loops above it, innermost first, over which its tile stays though it cannot stand above them.
+    asked: what that asks of the splits.
+    """
 
     tensor: int
     memory: int
     depth: int
+    over: tuple[int, ...] = ()
+    asked: frozenset[Between] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +87,12 @@ class Stack:
         placed = any(s.memory == self.memory for s in self.stores) or any(m == self.memory for _, m, _ in self.backs)
         return placed or not self.left
 
-    def after(self, tensor: int) -> bool:
-        """True if a store of a higher number stands at this depth of this memory: that order was tried already."""
+    def after(self, tensor: int, last: bool = False) -> bool:
+        """True if a store of a higher number stands at this depth of this memory: that order was tried already. last:
+        the tensor has to come after own stores that keep their tile."""
         depth = len(self.loops)
-        placed = [s.tensor for s in self.stores if s.depth == depth and s.memory == self.memory]
+        own = (s for s in self.stores if not (last and s.over))
+        placed = [s.tensor for s in own if s.depth == depth and s.memory == self.memory]
         placed += [t for t, m, d in self.backs if d == depth and m == self.memory]
         return any(other > tensor for other in placed)
 
@@ -162,14 +181,16 @@ class Stacker:
         depth = len(at.loops)
         if not at.left and at.memory == self.memory:
             if max((d for _, _, d in at.backs), default=0) == depth:
-                yield Structure(at.loops, tuple(sorted(at.backs))), at.stores
+                asked = frozenset().union(*(s.asked for s in at.stores))
+                yield Structure(at.loops, tuple(sorted(at.backs)), asked), at.stores
             return
         if not at.left:
             yield from self._cross(at)
         for t in sorted(at.left):
-            if at.after(t):
-                continue
             left = at.left - {t}
+            last = t in self._backed(at.memory) and at.waiting == {t} and not left
+            if at.after(t, last):
+                continue
             if t in self._backed(at.memory):
                 if not self._hoistable(at) or (at.waiting == {t} and not self._closes(at, left)):
                     continue
@@ -178,28 +199,63 @@ class Stacker:
                 backs = (*at.backs, (t, at.memory, depth))
                 yield from self._descend(Stack(at.memory, at.loops, at.stores, backs, left, at.waiting - {t}))
             elif not self._halo_above(t, at.loops):
-                stores = (*at.stores, OwnStore(t, at.memory, depth))
-                yield from self._descend(Stack(at.memory, at.loops, stores, at.backs, left, at.waiting))
+                for store in self._standing(t, at):
+                    stores = (*at.stores, store)
+                    yield from self._descend(Stack(at.memory, at.loops, stores, at.backs, left, at.waiting))
         limit = self.max_fused_loops
         if at.waiting and at.begun and (limit is None or sum(x.axis is None for x in at.loops) < limit):
             yield from self._deepen(at)
 
+    def _standing(self, tensor: int, at: Stack) -> Iterator[OwnStore]:
+        """The ways in which a tensor's own store may stand here: they differ in the loops over which its tile stays.
+
+        A tile stays over loops directly above its store that do not move it, up to the nearest split. Where the store
+        may as well stand above these loops that is left to such trees. It may not if spatial loops or a store of a
+        memory further out stand between. (A split between them ends what the tile is kept for.)
+        """
+        depth, variables = len(at.loops), self.classes.signature.tensors[tensor].variables
+        run: list[int] = []
+        for i in reversed(range(depth)):
+            if at.loops[i].axis is None:
+                if at.loops[i].variable in variables:
+                    break
+                run.append(i)
+        if not run or not self._barred(at, run[0]):
+            yield OwnStore(tensor, at.memory, depth)
+            return
+        for kept in range(len(run) + 1):
+            asked = set()
+            if kept:
+                asked.add(Between(run[kept - 1] + 1, depth - 1, False))
+            if kept < len(run):
+                asked.add(Between(run[kept] + 1, run[kept - 1] if kept else depth - 1, True))
+            if all(x.least <= x.most or not x.some for x in asked):
+                real = frozenset(x for x in asked if x.least <= x.most)
+                yield OwnStore(tensor, at.memory, depth, tuple(run[:kept]), real)
+
+    @staticmethod
+    def _barred(at: Stack, loop: int) -> bool:
+        """True if a store that comes next cannot stand above loop number `loop` instead, the innermost temporal one."""
+        outer = [s.depth for s in at.stores if s.memory < at.memory] + [d for _, m, d in at.backs if m < at.memory]
+        return loop + 1 < len(at.loops) or any(d > loop for d in outer)
+
     def _closes(self, at: Stack, left: frozenset[int]) -> bool:
         """True if the last backing store may stand here: no loop follows, and every own store of the same memory stands
-        above some loop (those that do not are inside the Einsum)."""
-        return not left and all(s.depth < len(at.loops) for s in at.stores if s.memory == self.memory)
+        above some loop or keeps its tile (those that do not are inside the Einsum)."""
+        return not left and all(s.depth < len(at.loops) or s.over for s in at.stores if s.memory == self.memory)
 
     def _hoistable(self, at: Stack) -> bool:
         """True if what is to be backed here may stand below all own stores of this depth.
 
         Those of memories further out then stand above every split here, and are not emptied by it: what does not move
-        with the loop above them is as well stored above that loop.
+        with the loop above them is as well stored above that loop, or kept over it.
         """
-        inner = next((x.variable for x in reversed(at.loops) if x.axis is None), None)
-        tensors = self.classes.signature.tensors
-        return inner is None or all(
-            inner in tensors[s.tensor].variables for s in at.stores if s.depth == len(at.loops) and s.memory < at.memory
-        )
+        inner = next((i for i in reversed(range(len(at.loops))) if at.loops[i].axis is None), None)
+        if inner is None:
+            return True
+        mine = (s for s in at.stores if s.depth == len(at.loops) and s.memory < at.memory)
+        tensors, variable = self.classes.signature.tensors, at.loops[inner].variable
+        return all(variable in tensors[s.tensor].variables or inner in s.over or s.asked for s in mine)
 
     def _above(self, tensor: int, loops: tuple[FusedLoop, ...]) -> tuple[tuple[int | None, int | None], ...]:
         """(rank, axis) of each loop, as other users of the tensor see them."""
@@ -229,7 +285,7 @@ class Stacker:
         depth = len(at.loops)
         usable = self._looping & self._common(at.waiting) - {x.variable for x in at.loops if x.axis is None}
         for s in at.stores:
-            if s.depth == depth and s.memory in self.lowering:
+            if s.depth == depth and s.memory in self.lowering and not s.over:
                 usable -= self._simple[s.tensor] & self._free
         for v in sorted(usable):
             loops = (*at.loops, FusedLoop(v))

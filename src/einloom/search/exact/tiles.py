@@ -17,7 +17,7 @@ from ...cost import terms, windows
 from ...mapspace.limits import Numbers
 from .pricing import Pricing
 from .skyline import FloatArray, IntArray
-from .spatial import Classes
+from .spatial import Classes, divisors
 
 Slide = tuple[int, int, int]
 FEW = 8  # values that are quicker compared one by one
@@ -33,6 +33,12 @@ def accepted(numbers: Numbers, found: IntArray) -> NDArray[np.bool_]:
     return np.asarray((found >= least) & (found <= most))
 
 
+def shares(extent: int, instances: int) -> list[IntArray]:
+    """What the first of so many instances may have of a variable, for every number of temporal trips outside them."""
+    every = np.arange(extent)
+    return [every[every % (extent // trips) < extent // trips // instances] for trips in divisors(extent // instances)]
+
+
 class Tiles:
     """Moves and tile sizes of one Einsum under many spatial choices. shares: tiles' room per memory (2 if
     double-buffered)."""
@@ -45,6 +51,7 @@ class Tiles:
         self._relevant = np.array(self.classes.relevance, bool).reshape(-1, len(self.whole))
         self._links: dict[tuple[int, int, int], tuple[FloatArray, FloatArray]] = {}
         self._leaves: dict[tuple[int, ...], FloatArray] = {}
+        self._reach: dict[tuple[int, int], IntArray] = {}
 
     def visits(self, tensor: IntArray | int, x: IntArray, spread: IntArray, memory: int | None) -> IntArray:
         """Temporal visits that re-read the tensor: product over the classes that it lacks.
@@ -236,18 +243,39 @@ class Tiles:
             return np.asarray(self.elements(tensor) * (price - skipped))
         if self.classes.signature.tensors[tensor].output:
             return np.zeros_like(price)
-        return np.asarray(self.accessed(tensor) * price)
+        return np.asarray(self.accessed(tensor, child)[:, None] * price)
 
-    def accessed(self, tensor: int) -> int:
-        """Distinct elements of the tensor that the Einsum accesses."""
-        signature, total = self.classes.signature.tensors[tensor], 1
-        for rank, expression in enumerate(signature.ranks):
-            places = np.array([signature.constants[rank]])
-            for v, coefficient in expression:
-                steps = coefficient * np.arange(self.classes.signature.extents[v])
-                places = np.unique(places[:, None] + steps)
-            total *= int(((places >= 0) & (places < signature.shape[rank])).sum())
-        return total
+    def accessed(self, tensor: int, child: int) -> IntArray:
+        """Per choice at least how many elements of the tensor reach a memory, over all instances.
+
+        Each instance behind the outermost fanout gets every element that its own share of the iterations accesses; the
+        windows of neighbours overlap.
+        """
+        behind = min(1, self.pricing.above[child])
+        if (tensor, behind) not in self._reach:
+            rows, inverse = np.unique(self.pricing.between(0, behind), axis=0, return_inverse=True)
+            ranks = range(len(self.classes.signature.tensors[tensor].ranks))
+            every = [prod(self._reached(tensor, r, row) for r in ranks) for row in rows]
+            self._reach[tensor, behind] = np.array(every, np.int64)[inverse.reshape(-1)]
+        return self._reach[tensor, behind]
+
+    def _reached(self, tensor: int, rank: int, spread: IntArray) -> int:
+        """The least sum over instances of the distinct places of a rank that each accesses.
+
+        A variable may be iterated in any number of temporal trips outside its spatial ones: of a place of its own in
+        each trip, whichever is the least.
+        """
+        signature = self.classes.signature.tensors[tensor]
+        taken = tuple(int(spread[self.classes.of[v]]) for v, _ in signature.ranks[rank])
+        key = (("reached", tensor, rank, None), taken)
+        if key not in self.classes.windows:
+            places = [np.array([signature.constants[rank]])]
+            for (v, coefficient), z in zip(signature.ranks[rank], taken, strict=True):
+                steps = [coefficient * mine for mine in shares(self.classes.signature.extents[v], z)]
+                places = [np.unique(before[:, None] + step) for before in places for step in steps]
+            inside = min(int(((p >= 0) & (p < signature.shape[rank])).sum()) for p in places)
+            self.classes.windows[key] = inside * prod(taken)
+        return self.classes.windows[key]
 
     def leaf_cost(self, inner: tuple[int, ...]) -> FloatArray:
         """Operations and the traffic of the innermost stores, per choice: `inner` is the memory of each tensor's."""

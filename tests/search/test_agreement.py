@@ -1,0 +1,165 @@
+"""Rule ``agreement``: choices of stores and spatial loops that no partner can go along with are not explored."""
+
+from __future__ import annotations
+
+from itertools import product
+from random import Random
+
+import pytest
+
+from einloom.constraints import selector
+from einloom.errors import Infeasible
+from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
+from einloom.mapspace.space import Mapspace
+from einloom.problem import Objective, Problem
+from einloom.search.exact import Exact, ExactOptions
+from einloom.search.exact.agreement import Keys
+from einloom.search.exact.floors import Floors
+from einloom.search.exact.passes import Pass
+from einloom.search.exact.signature import UnitOption
+from einloom.search.exact.skyline import IntArray
+from einloom.search.exact.tiles import Tiles
+from einloom.search.exhaustive import Exhaustive
+from einloom.search.protocol import Watcher
+from einloom.workload.build import build_workload
+from einloom.workload.notation import parse_einsum
+
+CASCADES = (
+    (("T[m,n] = A[m,k] * B[k,n]", "Z[m,n] = exp(T[m,n])"), "mnk"),
+    (("T[m] = A[m,k] * B[k]", "Z[m,n] = T[m] * C[n]"), "mnk"),
+    (("T[m,n] = exp(A[m,n])", "Z[m] = T[m,n] * C[n]"), "mn"),
+    (("S[m] = exp(X[m])", "T[m] = exp(S[m])", "Z[m] = add(S[m], T[m])"), "m"),
+    (("T[m,p] = A[m,p+r] * F[r]", "Z[m,p] = exp(T[m,p])"), "mpr"),
+)
+SEEDS = [  # of the first 400 those that are enumerated quickly, and some whose optimum keeps a tile across a split
+    int(seed)
+    for seed in (
+        "1 6 10 12 18 22 23 24 43 77 78 81 84 108 117 119 120 127 130 143 148 153 155 158 165 166 171 182 183 186 "
+        "189 196 215 220 224 229 235 238 244 250 252 257 272 281 285 290 296 297 299 302 309 311 312 316 317 342 "
+        "353 "
+    ).split()
+]
+
+
+def problem(seed: int) -> Problem:
+    """A short cascade whose intermediates may stay in buffers behind a fanout."""
+    rng = Random(seed)
+    texts, variables = CASCADES[seed % len(CASCADES)]
+    sizes, room = {}, 4
+    for v in rng.sample(variables, len(variables)):
+        sizes[v] = rng.choice([n for n in (1, 2, 2, 4) if n <= room])
+        room //= sizes[v]
+    workload = build_workload("w", [parse_einsum(text) for text in texts], sizes, bits={"default": 1})
+    uses = [(rng.choice((2, 2, 2, 4)), rng.choice(("any", "full"))) for _ in range(rng.choice((1, 1, 1, 2)))]
+    axes = [Axis(name, size, use=use) for name, (size, use) in zip("xy", uses, strict=False)]
+    speed = float(rng.randint(1, 3))
+    dram = Memory("DRAM", None, float(rng.randint(4, 9)), 5.0, read_throughput=speed, write_throughput=speed)
+    shared = Memory("GLB", rng.choice((None, 4)), 2.0, 2.0, must=selector(rng.choice(("all", "input", "output"))))
+    buffer = Memory("LB", rng.choice((None, 3, 5)), 1.0, 1.0, must=selector("all"))
+    cores, unit = Fanout("cores", tuple(axes)), ComputeUnit("MAC", throughput=2.0)
+    levels = (dram, shared, cores, buffer, unit) if rng.random() < 0.4 else (dram, cores, buffer, unit)
+    return Problem(workload, Machine("m", levels), Mapspace(), Objective(rng.choice(("latency", "energy", "edp"))))
+
+
+def optimum(asked: Problem, counts: dict[str, int] | None = None, options: ExactOptions | None = None) -> float | None:
+    """The value that `exact` finds; None if there is no mapping."""
+    try:
+        found = Exact(options).search(asked)
+    except Infeasible:
+        return None
+    assert found.certificate is not None
+    if counts is not None:
+        counts.update(found.certificate.counts)
+    return found.value
+
+
+def enumerated(asked: Problem) -> float | None:
+    try:
+        return Exhaustive().search(asked).value
+    except Infeasible:
+        return None
+
+
+def same(one: float | None, other: float | None) -> bool:
+    return one == other if one is None or other is None else one == pytest.approx(other, rel=1e-9)
+
+
+def test_the_optimum_is_that_of_all_trees() -> None:
+    """Intermediates in buffers behind a fanout; most of the problems have choices that do not agree."""
+    dropped = 0
+    for seed in SEEDS:
+        counts: dict[str, int] = {}
+        assert same(optimum(problem(seed), counts), enumerated(problem(seed))), f"seed {seed}"
+        dropped += counts.get("agreement", 0) > 0
+    assert dropped > len(SEEDS) // 2
+
+
+def test_without_the_rule_the_optimum_is_the_same() -> None:
+    off = ExactOptions(consistency=False)
+    for seed in SEEDS:
+        assert same(optimum(problem(seed)), optimum(problem(seed), options=off)), f"seed {seed}"
+
+
+def test_partners_need_not_agree_about_what_the_outermost_memory_backs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that asks for equal spatial loops everywhere loses optima."""
+    right = Keys.of
+
+    def wrong(self: Keys, floors: Floors, option: UnitOption, tensor: int, memory: int) -> IntArray:
+        inner = max(range(len(option.above)), key=lambda m: option.above[m])
+        return right(self, floors, option, tensor, memory or inner)
+
+    known = {seed: optimum(problem(seed)) for seed in SEEDS}
+    monkeypatch.setattr(Keys, "of", wrong)
+    assert any(not same(known[seed], optimum(problem(seed))) for seed in SEEDS)
+
+
+def convolution(stride: int, dilation: int, p: int, r: int, instances: int) -> Problem:
+    size = stride * (p - 1) + dilation * (r - 1) + 1
+    text = f"O[p] = I[{stride}*p+{dilation}*r] * F[r]"
+    workload = build_workload("c", [parse_einsum(text)], {"p": p, "r": r}, bits={"default": 1}, shapes={"I": (size,)})
+    fanout = Fanout("cores", (Axis("x", instances, use="full"),))
+    levels = (Memory("DRAM"), fanout, Memory("LB", must=selector("all")), ComputeUnit("MAC", throughput=1.0))
+    return Problem(workload, Machine("m", levels), Mapspace(), Objective("latency"))
+
+
+@pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2), (2, 3), (3, 1)])
+def test_what_instances_access(stride: int, dilation: int) -> None:
+    """Every way to share out the iterations: temporal trips outside, instances, tiles inside; the least is counted."""
+    for p, r, instances in product((2, 4, 6), (2, 3, 4), (2, 3)):
+        asked = convolution(stride, dilation, p, r, instances)
+        attempt = Pass(asked, ExactOptions(), Watcher(), {}, lambda: None)
+        (signature,) = attempt.signatures
+        (option,) = signature.units
+        classes = attempt.classes[signature]
+        floors = Floors(attempt.setting, classes)
+        known = Tiles(floors.pricing(option, classes.spreads(option)), attempt.setting.shares).accessed(1, 1)
+        for (row,), count in zip(classes.spreads(option), known, strict=True):
+            taken = [row[classes.of[v]] for v in range(2)]
+            assert count == least_accessed((stride, dilation), (p, r), taken), (p, r, taken)
+
+
+def least_accessed(steps: tuple[int, int], extents: tuple[int, int], taken: list[int]) -> int:
+    """The least sum of distinct values over instances, by walking through every loop nest."""
+    found = []
+    rest = [n // z for n, z in zip(extents, taken, strict=True)]
+    for trips in product(*([t for t in range(1, n + 1) if n % t == 0] for n in rest)):
+        inside = [n // t for n, t in zip(rest, trips, strict=True)]
+        total = 0
+        for mine in product(*(range(z) for z in taken)):
+            each = [
+                [(o * z + k) * x + i for o in range(t) for i in range(x)]
+                for t, z, x, k in zip(trips, taken, inside, mine, strict=True)
+            ]
+            total += len({steps[0] * a + steps[1] * b for a in each[0] for b in each[1]})
+        found.append(total)
+    return min(found)
+
+
+def test_partners_that_cannot_agree_are_said_to_be_infeasible() -> None:
+    """Four columns for T, three for Z: they use the cores in ways that a buffer behind them cannot stand."""
+    texts = ("T[m,n] = exp(A[m,n])", "Z[m,n,q] = T[m,n] * C[q]")
+    workload = build_workload("w", [parse_einsum(t) for t in texts], {"m": 2, "n": 2, "q": 3}, bits={"default": 1})
+    fanout = Fanout("cores", (Axis("x", 3, use="full"),))
+    levels = (Memory("DRAM", may=selector("~T")), fanout, Memory("LB"), ComputeUnit("MAC", throughput=1.0))
+    with pytest.raises(Infeasible, match="cannot agree on stores and spatial loops"):
+        Exact().search(Problem(workload, Machine("m", levels), Mapspace(), Objective("latency")))
