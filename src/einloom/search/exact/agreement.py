@@ -19,7 +19,7 @@ from .aim import Aim
 from .consistency import Arcs, Use
 from .floors import Floors
 from .fused import Wanted
-from .signature import Held, Signature, UnitOption
+from .signature import Signature, UnitOption, backing
 from .skyline import FloatArray, IntArray
 from .spatial import Classes
 
@@ -83,18 +83,14 @@ class Keys:
 
     def _on(self, floors: Floors, option: UnitOption) -> Choices:
         tensors = range(len(floors.classes.signature.tensors))
-        backing = [[_backing(held, t) for t in tensors] for held in option.held]
-        places = {(t, m) for each in backing for t, m in enumerate(each)}
+        backed = [[backing(held, t) for t in tensors] for held in option.held]
+        places = {(t, m) for each in backed for t, m in enumerate(each)}
         numbers = {(t, m): self.of(floors, option, t, m) for t, m in sorted(places)}
-        keys = np.concatenate([np.stack([numbers[t, m] for t, m in enumerate(each)], axis=1) for each in backing])
+        keys = np.concatenate([np.stack([numbers[t, m] for t, m in enumerate(each)], axis=1) for each in backed])
         cost = np.concatenate([floors.settled(option, held) for held in option.held])
         held, spread = np.divmod(np.arange(len(cost)), len(floors.classes.spreads(option)))
         every = Choices(option.unit, cost, keys, held, spread)
         return every.take(np.flatnonzero((keys >= 0).all(axis=1)))
-
-
-def _backing(held: Held, tensor: int) -> int:
-    return next(m for m, tensors in enumerate(held) if tensor in tensors)
 
 
 class Agreement(Arcs[Choices]):

@@ -196,9 +196,6 @@ class Explorer:
             for some in (helds,) if len(links(helds)) <= 60 else ((held,) for held in helds):
                 yield Tables(pricing, some, room, self.limits, self.setting.rules, self.counts, fused)
 
-    def backing(self, held: Held, tensor: int) -> int:
-        return next(m for m, h in enumerate(held) if tensor in h)
-
     def _remainders(self, option: UnitOption, tables: Tables) -> Iterator[tuple[Place, int, Rows]]:
         """For every place of a fused part, the complete rows below it."""
         contexts = tables.contexts

@@ -18,7 +18,7 @@ import numpy as np
 from ...machine.levels import Machine
 from ...workload.einsum import Workload
 from .pricing import Column
-from .signature import Held, Signature, UnitOption
+from .signature import Held, Signature, UnitOption, backing
 from .skyline import FloatArray
 from .structures import OwnStore, Structure
 
@@ -314,7 +314,3 @@ class Windows:
             at = position - window.first
             found.append((window.component, float(mine[at] + left - window.floors[at, window.component])))
         return found
-
-
-def backing(held: Held, tensor: int) -> int:
-    return next(m for m, h in enumerate(held) if tensor in h)

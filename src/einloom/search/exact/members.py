@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .fused import Block, Explorer, Remainder, Variant
-from .groups import Components, backing, drains, kept_apart
+from .groups import Components, drains, kept_apart
 from .pricing import leakage
 from .setting import Setting
-from .signature import Held, UnitOption
+from .signature import Held, UnitOption, backing
 from .skyline import FloatArray, IntArray
 from .spatial import Classes
 from .structures import OwnStore, Structure

@@ -17,11 +17,11 @@ from ...mapspace.shares import least_share
 from .below import Below
 from .fused import Block, Variant
 from .grids import Grid
-from .groups import Components, backing, drains
+from .groups import Components, drains
 from .members import GroupBlock, GroupExplorer
 from .pricing import Column
 from .setting import Setting
-from .signature import Held, Signature, UnitOption
+from .signature import Held, Signature, UnitOption, backing
 from .skyline import FloatArray, IntArray
 from .spatial import Classes
 from .structures import OwnStore, Structure

@@ -20,6 +20,11 @@ from ...workload.einsum import Workload
 Held = tuple[frozenset[int], ...]
 
 
+def backing(held: Held, tensor: int) -> int:
+    """The outermost memory that holds the tensor."""
+    return next(m for m, tensors in enumerate(held) if tensor in tensors)
+
+
 @dataclass(frozen=True, slots=True)
 class TensorSignature:
     """A tensor of the Einsum by position: (variable, coefficient) terms and constant per rank, shape, bits per

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from .signature import Held, UnitOption
+from .signature import Held, UnitOption, backing
 from .spatial import Classes, Spread
 
 Shape = tuple[int, tuple[tuple[int | None, int | None], ...]]
@@ -129,7 +129,7 @@ class Stacker:
         return tuple(x for m in range(1, self._backing(tensor) + 1) for x in self._between(m))
 
     def _backing(self, tensor: int) -> int:
-        return next(m for m, h in enumerate(self.held) if tensor in h)
+        return backing(self.held, tensor)
 
     @cached_property
     def _backs(self) -> tuple[frozenset[int], ...]:
