@@ -169,7 +169,7 @@ def test_stopped_at_every_question() -> None:
     assert all(0 <= bound <= optimum() * (1 + 1e-9) for bound in bounds)
 
 
-TINY = (1104, 1206, 1425)
+TINY = (16, 71, 1104, 1206, 1425)
 Answer = tuple[Guarantee | None, float | None, float, Mapping | None]
 
 
