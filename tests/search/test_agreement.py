@@ -19,10 +19,10 @@ from einloom.search.exact.passes import Pass
 from einloom.search.exact.signature import UnitOption
 from einloom.search.exact.skyline import IntArray
 from einloom.search.exact.tiles import Tiles
-from einloom.search.exhaustive import Exhaustive
 from einloom.search.protocol import Watcher
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
+from optima import enumerated, optimum, same, searched
 
 CASCADES = (
     (("T[m,n] = A[m,k] * B[k,n]", "Z[m,n] = exp(T[m,n])"), "mnk"),
@@ -61,43 +61,21 @@ def problem(seed: int) -> Problem:
     return Problem(workload, Machine("m", levels), Mapspace(), Objective(rng.choice(("latency", "energy", "edp"))))
 
 
-def optimum(asked: Problem, counts: dict[str, int] | None = None, options: ExactOptions | None = None) -> float | None:
-    """The value that `exact` finds; None if there is no mapping."""
-    try:
-        found = Exact(options).search(asked)
-    except Infeasible:
-        return None
-    assert found.certificate is not None
-    if counts is not None:
-        counts.update(found.certificate.counts)
-    return found.value
-
-
-def enumerated(asked: Problem) -> float | None:
-    try:
-        return Exhaustive().search(asked).value
-    except Infeasible:
-        return None
-
-
-def same(one: float | None, other: float | None) -> bool:
-    return one == other if one is None or other is None else one == pytest.approx(other, rel=1e-9)
-
-
 def test_the_optimum_is_that_of_all_trees() -> None:
     """Intermediates in buffers behind a fanout; most of the problems have choices that do not agree."""
     dropped = 0
     for seed in SEEDS:
-        counts: dict[str, int] = {}
-        assert same(optimum(problem(seed), counts), enumerated(problem(seed))), f"seed {seed}"
-        dropped += counts.get("agreement", 0) > 0
+        found = searched(problem(seed))
+        assert same(None if found is None else found.value, enumerated(problem(seed))), f"seed {seed}"
+        if found is not None and found.certificate is not None:
+            dropped += found.certificate.counts.get("agreement", 0) > 0
     assert dropped > len(SEEDS) // 2
 
 
 def test_without_the_rule_the_optimum_is_the_same() -> None:
     off = ExactOptions(consistency=False)
     for seed in SEEDS:
-        assert same(optimum(problem(seed)), optimum(problem(seed), options=off)), f"seed {seed}"
+        assert same(optimum(problem(seed)), optimum(problem(seed), off)), f"seed {seed}"
 
 
 def test_partners_need_not_agree_about_what_the_outermost_memory_backs(monkeypatch: pytest.MonkeyPatch) -> None:

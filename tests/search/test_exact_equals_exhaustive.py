@@ -15,13 +15,13 @@ import pytest
 from einloom.constraints import selector
 from einloom.errors import Infeasible
 from einloom.machine.levels import ComputeUnit, Machine, Memory
-from einloom.mapspace.ffm import outside
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Objective, Problem
 from einloom.search.exact import Exact, ExactOptions, Rules
 from einloom.search.exhaustive import Exhaustive
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
+from optima import optimum, same
 from tiny_problems import tiny_machine, tiny_problem
 
 MOST_SECONDS = 20.0
@@ -36,20 +36,6 @@ def enumerated(problem: Problem) -> float | None:
         return None
     assert found.complete, "choose smaller problems"
     return found.value
-
-
-def optimum(problem: Problem, options: ExactOptions | None = None) -> float | None:
-    """The optimum by the exact search; its tree is legal and belongs to the space."""
-    try:
-        result = Exact(options).search(problem)
-    except Infeasible:
-        return None
-    assert outside(problem.workload, problem.machine, problem.mapspace, result.mapping) == ()
-    return result.value
-
-
-def same(a: float | None, b: float | None) -> bool:
-    return a == b if a is None or b is None else a == pytest.approx(b, rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize("first", range(0, len(SEEDS), 30))

@@ -15,20 +15,10 @@ from einloom.problem import Budget, Guarantee, Objective, Problem
 from einloom.search.exact import Exact, ExactOptions, Rules
 from einloom.workload.einsum import Access, Einsum, Index, Workload
 from einloom.workload.load import load_workload
+from optima import optimum, same
 from tiny_problems import tiny_problem
 
 SEEDS = [seed for seed in range(5000, 5100) if len(tiny_problem(seed).machine.memories) <= 3][:50]
-
-
-def optimum(problem: Problem, options: ExactOptions | None = None) -> float | None:
-    try:
-        return Exact(options).search(problem).value
-    except Infeasible:
-        return None
-
-
-def same(a: float | None, b: float | None) -> bool:
-    return a == b if a is None or b is None else a == pytest.approx(b, rel=1e-9, abs=0)
 
 
 def renamed(workload: Workload) -> Workload:

@@ -24,33 +24,15 @@ from einloom.mapping.tree import Mapping, Split
 from einloom.mapspace.ffm import outside
 from einloom.mapspace.space import Concurrent, Mapspace
 from einloom.problem import Objective, Problem
-from einloom.result import Result
 from einloom.search.exact import Exact
 from einloom.search.exhaustive import Exhaustive
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
+from optima import enumerated, searched
 from tiny_groups import group_problem
 
 SEEDS = json.loads((Path(__file__).parent / "group_seeds.json").read_text())
 CHUNK = 30
-
-
-def enumerated(problem: Problem) -> float | None:
-    """The least value of all legal trees; None without any."""
-    try:
-        return Exhaustive().search(problem).value
-    except Infeasible:
-        return None
-
-
-def found(problem: Problem) -> Result | None:
-    """What `exact` finds, legal and in the space."""
-    try:
-        result = Exact().search(problem)
-    except Infeasible:
-        return None
-    assert outside(problem.workload, problem.machine, problem.mapspace, result.mapping) == ()
-    return result
 
 
 def largest(mapping: Mapping) -> int:
@@ -71,7 +53,7 @@ def test_groups_equal_exhaustive(first: int) -> None:
     concurrent = 0
     for seed in SEEDS[first : first + CHUNK]:
         problem = group_problem(seed)
-        result, least = found(problem), enumerated(problem)
+        result, least = searched(problem), enumerated(problem)
         assert (None if result is None else result.value) == (
             least if least is None else pytest.approx(least, rel=1e-9, abs=0)
         ), f"seed {seed}"
@@ -118,7 +100,7 @@ def test_tolls_keep_groups_busy() -> None:
         toll = Toll("toll", energy=1.0, throughput=float(rng.randint(1, 6)), leakage=rng.choice((0.0, 1.0)))
         levels.insert(rng.randint(1, len(levels) - 1), toll)
         problem = replace(problem, machine=Machine("tolled", tuple(levels)))
-        result, least = found(problem), enumerated(problem)
+        result, least = searched(problem), enumerated(problem)
         assert (result is None) == (least is None)
         if result is not None:
             assert result.value == pytest.approx(least, rel=1e-9, abs=0), f"seed {seed}"
@@ -143,7 +125,7 @@ def four_in_a_row(concurrent: Concurrent, most: int, size: int | None = None) ->
 def test_groups_of_two_three_and_four(most: int, value: float) -> None:
     """Two tokens: half of (all stages and the longest again), and half a second for each Einsum outside the group."""
     problem = four_in_a_row("shared", most)
-    result = found(problem)
+    result = searched(problem)
     assert result is not None
     assert largest(result.mapping) == most
     assert result.value == enumerated(problem) == value
@@ -152,7 +134,7 @@ def test_groups_of_two_three_and_four(most: int, value: float) -> None:
 
 def test_on_units_of_their_own_one_unit_runs_nothing_at_once() -> None:
     problem = four_in_a_row("unit", 4)
-    result = found(problem)
+    result = searched(problem)
     assert result is not None
     assert not has_concurrent(result.mapping.nest)
     assert result.value == enumerated(problem) == 3.5
@@ -162,7 +144,7 @@ def test_on_units_of_their_own_one_unit_runs_nothing_at_once() -> None:
 def test_exchanged_tiles_need_their_slots(size: int, value: float) -> None:
     """Two of every tile that neighbours exchange: 4 bits with the whole of S, which T reads later; 6 for all four."""
     problem = four_in_a_row("shared", 4, size)
-    result = found(problem)
+    result = searched(problem)
     assert result is not None
     assert result.value == enumerated(problem) == value
 
