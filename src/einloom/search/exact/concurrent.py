@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ...machine.levels import Fanout, Machine
 from ...mapping.tree import Mapping
 from ...problem import Objective, Problem
 from ..protocol import Watcher
+from .agreement import Choices, Keys
 from .aim import TIE
 from .consistency import common, keys_of
 from .fused import Allowed, Block, Stacks, Wanted
@@ -133,6 +135,14 @@ class ConcurrentPass(Pass):
             if at.energy is not None:
                 self.least[i, at.energy] = self.dynamic[i] + at.watts * self.seconds[i]
         return self.bound
+
+    @cached_property
+    def _keys(self) -> Keys:
+        return self.sequential._keys
+
+    @cached_property
+    def _choices(self) -> list[list[Choices]] | None:
+        return self.sequential._choices
 
     def _agree(self) -> float:
         """Nothing if there may be groups: members cost less than alone."""

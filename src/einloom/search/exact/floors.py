@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .pricing import Pricing, settle
@@ -15,9 +17,10 @@ from .tiles import Tiles
 class Floors:
     """Least costs of the choices of one signature; every spatial choice of a unit is priced at once."""
 
-    def __init__(self, setting: Setting, classes: Classes) -> None:
+    def __init__(self, setting: Setting, classes: Classes, checkpoint: Callable[[], None] = lambda: None) -> None:
         self.setting = setting
         self.classes = classes
+        self.checkpoint = checkpoint
         self._tiles: dict[UnitOption, Tiles] = {}
 
     def pricing(self, option: UnitOption, spreads: tuple[Spread, ...]) -> Pricing:
@@ -27,6 +30,7 @@ class Floors:
 
     def of(self, option: UnitOption, held: Held) -> FloatArray:
         """Least cost of a choice of stores [spatial choices, columns]: the leaf, and every own store filled once."""
+        self.checkpoint()
         if option not in self._tiles:
             self._tiles[option] = Tiles(self.pricing(option, self.classes.spreads(option)), self.setting.shares)
         tiles = self._tiles[option]

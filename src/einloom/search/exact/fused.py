@@ -125,7 +125,7 @@ class Explorer:
         self.found: dict[Structure, list[Block]] = {}
         self._lattice = Lattice(classes.extents)
         self._grids = Grids(classes)
-        self.floors = Floors(setting, classes)
+        self.floors = Floors(setting, classes, checkpoint)
         self.wanted: Wanted = {}
         self.stacks: Stacks = {}
         tables = [t for t in range(len(signature.tensors)) if signature.tensors[t].intermediate]

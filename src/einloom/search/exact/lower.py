@@ -22,7 +22,7 @@ def least_alone(setting: Setting, classes: Classes, checkpoint: Callable[[], Non
     that count, so each of its moves costs at least as much. Found by raising a limit from `Floors.least` until some
     row stays below it. Infinite if nothing fits. For latency the floor itself is nearly always attained and is
     returned."""
-    floor = Floors(setting, classes).least()
+    floor = Floors(setting, classes, checkpoint).least()
     if setting.objective.name == "latency":
         return floor
     for step in STEPS:

@@ -132,7 +132,7 @@ class Pass:
         for i, sig in enumerate(self.signatures):
             self.watcher.stage("comparing choices", i, len(self.signatures))
             if sig not in found:
-                found[sig] = self._keys.choices(Floors(self.setting, self.classes[sig]))
+                found[sig] = self._keys.choices(Floors(self.setting, self.classes[sig], self.checkpoint))
             if found[sig] is None:
                 return None
         return [known for sig in self.signatures if (known := found[sig]) is not None]

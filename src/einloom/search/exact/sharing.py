@@ -124,7 +124,7 @@ class SharePass(ConcurrentPass):
         least = super()._least_of(setting, sig)
         for cut in self.cuts if sig in self._joining else ():
             classes = self.narrow[sig, cut]
-            if not self._fewer(sig, classes) and Floors(setting, classes).least() < least:
+            if not self._fewer(sig, classes) and Floors(setting, classes, self.checkpoint).least() < least:
                 least = min(least, least_alone(setting, classes, self.checkpoint))
         return least
 
