@@ -8,11 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from einloom.search.exact import concurrent, fused, members, pipelines
+from einloom.search.exact import concurrent, fused, groups, members, pipelines
 from einloom.search.exact.fused import Block, Explorer
 from einloom.search.exact.groups import Windows
 from einloom.search.exact.join import Joiner, Partial
 from einloom.search.exact.pipelines import GroupJoiner
+from einloom.search.exact.signature import Held, Signature, UnitOption, backing
 from einloom.search.exact.skyline import FloatArray, IntArray
 
 Mutation = Callable[[pytest.MonkeyPatch], None]
@@ -148,3 +149,22 @@ def stores_stand_below_loops_that_they_drain(patch: pytest.MonkeyPatch) -> None:
 @mutation
 def members_may_share_a_unit(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(GroupJoiner, "_apart", lambda self, group, block: True)
+
+
+@mutation
+def members_stand_on_the_innermost_memory(patch: pytest.MonkeyPatch) -> None:
+    def may_be_apart(signature: Signature, option: UnitOption, held: Held) -> bool:
+        links = [t for t, tensor in enumerate(signature.tensors) if tensor.intermediate]
+        return all(backing(held, t) in (0, len(option.above) - 1) for t in links)
+
+    patch.setattr(groups, "may_be_apart", may_be_apart)
+    patch.setattr(members, "may_be_apart", may_be_apart)
+
+
+@mutation
+def members_need_a_loop_of_all_their_tensors(patch: pytest.MonkeyPatch) -> None:
+    def may_be_apart(signature: Signature, option: UnitOption, held: Held) -> bool:
+        return any(all(v in tensor.variables for tensor in signature.tensors) for v in range(len(signature.extents)))
+
+    patch.setattr(groups, "may_be_apart", may_be_apart)
+    patch.setattr(members, "may_be_apart", may_be_apart)

@@ -77,6 +77,21 @@ def drained() -> Problem:
     return Problem(workload, Machine("m", levels), space, Objective("latency"))
 
 
+def outer() -> Problem:
+    """T is exchanged in the outer of two buffers, token by token: all tensors have n."""
+    workload = build_workload(
+        "w", [parse_einsum("T[n] = X[n] * W[n]"), parse_einsum("Z[n] = exp(T[n])")], {"n": 4}, bits={"default": 1}
+    )
+    levels = (
+        Memory("DRAM", read_throughput=100.0),
+        Memory("GLB", must=selector("intermediate"), may=selector("nothing")),
+        Memory("LB", must=selector("nothing"), may=selector("nothing")),
+        ComputeUnit("V", throughput=1.0, kinds=("map",)),
+        ComputeUnit("MAC", throughput=1.0, kinds=("multiply",)),
+    )
+    return Problem(workload, Machine("m", levels), Mapspace(concurrent="any"), Objective("latency"))
+
+
 CASES: dict[str, tuple[tuple[str, int], ...]] = {
     "dominance_without_the_sum_of_stages": (("chain", 37), ("chain", 70)),
     "dominance_without_the_stages_of_a_fork": (("fork", 59), ("fork", 80)),
@@ -93,11 +108,13 @@ CASES: dict[str, tuple[tuple[str, int], ...]] = {
     "members_take_room_one_after_the_other": (("crowded", 0),),
     "stores_stand_below_loops_that_they_drain": (("deep", 1), ("tiny", 127)),
     "members_may_share_a_unit": (("tiny", 503),),
+    "members_stand_on_the_innermost_memory": (("outer", 0),),
+    "members_need_a_loop_of_all_their_tensors": (("crowded", 0), ("tiny", 125)),
 }
 
 
 def problem_of(family: str, seed: int) -> Problem:
-    made = {"crowded": crowded, "costly": costly, "drained": drained}
+    made = {"crowded": crowded, "costly": costly, "drained": drained, "outer": outer}
     if family in made:
         return made[family]()
     return group_problem(seed) if family == "tiny" else pipeline_problem(family, seed)
@@ -124,6 +141,7 @@ def test_every_mistake_has_a_case() -> None:
     assert CASES.keys() == MUTATIONS.keys()
     assert right("crowded", 0) == 12
     assert right("drained", 0) == 3
+    assert right("outer", 0) == 5
 
 
 @pytest.mark.parametrize("name", MUTATIONS)

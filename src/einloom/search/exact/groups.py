@@ -93,6 +93,17 @@ def kept_apart(signature: Signature, option: UnitOption, structure: Structure, o
     return len(option.above) - 1 <= outermost
 
 
+def may_be_apart(signature: Signature, option: UnitOption, held: Held) -> bool:
+    """True if some fused part of this choice of held tensors may be `kept_apart`: that asks of the innermost loop, and
+    of the outermost backing store on chip."""
+    links = [t for t, tensor in enumerate(signature.tensors) if tensor.intermediate]
+    innermost = all(backing(held, t) in (0, len(option.above) - 1) for t in links)
+    windowed = {v for tensor in signature.tensors for v in tensor.complex_variables}
+    loops = [v for v, extent in enumerate(signature.extents) if extent > 1 and v not in windowed]
+    linking = [v for v in loops if any(v in signature.tensors[t].variables for t in links)]
+    return any(innermost or all(v in tensor.variables for tensor in signature.tensors) for v in linking)
+
+
 def drains(
     signature: Signature, structure: Structure, own: tuple[OwnStore, ...], shares: tuple[int, ...]
 ) -> tuple[int, frozenset[OwnStore]]:
@@ -172,19 +183,9 @@ class Windows:
 
     def _able(self, signature: Signature) -> bool:
         """True if some fused part might do (`kept_apart`)."""
-        windowed = {v for tensor in signature.tensors for v in tensor.complex_variables}
-        inside = any(self._innermost(signature, option) for option in signature.units)
-        for v, extent in enumerate(signature.extents):
-            links = any(tensor.intermediate and v in tensor.variables for tensor in signature.tensors)
-            everywhere = all(v in tensor.variables for tensor in signature.tensors)
-            if extent > 1 and v not in windowed and links and (everywhere or inside):
-                return True
-        return False
-
-    def _innermost(self, signature: Signature, option: UnitOption) -> bool:
-        """True if an intermediate may be backed by the innermost memory that the unit sees."""
-        fusable = [t for t, tensor in enumerate(signature.tensors) if tensor.intermediate]
-        return any(backing(held, t) == len(held) - 1 for held in option.held for t in fusable)
+        links = [t for t, tensor in enumerate(signature.tensors) if tensor.intermediate]
+        choices = [(option, held) for option in signature.units for held in option.held]
+        return any(may_be_apart(signature, *choice) for choice in choices if any(backing(choice[1], t) for t in links))
 
     def _window(self, first: int, last: int) -> Window | None:
         """The window, or None if these Einsums are no group: unlinked, on one unit, or too large for some memory."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .fused import Block, Explorer, Remainder, Variant
-from .groups import Components, drains, kept_apart
+from .groups import Components, drains, kept_apart, may_be_apart
 from .pricing import leakage
 from .setting import Setting
 from .signature import Held, UnitOption, backing
@@ -88,10 +88,11 @@ class GroupExplorer(Explorer):
 
     def _joinable(self, option: UnitOption) -> NDArray[np.bool_]:
         """The choices [stores, spatial] with which an Einsum can be a member: it backs something on chip, with no
-        spatial loop above (`kept_apart`)."""
+        spatial loop above, and in a place where branches can be kept apart (`kept_apart`)."""
         deepest = [max((backing(held, t) for t in self.fusable), default=0) for held in option.held]
         flat = {m: self.classes.undivided(option, m) for m in set(deepest)}
-        return np.array([flat[m] & (m > 0) for m in deepest], bool)
+        good = [m > 0 and may_be_apart(self.signature, option, h) for m, h in zip(deepest, option.held, strict=True)]
+        return np.array([flat[m] & one for m, one in zip(deepest, good, strict=True)], bool)
 
     def members(self) -> list[GroupBlock]:
         """The blocks, each of one unit."""
