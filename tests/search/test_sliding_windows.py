@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from einloom.constraints import selector
-from einloom.machine.levels import ComputeUnit, Machine, Memory
+from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapspace.ffm import outside
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Objective, Problem
@@ -67,6 +67,26 @@ def test_the_bound_counts_what_is_accessed_and_no_more(monkeypatch: pytest.Monke
     assert Exact().search(problem).value == Exhaustive().search(problem).value == 14
     monkeypatch.setattr(Tiles, "accessed", lambda self, t, _: np.array(self.classes.signature.tensors[t].shape[:1]))
     assert searched(problem).lower_bound() == 17
+
+
+@pytest.mark.parametrize(("batch", "channels"), [(1, 4), (2, 3)])
+def test_rank_variables_that_the_search_merges(batch: int, channels: int) -> None:
+    """b and c are one class of the search, and share out the instances of an axis: none of them divides them alone."""
+    sizes = {"b": batch, "c": channels, "p": 2, "r": 2}
+    text = "O[b,c,p] = I[b,c,p+r] * F[r]"
+    workload = build_workload("c", [parse_einsum(text)], sizes, bits={"default": 1})
+    axis = Axis("x", batch * channels // 2, use="full")
+    levels = (
+        Memory("DRAM", read_throughput=1.0, write_throughput=1.0),
+        Fanout("pes", axes=(axis,)),
+        Memory("GLB", 64, must=selector("all")),
+        ComputeUnit("MAC", throughput=100.0),
+    )
+    problem = Problem(workload, Machine("m", levels), Mapspace(), Objective("latency"))
+    (signature,) = searched(problem).signatures
+    assert (0, 1) in searched(problem).classes[signature].members
+    least, found = Exhaustive().search(problem).value, Exact().search(problem).value
+    assert searched(problem).lower_bound() <= least == found
 
 
 def test_windows_that_are_followed_along_their_loop_can_win() -> None:

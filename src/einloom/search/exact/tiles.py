@@ -266,6 +266,8 @@ class Tiles:
         each trip, whichever is the least.
         """
         signature = self.classes.signature.tensors[tensor]
+        if signature.simple(rank):
+            return self.classes.signature.extents[signature.ranks[rank][0][0]]  # each place is one instance's alone
         taken = tuple(int(spread[self.classes.of[v]]) for v, _ in signature.ranks[rank])
         key = (("reached", tensor, rank, None), taken)
         if key not in self.classes.windows:
