@@ -194,7 +194,7 @@ class Explorer:
             pricing = self.floors.pricing(option, tuple(spreads[i] for i in chosen))
             helds = tuple(option.held[i] for i in np.flatnonzero(good[:, chosen].any(axis=1)))
             for some in (helds,) if len(links(helds)) <= 60 else ((held,) for held in helds):
-                yield Tables(pricing, some, room, self.limits, self.setting.rules, self.counts, fused)
+                yield Tables(pricing, some, room, self.limits, self.setting.rules, self.counts, fused, self.checkpoint)
 
     def _remainders(self, option: UnitOption, tables: Tables) -> Iterator[tuple[Place, int, Rows]]:
         """For every place of a fused part, the complete rows below it."""

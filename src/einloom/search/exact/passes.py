@@ -75,7 +75,7 @@ class Pass:
         self.repeats = problem.workload.repeat**problem.objective.degree
         workload, machine = problem.workload, problem.machine
         self.signatures = signatures(workload, machine, problem.mapspace.limits)
-        self.classes = {sig: Classes(sig) for sig in self.signatures}
+        self.classes = {sig: Classes(sig, checkpoint) for sig in self.signatures}
         self.setting = self._setting()
         self.objectives = settled(problem.objective)
         self.least = np.zeros((len(self.signatures), len(self.objectives)))

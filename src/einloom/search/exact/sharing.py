@@ -101,7 +101,8 @@ class SharePass(ConcurrentPass):
             self.sums = Sums(0, None, 0.0)
         self.together = timed and problem.mapspace.concurrent != "axis"
         self.cuts = every_cut(problem.machine, self.signatures)
-        self.narrow = {(s, cut): Classes(narrowed(s, cut)) for s in set(self.signatures) for cut in self.cuts}
+        every = ((s, cut) for s in set(self.signatures) for cut in self.cuts)
+        self.narrow = {(s, cut): Classes(narrowed(s, cut), checkpoint) for s, cut in every}
         windows = self.windows
         self.windows = ShareWindows(
             windows.workload,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
 from math import prod
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +14,21 @@ from numpy.typing import NDArray
 from .signature import AxisSignature, Signature, UnitOption
 
 Spread = tuple[tuple[int, ...], ...]
+OFTEN = 1 << 12  # choices between two questions whether to stop
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Classes:
     """Rank variables merged where that is exact: same relevance to every tensor, plain ranks only.
 
-    members: variables of each class (dimension); extents: product of their extents.
+    members: variables of each class (dimension); extents: product of their extents. checkpoint: asked, while spatial
+    choices are listed, whether to go on.
     """
 
     signature: Signature
+    checkpoint: Callable[[], None] = field(default=lambda: None, compare=False)
 
     @cached_property
     def windows(self) -> dict[tuple[object, ...], int]:
@@ -126,6 +133,7 @@ def _every_spread(classes: Classes, option: UnitOption) -> tuple[Spread, ...]:
     @cache
     def choices(i: int, left: tuple[int, ...]) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
         """(row, what is left after it, instances that count) on axis number `i`."""
+        classes.checkpoint()
         counts = axes[i].full and not s.copy
         return [
             (row, tuple(n // z for n, z in zip(left, row, strict=True)), prod(row) if counts else 1)
@@ -143,15 +151,25 @@ def _every_spread(classes: Classes, option: UnitOption) -> tuple[Spread, ...]:
     for i in range(len(axes)):
         found = [
             ((*before, row), after)
-            for before, left in found
+            for before, left in _watched(found, classes.checkpoint)
             for row, after, full in choices(i, left)
             if full * most(i + 1, after) == most(i, left) > 0
         ]
     spreads = [spread for spread, _ in found]
-    return tuple(spreads) if s.copy else _apart(s, option, axes, spreads)
+    return tuple(spreads) if s.copy else _apart(s, option, axes, spreads, classes.checkpoint)
 
 
-def _apart(s: Signature, option: UnitOption, axes: list[AxisSignature], spreads: list[Spread]) -> tuple[Spread, ...]:
+def _watched(every: Iterable[T], checkpoint: Callable[[], None]) -> Iterator[T]:
+    """All of them, with a question now and then whether to go on."""
+    for n, one in enumerate(every):
+        if n % OFTEN == 0:
+            checkpoint()
+        yield one
+
+
+def _apart(
+    s: Signature, option: UnitOption, axes: list[AxisSignature], spreads: list[Spread], checkpoint: Callable[[], None]
+) -> tuple[Spread, ...]:
     """One of all spatial choices that differ only in which of several like axes of a fanout takes what.
 
     Like axes join the same tensors under the same limits, so prices see what they take together. That holds as long as
@@ -170,7 +188,7 @@ def _apart(s: Signature, option: UnitOption, axes: list[AxisSignature], spreads:
         return tuple(spreads)
     groups = [[i for i, mark in enumerate(marks) if mark == one] for one in dict.fromkeys(marks)]
     once: dict[Spread, Spread] = {}
-    for spread in spreads:
+    for spread in _watched(spreads, checkpoint):
         together = tuple(tuple(map(prod, zip(*(spread[i] for i in group), strict=True))) for group in groups)
         once.setdefault(together, spread)
     return tuple(once.values())

@@ -6,6 +6,7 @@ cost and what all that is still to come costs at least; rows that are within the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -98,8 +99,10 @@ class Stages(Tiles):
         rules: Rules,
         counts: dict[str, int],
         fused: bool,
+        checkpoint: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(pricing, room.shares)
+        self.checkpoint = checkpoint
         self.room = room
         self.limits = limits
         self.rules = rules

@@ -160,6 +160,7 @@ class Tables(Steps):
         mine, goal = index[~waiting], target[~waiting]
         may = self._may_stand[marks[mine, TOP] + 1, goal]
         for x, i in self._loops(rows.x[mine], marks[mine, SPREAD], may, memory):
+            self.checkpoint()
             keep, pending = self._resolve(rows.x[mine[i]], x, marks[mine[i], PENDING])
             i = i[keep]
             parts += self._store(rows, mine[i], goal[i], x[keep], pending[keep], memory)
@@ -169,6 +170,7 @@ class Tables(Steps):
             parts += self._store(rows, mine, goal, rows.x[mine], marks[mine, PENDING], memory)
             unfresh = np.flatnonzero(marks[mine, FRESH] == 0)
             for some in (unfresh[i : i + PART] for i in range(0, len(unfresh), PART)):
+                self.checkpoint()
                 parts = self._thinned(parts + self._put_off(rows, mine[some], goal[some], memory), memory)
         if not parts:
             return rows.take(np.zeros(0, np.int64))
@@ -204,6 +206,7 @@ class Tables(Steps):
         parts = [wrapped(rows.take(np.flatnonzero(ready & (rows.marks[:, OPEN] == 0))))]
         opened = np.flatnonzero(ready & (rows.marks[:, OPEN] != 0))
         for some in (opened[i : i + PART] for i in range(0, len(opened), PART)):
+            self.checkpoint()
             chosen, charged = rows.take(some), []
             absorbed = chosen.take(np.flatnonzero((chosen.marks[:, OPEN] & ABSORBED) > 0))
             for part in (absorbed, *self._ordered(chosen, list(range(len(self.whole))), memory, True)):

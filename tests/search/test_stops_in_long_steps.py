@@ -1,0 +1,69 @@
+"""The long steps of the search ask again and again whether to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from einloom.machine.load import load_machine
+from einloom.mapspace.space import Mapspace
+from einloom.problem import Objective, Problem
+from einloom.search.exact import ExactOptions
+from einloom.search.exact.agreement import Keys
+from einloom.search.exact.floors import Floors
+from einloom.search.exact.fused import Explorer
+from einloom.search.exact.passes import Pass
+from einloom.search.exact.spatial import Classes
+from einloom.search.protocol import Watcher
+from einloom.workload.load import load_workload
+
+
+class Enough(Exception):
+    """The search was told to stop."""
+
+
+def after(calls: int) -> Callable[[], None]:
+    """A checkpoint that stops at the call after so many."""
+    left = [calls]
+
+    def checkpoint() -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise Enough
+
+    return checkpoint
+
+
+@pytest.fixture(scope="module")
+def attempt() -> Pass:
+    problem = Problem(load_workload("tileflow-cc3"), load_machine("tileflow-edge"), Mapspace(), Objective("latency"))
+    return Pass(problem, ExactOptions(), Watcher(), {}, lambda: None)
+
+
+def test_listing_spatial_choices(attempt: Pass) -> None:
+    signature = attempt.signatures[0]
+    for calls in (0, 10):
+        with pytest.raises(Enough):
+            Classes(signature, after(calls)).spreads(signature.units[0])
+    assert Classes(signature, after(0)) == Classes(signature)
+
+
+def test_pricing_choices(attempt: Pass) -> None:
+    classes = attempt.classes[attempt.signatures[0]]
+    with pytest.raises(Enough):
+        Floors(attempt.setting, classes, after(0)).least()
+    with pytest.raises(Enough):
+        Keys().choices(Floors(attempt.setting, classes, after(0)))
+
+
+def test_growing_rows(attempt: Pass) -> None:
+    """A single table, without the question before it."""
+    classes = attempt.classes[attempt.signatures[0]]
+    endless = np.full(len(attempt.setting.columns), np.inf)
+    explorer = Explorer(attempt.setting, classes, endless, {})
+    tables = next(explorer._batches(classes.signature.units[0], fused=False))
+    tables.checkpoint = after(2)
+    with pytest.raises(Enough):
+        tables.relaxed()
