@@ -23,7 +23,7 @@ from .machine.load import load_machine, located_key
 from .mapping.text import parse_mapping
 from .mapping.tree import Mapping
 from .mapspace.dataflow_files import dataflow as named_dataflow
-from .mapspace.dataflows import Dataflow
+from .mapspace.dataflows import Dataflow, together
 from .mapspace.files import check_mapspace, read_mapspace
 from .mapspace.space import Mapspace
 from .oracle.simulate import Simulation
@@ -39,6 +39,7 @@ from .workload.load import load_workload
 
 SIMULATED_POINTS = 2_000_000
 Known = Mapping | Result | str
+Flows = Dataflow | str | Sequence[Dataflow | str]
 
 
 def problem(
@@ -47,26 +48,28 @@ def problem(
     goal: str = "energy",
     max_fused_loops: int | None = None,
     mapspace: Mapspace | str | None = None,
-    dataflow: Dataflow | str | None = None,
+    dataflow: Flows | None = None,
+    full_use: bool = False,
 ) -> Problem:
     """The mapping problem; names and files are read. Raises SpecError for whatever does not fit together.
 
-    mapspace: an object or a file; `max_fused_loops` replaces its limit. dataflow: instead, an object, a name or a file.
+    mapspace: an object or a file; `max_fused_loops` replaces its limit. dataflow: instead, an object, a name or a file,
+    or several, whose limits all hold. full_use: every Einsum uses as many instances of the axes as it can.
     """
     cascade = load_workload(workload) if isinstance(workload, str) else workload
     hardware = load_machine(machine) if isinstance(machine, str) else machine
+    hardware = hardware.in_full_use() if full_use else hardware
     check_names(cascade, hardware, machine if isinstance(machine, str) else None)
-    if dataflow is not None:
+    if flows := _flows(dataflow):
         if mapspace is not None:
             raise SpecError("a dataflow is a mapspace already; give one of the two")
-        flow = named_dataflow(dataflow) if isinstance(dataflow, str) else dataflow
-        cascade, *others = (choice.workload for choice in flow.choices(cascade))
+        cascade, *others = (choice.workload for choice in flows[0].choices(cascade))
         if others:
             raise SpecError(
-                f"{flow.name} makes {len(others) + 1} workloads of this one, and one is asked about: "
+                f"{flows[0].name} makes {len(others) + 1} workloads of this one, and one is asked about: "
                 "take what `einloom rewrite` prints"
             )
-        mapspace = flow.mapspace(cascade, hardware)
+        mapspace = together(flows, cascade, hardware)
     space = read_mapspace(mapspace, hardware, cascade) if isinstance(mapspace, str) else mapspace or Mapspace()
     check_mapspace(cascade, space)
     if max_fused_loops is not None:
@@ -80,17 +83,27 @@ def problems(
     goal: str = "energy",
     max_fused_loops: int | None = None,
     mapspace: Mapspace | str | None = None,
-    dataflow: Dataflow | str | None = None,
+    dataflow: Flows | None = None,
+    full_use: bool = False,
 ) -> tuple[Labelled, ...]:
-    """The mapping problems of which the best is asked: one, or one per number of tiles of a dataflow that rewrites."""
-    flow = named_dataflow(dataflow) if isinstance(dataflow, str) else dataflow
-    if flow is None or flow.rewrite is None:
-        return (Labelled("", problem(workload, machine, goal, max_fused_loops, mapspace, flow)),)
+    """The mapping problems of which the best is asked: one, or one per number of tiles of a dataflow that rewrites.
+
+    Of several dataflows the first rewrites.
+    """
+    flows = _flows(dataflow)
+    if not flows or flows[0].rewrite is None:
+        return (Labelled("", problem(workload, machine, goal, max_fused_loops, mapspace, flows, full_use)),)
     cascade = load_workload(workload) if isinstance(workload, str) else workload
     return tuple(
-        Labelled(choice.label, problem(choice.workload, machine, goal, max_fused_loops, mapspace, flow))
-        for choice in flow.choices(cascade)
+        Labelled(choice.label, problem(choice.workload, machine, goal, max_fused_loops, mapspace, flows, full_use))
+        for choice in flows[0].choices(cascade)
     )
+
+
+def _flows(dataflow: Flows | None) -> tuple[Dataflow, ...]:
+    """The dataflows meant; names and files are read."""
+    named = () if dataflow is None else (dataflow,) if isinstance(dataflow, Dataflow | str) else dataflow
+    return tuple(named_dataflow(flow) if isinstance(flow, str) else flow for flow in named)
 
 
 def check_names(workload: Workload, machine: Machine, origin: str | None = None) -> None:
@@ -138,7 +151,8 @@ def map(
     *,
     max_fused_loops: int | None = None,
     mapspace: Mapspace | str | None = None,
-    dataflow: Dataflow | str | None = None,
+    dataflow: Flows | None = None,
+    full_use: bool = False,
     method: str = "exact",
     seconds: float | None = None,
     steps: int | None = None,
@@ -154,12 +168,13 @@ def map(
 
     objective: ``energy``, ``latency``, ``edp``, ``energy^A*latency^B``, ``traffic:MEMORY`` or ``pareto``. mapspace:
     limits of the space, an object or a file. dataflow: those of a published dataflow, an object, a name or a file
-    (docs/dataflows.md). seconds, steps, memory: a budget of wall time, of evaluated
+    (docs/dataflows.md), or of several together. full_use: every Einsum uses as many instances of the axes as it can, as
+    if the machine said ``use: full`` of all of them. seconds, steps, memory: a budget of wall time, of evaluated
     points, of bytes that the process may hold; what is found by then comes back with a bound. start: mappings that are
     known already, as objects, results, texts or files; ``exact`` looks below the best of them
     (docs/exact.md). Raises SpecError, Infeasible, BudgetExhausted.
     """
-    asked = problems(workload, machine, objective, max_fused_loops, mapspace, dataflow)
+    asked = problems(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use)
     known = starts(asked, (start,) if isinstance(start, Mapping | Result | str) else start)
     return solve(asked, method, Budget(seconds, steps, memory), watch, known)
 
@@ -367,7 +382,8 @@ def explain(
     *,
     max_fused_loops: int | None = None,
     mapspace: Mapspace | str | None = None,
-    dataflow: Dataflow | str | None = None,
+    dataflow: Flows | None = None,
+    full_use: bool = False,
     quick: bool = False,
     seconds: float | None = None,
     watch: Watcher | None = None,
@@ -381,7 +397,7 @@ def explain(
     if machine is not None:
         if isinstance(workload, Result | Unmapped):
             raise SpecError("a saved answer brings its own machine")
-        asked = problem(workload, machine, objective, max_fused_loops, mapspace, dataflow)
+        asked = problem(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use)
         return explain_problem(asked, quick, seconds, watch)
     if isinstance(workload, Workload):
         raise SpecError("a workload and a machine are needed, or one saved answer")

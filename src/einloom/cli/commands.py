@@ -91,7 +91,13 @@ def main() -> None:
 @objective_option
 @click.option("--max-fused-loops", type=click.IntRange(0), help="At most so many loops above a fused tensor.")
 @click.option("--mapspace", metavar="FILE", help="Limits of the space: keep, bypass, fusion, loops, tiles, axes.")
-@click.option("--dataflow", metavar="NAME|FILE", help="Limits of a published dataflow; `einloom zoo` lists them.")
+@click.option(
+    "--dataflow",
+    multiple=True,
+    metavar="NAME|FILE",
+    help="Limits of a published dataflow (`einloom zoo` lists them); of several together.",
+)
+@click.option("--full-use", is_flag=True, help="Every Einsum uses as many instances of the axes as it can.")
 @click.option("--method", default="exact", show_default=True, help=f"How to search: {', '.join(optimizers())}.")
 @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="Stop then, with the best so far.")
 @click.option("--budget-steps", type=click.IntRange(1), help="The same after so many evaluated points.")
@@ -106,7 +112,8 @@ def map_verb(
     objective: str,
     max_fused_loops: int | None,
     mapspace: str | None,
-    dataflow: str | None,
+    dataflow: tuple[str, ...],
+    full_use: bool,
     method: str,
     budget_seconds: float | None,
     budget_steps: int | None,
@@ -122,7 +129,7 @@ def map_verb(
     """
     for path in (output, json_path):
         _writable(path)
-    asked = verbs.problems(workload, machine, objective, max_fused_loops, mapspace, dataflow)
+    asked = verbs.problems(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use)
     budget = Budget(budget_seconds, budget_steps, _bytes(budget_memory))
     known = verbs.starts(asked, start)
     found, interrupted = _search(asked, method, budget, json_path, known)

@@ -37,7 +37,8 @@ def register(
     @click.option("--objective", help=f"What a mapping is best in: one of {', '.join(OBJECTIVES)}; default energy.")
     @click.option("--max-fused-loops", type=click.IntRange(0), help="At most so many loops above a fused tensor.")
     @click.option("--mapspace", metavar="FILE", help="Limits of the space: keep, bypass, fusion, loops, tiles, axes.")
-    @click.option("--dataflow", metavar="NAME|FILE", help="Limits of a published dataflow, as of `einloom map`.")
+    @click.option("--dataflow", multiple=True, metavar="NAME|FILE", help="Limits of dataflows, as of `einloom map`.")
+    @click.option("--full-use", is_flag=True, help="As of `einloom map`.")
     @click.option("--quick", is_flag=True, help="Search for no optima; of a result show only what it takes.")
     @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="Stop then, with what is known.")
     @click.option("--json", "json_path", metavar="FILE", help="Write the answer as JSON; - for standard output.")
@@ -48,7 +49,8 @@ def register(
         objective: str | None,
         max_fused_loops: int | None,
         mapspace: str | None,
-        dataflow: str | None,
+        dataflow: tuple[str, ...],
+        full_use: bool,
         quick: bool,
         budget_seconds: float | None,
         json_path: str | None,
@@ -61,8 +63,9 @@ def register(
         writable(json_path)
         asked: Answer
         if machine is not None:
-            asked = verbs.problem(workload, machine, objective or "energy", max_fused_loops, mapspace, dataflow)
-        elif any(option is not None for option in (objective, max_fused_loops, mapspace, dataflow)):
+            goal = objective or "energy"
+            asked = verbs.problem(workload, machine, goal, max_fused_loops, mapspace, dataflow, full_use)
+        elif dataflow or full_use or any(one is not None for one in (objective, max_fused_loops, mapspace)):
             raise SpecError("a saved answer brings its own objective and mapspace; give a workload and a machine")
         else:
             asked = _saved(workload)

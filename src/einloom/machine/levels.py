@@ -7,7 +7,7 @@ None means unlimited for a size or a throughput.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from types import MappingProxyType
@@ -235,6 +235,16 @@ class Machine(Drawn):
             if isinstance(level, Fanout):
                 table.update({axis.name: i for axis in level.axes})
         return MappingProxyType(table)
+
+    def in_full_use(self) -> Machine:
+        """The same machine with `use: full` on every axis."""
+        levels = (
+            replace(level, axes=tuple(replace(axis, use="full") for axis in level.axes))
+            if isinstance(level, Fanout)
+            else level
+            for level in self.levels
+        )
+        return replace(self, levels=tuple(levels))
 
     def memory(self, name: str) -> Memory:
         return next(memory for memory in self.memories if memory.name == name)

@@ -8,7 +8,7 @@ one file serves every shape and every machine.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -120,22 +120,23 @@ class Dataflow:
         """
         return _Maker(self, cast_of(self.family, workload), workload, machine).space()
 
-    def within(self, other: Dataflow, workload: Workload, machine: Machine) -> Mapspace:
-        """What this dataflow and `other` leave together."""
-        mine, theirs = (flow.mapspace(workload, machine).limits for flow in (self, other))
-        both = Limits(
-            (*mine.holds, *theirs.holds),
-            (*mine.backs, *theirs.backs),
-            (*mine.loops, *theirs.loops),
-            (*mine.tiles, *theirs.tiles),
-            (*mine.axes, *theirs.axes),
-        )
-        return Mapspace(limits=both, title=f"{self.name} within {other.name}")
-
     def stages(self, workload: Workload) -> tuple[tuple[str, ...], ...]:
         """Einsums of `workload` per stage of the binding; none where branches come one after the other."""
         players = cast_of(self.family, workload).einsums
         return tuple(tuple(players[role] for role in stage) for stage in self.binding.stages)
+
+
+def together(flows: Sequence[Dataflow], workload: Workload, machine: Machine) -> Mapspace:
+    """What several dataflows leave together: the limits of all of them hold."""
+    every = [flow.mapspace(workload, machine).limits for flow in flows]
+    limits = Limits(
+        holds=tuple(x for limits in every for x in limits.holds),
+        backs=tuple(x for limits in every for x in limits.backs),
+        loops=tuple(x for limits in every for x in limits.loops),
+        tiles=tuple(x for limits in every for x in limits.tiles),
+        axes=tuple(x for limits in every for x in limits.axes),
+    )
+    return Mapspace(limits=limits, title=" within ".join(flow.name for flow in flows))
 
 
 class _Maker:

@@ -17,13 +17,13 @@ from ..constraints import select
 from ..cost.evaluate import evaluate
 from ..cost.record import Cost
 from ..errors import BudgetExhausted, IllegalMapping, Infeasible, SpecError
-from ..machine.levels import Fanout, Machine, Memory
+from ..machine.levels import Machine, Memory
 from ..machine.load import load_machine
 from ..mapping.text import parse_mapping
 from ..mapping.tree import Mapping
 from ..mapspace.concurrency import concurrent_forms
 from ..mapspace.dataflow_files import dataflow
-from ..mapspace.dataflows import Dataflow
+from ..mapspace.dataflows import Dataflow, together
 from ..mapspace.limits import concerns
 from ..mapspace.space import Mapspace
 from ..problem import Budget, Objective, Problem
@@ -80,18 +80,6 @@ def cells(
                 yield found
 
 
-def crowd(name: str) -> Machine:
-    """A machine of the table: every Einsum is spread over as many instances as the rule of parallelism allows."""
-    machine = load_machine(name)
-    levels = (
-        replace(level, axes=tuple(replace(axis, use="full") for axis in level.axes))
-        if isinstance(level, Fanout)
-        else level
-        for level in machine.levels
-    )
-    return replace(machine, levels=tuple(levels))
-
-
 def cell(
     workload: str,
     machine: str,
@@ -105,7 +93,7 @@ def cell(
 
     starts: texts of mappings that are known; those outside the dataflow's space are left out.
     """
-    cascade, hardware = load_workload(workload), crowd(machine)
+    cascade, hardware = load_workload(workload), load_machine(machine).in_full_use()
     flows = [dataflow(COMMON[kind]) for kind in WHOLE[family_of(workload)]] if name == FREE else [dataflow(name)]
     started = time.process_time()
     known = Cell(workload, machine, name, objective, "refused")
@@ -191,7 +179,7 @@ def problems(flow: Dataflow, workload: Workload, machine: Machine, objective: Ob
     common = dataflow(COMMON[flow.family.name])
     for choice in flow.choices(workload):
         cascade = choice.workload
-        limits = flow.mapspace(cascade, machine) if flow is common else flow.within(common, cascade, machine)
+        limits = together((flow,) if flow is common else (flow, common), cascade, machine)
         yield Labelled(choice.label, Problem(cascade, machine, limits, objective))
 
 
