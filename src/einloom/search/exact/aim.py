@@ -49,7 +49,7 @@ class Aim:
     def value(self, cost: FloatArray) -> FloatArray:
         """The objective of sums of settled columns, [n, c] -> [n]."""
         if all(power == 1 for power in self.powers):
-            return np.asarray(cost.prod(axis=1))
+            return np.asarray(cost[:, 0] * cost[:, 1] if cost.shape[1] == 2 else cost.prod(axis=1))
         return np.asarray(np.prod(cost ** np.array(self.powers), axis=1))
 
     def beyond(self, least: FloatArray) -> np.ndarray:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate, chain
 from typing import Literal
 
 import numpy as np
@@ -164,13 +165,16 @@ class Joiner:
     def step(self, position: int, partials: list[Partial], blocks: list[Block]) -> list[Partial]:
         """All undominated joins of `partials` with the Einsum at `position`."""
         found: dict[Frontier, list[Partial]] = {}
-        for number, block in enumerate(blocks):
-            start = sum(map(len, blocks[:number]))
+        alike: dict[Key, list[int]] = {}
+        for number, partial in enumerate(partials):
+            alike.setdefault(self._asks(position, partial.frontier), []).append(number)
+        for start, block in zip(accumulate(map(len, blocks), initial=0), blocks, strict=False):
             self.checkpoint()
             mine = self._accesses(position, block)
-            for partial in partials:
-                if not self._compatible(position, partial.frontier, block, mine):
-                    continue
+            suited = (
+                some for some in alike.values() if self._compatible(position, partials[some[0]].frontier, block, mine)
+            )
+            for partial in (partials[number] for number in sorted(chain.from_iterable(suited))):
                 left, right = _pairs(partial.trips, block.trips[:, : len(partial.frontier.axes)])
                 if not len(left):
                     continue
@@ -201,6 +205,12 @@ class Joiner:
 
     def _axes(self, loops: tuple[FusedLoop, ...]) -> tuple[str | None, ...]:
         return tuple(None if loop.axis is None else self.axis_names[loop.axis] for loop in loops)
+
+    def _asks(self, position: int, frontier: Frontier) -> Key:
+        """What decides which blocks of an Einsum are `_compatible`."""
+        tensors = self.workload.einsums[position].tensors
+        met = tuple(live for live in frontier.live if live.tensor in tensors)
+        return frontier.axes, frontier.group, frozenset(live.memory for live in frontier.live), met
 
     def _compatible(self, position: int, frontier: Frontier, block: Block, mine: dict[str, Live]) -> bool:
         shared = len(frontier.axes)

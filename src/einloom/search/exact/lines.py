@@ -45,15 +45,12 @@ class Lines:
         if not self.weights:
             return self.aim.beyond(bounds)
         beyond = self.aim.beyond(bounds[:, :2])
-        weights = (0.0, *self.weights)
+        weights = np.array((0.0, *self.weights))
         lines = np.concatenate([bounds[:, :1], bounds[:, 2:]], axis=1)
-        corners = []
+        corners = np.empty((len(bounds), len(weights), 2))
         with np.errstate(invalid="ignore"):  # where a bound is infinite `beyond` is True already
-            for k, weight in enumerate(self.weights):
-                latency = (lines[:, k + 1] - lines[:, k]) / (weight - weights[k])
-                corners.append((lines[:, k] - weights[k] * latency, latency))
-            corners.append((lines[:, -1] - weights[-1] * bounds[:, 1], bounds[:, 1]))
-        useless = np.ones(len(bounds), bool)
-        for energy, latency in corners:
-            useless &= self.aim.beyond(np.stack([np.maximum(energy, 0.0), np.maximum(latency, 0.0)], axis=1))
-        return np.asarray(beyond | useless)
+            corners[:, :-1, 1] = np.diff(lines, axis=1) / np.diff(weights)
+            corners[:, -1, 1] = bounds[:, 1]
+            corners[:, :, 0] = lines - weights * corners[:, :, 1]
+        useless = self.aim.beyond(np.maximum(corners, 0.0).reshape(-1, 2)).reshape(corners.shape[:2])
+        return np.asarray(beyond | useless.all(axis=1))
