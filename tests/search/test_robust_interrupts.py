@@ -31,6 +31,7 @@ PROBLEM = ("residual-diamond", "simple:dram_energy=10,glb_bits=512", "edp")
 MOMENTS = 9
 PREAMBLE = """
 import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background of a shell
 moment, number = float(sys.argv[1]), getattr(signal, sys.argv[2])
 if moment:
     signal.signal(signal.SIGPROF, lambda *_: os.kill(os.getpid(), number))
