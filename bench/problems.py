@@ -48,6 +48,7 @@ ALONE = (
     BenchProblem("gpt3-b1-32-layers-edp", f"{LAYER},layers=32", "tpu-v4i", "edp"),
     BenchProblem("llama3-8b-4-layers-edp", "llama3-8b:batch=1,tokens=2048,layers=4", "tpu-v4i", "edp"),
     BenchProblem("resnet18-energy", "resnet18", "simple:dram_energy=100,glb_bits=8388608"),
-    BenchProblem("vgg16-energy", "vgg16", "simple:dram_energy=100,glb_bits=8388608"),
+    BenchProblem("llama3-8b-32-layers-edp", "llama3-8b:batch=1,tokens=2048,layers=32", "tpu-v4i", "edp"),
     BenchProblem("vgg16-tpu-edp", "vgg16", "tpu-v4i", "edp"),
+    BenchProblem("vgg16-energy", "vgg16", "simple:dram_energy=100,glb_bits=8388608"),
 )
