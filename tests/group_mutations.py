@@ -11,7 +11,7 @@ import pytest
 from einloom.search.exact import concurrent, fused, groups, members, pipelines
 from einloom.search.exact.fused import Block, Explorer
 from einloom.search.exact.groups import Windows
-from einloom.search.exact.join import Joiner, Partial
+from einloom.search.exact.join import Frontier, Joiner, Key, Partial
 from einloom.search.exact.pipelines import GroupJoiner
 from einloom.search.exact.signature import Held, Signature, UnitOption, backing
 from einloom.search.exact.skyline import FloatArray, IntArray
@@ -168,3 +168,13 @@ def members_need_a_loop_of_all_their_tensors(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(groups, "may_be_apart", may_be_apart)
     patch.setattr(members, "may_be_apart", may_be_apart)
+
+
+@mutation
+def partial_cascades_are_matched_whatever_group_is_open(patch: pytest.MonkeyPatch) -> None:
+    right = Joiner._asks
+
+    def asks(self: Joiner, position: int, frontier: Frontier) -> Key:
+        return right(self, position, replace(frontier, group=None))
+
+    patch.setattr(Joiner, "_asks", asks)

@@ -54,6 +54,21 @@ def costly() -> Problem:
     return weighted(None, 10.0, "edp")
 
 
+def two_buffers(outer: str, may: str, inner: str) -> tuple[Memory, ...]:
+    """A main memory and two buffers; what each must hold, and what the outer one may."""
+    return (
+        Memory("DRAM", read_throughput=100.0),
+        Memory("GLB", must=selector(outer), may=selector(may)),
+        Memory("LB", must=selector(inner), may=selector("nothing")),
+    )
+
+
+def units(throughput: float) -> tuple[ComputeUnit, ...]:
+    """One for maps and one for products."""
+    names = (("V", "map"), ("MAC", "multiply"))
+    return tuple(ComputeUnit(name, throughput=throughput, kinds=(kind,)) for name, kind in names)
+
+
 def drained() -> Problem:
     """W passes through the buffer once, and its tile of one slot drains the pipeline; or it is read for every r."""
     workload = build_workload(
@@ -62,13 +77,7 @@ def drained() -> Problem:
         {"n": 2, "r": 2},
         bits={"default": 1},
     )
-    levels = (
-        Memory("DRAM", read_throughput=100.0),
-        Memory("GLB", must=selector("nothing"), may=selector("W")),
-        Memory("LB", must=selector("intermediate"), may=selector("nothing")),
-        ComputeUnit("V", throughput=2.0, kinds=("map",)),
-        ComputeUnit("MAC", throughput=2.0, kinds=("multiply",)),
-    )
+    levels = (*two_buffers(outer="nothing", may="W", inner="intermediate"), *units(2.0))
     limits = Limits(
         tiles=(TileLimit("GLB", selector("W"), ("n",), Numbers(most=1)),),
         loops=(LoopLimit(selector("T"), ("r",), Numbers(most=1)),),
@@ -82,13 +91,7 @@ def outer() -> Problem:
     workload = build_workload(
         "w", [parse_einsum("T[n] = X[n] * W[n]"), parse_einsum("Z[n] = exp(T[n])")], {"n": 4}, bits={"default": 1}
     )
-    levels = (
-        Memory("DRAM", read_throughput=100.0),
-        Memory("GLB", must=selector("intermediate"), may=selector("nothing")),
-        Memory("LB", must=selector("nothing"), may=selector("nothing")),
-        ComputeUnit("V", throughput=1.0, kinds=("map",)),
-        ComputeUnit("MAC", throughput=1.0, kinds=("multiply",)),
-    )
+    levels = (*two_buffers(outer="intermediate", may="nothing", inner="nothing"), *units(1.0))
     return Problem(workload, Machine("m", levels), Mapspace(concurrent="any"), Objective("latency"))
 
 
@@ -110,6 +113,7 @@ CASES: dict[str, tuple[tuple[str, int], ...]] = {
     "members_may_share_a_unit": (("tiny", 503),),
     "members_stand_on_the_innermost_memory": (("outer", 0),),
     "members_need_a_loop_of_all_their_tensors": (("crowded", 0), ("tiny", 125)),
+    "partial_cascades_are_matched_whatever_group_is_open": (("outer", 0), ("chain", 30)),
 }
 
 
