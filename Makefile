@@ -2,9 +2,11 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+# as many processes as there are processors; a file's tests stay together until one runs out of work
+WORKERS = -n logical --dist worksteal
 DEMO = gpt3-6.7b:batch=1,tokens=2048 tpu-v4i --objective energy --max-fused-loops 1
 
-.PHONY: demo test test-all test-browser docs bench bench-scaling bench-arrays bench-alone lint install install-dev clean
+.PHONY: pages demo test test-all test-browser docs bench bench-scaling bench-arrays bench-alone lint install install-dev clean
 
 # The main job: the optimal fused mapping of a GPT-3 6.7B layer onto TPUv4i.
 demo: install
@@ -12,11 +14,11 @@ demo: install
 
 # Lint, strict types, and every test but the slow ones.
 test: install-dev lint
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest $(WORKERS) -m "not slow"
 
 # The slow ones too.
 test-all: install-dev lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(WORKERS)
 
 # The reports in a real browser: needs Debian's chromium and chromium-driver.
 test-browser: install-dev
@@ -36,6 +38,10 @@ bench: install
 # CPU time against the length of a chain; microseconds per choice of tiles; what only einloom solves.
 bench-scaling bench-arrays bench-alone: bench-%: install
 	$(BIN)/python -m bench.$*
+
+# Every measured table, written into its page from its CSV (bench/README.md).
+pages: install
+	$(BIN)/python -m bench.pages
 
 lint: install-dev
 	$(BIN)/ruff check .

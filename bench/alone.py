@@ -20,11 +20,11 @@ from einloom.version import VERSION
 from .measure import Measured
 from .peer import HERE, Side, arguments, run_einloom
 from .problems import ALONE, BenchProblem
-from .rows import append
+from .rows import append, commit
 
 RESULTS = HERE / "results" / "alone.csv"
 COLUMNS = (
-    "problem time einloom_version objective command cold_cpu_s cold_wall_s cold_rss_mb warm_cpu_s warm_wall_s "
+    "problem time einloom_version commit objective command cold_cpu_s cold_wall_s cold_rss_mb warm_cpu_s warm_wall_s "
     "warm_rss_mb einsums guarantee value gap pareto_points outcome"
 ).split()
 
@@ -42,7 +42,8 @@ def solved(problem: BenchProblem, timeout: float) -> dict[str, object]:
         facts = _facts(folders["warm"] / "result.json", warm)
     command = " ".join(["einloom", *arguments(problem)])
     numbers = (*_numbers(cold.measured), *_numbers(warm.measured), *facts, warm.measured.outcome)
-    return dict(zip(COLUMNS, (problem.name, started, VERSION, problem.objective, command, *numbers), strict=True))
+    asked = (problem.name, started, VERSION, commit(), problem.objective, command)
+    return dict(zip(COLUMNS, (*asked, *numbers), strict=True))
 
 
 def _facts(path: Path, side: Side) -> tuple[object, ...]:

@@ -31,14 +31,14 @@ from einloom.version import VERSION
 from einloom.workload.einsum import Workload
 from einloom.workload.load import load_workload
 
-from .rows import append
+from .rows import append, commit
 
 SIZE = 2**12
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "arrays.csv"
 Tiles = dict[tuple[int, ...], np.ndarray]
 COLUMNS = (
-    "time einloom_version command choices numpy_us compiled_us single_us first_cold_s first_warm_s "
+    "time einloom_version commit command choices numpy_us compiled_us single_us first_cold_s first_warm_s "
     "legal least_energy agree"
 ).split()
 FIRST = """
@@ -87,7 +87,8 @@ def main(words: Sequence[str] | None = None) -> int:
         f"{warm:.2f}",
     )
     command = f"python -m bench.arrays --choices {options.choices} --repeat {options.repeat}"
-    row = (started, VERSION, command, options.choices, *shown, f"{plain.legal.mean():.4f}", repr(least), agree)
+    found = (f"{plain.legal.mean():.4f}", repr(least), agree)
+    row = (started, VERSION, commit(), command, options.choices, *shown, *found)
     append(options.output, dict(zip(COLUMNS, row, strict=True)))
     return 0 if agree else 1
 

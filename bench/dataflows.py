@@ -11,7 +11,6 @@ import csv
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
-from datetime import datetime
 from pathlib import Path
 
 from einloom.mapspace.dataflow_files import dataflow
@@ -29,12 +28,12 @@ from einloom.published.dataflow_table import table
 from einloom.published.dataflows import cells
 from einloom.version import VERSION
 
-from .rows import append
+from .rows import STAMP, append, stamp
 
 RESULTS = Path(__file__).parent / "results" / "dataflows.csv"
 NUMBERS = ("cycles", "energy", "bound", "gap", "concurrent", "grouped", "grouped_bound")
 TEXTS = "workload machine dataflow objective status why tiles concurrent_split grouped_status".split()
-COLUMNS = (*(field.name for field in fields(Cell) if field.name != "mapping"), "einloom_version", "time", "source")
+COLUMNS = (*(field.name for field in fields(Cell) if field.name != "mapping"), *STAMP, "source")
 SOURCE = "zoo (TileFlow, MICRO'23, Tables 2 to 4); exact"
 
 
@@ -43,9 +42,15 @@ def read(path: Path) -> list[Cell]:
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as stream:
-        rows = [row for row in csv.DictReader(stream) if row["einloom_version"] == VERSION]
+        return cells_of(csv.DictReader(stream))
+
+
+def cells_of(rows: Iterable[dict[str, str]]) -> list[Cell]:
+    """The cells of rows of this version, the last of each name."""
     found: dict[tuple[str, ...], Cell] = {}
     for row in rows:
+        if row["einloom_version"] != VERSION:
+            continue
         texts = {name: row[name] for name in TEXTS}
         numbers = {name: float(row[name]) if row[name] else None for name in NUMBERS}
         cell = Cell(**texts, **numbers, seconds=float(row["seconds"]))  # type: ignore[arg-type]
@@ -59,8 +64,7 @@ def _key(cell: Cell) -> tuple[str, ...]:
 
 def row_of(cell: Cell) -> dict[str, object]:
     """The row of a cell, in the order of the columns."""
-    told = {**asdict(cell), "seconds": f"{cell.seconds:.2f}", "einloom_version": VERSION, "source": SOURCE}
-    told["time"] = datetime.now().astimezone().isoformat(timespec="seconds")
+    told = {**asdict(cell), "seconds": f"{cell.seconds:.2f}", **stamp(), "source": SOURCE}
     return {name: "" if told[name] is None else told[name] for name in COLUMNS}
 
 

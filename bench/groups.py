@@ -20,7 +20,7 @@ from einloom.mapspace.space import CONCURRENT, Mapspace
 from einloom.result import Result
 from einloom.version import VERSION
 
-from .rows import append
+from .rows import append, commit
 
 RESULTS = Path(__file__).parent / "results" / "groups.csv"
 PROBLEMS = (
@@ -30,8 +30,8 @@ PROBLEMS = (
 )
 WARM = ("gpt3-6.7b:batch=1,tokens=64", "tpu-v4i")
 COLUMNS = (
-    "workload machine objective concurrent einloom_version time sequential sequential_cpu_s value bound guarantee "
-    "cpu_s gain_percent cpu_ratio groups"
+    "workload machine objective concurrent einloom_version commit time sequential sequential_cpu_s value bound "
+    "guarantee cpu_s gain_percent cpu_ratio groups"
 ).split()
 
 
@@ -71,7 +71,7 @@ def row(workload: str, machine: str, objective: str, where: str) -> dict[str, ob
         "groups": "; ".join(groups(found.mapping.nest)),
     }
     when = datetime.now().astimezone().isoformat(timespec="seconds")
-    asked = (workload, machine, objective, where, VERSION, when)
+    asked = (workload, machine, objective, where, VERSION, commit(), when)
     return {**dict(zip(COLUMNS, asked, strict=False)), **numbers}
 
 

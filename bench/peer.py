@@ -25,14 +25,14 @@ from einloom.version import VERSION
 
 from .measure import Measured, measure
 from .problems import PROBLEMS, BenchProblem
-from .rows import append
+from .rows import append, commit
 
 HERE = Path(__file__).resolve().parent
 PEER_PYTHON = HERE / ".venv-peer" / "bin" / "python"
 RESULTS = HERE / "results" / "peer.csv"
 PEER_FILES = ("arch.yaml", "workload.yaml", "mapper.yaml")
 COLUMNS = (
-    "problem time einloom_version peer_version objective einloom_command peer_command "
+    "problem time einloom_version commit peer_version objective einloom_command peer_command "
     "einloom_cold_cpu_s einloom_cold_wall_s einloom_cold_rss_mb einloom_warm_cpu_s einloom_warm_wall_s "
     "einloom_warm_rss_mb peer_cpu_s peer_wall_s peer_rss_mb einloom_optimum peer_optimum relative_difference "
     "cpu_ratio_warm cpu_ratio_cold einloom_outcome peer_outcome"
@@ -116,6 +116,7 @@ def compare(problem: BenchProblem, version: str, timeout: float) -> dict[str, ob
         problem.name,
         started,
         VERSION,
+        commit(),
         version,
         problem.objective,
         " ".join(["einloom", *arguments(problem)]),

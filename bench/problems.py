@@ -21,11 +21,19 @@ LAYER = "gpt3-6.7b:batch=1,tokens=2048"
 PAIR = "matmuls:n=2,m=64,kn=64,bits=8"
 PROBLEMS = (
     BenchProblem("matmul-simple", "matmuls:n=1,m=64,kn=64,bits=8", "simple:dram_energy=10,glb_bits=4096"),
-    BenchProblem("matmul-simple-edp", "matmuls:n=1,m=64,kn=64,bits=8",
-                 "simple:dram_energy=10,glb_bits=4096,glb_throughput=2", "edp"),
+    BenchProblem(
+        "matmul-simple-edp",
+        "matmuls:n=1,m=64,kn=64,bits=8",
+        "simple:dram_energy=10,glb_bits=4096,glb_throughput=2",
+        "edp",
+    ),
     BenchProblem("mini-pair-simple", "matmuls:n=2,m=8,kn=8,bits=8", "simple:dram_energy=10,glb_bits=512"),
-    BenchProblem("mini-pair-simple-latency", "matmuls:n=2,m=8,kn=8,bits=8",
-                 "simple:dram_energy=10,glb_bits=512,glb_throughput=2", "latency"),
+    BenchProblem(
+        "mini-pair-simple-latency",
+        "matmuls:n=2,m=8,kn=8,bits=8",
+        "simple:dram_energy=10,glb_bits=512,glb_throughput=2",
+        "latency",
+    ),
     BenchProblem("pair-simple", PAIR, "simple:dram_energy=10,glb_bits=16384"),
     BenchProblem("pair-two-level", PAIR, "two-level"),
     BenchProblem("pair-nvdla", PAIR, "nvdla"),

@@ -18,13 +18,14 @@ from einloom.errors import MissingExtra
 from einloom.version import VERSION
 
 from .measure import measure
+from .rows import commit
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "scaling.csv"
 FIGURE = HERE.parent / "docs" / "figures" / "scaling"
 LENGTHS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
 MACHINE = "simple:dram_energy=100,glb_bits=8388608"
-COLUMNS = "length time einloom_version command cpu_s wall_s rss_mb energy outcome".split()
+COLUMNS = "length time einloom_version commit command cpu_s wall_s rss_mb energy outcome".split()
 
 
 def workload(length: int) -> str:
@@ -45,7 +46,8 @@ def measured(length: int, cache: Path, timeout: float) -> dict[str, object]:
         if done.outcome == "finished":
             energy = repr(json.loads((folder / "result.json").read_text())["certificate"]["value"])
     numbers = (f"{done.cpu:.2f}", f"{done.wall:.2f}", f"{done.rss / 10**6:.0f}", energy, done.outcome)
-    return dict(zip(COLUMNS, (length, started, VERSION, " ".join(["einloom", *words]), *numbers), strict=True))
+    asked = (length, started, VERSION, commit(), " ".join(["einloom", *words]))
+    return dict(zip(COLUMNS, (*asked, *numbers), strict=True))
 
 
 def draw(rows: Sequence[dict[str, str]]) -> tuple[Path, Path]:

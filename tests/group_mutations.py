@@ -11,9 +11,10 @@ import pytest
 from einloom.search.exact import concurrent, fused, groups, members, pipelines
 from einloom.search.exact.fused import Block, Explorer
 from einloom.search.exact.groups import Windows
+from einloom.search.exact.held import Held, backing
 from einloom.search.exact.join import Frontier, Joiner, Key, Partial
 from einloom.search.exact.pipelines import GroupJoiner
-from einloom.search.exact.signature import Held, Signature, UnitOption, backing
+from einloom.search.exact.signature import Signature, UnitOption
 from einloom.search.exact.skyline import FloatArray, IntArray
 
 Mutation = Callable[[pytest.MonkeyPatch], None]

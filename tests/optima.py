@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+
 import pytest
 
+from einloom.cost.evaluate import evaluate, legality
+from einloom.cost.record import Cost
 from einloom.errors import Infeasible
+from einloom.mapspace.enumerate import enumerate_trees
 from einloom.mapspace.ffm import outside
-from einloom.problem import Problem
+from einloom.problem import Objective, Problem
 from einloom.result import Result
 from einloom.search.exact import Exact, ExactOptions
 from einloom.search.exhaustive import Exhaustive
@@ -34,6 +41,29 @@ def enumerated(problem: Problem) -> float | None:
         return Exhaustive().search(problem).value
     except Infeasible:
         return None
+
+
+@cache
+def every_cost(problem: Problem) -> tuple[Cost, ...]:
+    """The cost of every legal tree of the problem's space, whatever the objective."""
+    workload, machine = problem.workload, problem.machine
+    trees = enumerate_trees(workload, machine, problem.mapspace)
+    return tuple(evaluate(workload, machine, tree) for tree in trees if not legality(workload, machine, tree))
+
+
+def best_of_all(problem: Problem) -> float | None:
+    """The least value of all legal trees; trees of one space are priced once for all objectives."""
+    costs = every_cost(replace(problem, objective=Objective("energy")))
+    return min((problem.objective.value(cost) for cost in costs), default=None)
+
+
+def staircase(costs: Iterable[Cost]) -> list[tuple[float, float]]:
+    """(energy, latency) of the costs that no other beats, ascending in energy."""
+    found: list[tuple[float, float]] = []
+    for energy, latency in sorted((cost.energy, cost.latency) for cost in costs):
+        if not found or latency < found[-1][1]:
+            found.append((energy, latency))
+    return found
 
 
 def same(a: float | None, b: float | None) -> bool:

@@ -14,6 +14,7 @@ from einloom.cli import main
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# (\S+\.(?:yaml|txt|py))\n")
+_EXIT = re.compile(r"#\s*exit ([0-9]+)\s*\Z")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -45,11 +46,18 @@ def run(command: str) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
+def promised_exit(command: str) -> int:
+    """The exit code that a command of a page has: 0 unless it ends with a comment such as ``# exit 1``."""
+    said = _EXIT.search(command)
+    return 0 if said is None else int(said[1])
+
+
 def play(text: str, folder: Path) -> int:
     """Do what a page says, in `folder`, which is the working directory: write its files, run its commands and sessions.
 
-    What a command prints must be what stands below it (``...`` stands for anything). Returns the number of commands and
-    sessions; AssertionError for the first difference.
+    A command must end with exit code 0, or with the one that the page says (``$ command  # exit 1``), and print what
+    stands below it (``...`` stands for anything). Returns the number of commands and sessions; AssertionError for the
+    first difference.
     """
     played, names = 0, dict[str, object]()
     for language, content in blocks(text):
@@ -59,7 +67,7 @@ def play(text: str, folder: Path) -> int:
             for part in re.split(r"^\$ ", content, flags=re.MULTILINE)[1:]:
                 command, _, wanted = part.partition("\n")
                 code, printed = run(command)
-                assert code == 0 or wanted, f"{command}: {printed}"
+                assert code == promised_exit(command), f"{command} ended with exit code {code}:\n{printed}"
                 if wanted.strip():
                     same = doctest.OutputChecker().check_output(wanted, printed, FLAGS)
                     assert same, f"{command} printed\n{printed}\nand the page says\n{wanted}"

@@ -9,9 +9,9 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "einloom"
 ORDER = (
-    "version errors reporting arithmetic units yamltree jsonplaces keys located workload constraints machine mapping "
-    "oracle cost mapspace problem result search certify report codegen hardware sweep interop published zoo verbs "
-    "schema cli __main__ __init__"
+    "version errors stops writing reporting dimensions arithmetic units yamltree jsonplaces keys located workload "
+    "constraints machine mapping oracle cost mapspace selections problem result search certify report codegen "
+    "hardware sweep interop published zoo defects verbs schema cli __main__ __init__"
 ).split()
 STRANGERS = [  # (who, must not see)
     ("cost", "oracle"),

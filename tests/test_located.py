@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from einloom.errors import SpecError, SpecErrors, nearest
@@ -180,6 +180,15 @@ def plain(view: object) -> object:
     return walk(node)
 
 
+@example(
+    {
+        "ab": {
+            "P\u00c3\U000e071e\U00031cd4\u00dc\u00b2r": None,
+            "": "H\u00f7\x18V\U000e2637\x9f\U000af3f3\u00c2\u00a8 \x0f",
+        }
+    }
+)
+@example({"x": "\x01" * 40 + "\u00c2\u00a8 \x0f" * 8})
 @given(st.dictionaries(st.text("abcxyz_", min_size=1, max_size=8), DATA, min_size=1, max_size=4))
 def test_what_is_dumped_reads_back(data: dict[str, object]) -> None:
     assert plain(read_text(dump_yaml(data))) == plain(from_data(data))

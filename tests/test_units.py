@@ -11,13 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import einloom.arithmetic
+import einloom.dimensions
 import einloom.units
 from einloom.arithmetic import arithmetic
 from einloom.errors import SpecError
-from einloom.units import format, parse
+from einloom.machine.files import parse_machine
+from einloom.machine.load import load_machine
+from einloom.mapspace.dataflow_files import parse_dataflow
+from einloom.mapspace.files import parse_mapspace
+from einloom.units import UNIT_NAMES, Quantity, format, measured, parse, suffixes
+from einloom.workload.files import parse_workload
+from einloom.workload.load import load_workload
 
 
-@pytest.mark.parametrize("module", [einloom.arithmetic, einloom.units])
+@pytest.mark.parametrize("module", [einloom.arithmetic, einloom.dimensions, einloom.units])
 def test_doctests(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 
@@ -44,6 +51,27 @@ def test_doctests(module: object) -> None:
         ("1e3", "rate", 1000.0),
         (12, "size", 12),
         (0.5, "energy", 0.5),
+        ("64 KiB", "size", 2**19),
+        ("2 * 64 KiB + 8 * 4 bit", "size", 2**20 + 32),
+        ("3 * (1 KiB - 24 B)", "size", 24000),
+        ("1 KiB + 24", "size", 8192 + 24),
+        ("64 KiB / 2", "size", 2**18),
+        ("64 KiB // 3", "size", 2**19 // 3),
+        ("100 bit % 7", "size", 2),
+        ("1e3 bit", "size", 1000),
+        ("64 KiB / 8 B", "count", 8192),
+        ("8 * 8 bit * 1.05 GHz", "throughput", 67.2e9),
+        ("614 GB / 1 s", "throughput", 614e9 * 8),
+        ("16 op * 1 GHz", "rate", 16e9),
+        ("1 / 2 ns", "rate", 0.5e9),
+        ("2 W * 3 ns", "energy", 6e-9),
+        ("7 pJ / 2", "energy", 3.5e-12),
+        ("2 mm2 * 3", "area", 6e-6),
+        ("(3 mm2 / 1 mm2) ** 2", "count", 9),
+        ("5 \u00b5J", "energy", 5e-6),
+        ("5 * \u00b5J", "energy", 5e-6),
+        ("5 * \u03bcJ", "energy", 5e-6),
+        ("2 min", "time", 120.0),
     ],
 )
 def test_parse(text: str | float, quantity: str, value: float) -> None:
@@ -75,6 +103,21 @@ def test_parse(text: str | float, quantity: str, value: float) -> None:
         ("__import__('os').system('x')", "size", "is not arithmetic", None),
         ("(lambda: 1)()", "size", "is not arithmetic", None),
         ("1" * 300, "size", "at most 200 characters", None),
+        ("2 * 3 pJ", "size", "'2 * 3 pJ' is an energy", None),
+        ("2 * KiB", "count", "is a size", None),
+        ("614 * GB", "throughput", "is a size", None),
+        ("1 GHz * 8", "throughput", "is a rate", None),
+        ("5 op", "rate", "has the unit op, but this must be a rate", None),
+        ("2 pJ * 8 bit", "energy", "has the unit bit*J", None),
+        ("1 / 8 bit", "size", "has the unit 1/bit", None),
+        ("3 pJ + 4 bit", "energy", "adds values of different units, J and bit", None),
+        ("7 pJ // 2", "energy", "would round to whole J", None),
+        ("2 ** 3 bit", "size", "the exponent in '2 ** 3 bit' has the unit bit", None),
+        ("2 * 4 KB", "size", "unknown name 'KB'", "KiB"),
+        ("1 / 3", "size", "1 / 3 = 0.333333 is not a whole number of bits", None),
+        ("(2**60)**60 / 3", "size", "is not a whole number of bits", None),
+        ("1 if", "size", "unknown unit 'if'", None),
+        ("2 * 3 if", "size", "cannot read", None),
     ],
 )
 def test_refused(text: str, quantity: str, message: str, suggestion: str | None) -> None:
@@ -120,3 +163,109 @@ def test_any_text_gives_a_number_or_a_spec_error(text: str) -> None:
 def test_arithmetic_is_python_s(a: int, b: int, c: int) -> None:
     assert arithmetic("a * b + c - a // c + b % c", {"a": a, "b": b, "c": c}) == a * b + c - a // c + b % c
     assert arithmetic("(a + b) / c", {"a": a, "b": b, "c": c}) == Fraction(a + b, c)
+
+
+def test_no_unit_has_two_meanings() -> None:
+    quantities: tuple[Quantity, ...] = ("size", "throughput", "rate", "energy", "time", "power", "area")
+    every = [name for quantity in quantities for name in suffixes(quantity)]
+    assert len(every) == len(set(every)) == len(suffixes("any"))
+    assert {name for name in every if "/" not in name} < UNIT_NAMES
+
+
+@given(st.integers(1, 10**6), st.sampled_from(sorted(suffixes("any"))))
+def test_a_number_beside_its_unit_is_their_product(number: int, unit: str) -> None:
+    """Alone, in arithmetic and with a times sign, of every unit; a hertz is a rate, and so is an op/s."""
+    alone, product, spelled = (measured(text.format(number, unit)) for text in ("{} {}", "{} * {}", "1 * {} {} + 0"))
+    assert alone == product == spelled
+    assert measured(f"{number} {unit} / (2 * {unit})").value == Fraction(number, 2)
+
+
+MACHINE = """\
+schema: machine/1
+name: small
+parameters: {lanes: 16, buffer: 64 * KiB, word: 8 bit, clock: 1 GHz, cost: 0.1 pJ}
+levels:
+  - {memory: DRAM, read_energy: 80 * cost, read_throughput: 2 * lanes * word * clock}
+  - {memory: SRAM, size: buffer, bits_per_access: lanes * word, widths: {output: 4 * word}, setup: 5 / clock}
+  - {toll: bus, energy: cost, throughput: 16 GB/s / 2, bits_per_access: word}
+  - fanout: array
+    axes: [{axis: rows, size: buffer / (4 KiB)}]
+  - {compute: MAC, throughput: clock, energy: cost * 2, leakage: 2 * 3 mW, area: 3 * 10 um2}
+"""
+
+
+def test_units_work_wherever_a_machine_has_a_number() -> None:
+    machine = parse_machine(MACHINE)
+    dram, sram = machine.memories
+    assert (dram.read_energy, dram.read_throughput) == (8e-12, 256e9)
+    assert (sram.size, sram.bits_per_access, sram.widths[0][1], sram.setup) == (2**19, 128, 32, 5e-9)
+    assert machine.axes["rows"].size == 16
+    assert machine.tolls[0].throughput == 64e9
+    unit = machine.units[0]
+    assert (unit.throughput, unit.energy, unit.leakage, unit.area) == (1e9, 2e-13, 6e-3, 3e-11)
+    given = parse_machine(MACHINE, parameters={"buffer": "128 KiB", "word": "2 B", "clock": "2e9"})
+    assert given.memories[1].size == 2**20 and given.memories[1].widths[0][1] == 64
+    assert given.memories[0].read_throughput == 1024e9, "a plain number counts in SI"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("size: buffer, ", "size: cost, ", "m:6:26: 'cost' is an energy (J, nJ, pJ, fJ), but this must be a size"),
+        (
+            "64 * KiB",
+            "64 * KB",
+            "m:3:33: unknown name 'KB' in '64 * KB'; known are lanes (at parameters.buffer); did you mean 'KiB'",
+        ),
+        (
+            "64 * KiB",
+            "64 KB",
+            "m:3:33: unknown unit 'KB' in '64 KB'; this must be a number (at parameters.buffer); did you mean 'KiB'",
+        ),
+        ("buffer / (4 KiB)", "buffer", "m:9:31: 'buffer' is a size"),
+        ("80 * cost", "80 * buffer", "m:5:33: '80 * buffer' is a size"),
+        ("2 * lanes * word * clock", "2 * lanes * clock", "m:5:61: '2 * lanes * clock' is a rate"),
+        ("cost * 2", "cost + word", "m:10:47: 'cost + word' adds values of different units, J and bit"),
+        ("lanes: 16", "KiB: 1, lanes: 16", "m:3:14: a parameter may not be called 'KiB'"),
+    ],
+)
+def test_a_unit_of_another_dimension_has_a_place(old: str, new: str, message: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        parse_machine(MACHINE.replace(old, new), "m")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value), "nothing is said of what uses it"
+
+
+def test_a_parameter_that_is_given_has_the_unit_of_its_default() -> None:
+    with pytest.raises(SpecError) as caught:
+        parse_machine(MACHINE, "m", {"buffer": "3 pJ"})
+    message = "m:3:33: '3 pJ' is an energy (J, nJ, pJ, fJ), but the default is a size (bit, B, KiB, MiB)"
+    assert str(caught.value) == f"{message} (at parameters.buffer)"
+    with pytest.raises(SpecError, match="did you mean 'KiB'"):
+        load_machine("simple:glb_bits=4 KB")
+    assert load_machine("simple:glb_bits=1 MiB,dram_energy=2 pJ").memory("GLB").size == 2**23
+    assert load_machine("simple:glb_bits=unlimited").memory("GLB").size is None
+    with pytest.raises(SpecError, match="'dram_energy' is a size"):
+        load_machine("simple:dram_energy=4 KiB")
+
+
+def test_units_in_the_other_files() -> None:
+    text = "schema: workload/1\nname: w\nparameters: {page: 4 KiB, word: 2 B}\n"
+    text += "ranks: {m: page / word, k: 8}\nbits: {default: word, A: word / 4}\neinsums: ['Z[m] = A[m,k] * B[k]']\n"
+    workload = parse_workload(text)
+    assert workload.extents["m"] == 2048 and [workload.tensor(t).bits for t in "ABZ"] == [4, 16, 16]
+    with pytest.raises(SpecError, match=r"w:4:12: 'page' is a size"):
+        parse_workload(text.replace("page / word", "page"), "w")
+    space = "schema: mapspace/1\ntiles: [{memory: GLB, variables: [m], sizes: {most: 64 KiB / 8 bit}}]\n"
+    assert parse_mapspace(space, load_machine("simple")).limits.tiles[0].sizes.most == 2**16
+    with pytest.raises(SpecError, match=r"s:2:.*is a size.*but this must be a plain number"):
+        parse_mapspace(space.replace(" / 8 bit", ""), load_machine("simple"), "s")
+    flow = "schema: dataflow/1\nname: mine\nsource: me\nkind: assumed\nfamily: online-attention\n"
+    flow += "rewrite: {online_softmax: {tiles: [4 KiB / 2 KiB, 2 * 2]}}\n"
+    made = parse_dataflow(flow).rewrite
+    assert made is not None and made.numbers == (("tiles", (2, 4)),)
+    with pytest.raises(SpecError, match=r"d:6:.*'4 KiB' is a size"):
+        parse_dataflow(flow.replace(" / 2 KiB", ""), "d")
+    assert load_workload("matmul:bits=2 B,m=2 * 4").tensor("A").bits == 16
+    with pytest.raises(SpecError, match="matmul: m: '2 B' is a size"):
+        load_workload("matmul:m=2 B")

@@ -118,6 +118,7 @@ class TreeGrower:
         ties = [Loop(binds, 1) for part in parts for binds in self._all_ties(part)]
         contexts = Contexts(tuple(ties), self.compiler.place, self.compiler.ranges)
         late = set(self.workload.intermediates) - set(self.workload.outputs) if self.rng.random() < 0.8 else set()
+        late -= {tensor.name for tensor in self.workload.tensors if tensor.persistent}
         now = [t.name for t in self.workload.tensors if t.name not in late]
         nodes: list[Node] = []
         trunk = Trunk()
@@ -265,7 +266,7 @@ class TreeGrower:
             return contexts.extent(self.compiler.place[name, variable])
 
         while True:
-            for _ in range(self.rng.choice((0, 1, 1, 2))):
+            for _ in range(self.rng.choice((0, 1, 1, 2)) if einsum.variables else 0):
                 variable = self.rng.choice(einsum.variables)
                 self._loop(((name, variable),), extent(variable), trunk, contexts, nodes)
                 self._stores((name,), trunk, nodes, 0.3)
@@ -273,7 +274,7 @@ class TreeGrower:
             if trunk.zone >= len(self.fanouts):
                 break
             for axis in self.fanouts[trunk.zone].axes:
-                if self.rng.random() < 0.8:
+                if einsum.variables and self.rng.random() < 0.8:
                     open_ = [v for v in einsum.variables if extent(v) > 1] or list(einsum.variables)
                     variable = self.rng.choice([v for v in open_ if v in einsum.reduced] * 2 + open_)
                     self._loop(((name, variable),), extent(variable), trunk, contexts, nodes, axis)

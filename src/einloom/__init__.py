@@ -15,7 +15,7 @@ from .version import VERSION as __version__  # noqa: N811 - the name that Python
 
 if TYPE_CHECKING:
     from . import zoo
-    from .errors import BudgetExhausted, EinloomError, IllegalMapping, Infeasible, SpecError
+    from .errors import BudgetExhausted, EinloomError, EinloomWarning, IllegalMapping, Infeasible, SpecError
     from .machine.levels import Machine
     from .machine.load import load_machine
     from .mapping.tree import Mapping
@@ -48,6 +48,7 @@ _HOMES = {
     "Certificate": "problem",
     "Guarantee": "problem",
     "EinloomError": "errors",
+    "EinloomWarning": "errors",
     "SpecError": "errors",
     "IllegalMapping": "errors",
     "Infeasible": "errors",
@@ -59,6 +60,7 @@ __all__ = [
     "BudgetExhausted",
     "Certificate",
     "EinloomError",
+    "EinloomWarning",
     "Guarantee",
     "IllegalMapping",
     "Infeasible",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from enum import Enum
 
 MAX_LINES = 100
 """Of more errors than these only the number is printed."""
@@ -56,6 +57,14 @@ def _rebuild_spec_error(
     message: str, file: str | None, line: int | None, column: int | None, path: str | None, suggestion: str | None
 ) -> SpecError:
     return SpecError(message, file=file, line=line, column=column, path=path, suggestion=suggestion)
+
+
+class EinloomWarning(UserWarning):
+    """What is allowed, but may not be meant: a selector that selects nothing, say. Printed as a SpecError is."""
+
+
+class ConsequentError(SpecError):
+    """What cannot be read only because something else could not, which is told already."""
 
 
 class SpecErrors(SpecError):
@@ -114,12 +123,64 @@ class Infeasible(EinloomError):
         super().__init__(witness)
 
 
-class BudgetExhausted(EinloomError):
-    """The search ended before any legal mapping was found; `bound` is what was proven so far, `reason` why it ended."""
+class Ended(Enum):
+    """Why a search ended before it was done."""
 
-    def __init__(self, bound: float, reason: str = "the budget ended before a legal mapping was found") -> None:
+    SECONDS = "seconds"
+    STEPS = "steps"
+    MEMORY = "memory"
+    NO_MEMORY = "no memory"
+    STOPPED = "stopped"
+
+    @property
+    def words(self) -> str:
+        """The reason as the beginning of a sentence."""
+        return _ENDED[self]
+
+
+_ENDED = {
+    Ended.SECONDS: "the budget of seconds ended",
+    Ended.STEPS: "the budget of steps ended",
+    Ended.MEMORY: "the memory budget ended",
+    Ended.NO_MEMORY: "the machine ran out of memory",
+    Ended.STOPPED: "the search was stopped",
+}
+
+
+class BudgetExhausted(EinloomError):
+    """The search ended before any legal mapping was found; `bound` is what was proven so far.
+
+    ended: what ended it; None where `reason` says more.
+    """
+
+    def __init__(self, bound: float, reason: str | None = None, ended: Ended | None = None) -> None:
         self.bound = bound
+        self.ended = ended
+        if reason is None:
+            reason = f"{ended.words if ended else 'the budget ended'} before a legal mapping was found"
+        self.reason = reason
         super().__init__(f"{reason} (proven bound {bound:.6g})")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (BudgetExhausted, (self.bound, self.reason, self.ended))
+
+
+class Defect(EinloomError):
+    """Two parts of einloom contradict each other, which nobody who uses it can mend.
+
+    difference: what one part says and what the other does. mapping: the text of the mapping that they differ about, if
+    there is one. saved: the folder with the problem, ready to be reported, if it was written. problem: the `Problem`
+    that was asked, where that is known.
+    """
+
+    def __init__(self, difference: str, mapping: str | None = None, saved: str | None = None) -> None:
+        self.difference, self.mapping, self.saved = difference, mapping, saved
+        self.problem: object = None
+        where = f"; the problem is saved in {saved}, please report it" if saved else ""
+        super().__init__(f"this is a defect of einloom: {difference}{where}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Defect, (self.difference, self.mapping, self.saved))
 
 
 class MissingExtra(EinloomError):

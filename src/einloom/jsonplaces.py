@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from .errors import SpecError
+from .yamltree import HALF, SURROGATE
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _STRING = r'"(?:[^"\\]|\\.)*"'
@@ -78,9 +79,15 @@ def place(text: str, offset: int) -> Place:
 
 
 def refuse_oddities(text: str, file: str) -> None:
-    """Raise SpecError for what `json.loads` accepts and einloom does not: NaN, Infinity, a key twice in one object."""
+    """Raise SpecError for what `json.loads` accepts and einloom does not.
+
+    NaN, Infinity, a key twice in one object, a lone surrogate.
+    """
     inside: list[dict[str, int]] = []
     for match in _ODD.finditer(text):
+        if "\\u" in match.group() and SURROGATE.search(json.loads(match["key"] or match.group(), strict=False)):
+            line, column = place(text, match.start())
+            raise SpecError(f"{match.group():.40}: {HALF}", file=file, line=line, column=column)
         if match["mark"] == "{":
             inside.append({})
         elif match["mark"] == "}" and inside:

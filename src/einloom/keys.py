@@ -18,7 +18,7 @@ Kind = Literal["text", "name", "names", "boolean", "anything"]
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number in SI, a number with a unit, or arithmetic over parameters and units.
+    """A number in SI, a number with a unit of the quantity, or arithmetic over parameters and units.
 
     positive: zero is refused too. unlimited: the word ``unlimited`` is accepted, and means None. sourced: may be
     written ``{value: ..., source: ..., kind: ...}``. plain: a bare number, as JSON files of results hold it.

@@ -7,12 +7,14 @@ for. Several errors are gathered with ``with view.gather():`` and raised togethe
 from __future__ import annotations
 
 import math
+import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from .arithmetic import Number
-from .errors import SpecError, SpecErrors, combined, nearest
+from .arithmetic import Named
+from .errors import ConsequentError, SpecError, SpecErrors, combined, nearest
 from .jsonplaces import JsonPlaces
 from .units import Quantity, parse
 from .yamltree import MAX_FILE_BYTES, Node, Scalar, parse_yaml
@@ -56,6 +58,8 @@ class Located:
             yield
         except SpecError as error:
             if error.file is not None or error.line is not None or error.path is not None:
+                raise
+            if isinstance(error, ConsequentError):
                 raise
             raise self.error(error.message, error.suggestion) from None
 
@@ -193,7 +197,7 @@ class Located:
             found.append(name)
         return tuple(found)
 
-    def integer(self, *, names: Mapping[str, Number] | None = None, minimum: int | None = None) -> int:
+    def integer(self, *, names: Mapping[str, Named] | None = None, minimum: int | None = None) -> int:
         """A whole number, plain or as arithmetic over `names`."""
         return int(self.number("count", names=names, minimum=minimum))
 
@@ -201,7 +205,7 @@ class Located:
         self,
         quantity: Quantity,
         *,
-        names: Mapping[str, Number] | None = None,
+        names: Mapping[str, Named] | None = None,
         minimum: float | None = None,
         positive: bool = False,
     ) -> int | float:
@@ -253,6 +257,8 @@ class Gathering:
             return False
         if len(self._gathered) >= MAX_ERRORS:
             return False
+        if isinstance(error, ConsequentError) and self._gathered:
+            return True
         placed = error.file is not None or error.line is not None or error.path is not None
         self._gathered.append(error if placed else self._view.error(error.message, error.suggestion))
         if len(self._gathered) >= MAX_ERRORS:
@@ -262,7 +268,12 @@ class Gathering:
 
 def read_text(text: str, file: str = "<text>") -> Located:
     """The view of a YAML (or JSON) text; `file` is what errors call it."""
-    return Located(parse_yaml(text, file), file, "", [])
+    return read_node(parse_yaml(text, file), file)
+
+
+def read_node(node: Node, file: str) -> Located:
+    """The view of a text that is parsed already."""
+    return Located(node, file, "", [])
 
 
 def read_file(path: str | Path) -> Located:
@@ -280,7 +291,9 @@ def file_text(path: str | Path) -> str:
     """
     file = str(path)
     try:
-        size = Path(path).stat().st_size
+        about = os.stat(path)
+        if stat.S_ISFIFO(about.st_mode) and _named(path):
+            raise SpecError("a FIFO, and nobody may ever write into it; give a file, or '<(cat FIFO)'", file=file)
         with open(path, "rb") as stream:
             raw = stream.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as error:
@@ -288,13 +301,21 @@ def file_text(path: str | Path) -> str:
         raise SpecError(f"cannot read the file: {reason}", file=file) from None
     if len(raw) > MAX_FILE_BYTES:
         most = MAX_FILE_BYTES // 10**6
-        megabytes = max(size, len(raw)) / 10**6
+        megabytes = max(about.st_size, len(raw)) / 10**6
         raise SpecError(f"the file has {megabytes:.1f} MB; einloom reads at most {most} MB", file=file)
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise SpecError(f"not a text file in UTF-8: byte {raw[error.start]:#x}", file=file, line=line) from None
+
+
+def _named(path: str | Path) -> bool:
+    """True for a FIFO in a folder; False for a pipe of this process, as the shell's ``<(...)`` gives it."""
+    try:
+        return stat.S_ISFIFO(os.stat(os.path.realpath(path)).st_mode)
+    except OSError:  # /proc/self/fd/63 leads to pipe:[4711], which is nowhere
+        return False
 
 
 def from_data(data: object, file: str | None = None, path: str = "", text: str | None = None) -> Located:

@@ -10,9 +10,10 @@ from types import MappingProxyType
 from typing import Literal, cast, get_args
 
 from .cost.record import Cost
-from .errors import SpecError, nearest
+from .errors import Ended, SpecError, nearest
 from .machine.levels import Machine
 from .mapspace.space import Mapspace
+from .selections import unused_selectors
 from .workload.einsum import Workload
 
 MODEL_VERSION = "1"
@@ -71,13 +72,18 @@ def objective(text: str, machine: Machine) -> Objective:
     which nothing has a throughput.
     """
     found = _objective(text, machine)
-    if found.name not in ("energy", "traffic") and not keeps_time(machine):
+    refuse_timeless(found, machine)
+    return found
+
+
+def refuse_timeless(asked: Objective, machine: Machine) -> None:
+    """Raise SpecError for an objective that needs time on a machine of which nothing has a throughput."""
+    if asked.name not in ("energy", "traffic") and not keeps_time(machine):
         raise SpecError(
-            f"objective {text!r}: nothing of {machine.name} has a throughput, so every mapping takes 0 s; give a "
+            f"objective {str(asked)!r}: nothing of {machine.name} has a throughput, so every mapping takes 0 s; give a "
             "memory or a compute unit one",
             suggestion="energy",
         )
-    return found
 
 
 def keeps_time(machine: Machine) -> bool:
@@ -150,6 +156,11 @@ class Problem:
     objective: Objective
     latency_rule: LatencyRule = "einsum"
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is said to no effect: a sentence for each selector that selects none of the workload's tensors."""
+        return tuple(one.message for one in unused_selectors(self.workload, self.machine, self.mapspace.limits))
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -159,6 +170,11 @@ class Budget:
     seconds: float | None = None
     steps: int | None = None
     memory: int | None = None
+
+    @property
+    def without_memory(self) -> Ended:
+        """What ended a search that could get no more memory: this budget, or the machine."""
+        return Ended.NO_MEMORY if self.memory is None else Ended.MEMORY
 
 
 class Guarantee(Enum):

@@ -10,15 +10,18 @@ import re
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
+from keyword import iskeyword
 from types import MappingProxyType
 from typing import Literal, get_args
 
-from .arithmetic import Number, arithmetic, exact
+from .arithmetic import MAX_EXPRESSION_LENGTH, Named, exact, measure
+from .dimensions import PLAIN, Dimension, Measure, dimension, dimension_text
 from .errors import SpecError, nearest
 
-Quantity = Literal["size", "throughput", "rate", "energy", "time", "power", "area", "count"]
+Quantity = Literal["size", "throughput", "rate", "energy", "time", "power", "area", "count", "any"]
+"""What a number is. ``count``: a plain number; ``any``: what a parameter holds, of whichever dimension."""
 
-_SMALL = {"f": -15, "p": -12, "n": -9, "u": -6, "µ": -6, "m": -3}
+_SMALL = {"f": -15, "p": -12, "n": -9, "u": -6, "µ": -6, "\N{GREEK SMALL LETTER MU}": -6, "m": -3}
 _LARGE = {"k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5}
 
@@ -34,7 +37,7 @@ def _scaled(unit: str, factor: int, *, small: bool = False, binary: bool = False
 
 
 _SIZES = {**_scaled("bit", 1, binary=True), **_scaled("B", 8, binary=True)}
-_UNITS: Mapping[Quantity, Mapping[str, Fraction]] = MappingProxyType(
+_BY_QUANTITY: Mapping[Quantity, Mapping[str, Fraction]] = MappingProxyType(
     {
         "size": {**_SIZES, "bits": Fraction(1)},
         "throughput": {f"{unit}/s": factor for unit, factor in _SIZES.items()},
@@ -52,18 +55,37 @@ _UNITS: Mapping[Quantity, Mapping[str, Fraction]] = MappingProxyType(
         "count": {},
     }
 )
+_UNITS: Mapping[Quantity, Mapping[str, Fraction]] = MappingProxyType(
+    {**_BY_QUANTITY, "any": {name: factor for units in _BY_QUANTITY.values() for name, factor in units.items()}}
+)
 _EXTRA_NAMES: Mapping[Quantity, Mapping[str, Fraction]] = MappingProxyType(
     {
         "throughput": {**_SIZES, "s": Fraction(1)},
-        "rate": {**_scaled("op", 1), "s": Fraction(1)},
+        "rate": {**_scaled("op", 1), **_scaled("ops", 1), "s": Fraction(1)},
     }
 )
+_DIMENSIONS: Mapping[Quantity, tuple[Dimension, ...]] = MappingProxyType(
+    {
+        "size": (dimension(bit=1),),
+        "throughput": (dimension(bit=1, s=-1),),
+        "rate": (dimension(op=1, s=-1), dimension(s=-1)),
+        "energy": (dimension(J=1),),
+        "time": (dimension(s=1),),
+        "power": (dimension(J=1, s=-1),),
+        "area": (dimension(m=2),),
+        "count": (PLAIN,),
+    }
+)
+"""The dimensions that a value of each quantity may have, beside that of a plain number."""
 _PRINTED: Mapping[Quantity, str] = MappingProxyType(
     {"rate": "Hz", "energy": "J", "time": "s", "power": "W", "size": "bit", "throughput": "bit/s"}
 )
+_LETTER = r"[A-Za-zµ\N{GREEK SMALL LETTER MU}]"
 _WRITTEN = re.compile(
-    r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(?![eE][+-]?\d+\s*\Z)([A-Za-zµ][A-Za-zµ0-9/]*)\s*\Z"
+    r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(?![eE][+-]?\d+\s*\Z)"
+    rf"({_LETTER}(?:{_LETTER}|[0-9/])*)\s*\Z"
 )
+_NUMBER_AND_UNIT = re.compile(rf"(?<![\w.])((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(\s*)({_LETTER}\w*)")
 _MEANING: Mapping[Quantity, str] = MappingProxyType(
     {
         "size": "a size (bit, B, KiB, MiB)",
@@ -74,11 +96,28 @@ _MEANING: Mapping[Quantity, str] = MappingProxyType(
         "power": "a power (W, mW)",
         "area": "an area (m2, mm2, um2)",
         "count": "a plain number, without a unit",
+        "any": "a number",
     }
 )
-UNIT_NAMES = frozenset(
-    name for table in (*_UNITS.values(), *_EXTRA_NAMES.values()) for name in table if "/" not in name
-)
+
+
+def _measures() -> Mapping[str, Measure]:
+    """Every unit by its name, those with a slash included."""
+    table = {"s": Measure(Fraction(1), dimension(s=1))}
+    for quantity, units in _BY_QUANTITY.items():
+        for name, factor in units.items():
+            # a hertz is a rate of anything, an op/s is one of operations
+            powers = _DIMENSIONS[quantity][-1 if name.endswith("Hz") else 0]
+            table[name] = Measure(factor, powers)
+    for unit in ("op", "ops"):
+        table.update({name: Measure(factor, dimension(op=1)) for name, factor in _scaled(unit, 1).items()})
+    return MappingProxyType(table)
+
+
+_MEASURES = _measures()
+_NAMES = MappingProxyType({name: found for name, found in _MEASURES.items() if "/" not in name})
+UNIT_NAMES = frozenset(_NAMES)
+"""Names that arithmetic gives a meaning wherever it stands."""
 
 
 def suffixes(quantity: Quantity) -> tuple[str, ...]:
@@ -86,7 +125,7 @@ def suffixes(quantity: Quantity) -> tuple[str, ...]:
     return tuple(_UNITS[quantity])
 
 
-def parse(value: str | int | float, quantity: Quantity, names: Mapping[str, Number] | None = None) -> int | float:
+def parse(value: str | int | float, quantity: Quantity, names: Mapping[str, Named] | None = None) -> int | float:
     """The value in SI: bits for a size (an int), bits or operations per second, joules, seconds, watts, square metres.
 
     Plain numbers are SI already; text is a number with a unit or arithmetic over `names` and units.
@@ -94,14 +133,15 @@ def parse(value: str | int | float, quantity: Quantity, names: Mapping[str, Numb
     >>> parse("128 MiB", "size"), parse("7.03 pJ", "energy"), parse("2 * KiB", "size"), parse("1.05 GHz", "rate")
     (1073741824, 7.03e-12, 16384, 1050000000.0)
 
-    Raises SpecError for unknown or wrong units, sizes that are not whole bits, and anything that is no finite number.
+    Raises SpecError for unknown units and units of another dimension, sizes that are not whole bits, and anything that
+    is no finite number.
     """
     if isinstance(value, bool):
         raise SpecError(f"{value} is not {_MEANING[quantity]}")
-    number = _read(value, quantity, names or {}) if isinstance(value, str) else exact(value)
+    number = _of_quantity(value, quantity, names or {}) if isinstance(value, str) else exact(value)
     if quantity in ("size", "count"):
         if number.denominator != 1:
-            raise SpecError(f"{value} is {float(number):g}, which is not a whole number{_of_bits(quantity)}")
+            raise SpecError(f"{_equal(value, number)} is not a whole number{' of bits' if quantity == 'size' else ''}")
         return int(number)
     try:
         return float(number)
@@ -109,25 +149,69 @@ def parse(value: str | int | float, quantity: Quantity, names: Mapping[str, Numb
         raise SpecError(f"{value} is too large") from None
 
 
-def _of_bits(quantity: Quantity) -> str:
-    return " of bits" if quantity == "size" else ""
+def _equal(value: str | int | float, number: Fraction) -> str:
+    """``1 / 3 = 0.333333``, or ``0.5`` alone."""
+    try:
+        shown = f"{float(number):g}"
+    except OverflowError:
+        return str(value)
+    return shown if str(value).strip() == shown else f"{value} = {shown}"
 
 
-def _read(text: str, quantity: Quantity, names: Mapping[str, Number]) -> Fraction:
+def _of_quantity(text: str, quantity: Quantity, names: Mapping[str, Named]) -> Fraction:
+    """The value of a text, whose dimension must be that of the quantity; a plain number is in SI."""
+    found = measured(text, names, quantity)
+    if found.dimension == PLAIN or quantity == "any" or found.dimension in _DIMENSIONS[quantity]:
+        return found.value
+    raise SpecError(f"{text.strip()!r} {described(found)}, but this must be {_MEANING[quantity]}")
+
+
+def described(found: Measure) -> str:
+    """What a number is, as the end of a sentence: ``is an energy (J, nJ, pJ, fJ)``, ``has the unit J*bit``."""
+    meanings = [_MEANING[quantity] for quantity, powers in _DIMENSIONS.items() if found.dimension in powers]
+    return f"is {meanings[0]}" if meanings else f"has the unit {dimension_text(found.dimension)}"
+
+
+def measured(text: str, names: Mapping[str, Named] | None = None, quantity: Quantity = "any") -> Measure:
+    """The number that a text means, with its dimension: ``64 KiB``, ``2 * lanes * 8 bit``, ``614 GB/s``.
+
+    >>> measured("64 KiB / 8 B").value
+    Fraction(8192, 1)
+
+    quantity: what is expected, for messages and suggestions alone. Raises SpecError for what cannot be read.
+    """
+    names = names or {}
     match = _WRITTEN.match(text) if len(text) <= 100 else None
-    if match is None:
-        return arithmetic(text, {**unit_names(quantity), **names})
-    number, unit = match.groups()
-    factor = _UNITS[quantity].get(unit)
-    if factor is not None:
-        return Fraction(number) * factor
-    elsewhere = [_MEANING[other] for other, units in _UNITS.items() if unit in units]
-    if elsewhere:
-        raise SpecError(f"{text.strip()!r} is {elsewhere[0]}, but this must be {_MEANING[quantity]}")
-    raise SpecError(
-        f"unknown unit {unit!r} in {text.strip()!r}; this must be {_MEANING[quantity]}",
-        suggestion=_suggested_unit(unit, quantity),
-    )
+    if match is not None and match[2] in _MEASURES and match[2] not in names:
+        unit = _MEASURES[match[2]]
+        return Measure(Fraction(match[1]) * unit.value, unit.dimension)
+    listed = [*unit_names(quantity), *names]
+
+    def suggest(name: str) -> str | None:
+        return nearest(name, names) or _suggested_unit(name, quantity)
+
+    try:
+        return measure(_spelled(text), {**_NAMES, **names}, shown=text, listed=listed, suggest=suggest)
+    except SpecError:
+        if match is None or any(word not in _NAMES and word not in names for word in match[2].split("/")[1:]):
+            raise
+        raise SpecError(
+            f"unknown unit {match[2]!r} in {text.strip()!r}; this must be {_MEANING[quantity]}",
+            suggestion=_suggested_unit(match[2], quantity),
+        ) from None
+
+
+def _spelled(text: str) -> str:
+    """The text with a times sign between a number and the unit (or name) after it: ``2 * (64*KiB)`` for 2 * 64 KiB."""
+    if len(text) > MAX_EXPRESSION_LENGTH:
+        return text
+
+    def product(found: re.Match[str]) -> str:
+        number, blanks, word = found.groups()
+        apart = bool(blanks) and not iskeyword(word)
+        return f"({number}*{word})" if apart or word in _NAMES else found[0]
+
+    return _NUMBER_AND_UNIT.sub(product, text)
 
 
 def _suggested_unit(unit: str, quantity: Quantity) -> str | None:
@@ -142,10 +226,12 @@ def _suggested_unit(unit: str, quantity: Quantity) -> str | None:
     return same[0] if same else nearest(unit, known)
 
 
-def unit_names(quantity: Quantity) -> Mapping[str, Number]:
-    """Names that arithmetic in a value of this quantity may use, as in ``128 * MiB`` or ``614 * GB / s``."""
-    plain = {name: factor for name, factor in _UNITS[quantity].items() if "/" not in name}
-    return {**plain, **_EXTRA_NAMES.get(quantity, {})}
+def unit_names(quantity: Quantity) -> tuple[str, ...]:
+    """Names of units that make up a value of this quantity, as in ``128 * MiB`` or ``614 * GB / s``."""
+    if quantity == "any":
+        return ()
+    plain = [name for name in _UNITS[quantity] if "/" not in name]
+    return tuple(dict.fromkeys([*plain, *_EXTRA_NAMES.get(quantity, ())]))
 
 
 def format(value: int | float, quantity: Quantity, digits: int | None = None) -> str:
@@ -177,7 +263,7 @@ def _best(number: Decimal, quantity: Quantity) -> tuple[str, Decimal]:
         base, number = "B", number / 8
     prefixes = {0: "", **{power: prefix for prefix, power in _LARGE.items()}}
     if quantity in ("energy", "time", "power"):
-        prefixes.update({power: prefix for prefix, power in _SMALL.items() if prefix != "µ"})
+        prefixes.update({power: prefix for prefix, power in _SMALL.items() if prefix.isascii()})
     fitting = [power for power in sorted(prefixes) if abs(number) >= Decimal(10) ** power]
     power = fitting[-1] if fitting else min(prefixes)
     return prefixes[power] + base + per, number.scaleb(-power)

@@ -5,35 +5,39 @@ Workloads, machines and mappings may be given as objects, as the names of the zo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .certify import verify as _verify
 from .certify.explain import Explanation, explain_problem, explain_result
-from .certify.verify import Verdict
-from .certify.verify import verify as _verify
-from .constraints import Selector, unknown_names
+from .certify.verdict import Check, Verdict
+from .constraints import unknown_names
 from .cost.evaluate import evaluate as _evaluate
 from .cost.event import event_seconds
 from .cost.record import Cost
-from .errors import BudgetExhausted, Infeasible, SpecError, combined, nearest
+from .defects import saved
+from .errors import Defect, EinloomWarning, SpecError, combined, nearest
 from .located import file_text
-from .machine.levels import Axis, Fanout, Machine, Memory, Toll
+from .machine.levels import Machine
 from .machine.load import load_machine, located_key
 from .mapping.text import parse_mapping
 from .mapping.tree import Mapping
 from .mapspace.dataflow_files import dataflow as named_dataflow
 from .mapspace.dataflows import Dataflow, together
-from .mapspace.files import check_mapspace, read_mapspace
+from .mapspace.files import check_mapspace, located_limit, read_mapspace
 from .mapspace.space import Mapspace
 from .oracle.simulate import Simulation
 from .oracle.simulate import simulate as _simulate
-from .problem import Budget, Certificate, Guarantee, Problem, known_rule, objective
+from .problem import Budget, Problem, known_rule, objective
 from .result import Result
 from .result.unmapped import Unmapped, read_answer
-from .search.protocol import Recorder, Watcher
+from .search.protocol import Watcher
 from .search.several import Labelled, best_of
 from .search.starts import misfits, refusal
+from .selections import machine_selectors, unused_selectors
 from .workload.einsum import Workload
 from .workload.load import load_workload
 
@@ -54,8 +58,23 @@ def problem(
     """The mapping problem; names and files are read. Raises SpecError for whatever does not fit together.
 
     mapspace: an object or a file; `max_fused_loops` replaces its limit. dataflow: instead, an object, a name or a file,
-    or several, whose limits all hold. full_use: every Einsum uses as many instances of the axes as it can.
+    or several, whose limits all hold. full_use: every Einsum uses as many instances of the axes as it can. Warns
+    (EinloomWarning) of selectors that select none of the workload's tensors.
     """
+    asked = _problem(workload, machine, goal, max_fused_loops, mapspace, dataflow, full_use)
+    _warn(asked, machine, mapspace)
+    return asked
+
+
+def _problem(
+    workload: Workload | str,
+    machine: Machine | str,
+    goal: str,
+    max_fused_loops: int | None,
+    mapspace: Mapspace | str | None,
+    dataflow: Flows | None,
+    full_use: bool,
+) -> Problem:
     cascade = load_workload(workload) if isinstance(workload, str) else workload
     hardware = load_machine(machine) if isinstance(machine, str) else machine
     hardware = hardware.in_full_use() if full_use else hardware
@@ -94,16 +113,38 @@ def problems(
     if not flows or flows[0].rewrite is None:
         return (Labelled("", problem(workload, machine, goal, max_fused_loops, mapspace, flows, full_use)),)
     cascade = load_workload(workload) if isinstance(workload, str) else workload
-    return tuple(
-        Labelled(choice.label, problem(choice.workload, machine, goal, max_fused_loops, mapspace, flows, full_use))
+    found = tuple(
+        Labelled(choice.label, _problem(choice.workload, machine, goal, max_fused_loops, mapspace, flows, full_use))
         for choice in flows[0].choices(cascade)
     )
+    _warn(found[0].problem, machine, mapspace)  # the others differ in numbers of tiles alone
+    return found
 
 
 def _flows(dataflow: Flows | None) -> tuple[Dataflow, ...]:
     """The dataflows meant; names and files are read."""
     named = () if dataflow is None else (dataflow,) if isinstance(dataflow, Dataflow | str) else dataflow
     return tuple(named_dataflow(flow) if isinstance(flow, str) else flow for flow in named)
+
+
+def _warn(asked: Problem, machine: Machine | str, mapspace: Mapspace | str | None) -> None:
+    """Warn of what the problem says to no effect; with a place where machine and mapspace came from files."""
+    for unused in unused_selectors(asked.workload, asked.machine, asked.mapspace.limits):
+        view = None
+        if unused.key is not None and isinstance(machine, str):
+            view = located_key(machine, unused.key)
+        elif unused.limit is not None and isinstance(mapspace, str):
+            view = located_limit(mapspace, asked.machine, unused.limit)
+        told = unused.message if view is None else str(view.error(unused.message))
+        warnings.warn(told, EinloomWarning, stacklevel=_outside())
+
+
+def _outside() -> int:
+    """How many frames up the caller of the package stands, counted from the caller of this function."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == __package__:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def check_names(workload: Workload, machine: Machine, origin: str | None = None) -> None:
@@ -113,7 +154,7 @@ def check_names(workload: Workload, machine: Machine, origin: str | None = None)
     """
     known = [tensor.name for tensor in workload.tensors]
     wrong = []
-    for place, which in _selectors(machine):
+    for place, which in machine_selectors(machine):
         for name in unknown_names(which, workload):
             message = f"machine {machine.name}, {place}: {name!r} in {str(which)!r} is no tensor of {workload.name}"
             view = None if origin is None else located_key(origin, place)
@@ -121,27 +162,6 @@ def check_names(workload: Workload, machine: Machine, origin: str | None = None)
             wrong.append(SpecError(message, suggestion=close) if view is None else view.error(message, close))
     if wrong:
         raise combined(wrong)
-
-
-def _selectors(machine: Machine) -> list[tuple[str, Selector]]:
-    found: list[tuple[str, Selector]] = []
-    for level in machine.levels:
-        if isinstance(level, Memory):
-            found += [(f"{level.name}.{key}", getattr(level, key)) for key in ("must", "may", "backs")]
-            found += [(f"{level.name}.widths", which) for which, _ in level.widths]
-        elif isinstance(level, Fanout):
-            for axis in level.axes:
-                found += [(f"{level.name}.{axis.name}.{key}", which) for key, which in _axis_selectors(axis)]
-        elif isinstance(level, Toll):
-            found += [(f"{level.name}.down", level.down), (f"{level.name}.up", level.up)]
-            found += [(f"{level.name}.widths", which) for which, _ in level.widths]
-        else:
-            found.append((f"{level.name}.stationary", level.stationary))
-    return found
-
-
-def _axis_selectors(axis: Axis) -> list[tuple[str, Selector]]:
-    return [(key, getattr(axis, key)) for key in ("multicast", "reduce", "only_irrelevant_to")]
 
 
 def map(
@@ -172,7 +192,8 @@ def map(
     if the machine said ``use: full`` of all of them. seconds, steps, memory: a budget of wall time, of evaluated
     points, of bytes that the process may hold; what is found by then comes back with a bound. start: mappings that are
     known already, as objects, results, texts or files; ``exact`` looks below the best of them
-    (docs/exact.md). Raises SpecError, Infeasible, BudgetExhausted.
+    (docs/exact.md). Raises SpecError, Infeasible, BudgetExhausted; and Defect, if einloom contradicts itself: what is
+    found is checked once more, and the problem is saved in the working directory so that it can be reported.
     """
     asked = problems(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use)
     known = starts(asked, (start,) if isinstance(start, Mapping | Result | str) else start)
@@ -186,10 +207,16 @@ def solve(
     watch: Watcher | None = None,
     start: Sequence[Mapping] = (),
 ) -> Result:
-    """The answer of `method` to a problem, or the best of its answers to several."""
+    """The answer of `method` to a problem, or the best of its answers to several.
+
+    Raises as `map`; Defect if einloom contradicts itself: then the problem is saved where the user works.
+    """
     budget, watch = budget or Budget(), Watcher() if watch is None else watch
     labelled = (Labelled("", asked),) if isinstance(asked, Problem) else asked
-    return best_of(labelled, method, budget, watch, start)
+    try:
+        return best_of(labelled, method, budget, watch, start)
+    except Defect as defect:
+        raise saved(defect) from defect.__cause__
 
 
 def starts(asked: Sequence[Labelled], known: Sequence[Known]) -> tuple[Mapping, ...]:
@@ -236,31 +263,6 @@ def _parsed(text: str, file: str | None, asked: Sequence[Labelled]) -> Mapping:
     if not found:
         raise wrong[0]
     return found[0]
-
-
-def best_so_far(asked: Problem, recorder: Recorder, method: str) -> Result:
-    """What an interrupted search had found, certified by the bound that it had proven. BudgetExhausted if nothing."""
-    bound = max(recorder.lower or 0.0, 0.0)
-    if recorder.best_mapping is None:
-        raise BudgetExhausted(bound)
-    plain = Result.of(asked, recorder.best_mapping)
-    certificate = Certificate(
-        Guarantee.BOUNDED, plain.value, min(bound, plain.value), asked.mapspace.describe(), dict(recorder.counts)
-    )
-    return Result.of(
-        asked,
-        plain.mapping,
-        plain.cost,
-        certificate=certificate,
-        method=method,
-        seconds=recorder.seconds,
-        trace=recorder.trace,
-    )
-
-
-def nothing_found(asked: Problem, recorder: Recorder, method: str, why: Infeasible | BudgetExhausted) -> Unmapped:
-    """What a search that found no mapping leaves behind, from what its recorder heard."""
-    return Unmapped.of(asked, why, method, recorder.seconds, recorder.counts, recorder.trace, recorder.lower)
 
 
 def evaluate(
@@ -372,7 +374,12 @@ def _differences(simulation: Simulation, cost: Cost) -> tuple[str, ...]:
 
 def verify(result: Result | str | Path, quick: bool = False) -> Verdict:
     """Whether everything that a result (or result file) claims is true; `quick` does not solve again."""
-    return _verify(result if isinstance(result, Result) else Result.read(result), quick)
+    return Verdict(tuple(checks(result, quick)))
+
+
+def checks(result: Result | str | Path, quick: bool = False) -> Iterator[Check]:
+    """The checks of `verify`, each as soon as it is made."""
+    yield from _verify.checks(result if isinstance(result, Result) else Result.read(result), quick)
 
 
 def explain(

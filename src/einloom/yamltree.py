@@ -29,6 +29,10 @@ _MANY_OPEN = re.compile(r"(?:[\[{][^\[\]{}\n]{0,20}){100}")
 _LONG_TAG = re.compile(rf"(?<!\S)!\S{{{MAX_TAG}}}")
 _SPECIAL = {"": None, "~": None, "null": None, "true": True, "false": False}
 MAX_DIGITS = 400
+SURROGATE = re.compile("[\ud800-\udfff]")
+HALF = "a lone surrogate is half a character, which no text can hold"
+"""What is wrong with a text in which an escape such as ``\\ud800`` stands alone."""
+_UNFOLDED = 10**6
 
 Scalar = str | int | float | bool | None
 
@@ -113,6 +117,8 @@ def _tree(events: Iterator[Any], file: str) -> Node:
             node, anchor = _closed(ended, file), ended.anchor
         elif isinstance(event, kinds.ScalarEvent):
             scalar = _resolve(event.value, file, line, column) if event.style in (None, "") else str(event.value)
+            if isinstance(scalar, str) and SURROGATE.search(scalar):
+                raise SpecError(f"{scalar!a:.40}: {HALF}", file=file, line=line, column=column)
             node, anchor = Node("scalar", line, column, scalar), event.anchor
         elif isinstance(event, kinds.AliasEvent):
             if event.anchor not in anchors:
@@ -180,7 +186,11 @@ def _resolve(text: str, file: str, line: int, column: int) -> Scalar:
 def dump_yaml(data: Mapping[str, object], width: int = 110) -> str:
     """Plain data as YAML text, keys in their order, short lists and mappings on one line of at most `width`."""
     text = _dumped(data, width, plain_unicode=True)
-    return text if text.replace("\n", "").isprintable() else _dumped(data, width, plain_unicode=False)
+    printable = text.replace("\n", "").isprintable()
+    if printable and "\\" not in text:
+        return text
+    # ruamel.yaml folds a text in quotes between two escapes, and the fold reads back as a blank: no folds here
+    return _dumped(data, _UNFOLDED, plain_unicode=printable)
 
 
 def _dumped(data: Mapping[str, object], width: int, plain_unicode: bool) -> str:

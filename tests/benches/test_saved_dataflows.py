@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from einloom.published.cells import FREE, Cell, quickest
-from einloom.published.dataflow_table import table
 
 ROOT = Path(__file__).resolve().parents[2]
 NESTED = (  # (what restricts more, what restricts less)
@@ -43,11 +42,6 @@ def test_more_freedom_is_never_slower(saved: list[Cell]) -> None:
                 assert other.cycles is not None and other.cycles <= one.cycles * (1 + 1e-9)
                 compared += 1
     assert compared > 50
-
-
-def test_the_page_shows_the_saved_table(saved: list[Cell]) -> None:
-    page = (ROOT / "docs" / "dataflow-table.md").read_text(encoding="utf-8")
-    assert page.split("```text\n")[1].split("```")[0] == table(saved)
 
 
 def test_lenders_are_proven_and_smaller(saved: list[Cell]) -> None:

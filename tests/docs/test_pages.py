@@ -14,7 +14,14 @@ import pytest
 import einloom
 from pages import DOCS, FLAGS, play
 
-PLAYED = ("tutorial.md", "how-to/my-chip.md", "how-to/my-model.md", "how-to/my-dataflow.md", "how-to/my-optimizer.md")
+PLAYED = (
+    "getting-started.md",
+    "tutorial.md",
+    "how-to/my-chip.md",
+    "how-to/my-model.md",
+    "how-to/my-dataflow.md",
+    "how-to/my-optimizer.md",
+)
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)
 EXAMPLES = sorted(
     module.name
@@ -39,9 +46,17 @@ def test_a_page_does_what_it_says(page: str, tmp_path: Path, monkeypatch: pytest
 
 def test_a_page_that_says_something_else_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for wrong in ("```console\n$ einloom zoo matmul\nnothing\n```\n", "```python\n>>> 1 + 1\n3\n```\n"):
+    for wrong in (
+        "```console\n$ einloom zoo matmul\nnothing\n```\n",
+        "```python\n>>> 1 + 1\n3\n```\n",
+        "```console\n$ einloom zoo matmull\n...\n```\n",  # an error, which the dots match
+        "```console\n$ einloom zoo matmull  # exit 1\n...\n```\n",  # another exit code
+        "```console\n$ einloom zoo matmul  # exit 2\n...\n```\n",  # no error where one is promised
+        "```console\n$ einloom zoo matmull > file.yaml\n```\n",
+    ):
         with pytest.raises(AssertionError):
             play(wrong, tmp_path)
+    assert play("```console\n$ einloom zoo matmull  # exit 2\n...did you mean 'matmul'?\n```\n", tmp_path) == 1
 
 
 @pytest.mark.parametrize("module", EXAMPLES)

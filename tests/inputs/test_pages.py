@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from einloom.constraints import KEYWORDS, select, selector
 from einloom.keys import Choice, Each, Either, Number, Record, Shape, Table, Written
 from einloom.keys import Plain as PlainShape
 from einloom.machine.files import AXIS, COMPUTE, FANOUT, LINK, MACHINE, MEMORY
+from einloom.workload.build import build_workload
 from einloom.workload.files import EINSUM, WORKLOAD
-from pages import DOCS, blocks, run, write_file
+from pages import DOCS, blocks, play, promised_exit, run, write_file
 
 PAGE = DOCS / "inputs.md"
 RECORDS = (WORKLOAD, EINSUM, MACHINE, MEMORY, LINK, FANOUT, AXIS, COMPUTE)
@@ -21,8 +23,7 @@ def words(shape: Shape) -> str:
     """What a value of this shape is, for people."""
     match shape:
         case Number(quantity=quantity):
-            whole = "number" if shape.minimum is None else "whole number"
-            return whole if quantity == "count" else quantity
+            return {"count": "whole number", "any": "number"}.get(quantity, quantity)
         case Choice(options=options):
             return " or ".join(f"`{option}`" for option in options)
         case PlainShape(kind=kind):
@@ -78,7 +79,7 @@ def test_mistakes_print_what_the_page_says(title: str, tmp_path: Path, monkeypat
     assert len(consoles) == 1
     command, _, printed = consoles[0].partition("\n")
     code, output = run(command.removeprefix("$ "))
-    assert code in (1, 2), output
+    assert code == promised_exit(command) and code in (1, 2), output
     assert output == printed
 
 
@@ -88,3 +89,31 @@ def test_there_are_ten_and_the_files_they_start_from_are_good(tmp_path: Path, mo
     write_files(sections()[""], tmp_path)
     code, output = run("einloom map workload.yaml machine.yaml")
     assert code == 0, output
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The cells of the table of the page whose first line is `heading`, without backquotes."""
+    lines = PAGE.read_text(encoding="utf-8").partition(heading)[2].splitlines()[2:]
+    table = lines[: next(i for i, line in enumerate(lines) if not line.startswith("|"))]
+    return [[cell.strip().replace("`", "") for cell in line.strip("|").split("|")] for line in table]
+
+
+def test_every_word_of_set_expressions_is_defined() -> None:
+    told = [word for cells in rows("| word | tensors of the Einsum at hand |") for word in cells[0].split(", ")]
+    assert sorted(told) == sorted(KEYWORDS)
+
+
+def test_the_roles_of_the_page() -> None:
+    """The cascade of the table, in which every tensor has the role of its column."""
+    table = rows("| Einsum | `input` | `weight` | `output` |")
+    cascade = build_workload("page", [cells[0] for cells in table], dict.fromkeys("mepdf", 4), bits=8)
+    assert len(table) == 6
+    for (_, *tensors), einsum in zip(table, cascade.einsums, strict=True):
+        for role, tensor in zip(("input", "weight", "output"), tensors, strict=True):
+            assert select(selector(role), cascade, einsum.name) == ({tensor} if tensor else set())
+
+
+def test_warnings_are_what_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_files(sections()[""], tmp_path)
+    assert play(PAGE.read_text(encoding="utf-8").split("\n## Warnings\n")[1], tmp_path) == 1

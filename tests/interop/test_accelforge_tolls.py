@@ -208,6 +208,8 @@ def test_a_macro_costs_what_the_other_tool_finds(sizes: tuple[int, ...], joules:
         ("power_gateable: True => name: again", "name"),
         ('"{M, N}" => "{M, X}"', "'X' in '{M, X}' is no rank variable"),
         ("8 / 3 => -8 / 3", "bits per value must be a positive number"),
+        ("8 / 3 => inf", "bits per value must be a positive number"),
+        ("8 / 3 => 0", "bits per value must be a positive number"),
         ("weight: 0.75 => weight: -0.75", "may not be negative"),
         ("direction: up\n => direction: down\n", "first reads of results cost something, as in Converter"),
     ],

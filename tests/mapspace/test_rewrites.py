@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
@@ -20,8 +21,9 @@ from einloom.machine.load import load_machine
 from einloom.mapping.text import parse_mapping
 from einloom.mapping.tree import Compute, Loop, Mapping, Nest, Split
 from einloom.mapping.wellformed import problems
+from einloom.mapspace.casts import cast
 from einloom.mapspace.dataflow_files import dataflow, parse_dataflow
-from einloom.mapspace.families import cast, family
+from einloom.mapspace.families import family
 from einloom.mapspace.limits import HoldLimit, LoopLimit, Numbers
 from einloom.mapspace.rewrites import online_softmax, rewrite, windows
 from einloom.oracle.reference import evaluate_cascade, random_inputs
@@ -33,7 +35,7 @@ from einloom.verbs import explain, simulate, verify
 from einloom.verbs import map as solve
 from einloom.verbs import problems as asked
 from einloom.workload.build import build_workload
-from einloom.workload.einsum import Access, Workload
+from einloom.workload.einsum import Access, Einsum, Workload
 from einloom.workload.files import parse_workload, workload_text
 from einloom.workload.load import load_workload
 from einloom.workload.notation import einsum_text
@@ -148,19 +150,32 @@ def at(access: Access, point: Point) -> tuple[int, ...]:
 
 
 def inputs_of(plain: Workload, tiled: Workload) -> tuple[dict[str, Floats], Floats]:
-    """Inputs of a rewritten attention, and the attention of them."""
-    random = np.random.default_rng(0)
-    given = {name: 3 * random.standard_normal(plain.tensor(name).shape) for name in ("Q", "K", "V")}
-    scores = np.einsum("hmk,hkl->hml", given["Q"], given["K"])
-    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    expected = np.einsum("hml,hln->hmn", weights / weights.sum(axis=-1, keepdims=True), given["V"])
-    return {name: value.reshape(tiled.tensor(name).shape) for name, value in given.items()}, expected
+    """Inputs of a rewritten attention, and the attention of them, by NumPy and the names of rank variables alone."""
+    draws = np.random.default_rng(0)
+    first, *_, last = plain.einsums
+    normal = plain.einsums[-2].output
+    inputs = [access for access in (*first.inputs, *last.inputs) if access.tensor in plain.inputs]
+    given = {access.tensor: 3 * draws.standard_normal(plain.tensor(access.tensor).shape) for access in inputs}
+    scores = contracted(first, given).transpose([first.output.variables.index(v) for v in normal.variables])
+    (key,) = (rank for rank, name in enumerate(normal.variables) if name in last.reduced)
+    weights = np.exp(scores - scores.max(axis=key, keepdims=True))
+    given[normal.tensor] = weights / weights.sum(axis=key, keepdims=True)
+    expected = contracted(last, given)
+    return {a.tensor: given[a.tensor].reshape(tiled.tensor(a.tensor).shape) for a in inputs}, expected
+
+
+def contracted(einsum: Einsum, given: dict[str, Floats]) -> Floats:
+    """A product of two tensors by `numpy.einsum`."""
+    letters = dict(zip(einsum.variables, "abcdefgh", strict=False))
+    texts = ["".join(letters[v] for v in access.variables) for access in (*einsum.inputs, einsum.output)]
+    return np.einsum(f"{texts[0]},{texts[1]}->{texts[2]}", *(given[access.tensor] for access in einsum.inputs))
 
 
 def computes(plain: Workload, tiled: Workload, mapping: Mapping, upwards: bool = True) -> bool:
     inputs, expected = inputs_of(plain, tiled)
     with np.errstate(all="ignore"):
-        return bool(np.allclose(executed(tiled, mapping, inputs, upwards)["G"], expected, rtol=1e-12, atol=1e-12))
+        found = executed(tiled, mapping, inputs, upwards)[plain.einsums[-1].output.tensor]
+        return bool(np.allclose(found, expected, rtol=1e-12, atol=1e-12))
 
 
 def test_flash_attention_by_hand() -> None:
@@ -222,6 +237,110 @@ def test_names_mean_nothing() -> None:
     assert players.tensors["local"] == "x4_local_" and players.tensors["powers"] == "x4_local"
     assert [tiled.tensor(t).bits for t in ("x4_local_", "x4_local", "x9_sums", "x9")] == [16, 8, 32, 32]
     assert tiled.tensor("y").shape == (2, 2, 2)
+
+
+def in_turn(workload: Workload) -> Mapping:
+    """One Einsum after the other, each with its loops in the order of its rank variables, everything in DRAM."""
+    text = ["store DRAM: " + " ".join(tensor.name for tensor in workload.tensors), "split sequential:"]
+    for einsum in workload.einsums:
+        loops = [f"for {v} in {workload.extents[v]}" for v in einsum.variables if workload.extents[v] > 1]
+        node = f"compute {einsum.name}" + ("" if einsum.kind == "copy" else " @ MAC")
+        first, *others = [*loops, node]
+        text += [f"  - {first}", *(f"    {line}" for line in others)]
+    return parse_mapping("\n".join(text), workload, SIMPLE)
+
+
+def any_attention(seed: int) -> Workload:
+    """Attention with ranks and operands in any order, with and without batch, heads and queries that share keys."""
+    chance = random.Random(seed)
+    shared = [v for v in "bh" if chance.random() < 0.6]
+    own = [v for v in "q" if chance.random() < 0.6]
+
+    def access(tensor: str, *ranks: str) -> str:
+        order = [*ranks]
+        chance.shuffle(order)
+        return f"{tensor}[{','.join(order)}]"
+
+    scores, weights = access("A", *shared, *own, "m", "l"), access("P", *shared, *own, "m", "l")
+    one = [access("Q", *shared, *own, "m", "k"), access("K", *shared, "k", "l")]
+    two = [weights, access("V", *shared, "l", "n")]
+    for operands in (one, two):
+        chance.shuffle(operands)
+    if chance.random() < 0.5:
+        softmax = [f"{weights} = softmax({scores})"]
+    else:
+        peak, total = access("B", *shared, *own, "m"), access("E", *shared, *own, "m")
+        shifted, powers = access("C", *shared, *own, "m", "l"), access("D", *shared, *own, "m", "l")
+        softmax = [f"{peak} = max[l] {scores}", f"{shifted} = sub({scores}, {peak})", f"{powers} = exp({shifted})"]
+        softmax += [f"{total} = {powers}", f"{weights} = div({powers}, {total})"]
+    mixed = access("G", *shared, *own, "m", "n")
+    einsums = [f"{scores} = {' * '.join(one)}", *softmax, f"{mixed} = {' * '.join(two)}"]
+    sizes = {"b": 2, "h": 3, "q": 2, "m": chance.choice((2, 4)), "l": 4, "k": 2, "n": chance.choice((2, 3))}
+    used = (*shared, *own, *"mlkn")
+    return build_workload("any", einsums, {v: sizes[v] for v in used}, bits={"default": 8, "P": 4, "A": 16})
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_attention_in_any_order_is_computed(seed: int) -> None:
+    plain = any_attention(seed)
+    tiled = online_softmax(plain, 2)
+    assert computes(plain, tiled, in_turn(tiled))
+    for tensor in ("Q", "K", "V", "G"):
+        assert np.prod(tiled.tensor(tensor).shape) == np.prod(plain.tensor(tensor).shape)
+    key, cut = plain.tensor("K").shape, tiled.tensor("K").shape
+    keys = next(e for e in plain.einsums if e.name == "A").access("K").rank_of("l")
+    assert keys is not None and cut == (*key[:keys], 2, 2, *key[keys + 1 :]), "keys in place, the rest as it was"
+    assert tiled.einsums[0].output.tensor == "A"
+
+
+def test_every_kind_of_attention_is_among_them() -> None:
+    kinds = {(len(w.einsums), len(w.einsum("A").variables)) for w in map(any_attention, range(24))}
+    assert kinds >= {(n, variables) for n in (3, 7) for variables in (4, 5, 6)}
+
+
+def test_softmax_as_the_how_to_teaches_it() -> None:
+    """The three Einsums of docs/how-to/my-model.md, and what FlashAttention leaves of them on a small buffer."""
+    texts = ["QK[h,m,p] = Q[h,m,e] * K[h,p,e]", "S[h,m,p] = softmax(QK[h,m,p])", "AV[h,m,f] = S[h,m,p] * V[h,p,f]"]
+    bits = {"default": 8, "QK": 32, "S": 16, "AV": 12}
+    taught = build_workload("taught", texts, {"h": 2, "m": 2, "p": 4, "e": 2, "f": 2}, bits=bits)
+    tiled = online_softmax(taught, 2)
+    assert computes(taught, tiled, in_turn(tiled)) and not computes(taught, tiled, in_turn(tiled), upwards=False)
+    widths = {name: tiled.tensor(name).bits for name in ("QK_peak", "QK_shifted", "S_powers", "S_total", "AV_sums")}
+    assert widths == {"QK_peak": 32, "QK_shifted": 32, "S_powers": 16, "S_total": 16, "AV_sums": 12}
+    assert tiled.outputs == ("QK_peak", "AV")
+    found = solve(taught, load_machine("simple:glb_bits=8192"), dataflow="flash-attention")
+    assert found.certificate is not None and found.certificate.guarantee is Guarantee.OPTIMAL
+    assert computes(taught, found.workload, found.mapping)
+
+
+GROUPED = (
+    "QK[b,m,p,g,h] = Q[b,m,g,h,e] * K[b,p,g,e]",
+    "S[b,m,p,g,h] = softmax(QK[b,m,p,g,h])",
+    "AV[b,m,g,h,f] = S[b,m,p,g,h] * V[b,p,g,f]",
+)
+
+
+def test_grouped_queries_as_the_zoo_writes_them() -> None:
+    """The attention of Llama 3, small: h queries read the keys of each of g heads."""
+    shipped = [einsum_text(e).replace("QK_softmax", "S") for e in load_workload("llama3-8b").einsums]
+    assert set(GROUPED) < set(shipped)
+    grouped = build_workload("g", GROUPED, {"b": 1, "m": 2, "p": 2, "g": 2, "h": 3, "e": 2, "f": 1}, bits=8)
+    players = cast(family("softmax-attention"), grouped).variables["QK"]
+    assert players == {"b": "b", "h": "g", "q": "h", "m": "m", "l": "p", "k": "e"}, "m has the extent of the keys"
+    tiled = online_softmax(grouped, 2)
+    assert computes(grouped, tiled, in_turn(tiled))
+    assert str(tiled.einsum("QK").output) == "QK[b,m,p_t,p_s,g,h]" and tiled.tensor("K").shape == (1, 2, 1, 2, 2)
+    found = solve(grouped, load_machine("simple:glb_bits=8192"), dataflow="flash-attention")
+    assert computes(grouped, found.workload, found.mapping)
+
+
+def test_what_one_pass_does_not_leave_is_no_output() -> None:
+    sizes = {"h": 2, "m": 2, "l": 8, "k": 2, "n": 3}
+    for outputs, kept in ((["G", "E"], ("B", "E", "G")), (["G", "B"], ("B", "G"))):
+        assert online_softmax(build_workload("w", SOFTMAX, sizes, bits=8, outputs=outputs), 2).outputs == kept
+    for tensor, role in (("A", "scores"), ("D", "powers"), ("F", "weights")):
+        with pytest.raises(SpecError, match=f"{tensor} is an output of w, but one pass over the keys leaves no {role}"):
+            online_softmax(build_workload("w", SOFTMAX, sizes, bits=8, outputs=["G", tensor]), 2)
 
 
 def chain(stride: int = 1, over: int = 1) -> Workload:

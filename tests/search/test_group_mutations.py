@@ -13,7 +13,7 @@ import pytest
 
 from einloom.constraints import selector
 from einloom.cost.pipeline import Edge, drain_time
-from einloom.errors import IllegalMapping, Infeasible
+from einloom.errors import Defect, Infeasible
 from einloom.machine.levels import ComputeUnit, Machine, Memory
 from einloom.mapspace.ffm import outside
 from einloom.mapspace.limits import Limits, LoopLimit, Numbers, TileLimit
@@ -128,7 +128,7 @@ def answer(problem: Problem) -> float | None:
     """The value found; None where the search ends without a mapping of the space at the price that it believes in."""
     try:
         result = Exact().search(problem)
-    except (AssertionError, IllegalMapping, Infeasible):
+    except (Defect, Infeasible):
         return None
     inside = not outside(problem.workload, problem.machine, problem.mapspace, result.mapping)
     return result.value if inside else None

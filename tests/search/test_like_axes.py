@@ -14,6 +14,7 @@ from einloom.problem import Budget, Problem
 from einloom.search.exact.engine import Exact
 from einloom.search.exact.signature import signature
 from einloom.search.exact.spatial import Classes
+from einloom.search.exact.users import Users
 from einloom.search.exhaustive import Exhaustive
 from einloom.workload.build import build_workload
 from tiny_problems import tiny_machine, tiny_problem
@@ -71,6 +72,6 @@ def test_alike_means_joining_the_same() -> None:
     for name, second in (("like", Axis("b", 4)), ("unlike", Axis("b", 4, multicast=NOTHING))):
         levels = tiny_machine(Random(0), 8).levels
         machine = Machine(name, (levels[0], Fanout("F", (Axis("a", 4), second)), levels[-1]))
-        sig = signature(matmul, machine, "Z", merge=True)
+        sig = signature(Users(matmul, machine), 0, merge=True)
         counts[name] = len(Classes(sig).spreads(sig.units[0]))
     assert counts["like"] < counts["unlike"]

@@ -105,3 +105,12 @@ def test_refused(einsums: list[str], ranks: dict[str, int], more: dict[str, obje
 def test_names_are_suggested() -> None:
     with pytest.raises(SpecError, match="did you mean 'Weights'"):
         build(["Z[m] = A[m] * Weights[m]"], {"m": 3}, persistent=["Weight"])
+
+
+@pytest.mark.parametrize("einsums", [["Y[n] = T[0] * W[n]", "T[m] = X[m]"], ["Y[n] = X[0] * W[n]", "T[m] = X[m]"]])
+def test_a_constant_does_not_say_the_size_of_a_rank(einsums: list[str]) -> None:
+    """As with any other constant: the size is what a producer or an access by a variable says."""
+    w = build(einsums, {"m": 3, "n": 2})
+    assert (w.tensor("X").shape, w.tensor("T").shape) == ((3,), (3,))
+    with pytest.raises(SpecError, match="rank of unequal size"):
+        build([text.replace("[0]", "[3]") for text in einsums], {"m": 3, "n": 2})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import prod
 
 import pytest
@@ -38,12 +39,67 @@ def test_resnet18_has_the_operations_that_its_paper_prints() -> None:
     assert sum(e.function == "add" for e in network.einsums) == 8
 
 
-def test_vgg16_has_the_weights_that_its_paper_prints() -> None:
-    """Table 2: 138 million parameters."""
-    network = load_workload("vgg16:batch=2")
-    assert weights(network) == pytest.approx(138e6, rel=0.005)
+VGG_D = (64, 64, "M", 128, 128, "M", 256, 256, 256, "M", 512, 512, 512, "M", 512, 512, 512, "M")
+"""Table 1, column D: output channels of its 3x3 convolutions, and its poolings (M); then FC 4096, 4096, 1000."""
+
+
+def vgg16_by_hand() -> list[tuple[int, int, int]]:
+    """(weights, multiply-adds, values of the output) of each layer, from the table alone; no biases."""
+    layers, side, channels = [], 224, 3
+    for layer in VGG_D:
+        if isinstance(layer, str):
+            side //= 2
+            layers.append((0, channels * side**2 * 4, channels * side**2))  # windows of 2x2 at stride two
+        else:
+            layers.append((9 * channels * layer, 9 * channels * layer * side**2, layer * side**2))
+            channels = layer
+    values = channels * side**2
+    for wide in (4096, 4096, 1000):
+        layers.append((values * wide, values * wide, wide))
+        values = wide
+    return layers
+
+
+def test_vgg16_is_the_network_that_its_paper_prints() -> None:
+    """Layer by layer; Table 2 prints 138 million parameters, 138,357,544 with the biases."""
+    network, layers = load_workload("vgg16"), vgg16_by_hand()
+    written = [e.output.tensor for e in network.einsums]
+    assert [network.operations(e.name) for e in network.einsums] == [work for _, work, _ in layers]
+    assert [network.tensor(tensor).size for tensor in written] == [values for _, _, values in layers]
+    own = [sum(network.tensor(a.tensor).size for a in e.inputs if a.tensor.startswith("W")) for e in network.einsums]
+    assert own == [count for count, _, _ in layers]
+    biases = sum(layer for layer in VGG_D if isinstance(layer, int)) + 4096 + 4096 + 1000
+    assert weights(network) + biases == 138_357_544
+    assert operations(network, "W") == 15_470_264_320
     assert [e.name for e in network.einsums if e.reduction == "max"] == ["T3", "T6", "T10", "T14", "T18"]
-    assert network.tensor("T18").shape == (2, 512, 7, 7)
+    assert load_workload("vgg16:batch=2").tensor("T18").shape == (2, 512, 7, 7)
+
+
+@pytest.mark.parametrize(("name", "table"), [("vgg16", "VGG"), ("resnet18", "ResNet|Deep Residual")])
+def test_sizes_say_where_they_are_from(name: str, table: str) -> None:
+    """Channels and kernels are printed in the table; rows, columns and the image's channels follow; a batch is chosen.
+
+    With another image or width no size is the table's.
+    """
+    network = load_workload(name)
+    kinds = {fact.path.removeprefix("ranks."): fact.kind for fact in network.facts}
+    sources = {
+        fact.kind: fact.source for fact in network.facts if fact.path.startswith("ranks.") and fact.path != "ranks.b"
+    }
+    assert kinds["b"] == kinds["bits.default"] == "assumed"
+    assert kinds.keys() - {"bits.default"} == network.extents.keys()
+    for rank, kind in kinds.items():
+        if rank[0] in "crsn":
+            assert kind == ("derived" if rank == "c0" else "printed"), rank
+        elif rank[0] in "pq":
+            assert kind == "derived", rank
+    assert sources.keys() == {"printed", "derived"}
+    assert all(re.search(table, source) for source in sources.values())
+    for changed in ("image=64", "width=16", "image=64,width=16"):
+        facts = load_workload(f"{name}:{changed}").facts
+        assert {fact.kind for fact in facts} == {"assumed"}, changed
+        assert {fact.source for fact in facts} == {"a parameter of the zoo entry"}
+    assert load_workload(f"{name}:image=224,width=64").facts == network.facts
 
 
 def test_llama3_8b_has_eight_billion_weights() -> None:

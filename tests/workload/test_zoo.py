@@ -110,7 +110,7 @@ def test_matmul() -> None:
         ("gpt3-6.7", "did you mean 'gpt3-6.7b'"),
         ("matmul:mm=3", "no parameter 'mm'; known are m, n, k, bits; did you mean 'm'"),
         ("matmul:m=0", "m=0 must be a whole number from 1"),
-        ("matmul:m=1.5", "m=1.5 must be"),
+        ("matmul:m=1.5", "m: 1.5 is not a whole number"),
         ("matmul:m=-1", "m=-1 must be"),
         ("matmul:m=__import__('os')", "matmul: m:"),
         ("matmul:m", "'m' is not key=value"),

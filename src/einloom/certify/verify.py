@@ -1,24 +1,29 @@
 """Is a result true? Everything that it claims is checked again, from its own inputs.
 
-A result comes in; a `Verdict` goes out with every check and every reason to reject. The value is priced again,
-capacities are compared in integers, the mapping is held against the definition of its space, the certificate against
-the result, and the problem is solved again by a route without the pruning that the proof rests on.
+A result comes in; a `Verdict` goes out with every check, every reason to reject, and what nobody can check. The value
+is priced again, capacities are compared in integers, the mapping is held against the definition of its space, the
+certificate against the result, and the problem is solved again by a route without the pruning that the proof rests on.
+What the file says of how it was found is not in the mapping, so it is only asked whether it can be (`recorded`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import pairwise
 from math import isclose, isfinite
 
 from ..cost.evaluate import evaluate, legality, views
+from ..cost.event import event_seconds
 from ..cost.record import Cost
 from ..errors import BudgetExhausted, EinloomError, Infeasible, SpecError
 from ..mapspace.ffm import outside
 from ..problem import MODEL_VERSION, Certificate, Guarantee
 from ..result import Provenance, Result
 from .again import Answer, solve_again
+from .likeness import machine_likeness, title_likeness, workload_likeness
+from .recorded import contradictions, recorded
+from .verdict import Check, Verdict
 
 SAME_NUMBER = 1e-12  # recomputed sums may differ in the last place
 SAME_OPTIMUM = 1e-9
@@ -28,52 +33,54 @@ Points = tuple[tuple[float, float], ...]
 Table = list[tuple[tuple[object, ...], float]]
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One question, whether it was answered well, and the detail that a reader wants."""
-
-    name: str
-    passed: bool
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """ok: nothing speaks against the result. reasons: everything that does. checks: all questions in order."""
-
-    checks: tuple[Check, ...]
-
-    @property
-    def ok(self) -> bool:
-        return all(check.passed for check in self.checks)
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        return tuple(f"{check.name}: {check.detail}" for check in self.checks if not check.passed)
-
-
 def verify(result: Result, quick: bool = False, solver: Solver = solve_again) -> Verdict:
     """Check every claim of `result`; `quick` leaves out the second solution.
 
     The later checks are made only if the earlier ones leave them a meaning: no price for an illegal mapping. Raises
     SpecError for a certificate under a latency rule other than ``einsum``: there is no second solution for it.
     """
+    return Verdict(tuple(checks(result, quick, solver)))
+
+
+def checks(result: Result, quick: bool = False, solver: Solver = solve_again) -> Iterator[Check]:
+    """The checks of `verify`, each as soon as it is made. Raises as it does."""
     if result.certificate is not None and result.latency_rule != "einsum":
         raise SpecError(
             f"a certificate under latency rule {result.latency_rule!r} cannot be verified: optima are proven under "
             "rule 'einsum'",
             suggestion="einsum",
         )
-    checks = [_digest(result), _versions(result)]
+    accepted = True
+    for check in _claims(result):
+        accepted = accepted and check.passed is not False
+        yield check
+    if not accepted:
+        return
+    yield from _likeness(result)
+    yield recorded(result)
+    if result.certificate is not None:
+        if quick:
+            yield Check("again", None, "not solved a second time")
+        else:
+            yield _solved_again(result, result.certificate, solver)
+
+
+def _claims(result: Result) -> Iterator[Check]:
+    """Everything that the file alone decides."""
+    yield _digest(result)
+    yield _versions(result)
     legal = _legal(result)
-    checks.append(legal)
+    yield legal
     if legal.passed:
         cost = evaluate(result.workload, result.machine, result.mapping, result.latency_rule)
-        checks += [_capacity(result, cost), *_prices(result, cost), _provenance(result), _member(result)]
-        checks += [*_front(result), *_certificate(result, cost)]
-    if not quick and all(check.passed for check in checks) and result.certificate is not None:
-        checks.append(_solved_again(result, result.certificate, solver))
-    return Verdict(tuple(checks))
+        yield _capacity(result, cost)
+        yield from _prices(result, cost)
+        yield _views(result, cost)
+        yield _provenance(result)
+        yield _member(result)
+        yield from _front(result)
+        yield from _certificate(result, cost)
+        yield from contradictions(result)
 
 
 def _digest(result: Result) -> Check:
@@ -115,12 +122,23 @@ def _prices(result: Result, cost: Cost) -> Iterator[Check]:
     ):
         same = isclose(mine, theirs, rel_tol=SAME_NUMBER)
         yield Check(name, same, f"{mine!r}" if same else f"the file says {theirs!r}, the mapping costs {mine!r}")
-    seen, claimed_views = views(result.workload, result.machine, result.mapping, cost), result.latencies
-    pairs = [] if claimed_views is None else [(getattr(seen, v), getattr(claimed_views, v)) for v in STEADY]
-    same = all(isclose(mine, theirs, rel_tol=SAME_NUMBER) for mine, theirs in pairs)
-    yield Check("views", same, "of latency, as priced again" if same else f"the mapping's latencies are {seen}")
     parts = all(_same_rows(mine, theirs) for mine, theirs in zip(_tables(cost), _tables(claimed), strict=True))
     yield Check("breakdown", parts, "as priced again" if parts else "the breakdown in the file is not the mapping's")
+
+
+def _views(result: Result, cost: Cost) -> Check:
+    """The views of latency, the time in events only where the file has one: it is the dearest to tell."""
+    claimed = result.latencies
+    if claimed is None:
+        return Check("views", None, "the file has none but the latency")
+    seen = views(result.workload, result.machine, result.mapping, cost)
+    if claimed.event is not None:
+        seen = replace(seen, event=event_seconds(result.workload, result.machine, result.mapping))
+        if seen.event is None:
+            return Check("views", False, f"the file says {claimed.event!r} s in events, which cannot be told")
+    pairs = [(getattr(seen, view), getattr(claimed, view)) for view in (*STEADY, "event")]
+    same = all(mine == theirs or isclose(mine, theirs, rel_tol=SAME_NUMBER) for mine, theirs in pairs)
+    return Check("views", same, "of latency, as priced again" if same else f"the mapping's latencies are {seen}")
 
 
 def _tables(cost: Cost) -> tuple[Table, Table, Table]:
@@ -182,6 +200,17 @@ def _front(result: Result) -> Iterator[Check]:
             yield Check("front", False, f"{first.energy!r} J, {first.latency!r} s and the next point beat one another")
 
 
+def _likeness(result: Result) -> Iterator[Check]:
+    """Whether what bears a name of the zoo is the zoo's. It need not be, but a reader should know."""
+    for name, found in (
+        ("workload", workload_likeness(result.workload)),
+        ("machine", machine_likeness(result.machine)),
+        ("title", title_likeness(result.problem)),
+    ):
+        if found is not None:
+            yield Check(name, True if found.same else None, found.words)
+
+
 def _certificate(result: Result, cost: Cost) -> Iterator[Check]:
     certificate = result.certificate
     if certificate is None:
@@ -214,18 +243,24 @@ def _bound(certificate: Certificate) -> Check:
 
 
 def _alternatives(certificate: Certificate) -> Iterator[Check]:
-    """Of the best of several problems: its value is one of theirs, and its bound the least of their bounds."""
+    """Of the best of several problems: its value is one of theirs, and its bound the least of their bounds.
+
+    The others themselves are not in the file, so that nothing is proven of them.
+    """
     if not certificate.alternatives:
         return
     values = [one.value for one in certificate.alternatives if one.value is not None]
     bounds = [one.bound for one in certificate.alternatives if one.bound is not None]
-    if not any(isclose(value, certificate.value, rel_tol=SAME_NUMBER) for value in values):
+    labels = [one.label for one in certificate.alternatives]
+    if len(set(labels)) < max(len(labels), 2):
+        yield Check("choices", False, f"the best of several has one label for each, not {', '.join(labels):.200}")
+    elif not any(isclose(value, certificate.value, rel_tol=SAME_NUMBER) for value in values):
         yield Check("choices", False, f"none of them has the value {certificate.value!r}")
     elif any(bound < certificate.bound * (1 - SAME_NUMBER) for bound in bounds):
         yield Check("choices", False, f"one of them has the bound {min(bounds)!r}, below {certificate.bound!r}")
     else:
-        labels = "; ".join(one.label for one in certificate.alternatives)
-        yield Check("choices", True, f"the best of {labels}; only this one is solved again")
+        words = f"the best of {len(labels)}, {'; '.join(labels)}: the file holds only this one, and it alone is checked"
+        yield Check("choices", None, words)
 
 
 def _same_points(mine: Points, theirs: Points) -> bool:

@@ -1,25 +1,16 @@
-"""The command line: reads arguments, calls the verbs, prints what `report` makes of the answer.
-
-Exit codes: 0 fine, 1 nothing found, illegal or rejected, 2 bad input.
-"""
+"""The command line: reads arguments, calls the verbs, prints what `report` makes of the answer."""
 
 from __future__ import annotations
 
-import functools
 import json
-import os
 import signal
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
-from typing import Any, TypeVar
 
 import click
 
-from .. import verbs, zoo
-from ..errors import BudgetExhausted, EinloomError, IllegalMapping, Infeasible, SpecError
+from .. import stops, verbs, zoo
+from ..certify.verdict import Check, Verdict
+from ..errors import Ended, SpecError
 from ..machine.write import machine_data, machine_text
 from ..mapping.tree import Mapping
 from ..mapspace.dataflow_files import dataflow_data, dataflow_text
@@ -29,16 +20,15 @@ from ..report import answers, nests, text
 from ..report.live import display
 from ..result import Result
 from ..result.unmapped import Unmapped, read_answer
+from ..search.answer import answer
 from ..search.protocol import Recorder, optimizers
 from ..search.several import Labelled
 from ..units import parse
 from ..version import VERSION
 from ..workload.einsum import Workload
 from ..workload.files import workload_data, workload_text
-from . import compare, explain, figures, interop, rewrite, schema
-
-FAILED, BAD_INPUT = 1, 2
-Verb = TypeVar("Verb", bound=Callable[..., None])
+from . import compare, explain, figures, interop, output, rewrite, schema
+from .guard import FAILED, Commands, fail, guarded, stopped
 
 json_option = click.option(
     "--json", "json_path", metavar="FILE", help="Write the answer as JSON; - for standard output."
@@ -51,35 +41,7 @@ objective_option = click.option(
 )
 
 
-def guarded(verb: Verb) -> Verb:
-    """Turn the project's own errors into a message and an exit code."""
-
-    @functools.wraps(verb)
-    def run(*args: Any, **kwargs: Any) -> None:
-        try:
-            verb(*args, **kwargs)
-        except SpecError as error:
-            _fail(str(error), BAD_INPUT)
-        except IllegalMapping as error:
-            _fail("\n".join(("the mapping is illegal:", *(f"  {reason}" for reason in error.reasons))), FAILED)
-        except Infeasible as error:
-            _fail(f"no mapping of the space is legal: {error.witness}", FAILED)
-        except BudgetExhausted as error:
-            _fail(str(error), FAILED)
-        except EinloomError as error:
-            _fail(str(error), BAD_INPUT)
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-    return run  # type: ignore[return-value]
-
-
-def _fail(message: str, code: int) -> None:
-    click.echo(f"einloom: {message}", err=True)
-    raise SystemExit(code)
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(VERSION, prog_name="einloom")
 def main() -> None:
     """Optimal fused mappings of Einsum cascades onto accelerators, each with a certificate."""
@@ -103,7 +65,7 @@ def main() -> None:
 @click.option("--budget-steps", type=click.IntRange(1), help="The same after so many evaluated points.")
 @click.option("--budget-memory", metavar="SIZE", help="The same when the process holds so much, as in '2 GiB'.")
 @click.option("--start", multiple=True, metavar="FILE", help="A known mapping or result to look below; repeatable.")
-@click.option("-o", "--output", metavar="FILE", help="Write the mapping as text, as `evaluate` reads it.")
+@click.option("-o", "--output", "text_path", metavar="FILE", help="Write the mapping as text, as `evaluate` reads it.")
 @json_option
 @guarded
 def map_verb(
@@ -119,25 +81,31 @@ def map_verb(
     budget_steps: int | None,
     budget_memory: str | None,
     start: tuple[str, ...],
-    output: str | None,
+    text_path: str | None,
     json_path: str | None,
 ) -> None:
     """Find the best mapping of WORKLOAD onto MACHINE.
 
     Both are names of the zoo (`einloom zoo` lists them), as in gpt3-6.7b:batch=1,tokens=2048, or YAML files. Ctrl-C
-    keeps the best so far, and --start takes its result up.
+    and SIGTERM keep the best so far, and --start takes its result up.
     """
-    for path in (output, json_path):
-        _writable(path)
-    asked = verbs.problems(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use)
+    output.refuse(text_path, json_path)
     budget = Budget(budget_seconds, budget_steps, _bytes(budget_memory))
-    known = verbs.starts(asked, start)
-    found, interrupted = _search(asked, method, budget, json_path, known)
-    if output:
-        _write(output, found.mapping_text)
-    _answer(found, json_path, text.summary(found))
-    if interrupted:
-        click.echo("interrupted: this is the best so far, with the bound that was proven", err=True)
+    with stops.politely() as stop:
+        asked = verbs.problems(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use)
+        known = verbs.starts(asked, start)
+        found = _search(asked, method, budget, known, stop)
+        if isinstance(found, Result):
+            tree = found.mapping_text
+            output.deliver(text.summary(found), (json_path, found.to_json), (text_path, lambda: tree))
+        else:
+            output.deliver("", (json_path, found.to_json))
+    if found.ended is Ended.STOPPED:
+        best = "this is the best so far, with the bound that was proven"
+        stopped(stop, best if isinstance(found, Result) else found.reason)
+    if isinstance(found, Unmapped):
+        legal = "no mapping of the space is legal: " if found.status == "infeasible" else ""
+        fail(legal + found.reason, FAILED)
 
 
 def _bytes(text: str | None) -> int | None:
@@ -154,38 +122,12 @@ def _bytes(text: str | None) -> int | None:
 
 
 def _search(
-    asked: tuple[Labelled, ...], method: str, budget: Budget, json_path: str | None, known: tuple[Mapping, ...]
-) -> tuple[Result, bool]:
-    """The result, and whether Ctrl-C ended the search early. Where nothing is found, why goes to `json_path`."""
-    last = asked[-1].problem
-    with display(last.objective) as shown, _interruptible() as presses:
-        recorder = Recorder(on_change=shown, stop=lambda: bool(presses))
-        try:
-            found = verbs.solve(asked, method, budget, recorder, known)
-        except KeyboardInterrupt:
-            return verbs.best_so_far(last, recorder, method), True
-        except (Infeasible, BudgetExhausted) as error:
-            _answer(verbs.nothing_found(last, recorder, method, error), json_path, "")
-            raise
-        return found, bool(presses)
-
-
-@contextmanager
-def _interruptible() -> Iterator[list[int]]:
-    """A list that grows with every Ctrl-C; the second one raises KeyboardInterrupt at once."""
-    presses: list[int] = []
-
-    def pressed(number: int, frame: FrameType | None) -> None:
-        presses.append(number)
-        if len(presses) > 1:
-            raise KeyboardInterrupt
-        click.echo("stopping; press Ctrl-C again to stop at once", err=True)
-
-    before = signal.signal(signal.SIGINT, pressed)
-    try:
-        yield presses
-    finally:
-        signal.signal(signal.SIGINT, before)
+    asked: tuple[Labelled, ...], method: str, budget: Budget, known: tuple[Mapping, ...], stop: list[int]
+) -> Result | Unmapped:
+    """The answer, shown while it comes; `stop` is not empty once it should end."""
+    with display(asked[-1].problem.objective) as shown:
+        recorder = Recorder(on_change=shown, stop=lambda: bool(stop))
+        return answer(asked, method, budget, recorder, known)
 
 
 @main.command("evaluate")
@@ -200,7 +142,7 @@ def evaluate_verb(
     workload: str, machine: str | None, mapping: str | None, objective: str, latency: str | None, json_path: str | None
 ) -> None:
     """Price a mapping: WORKLOAD MACHINE MAPPING (a text file or a result), or one RESULT.json alone."""
-    _writable(json_path)
+    output.refuse(json_path)
     found = verbs.evaluate(workload, machine, mapping, objective, latency)
     _answer(found, json_path, text.summary(found))
 
@@ -217,7 +159,7 @@ def simulate_verb(workload: str, machine: str | None, mapping: str | None, seed:
 
     Arguments as for `evaluate`.
     """
-    _writable(json_path)
+    output.refuse(json_path)
     done = verbs.simulate(workload, machine, mapping, seed)
     data = {
         "correct": done.simulation.correct,
@@ -243,14 +185,25 @@ def simulate_verb(workload: str, machine: str | None, mapping: str | None, seed:
 @guarded
 def verify_verb(result: str, quick: bool, json_path: str | None) -> None:
     """Check everything that a result file claims, and solve its problem again by another route."""
-    _writable(json_path)
-    verdict = verbs.verify(result, quick)
+    output.refuse(json_path)
+    found: list[Check] = []
+    number = None
+    try:
+        for check in verbs.checks(result, quick):
+            found.append(check)  # one by one: what is known stays
+    except KeyboardInterrupt as stop:
+        number = getattr(stop, "number", signal.SIGINT)
+    verdict = Verdict(tuple(found), stopped=number is not None)
     data = {
         "ok": verdict.ok,
+        "stopped": verdict.stopped,
         "reasons": list(verdict.reasons),
+        "remarks": list(verdict.remarks),
         "checks": [{"name": c.name, "passed": c.passed, "detail": c.detail} for c in verdict.checks],
     }
     _answer(data, json_path, answers.verdict(verdict))
+    if number is not None:
+        stopped([number], "these are the claims that were checked by then")
     if not verdict.ok:
         raise SystemExit(FAILED)
 
@@ -265,7 +218,7 @@ def verify_verb(result: str, quick: bool, json_path: str | None) -> None:
 @guarded
 def show_verb(result: str, parts: str | None, json_path: str | None) -> None:
     """Print a saved result, or one side of it. Nothing is computed again."""
-    _writable(json_path)
+    output.refuse(json_path)
     found = read_answer(result)
     if isinstance(found, Unmapped):
         _answer(found, json_path, text.nothing(found))
@@ -282,18 +235,18 @@ def show_verb(result: str, parts: str | None, json_path: str | None) -> None:
 
 @main.command("report")
 @click.argument("result", metavar="RESULT.json")
-@click.option("-o", "--output", metavar="FILE", help="The HTML file; by default RESULT.html beside the result.")
+@click.option("-o", "--output", "page_path", metavar="FILE", help="The HTML file; by default RESULT.html.")
 @click.option("--explanation", metavar="FILE", help="What `einloom explain --json` saved of it, shown as a part.")
 @guarded
-def report_verb(result: str, output: str | None, explanation: str | None) -> None:
+def report_verb(result: str, page_path: str | None, explanation: str | None) -> None:
     """Draw a saved result as one HTML file that needs no network. Nothing is searched."""
     from ..certify.explain import read_explanation
-    from ..report.html import write_page
+    from ..report.html import any_page
 
-    target = str(Path(result).with_suffix(".html")) if output is None else output
-    _writable(target)
-    write_page(read_answer(result), target, None if explanation is None else read_explanation(explanation))
-    click.echo(f"wrote {target}")
+    target = str(Path(result).with_suffix(".html")) if page_path is None else page_path
+    output.refuse(target)
+    page = any_page(read_answer(result), None if explanation is None else read_explanation(explanation))
+    output.deliver(f"wrote {target}\n", (target, lambda: page))
 
 
 @main.command("zoo")
@@ -302,7 +255,7 @@ def report_verb(result: str, output: str | None, explanation: str | None) -> Non
 @guarded
 def zoo_verb(name: str | None, json_path: str | None) -> None:
     """List the workloads, machines and dataflows that ship, or print NAME (with parameters, if you like) as YAML."""
-    _writable(json_path)
+    output.refuse(json_path)
     if name is None:
         kinds = (("workloads", zoo.workloads()), ("machines", zoo.machines()), ("dataflows", zoo.dataflows()))
         listed = {kind: [{"name": e.name, "description": e.description} for e in entries] for kind, entries in kinds}
@@ -324,44 +277,16 @@ compare.register(main, guarded)
 figures.register(main, guarded)
 
 
-def _writable(path: str | None) -> None:
-    """Refuse a place that cannot be written to before a long search, not after it."""
-    if path is None or path == "-":
-        return
-    folder = Path(path).absolute().parent
-    if Path(path).is_dir():
-        raise SpecError("cannot write the file: it is a folder", file=path)
-    if not folder.is_dir():
-        raise SpecError(f"cannot write the file: there is no folder {folder.name!r}", file=path)
-    if not os.access(folder, os.W_OK):
-        raise SpecError("cannot write the file: its folder is read-only", file=path)
-
-
-def _answer(answer: Result | Unmapped | object, json_path: str | None, printed: str) -> None:
+def _answer(found: Result | Unmapped | object, json_path: str | None, printed: str) -> None:
     """Print the text, and write the JSON where it is wanted; JSON on standard output replaces the text."""
-    if json_path == "-":
-        click.echo(_json(answer), nl=False)
-        return
-    if json_path is not None:
-        if isinstance(answer, Result | Unmapped):
-            answer.write(json_path)
-        else:
-            _write(json_path, _json(answer))
-    click.echo(printed, nl=False)
+    output.deliver(printed, (json_path, lambda: _json(found)))
 
 
-def _json(answer: Result | Unmapped | object) -> str:
-    return answer.to_json() if isinstance(answer, Result | Unmapped) else json.dumps(answer, indent=1) + "\n"
+def _json(found: Result | Unmapped | object) -> str:
+    return found.to_json() if isinstance(found, Result | Unmapped) else json.dumps(found, indent=1) + "\n"
 
 
-def _write(path: str, content: str) -> None:
-    try:
-        Path(path).write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise SpecError(f"cannot write the file: {error.strerror}", file=path) from None
-
-
-explain.register(main, guarded, _interruptible, _writable)
+explain.register(main, guarded)
 
 
 if __name__ == "__main__":

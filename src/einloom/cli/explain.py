@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 
 import click
 
-from .. import verbs
+from .. import stops, verbs
 from ..certify.explain import Explanation, explain_problem, explain_result, parse_explanation
 from ..errors import SpecError
 from ..problem import OBJECTIVES, Problem
@@ -15,21 +14,14 @@ from ..report.live import display
 from ..result import Result, document
 from ..result.unmapped import parse_answer
 from ..search.protocol import Recorder
+from . import output
+from .guard import stopped
 
-Presses = Callable[[], AbstractContextManager[list[int]]]
 Answer = Problem | Result | Explanation
 
 
-def register(
-    group: click.Group,
-    guarded: Callable[[Callable[..., None]], Callable[..., None]],
-    interruptible: Presses,
-    writable: Callable[[str | None], None],
-) -> None:
-    """Add the verb to the command line.
-
-    interruptible: a list that grows with every Ctrl-C. writable: refuses a place that cannot be written to.
-    """
+def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
+    """Add the verb to the command line."""
 
     @group.command("explain")
     @click.argument("workload", metavar="WORKLOAD|ANSWER.json")
@@ -58,9 +50,9 @@ def register(
         """Say why WORKLOAD has no mapping onto MACHINE and what would help, or what binds its best mapping.
 
         ANSWER.json alone is what `einloom map --json` saved: a result, or why there is none. An explanation that was
-        saved is printed again. Every claim names the run that shows it. Ctrl-C keeps what is known.
+        saved is printed again. Every claim names the run that shows it. Ctrl-C and SIGTERM keep what is known.
         """
-        writable(json_path)
+        output.refuse(json_path)
         asked: Answer
         if machine is not None:
             goal = objective or "energy"
@@ -69,13 +61,11 @@ def register(
             raise SpecError("a saved answer brings its own objective and mapspace; give a workload and a machine")
         else:
             asked = _saved(workload)
-        found = asked if isinstance(asked, Explanation) else _explained(asked, quick, budget_seconds, interruptible)
-        if json_path == "-":
-            click.echo(found.to_json(), nl=False)
-            return
-        if json_path is not None:
-            found.write(json_path)
-        click.echo(str(found), nl=False)
+        with stops.politely() as stop:
+            found = asked if isinstance(asked, Explanation) else _explained(asked, quick, budget_seconds, stop)
+            output.deliver(str(found), (json_path, found.to_json))
+        if stop and not found.complete:
+            stopped(stop, "this is what was known by then")
 
 
 def _saved(path: str) -> Answer:
@@ -89,9 +79,9 @@ def _saved(path: str) -> Answer:
     return answer if isinstance(answer, Result) else answer.problem
 
 
-def _explained(asked: Problem | Result, quick: bool, seconds: float | None, interruptible: Presses) -> Explanation:
-    with display(asked.objective) as shown, interruptible() as presses:
-        recorder = Recorder(on_change=shown, stop=lambda: bool(presses))
+def _explained(asked: Problem | Result, quick: bool, seconds: float | None, stop: list[int]) -> Explanation:
+    with display(asked.objective) as shown:
+        recorder = Recorder(on_change=shown, stop=lambda: bool(stop))
         if isinstance(asked, Result):
             return explain_result(asked, quick, seconds, recorder)
         return explain_problem(asked, quick, seconds, recorder)

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from ..errors import SpecError, nearest
+from .. import stops
+from ..errors import Ended, SpecError, nearest
 from ..problem import Problem
 from ..report.table import columns
 from ..report.text import bits, objective_value
@@ -16,6 +17,8 @@ from ..result import Result
 from ..result.sweep import Point, Sweep, read_sweep
 from ..units import parse
 from ..verbs import problem
+from .guard import stopped
+from .output import deliver, tell
 
 OPTIONS = {
     "energy": ("rows", "parts"),
@@ -112,7 +115,8 @@ def sweep_verb(
 ) -> None:
     """Search once for each capacity of a memory, and save every answer in a folder as soon as it is known.
 
-    Run again, it goes on where it was stopped. `einloom figure ski-slope` draws fused.json and unfused.json there.
+    Run again, it goes on where it was stopped, as by Ctrl-C. `einloom figure ski-slope` draws fused.json and
+    unfused.json there.
     """
     from ..sweep import sweep_capacity
 
@@ -120,13 +124,15 @@ def sweep_verb(
     listed = [int(parse(text.strip(), "size")) for text in capacities.split(",") if text.strip()]
 
     def told(point: Point, kept: bool) -> None:
-        click.echo(f"{bits(point.capacity):>12}  {_answer(point)}{'  (kept)' if kept else ''}", err=True)
+        tell(f"{bits(point.capacity):>12}  {_answer(point)}{'  (kept)' if kept else ''}")
 
-    done = sweep_capacity(
-        asked, memory, listed, output, fused=fused, method=method, seconds=budget_seconds, jobs=jobs, on_point=told
-    )
-    click.echo(_table(done, asked))
-    click.echo(f"wrote {Path(output) / ('fused.json' if fused else 'unfused.json')}")
+    how: dict[str, Any] = {"fused": fused, "method": method, "seconds": budget_seconds, "jobs": jobs}
+    with stops.politely() as stop:
+        done = sweep_capacity(asked, memory, listed, output, **how, on_point=told, stop=lambda: bool(stop))
+        deliver(f"{_table(done, asked)}\nwrote {Path(output) / ('fused.json' if fused else 'unfused.json')}\n")
+    missing = len(set(listed)) - sum(point.answer.ended is not Ended.STOPPED for point in done.points)
+    if stop and missing:
+        stopped(stop, f"{missing} of {len(set(listed))} capacities are not done; the same command goes on there")
 
 
 def _asked(workload: str, machine: str, objective: str | None, max_fused_loops: int | None) -> Problem:

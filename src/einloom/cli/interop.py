@@ -8,9 +8,10 @@ from typing import TypeVar
 
 import click
 
-from .. import verbs
+from .. import verbs, writing
 from ..cost.evaluate import legality
 from ..errors import SpecError
+from ..located import file_text
 from ..machine.levels import Machine
 from ..machine.load import load_machine
 from ..machine.write import machine_text
@@ -23,6 +24,7 @@ from ..workload.einsum import Workload
 from ..workload.files import workload_text
 from ..workload.load import load_workload
 from ..workload.named import split_call
+from .output import tell
 
 Verb = TypeVar("Verb", bound=Callable[..., None])
 Guard = Callable[[Verb], Verb]
@@ -101,9 +103,8 @@ def export_accelforge(workload: str, machine: str, objective: str, max_fused_loo
 
     asked = verbs.problem(workload, machine, objective, max_fused_loops)
     made = export(asked.workload, asked.machine, asked.objective, asked.mapspace)
-    with _writing(output) as folder:
-        for path in made.write(folder):
-            click.echo(str(path))
+    for path in made.write(Path(output)):
+        click.echo(str(path))
     _say(made.notes)
 
 
@@ -119,9 +120,8 @@ def import_accelforge(files: tuple[str, ...], settings: str | None, folders: tup
     found = read(files, parameters, folders)
     _write(output, found.workload, found.machine, found.mapping)
     if found.mapspace is not None and found.mapspace.limits:
-        with _writing(output) as folder:
-            (folder / "mapspace.yaml").write_text(mapspace_text(found.mapspace), encoding="utf-8")
-            click.echo(str(folder / "mapspace.yaml"))
+        writing.write(mapspace_text(found.mapspace), Path(output) / "mapspace.yaml")
+        click.echo(str(Path(output) / "mapspace.yaml"))
     if found.objective is not None and found.mapspace is not None:
         limit = found.mapspace.max_fused_loops
         words = f"--objective {found.objective}" + ("" if limit is None else f" --max-fused-loops {limit}")
@@ -139,11 +139,10 @@ def export_tileflow(workload: str, machine: str, mapping: str | None, clock: str
     chosen, where = load_workload(workload), load_machine(machine)
     tree = None
     if mapping is not None:
-        tree = parse_mapping(_text(mapping), chosen, where, mapping)
+        tree = parse_mapping(file_text(mapping), chosen, where, mapping)
     made = export(chosen, where, tree, _clock(clock))
-    with _writing(output) as folder:
-        for path in made.write(folder):
-            click.echo(str(path))
+    for path in made.write(Path(output)):
+        click.echo(str(path))
     _say(made.notes)
 
 
@@ -166,7 +165,7 @@ def import_tileflow(
         click.echo(table_text(compare(found, read_statistics(statistics))), nl=False)
     if found.workload is not None and found.machine is not None and found.mapping is not None:
         for reason in legality(found.workload, found.machine, found.mapping):
-            click.echo(f"not a legal mapping: {reason}", err=True)
+            tell(f"not a legal mapping: {reason}")
     _say(found.notes)
 
 
@@ -178,14 +177,6 @@ def _clock(text: str) -> float:
     return number
 
 
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a text file in UTF-8"
-        raise SpecError(f"cannot read the file: {reason}", file=path) from None
-
-
 def _write(output: str, workload: Workload | None, machine: Machine | None, mapping: Mapping | None) -> None:
     """Write whichever there are into the folder `output`, and say where."""
     texts: dict[str, str] = {}
@@ -195,27 +186,12 @@ def _write(output: str, workload: Workload | None, machine: Machine | None, mapp
         texts["machine.yaml"] = machine_text(machine)
     if mapping is not None and workload is not None:
         texts["mapping.txt"] = print_mapping(mapping, workload)
-    with _writing(output) as folder:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8")
-            click.echo(str(folder / name))
-
-
-class _writing:  # noqa: N801 (used as a `with` statement's verb)
-    """A folder to write into; trouble with it becomes a SpecError."""
-
-    def __init__(self, folder: str) -> None:
-        self.folder = Path(folder)
-
-    def __enter__(self) -> Path:
-        return self.folder
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, OSError):
-            raise SpecError(f"cannot write the files: {error.strerror}", file=str(self.folder)) from None
+    folder = writing.folder(output)
+    for name, text in texts.items():
+        writing.write(text, folder / name)
+        click.echo(str(folder / name))
 
 
 def _say(notes: tuple[str, ...]) -> None:
     for note in notes:
-        click.echo(f"note: {note}", err=True)
+        tell(f"note: {note}")

@@ -19,6 +19,7 @@ from ..machine.levels import Axis, Machine, Toll
 from ..machine.levels import Link as LinkLevel
 from ..workload.einsum import Access, Workload
 from . import terms, windows
+from .boxes import Shared
 from .paths import Path, PathLoop, PathStore
 from .record import ActionName
 from .terms import Number
@@ -70,6 +71,22 @@ class Link:
         return self.path.einsum.access(self.tensor)
 
     @cached_property
+    def relevant(self) -> frozenset[int]:
+        """Places of the loops on which the tile depends, for any of the users."""
+        moved = ((loop, user.einsum.access(self.tensor)) for user in self.users for loop in user.loops)
+        return frozenset(loop.place for loop, access in moved if loop.variable in access.variables)
+
+    @cached_property
+    def unlike(self) -> Shared | None:
+        """The users' boxes, if a loop above moves them in different ways: then ranks are no factors."""
+        if self.child is None or self.written or (self.place, self.tensor) not in self.path.unlike:
+            return None
+        shape = self.workload.tensor(self.tensor).shape
+        ranks = range(len(shape))
+        users = tuple((u, tuple(rank_use(u, self.tensor, r, self.place, {}, None) for r in ranks)) for u in self.users)
+        return Shared(users, shape, self.place)
+
+    @cached_property
     def axes(self) -> Table[int, Axis]:
         return {loop.place: self.machine.axes[loop.axis] for loop in self.path.loops if loop.axis is not None}
 
@@ -88,11 +105,10 @@ class Link:
         keeps: dict[int, Number] = {}
         sliding: int | None = None
         still: Number = self.child is not None
-        relevant = set(self.access.variables)
         for loop in reversed([p for p in self.path.loops if p.place < self.place and p.axis is None]):
             if loop.place < self.edge:
                 still = False
-            if loop.variable not in relevant:
+            if loop.place not in self.relevant:
                 keeps[loop.place] = still
                 continue
             if isinstance(loop.trips, int):
@@ -144,14 +160,13 @@ class Link:
         picked instance only. fresh: temporal loops that the tensor lacks count their first piece only.
         """
         flags: dict[int, Number] = {}
-        relevant = set(self.access.variables)
         keeps = self.retention[0]
         for loop in self.path.loops:
             if loop.axis is None:
-                flags[loop.place] = (fresh or keeps.get(loop.place, 0)) if loop.variable not in relevant else 0
+                flags[loop.place] = (fresh or keeps.get(loop.place, 0)) if loop.place not in self.relevant else 0
             elif loop.place in above:
                 flags[loop.place] = int(busiest)
-            elif combine and loop.variable not in relevant:
+            elif combine and loop.place not in self.relevant:
                 flags[loop.place] = int(self._joined(self.axes[loop.place]))
             else:
                 flags[loop.place] = 0
@@ -173,6 +188,8 @@ class Link:
         above = self.above(at_parent, toll)
         flags = self._once(above, at_parent, picks is not None, fresh)
         picks = None if picks is None else {place: i for place, i in picks.items() if place in above}
+        if self.unlike is not None:
+            return self._together(self.unlike, flags, picks or {})
         sliding = None if self.written else self.retention[1]
         total: Number = 1
         for rank in range(len(self.access.indices)):
@@ -182,6 +199,17 @@ class Link:
                 cuts = self.path.cuts(variable, self.place, lambda loop: flags[loop.place], picks)
                 total = total * terms.visits(self.path.extent(variable), cuts)
         return total
+
+    def _together(self, unlike: Shared, flags: dict[int, Number], picks: Picks) -> int:
+        """As `moved`, with the boxes that all users need together."""
+        keeps, sliding = self.retention
+        keeping = {place for place, kept in keeps.items() if kept} | ({sliding} if sliding is not None else set())
+        loops = {loop.place: loop for user in self.users for loop in user.loops if loop.place < self.place}
+        pieces = {
+            at: range(picks.get(at, 0), picks.get(at, 0) + 1) if flags[at] and at not in keeping else range(loop.trips)
+            for at, loop in sorted(loops.items())
+        }
+        return unlike.moved(pieces, keeping)
 
     def _rank(self, rank: int, flags: dict[int, Number], picks: Picks | None, sliding: int | None) -> Number:
         index = self.access.indices[rank]

@@ -15,6 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
+from .. import writing
+from ..errors import SpecError
 from .program import Operand, Program, Step
 
 INFIX = {
@@ -83,14 +85,14 @@ def kernel(program: Program) -> Callable[..., None]:
 def _source_file(text: str) -> Path | None:
     """Where the source stands, named by its content; None if it cannot be written."""
     given = os.environ.get("NUMBA_CACHE_DIR")
-    base = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    try:
+        base = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # there is no home folder
+        return None
     path = base / "einloom" / f"kernel_{hashlib.sha256(text.encode()).hexdigest()[:24]}.py"
     try:
         if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-            beside.write_text(text, encoding="utf-8")
-            os.replace(beside, path)
-    except (OSError, RuntimeError):  # RuntimeError: there is no home folder
+            writing.write(text, writing.folder(path.parent) / path.name)
+    except (SpecError, OSError):
         return None
     return path

@@ -32,7 +32,7 @@ from .accesses import Link, links
 from .evaluate import legality, price
 from .latency import component_time, passing_time
 from .occupancy import exchanges, slots
-from .paths import Path, PathStore, paths
+from .paths import Path, PathStore, not_plain, paths
 from .schedule import Part, Schedule, part
 
 MOST_OPERATIONS = 20_000
@@ -56,11 +56,8 @@ def event_time(workload: Workload, machine: Machine, mapping: Mapping) -> EventT
     if reasons:
         raise IllegalMapping(reasons)
     found = paths(workload, mapping)
-    for path in found:
-        for variable in sorted(path.complex_variables):
-            raise SpecError(
-                f"event time needs plain ranks; {path.einsum.name}.{variable} is in a window or follows one"
-            )
+    if reason := not_plain(found):
+        raise SpecError(f"event time needs plain ranks; {reason}")
     run = _Run(machine, found, links(workload, machine, found))
     run.walk(part(found), 0, {})
     roofline = Schedule.of(machine, found, price(workload, machine, found, "einsum", ()).busy).roofline
@@ -71,7 +68,7 @@ def event_time(workload: Workload, machine: Machine, mapping: Mapping) -> EventT
 def event_seconds(workload: Workload, machine: Machine, mapping: Mapping) -> float | None:
     """The event time of a legal mapping in seconds; None with windows, or with too many operations."""
     found = paths(workload, mapping)
-    if any(path.complex_variables for path in found) or sum(map(_most, found)) > MOST_OPERATIONS:
+    if not_plain(found) or sum(map(_most, found)) > MOST_OPERATIONS:
         return None
     return event_time(workload, machine, mapping).seconds
 

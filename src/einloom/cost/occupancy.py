@@ -21,6 +21,7 @@ from ..mapping.tree import Split, Store
 from ..workload.einsum import Workload
 from . import terms, windows
 from .accesses import Link, by_tensor, rank_use
+from .boxes import Shared, volume
 from .moments import Moment, fullest
 from .paths import Path, PathLoop, PathStore
 from .record import Occupancy
@@ -33,7 +34,7 @@ class Tile:
 
     within: the leaves at which the tile may be alive. stays: it is the backing tile of a persistent tensor. steps: the
     temporal loops above the store whose next iteration may find elements of the tile again, each with a flag (or an
-    array of flags) that says whether it has one.
+    array of flags) that says whether it has one. unlike: the users' boxes, if a loop moves them in different ways.
     """
 
     store: PathStore
@@ -44,6 +45,7 @@ class Tile:
     copies: int
     stays: bool
     steps: tuple[tuple[PathLoop, Number], ...]
+    unlike: Shared | None = None
 
     def alive(self, path: Path, choice: dict[int, int]) -> Number:
         """1 if the tile is alive when `path` reaches its leaf, else 0; an array of both where trips are arrays."""
@@ -102,6 +104,8 @@ class Tile:
 
     def _box(self, choice: dict[int, int]) -> tuple[tuple[int, int], ...] | None:
         """The windows of the complex ranks in one iteration; None if no user has work in it."""
+        if self.unlike is not None:
+            return self.unlike.box(choice)
         busy = tuple(user for user in self.users if not user.idle(choice, self.store.place))
         if not busy:
             return None
@@ -119,22 +123,51 @@ class Tile:
         return any(user.complex_rank(user.einsum.access(self.store.tensor), rank) for user in self.users)
 
     def size(self, choice: dict[int, int]) -> Number:
-        """Values in the tile for one choice of piece in the loops of complex ranks, every other loop in its first."""
-        total = self._plain
+        """Values in the tile for one choice of pieces, every other loop in its first."""
+        if self.unlike is not None:
+            box = self.unlike.box({at: choice.get(at, 0) for at in self.unlike.places})
+            return 0 if box is None else volume(box)
+        total = self._plain if not choice or self._ragged.isdisjoint(choice) else self._plain_at(choice)
         for rank in self._windows:
             total = total * rank.extent(choice)
         return total
 
     @cached_property
     def _plain(self) -> Number:
-        """Product of the extents of the ranks that are one plain variable."""
-        first = self.users[0]
+        """Product of the extents of the ranks that are one plain variable, in the largest tile."""
         total: Number = 1
-        for rank, index in enumerate(first.einsum.access(self.store.tensor).indices):
-            if not self._complex(rank):
-                variable = index.variables[0]
-                cuts = first.cuts(variable, self.store.place, lambda loop: 0)
-                total = total * terms.largest(first.extent(variable), cuts)
+        for extent, loops in self._plain_ranks:
+            total = total * terms.largest(extent, tuple(loop.cut(0) for loop in loops))
+        return total
+
+    @cached_property
+    def _plain_ranks(self) -> tuple[tuple[int, tuple[PathLoop, ...]], ...]:
+        """(extent, loops above the store) of every rank that is one plain variable."""
+        first = self.users[0]
+        indices = enumerate(first.einsum.access(self.store.tensor).indices)
+        variables = [index.variables[0] for rank, index in indices if not self._complex(rank)]
+        above = {v: tuple(loop for loop in first.by_variable[v] if loop.place < self.store.place) for v in variables}
+        return tuple((first.extent(v), loops) for v, loops in above.items())
+
+    @cached_property
+    def _ragged(self) -> frozenset[int]:
+        """Places of the loops whose pieces of a plain rank differ."""
+        found: set[int] = set()
+        for extent, loops in self._plain_ranks:
+            whole: Number = extent
+            for loop in loops:
+                if not isinstance(loop.tile, int) or whole != loop.tile * loop.trips:
+                    found.update(other.place for other in loops)
+                whole = loop.tile
+        return frozenset(found)
+
+    def _plain_at(self, choice: dict[int, int]) -> int:
+        """As `_plain`, for one choice of pieces."""
+        total = 1
+        for extent, loops in self._plain_ranks:
+            for loop in loops:
+                extent = loop.cut(0).extent_of(extent, choice.get(loop.place, 0), 0)
+            total *= extent
         return total
 
     @cached_property
@@ -170,6 +203,8 @@ class Tile:
             for variable in user.derived:
                 if any(p.place in steps for p in user.by_variable[variable]):
                     found.update(p.place for p in user.by_variable[variable])
+        if self.unlike is not None:
+            found.update(self.unlike.places)
         many = {p.place for user in self.users for p in user.loops if not (isinstance(p.trips, int) and p.trips == 1)}
         return frozenset(place for place in found & many if place < self.store.place)
 
@@ -207,9 +242,10 @@ def tiles(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> 
         width = memory.bits(workload, users[0].einsum.name, store.tensor)
         stays = _persists(workload, store, users[0])
         copies = slots(memory, store, users) * (workload.repeat if stays else 1)
-        steps = () if stays else _steps(workload, machine, store, users)
+        link = Link(workload, machine, users[0], store.tensor, store, store, users, False)
+        steps = () if stays else _steps(link)
         within = below[store.address] if steps else _span(store, users, below)
-        found.append(Tile(store, below[store.address], within, users, width, copies, stays, steps))
+        found.append(Tile(store, below[store.address], within, users, width, copies, stays, steps, link.unlike))
     return tuple(found)
 
 
@@ -275,16 +311,13 @@ def _persists(workload: Workload, store: PathStore, user: Path) -> bool:
     return workload.tensor(store.tensor).persistent and user.holders(store.tensor)[0].address == store.address
 
 
-def _steps(
-    workload: Workload, machine: Machine, store: PathStore, users: tuple[Path, ...]
-) -> tuple[tuple[PathLoop, Number], ...]:
-    """The loops above the store that may keep elements of its tile: those its tensor lacks, and the sliding one."""
-    link = Link(workload, machine, users[0], store.tensor, store, store, users, False)
+def _steps(link: Link) -> tuple[tuple[PathLoop, Number], ...]:
+    """The loops above a store that may keep elements of its tile: those its tensor lacks, and the sliding one."""
     keeps, sliding = link.retention
     found: list[tuple[PathLoop, Number]] = []
-    for loop in users[0].loops:
+    for loop in link.path.loops:
         if loop.place == sliding:
-            if _slides(workload, store, users, loop):
+            if _slides(link, loop):
                 found.append((loop, 1))
         elif loop.place in keeps:
             flag = terms.positive(loop.trips - 1) * keeps[loop.place]
@@ -293,11 +326,13 @@ def _steps(
     return tuple(found)
 
 
-def _slides(workload: Workload, store: PathStore, users: tuple[Path, ...], loop: PathLoop) -> bool:
+def _slides(link: Link, loop: PathLoop) -> bool:
     """True if some step of the sliding loop finds elements of the tile again: windows that overlap."""
-    for rank, size in enumerate(workload.tensor(store.tensor).shape):
-        if any(u.complex_rank(u.einsum.access(store.tensor), rank) for u in users):
-            uses = tuple(rank_use(u, store.tensor, rank, store.place, {}, None) for u in users)
+    if link.unlike is not None:
+        return link.unlike.overlaps(loop.place)
+    for rank, size in enumerate(link.workload.tensor(link.tensor).shape):
+        if any(u.complex_rank(u.einsum.access(link.tensor), rank) for u in link.users):
+            uses = tuple(rank_use(u, link.tensor, rank, link.place, {}, None) for u in link.users)
             places = {place for use in uses for _, _, chain in use.terms for place, _ in chain}
             if loop.place in places and windows.overlaps(uses, size, loop.place):
                 return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Mapping as Table
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -61,6 +61,7 @@ class Path:
     """The path of one Einsum: its loops and stores from the outside in, and where sequential splits stand.
 
     stores: those of the tensors that the Einsum accesses. forks: the concurrent splits, which end the life of nothing.
+    unlike: (place, tensor) of the stores whose users a loop above moves in different ways, or not all of them.
     """
 
     workload: Workload
@@ -73,6 +74,7 @@ class Path:
     leaf: Compute
     order: int
     forks: tuple[Fork, ...] = ()
+    unlike: frozenset[tuple[int, str]] = frozenset()
 
     @cached_property
     def by_variable(self) -> dict[str, tuple[PathLoop, ...]]:
@@ -156,17 +158,63 @@ class Path:
     @cached_property
     def complex_axes(self) -> tuple[PathLoop, ...]:
         """Spatial loops along which instances may differ in more than a ragged edge."""
-        return tuple(loop for loop in self.loops if loop.axis is not None and loop.variable in self.complex_variables)
+        lowest = max((place for place, _ in self.unlike), default=-1)
+        spatial = (loop for loop in self.loops if loop.axis is not None)
+        return tuple(n for n in spatial if n.place < lowest or n.variable in self.complex_variables)
 
 
 def paths(workload: Workload, mapping: Mapping) -> tuple[Path, ...]:
     """The path of every Einsum in program order. The mapping must be well formed."""
     derived: dict[tuple[str, int], tuple[int, ...]] = derived_cuts(workload, mapping)
     held: dict[Address, frozenset[str]] = {}
-    return tuple(
+    found = tuple(
         _path(workload, trail, derived, order, held)
         for order, trail in enumerate(addressed_paths(mapping.nest).values())
     )
+    unlike = unlike_stores(found)
+    return tuple(replace(p, unlike=unlike[p.order]) if p.order in unlike else p for p in found) if unlike else found
+
+
+def unlike_stores(found: tuple[Path, ...], *, every: bool = False) -> dict[int, frozenset[tuple[int, str]]]:
+    """`Path.unlike` by the paths' orders, for those that have some. every: loops of one trip count like others."""
+    users: dict[tuple[Address, int, str], list[Path]] = {}
+    for path in found:
+        for store in path.stores:
+            users.setdefault((store.address, store.place, store.tensor), []).append(path)
+    table: dict[int, frozenset[tuple[int, str]]] = {}
+    for (_, place, tensor), sharing in users.items():
+        if len(sharing) > 1 and len({_ways(p, tensor, place, every) for p in sharing}) > 1:
+            for path in sharing:
+                table[path.order] = table.get(path.order, frozenset()) | {(place, tensor)}
+    return table
+
+
+def _ways(path: Path, tensor: str, place: int, every: bool) -> tuple[object, ...]:
+    """How each loop above `place` moves a tensor's tile: the rank that it iterates, else how it cuts what it does."""
+    access = path.einsum.access(tensor)
+    found: list[object] = []
+    extents: dict[str, Number] = {}
+    for loop in path.loops:
+        if loop.place >= place:
+            break
+        rank = access.rank_of(loop.variable)
+        extent = extents.get(loop.variable, path.extent(loop.variable))
+        if every or loop.trips > 1:
+            found.append((loop.place, rank) if rank is not None else (loop.place, extent, loop.tile, loop.ends))
+        extents[loop.variable] = loop.tile
+    return tuple(found)
+
+
+def not_plain(all_paths: tuple[Path, ...]) -> str | None:
+    """Why products of closed forms do not hold for some tensor; None if they do for all."""
+    for path in all_paths:
+        for variable in sorted(path.complex_variables):
+            return f"{path.einsum.name}.{variable} is in a window or follows one"
+        for place, tensor in sorted(path.unlike):
+            node = path.nodes[place]
+            assert isinstance(node, Store)
+            return f"the Einsums that use {tensor} in {node.memory} need different parts of it in each iteration"
+    return None
 
 
 def _path(

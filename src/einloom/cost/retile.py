@@ -15,7 +15,7 @@ from ..mapping.extents import Address
 from ..mapping.tree import Loop, Mapping, Nest, Split
 from ..workload.einsum import Workload
 from . import terms
-from .paths import Path, PathLoop, paths
+from .paths import Path, PathLoop, not_plain, paths, unlike_stores
 from .terms import Number
 
 
@@ -40,11 +40,9 @@ def plain_paths(workload: Workload, mapping: Mapping, addresses: Collection[Addr
     found = paths(workload, mapping)
     if has_concurrent(mapping.nest):
         raise SpecError("many tiles at once need sequential splits; this template has branches that run concurrently")
-    for path in found:
-        for variable in sorted(path.complex_variables):
-            raise SpecError(
-                f"many tiles at once need plain ranks; {path.einsum.name}.{variable} is in a window or follows one"
-            )
+    shared = unlike_stores(found, every=True)
+    if reason := not_plain(tuple(replace(p, unlike=shared.get(p.order, frozenset())) for p in found)):
+        raise SpecError(f"many tiles at once need plain ranks; {reason}")
     known = {path.addresses[loop.place] for path in found for loop in path.loops}
     for address in addresses:
         if address not in known:

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..machine.levels import Machine
-from ..mapping.concurrent import axis_of, concurrent, has_concurrent
-from ..mapping.tree import Loop, Split, Store
+from ..mapping.concurrent import axis_of, concurrent, has_concurrent, instances_used, shares
+from ..mapping.tree import Loop, Node, Split, Store
 from .occupancy import exchanges, slots
 from .paths import Path
 from .pipeline import Edge, drain_time
@@ -112,19 +112,38 @@ class Schedule:
         return self._latency(self.root, rule, frozenset())
 
     def busy(self, part: Part) -> Busy:
-        """Seconds per component of its busiest instance below `part`; private ones of branches do not add."""
-        if part.split is None:
-            return self.times[part.paths[0].einsum.name]
-        total: Busy = {}
-        for branch in part.branches:
-            for name, seconds in self.busy(branch).items():
-                alone = self._private(part.split, name)
-                total[name] = max(total.get(name, 0.0), seconds) if alone else total.get(name, 0.0) + seconds
-        return total
+        """Seconds per component of its busiest instance below `part`: Einsums that meet on one instance add up."""
+        each: dict[str, Busy] = {}
+        for path in part.paths:
+            for component, seconds in self.times[path.einsum.name].items():
+                each.setdefault(component, {})[path.einsum.name] = seconds
+        return {component: self._most(component, seconds) for component, seconds in each.items()}
 
-    def _private(self, split: Split, component: str) -> bool:
-        axis = axis_of(split) if concurrent(split) else None
-        return axis is not None and self.machine.position[component] > self.machine.position[axis]
+    def _most(self, component: str, seconds: Busy) -> float:
+        """Seconds of the busiest instance. seconds: of every Einsum that uses the component."""
+        together = self._meetings(component)
+        if together is None:
+            return sum(seconds.values())
+        return max(sum(t for einsum, t in seconds.items() if einsum in meeting) for meeting in together)
+
+    def _meetings(self, component: str) -> frozenset[frozenset[str]] | None:
+        """The sets of Einsums that meet on an instance of the component; None if all do on one."""
+        place = self.machine.position
+        cut = tuple(axis for axis in self._shared_out if place[axis] < place[component])
+        if cut and cut not in self._known:
+            self._known[cut] = meetings(self.root.paths, cut)
+        return self._known[cut] if cut else None
+
+    @cached_property
+    def _shared_out(self) -> tuple[str, ...]:
+        """The axes of which some branch has a share only."""
+        axes = (axis_of(fork.split) for path in self.root.paths for fork in path.forks)
+        return tuple(sorted({axis for axis in axes if axis is not None}))
+
+    @cached_property
+    def _known(self) -> dict[tuple[str, ...], frozenset[frozenset[str]]]:
+        """What `meetings` found, by the axes."""
+        return {}
 
     def _latency(self, part: Part, rule: str, without: frozenset[str]) -> float:
         """Seconds of `part` over the whole run, as if the components in `without` took no time."""
@@ -148,6 +167,46 @@ class Schedule:
         times = [self._latency(stage, rule, without) for stage in part.stages]
         drain: float = drain_time(times, edges(self.machine, part), tokens, busiest)
         return max(drain / tokens, busiest, *times)
+
+
+def meetings(all_paths: tuple[Path, ...], axes: tuple[str, ...]) -> frozenset[frozenset[str]]:
+    """The sets of Einsums that work on the same instances along all of `axes`, without those inside of another.
+
+    An Einsum keeps every instance that it uses busy for as long as its busiest: a branch's instances work together.
+    """
+    found = frozenset((frozenset(path.einsum.name for path in all_paths),))
+    for axis in axes:
+        there: dict[int, set[str]] = {}
+        for path in all_paths:
+            for position in positions(path, axis):
+                there.setdefault(position, set()).add(path.einsum.name)
+        found = frozenset(whole & some for whole in found for some in map(frozenset, there.values()))
+        found = frozenset(one for one in found if not any(one < other for other in found))
+    return found
+
+
+def positions(path: Path, axis: str) -> frozenset[int]:
+    """The instances along an axis that the Einsum of `path` uses, counted from the first.
+
+    A loop goes over neighbouring groups of instances, each as large as what the nest below it takes; the shares of a
+    split lie next to each other in the order of its branches.
+    """
+    branches = {fork.place: fork.branch for fork in path.forks if axis_of(fork.split) == axis}
+    found = {0}
+    for place, node in enumerate(path.nodes):
+        if isinstance(node, Loop) and node.axis == axis:
+            group = instances_used(_rest(path.nodes, place), axis)
+            found = {group * i + inside for i in range(node.trips) for inside in found}
+        elif isinstance(node, Split) and place in branches:
+            first = sum(shares(node)[: branches[place]])
+            found = {first + before for before in found}
+    return frozenset(found)
+
+
+def _rest(nodes: tuple[Node, ...], place: int) -> tuple[Node, ...]:
+    """The nodes of the nest behind the one at `place` of a path."""
+    end = next((i for i in range(place, len(nodes)) if isinstance(nodes[i], Split)), len(nodes) - 1)
+    return nodes[place + 1 : end + 1]
 
 
 def edges(machine: Machine, part: Part) -> tuple[Edge, ...]:

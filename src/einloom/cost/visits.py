@@ -48,6 +48,8 @@ def moved(
         if variable not in relevant:
             total *= terms.visits(extent, cuts)
     for index in link.access.indices:
+        if not index.variables:
+            continue  # a constant: one position, in every visit
         cuts = link.path.cuts(index.variables[0], link.place, once, picks)
         total *= terms.covered(link.path.extent(index.variables[0]), cuts)
     return total

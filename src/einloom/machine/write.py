@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from .. import writing
 from ..keys import Each, Number, Record, Shape, Table, Written
 from ..units import format
 from ..workload.einsum import Fact
@@ -34,7 +35,7 @@ def machine_text(machine: Machine) -> str:
 
 def write_machine(machine: Machine, path: str | Path) -> None:
     """Write the machine as a YAML file."""
-    Path(path).write_text(machine_text(machine), encoding="utf-8")
+    writing.write(machine_text(machine), path)
 
 
 def _level_data(level: Level, facts: Mapping[str, Fact]) -> dict[str, object]:

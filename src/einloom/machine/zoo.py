@@ -7,8 +7,9 @@ from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
-from ..located import Located, read_file
+from ..located import Located, file_text, read_node
 from ..workload.named import Entry, Parameter, check_keys, choose
+from ..yamltree import Node, parse_yaml
 from .files import machine_from
 from .levels import Machine
 
@@ -59,7 +60,13 @@ def _stubs() -> Mapping[str, Entry]:
 
 
 def _view(name: str) -> Located:
-    return read_file(DATA / f"{name}.yaml")
+    return read_node(_node(name), str(DATA / f"{name}.yaml"))
+
+
+@lru_cache(maxsize=len(NAMES))
+def _node(name: str) -> Node:
+    """The file, parsed once: it takes longer than all that is made of it."""
+    return parse_yaml(file_text(DATA / f"{name}.yaml"), f"{name}.yaml")
 
 
 def _entry(view: Located) -> Entry:

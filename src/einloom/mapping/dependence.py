@@ -8,9 +8,10 @@ from functools import cached_property
 from math import prod
 
 from ..workload.einsum import Workload
+from .concurrent import concurrent
 from .extents import Cuts, Trail, addressed_paths, derived_cuts, extents_along, shared_length, tile_of, windows
 from .text import describe
-from .tree import Loop, Mapping, Node, Store
+from .tree import Loop, Mapping, Node, Split, Store
 
 LARGEST_CHAIN = 1_000_000
 
@@ -84,7 +85,7 @@ class _Tree:
 
     def oversized_chains(self) -> Iterator[str]:
         """Chains of loops too long to reason about; a legal one has about as many trips as its variable values."""
-        most = max(LARGEST_CHAIN, 16 * max(self.workload.extents.values()))
+        most = max(LARGEST_CHAIN, 16 * max(self.workload.extents.values(), default=1))
         for einsum in self.paths:
             for variable in self.workload.einsum(einsum).variables:
                 trips = prod(loop.trips for _, loop in self.loops(einsum) if loop.variable(einsum) == variable)
@@ -164,8 +165,8 @@ def _two_guides(tree: _Tree, tensor: str, consumer: str) -> Iterator[str]:
 def _unfinished_in_store(tree: _Tree, tensor: str) -> Iterator[str]:
     """A backing store drops partial results between steps of a loop that its producer reduces.
 
-    Unless the loop is temporal and no temporal loop of the tensor's own ranks stands between it and the store: then the
-    store keeps its tile.
+    Unless the loop is temporal, and neither a temporal loop of the tensor's own ranks nor a split whose branches run
+    one after the other stands between it and the store: then the store keeps its tile.
     """
     producer = tree.workload.producers[tensor]
     backing = tree.backing(producer, tensor)
@@ -174,8 +175,11 @@ def _unfinished_in_store(tree: _Tree, tensor: str) -> Iterator[str]:
         return
     kept = tree.workload.einsum(producer).output.variables
     forgets = False
-    for _, loop in reversed(tree.loops(producer, backing)):
-        u = loop.variable(producer)
+    for node in reversed(tree.paths[producer][:backing]):
+        forgets = forgets or (isinstance(node, Split) and not concurrent(node))
+        if not isinstance(node, Loop) or node.trips == 1:
+            continue
+        loop, u = node, node.variable(producer)
         if u in kept:
             forgets = forgets or loop.axis is None
         elif u is not None and (forgets or loop.axis is not None):

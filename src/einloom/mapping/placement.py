@@ -85,13 +85,14 @@ def _order_problems(workload: Workload, machine: Machine, einsum: str, steps: St
                 yield f"{einsum}: {tensor} is stored twice in {outer}"
             elif machine.position[outer] > machine.position[inner]:
                 yield f"{einsum}: {tensor} is stored in {inner} below its store in {outer}, which is further in"
+    mine = set(workload.einsum(einsum).tensors)
     for i, (_, loop) in enumerate(steps):
         if not isinstance(loop, Loop) or loop.axis is None:
             continue
         place = machine.position[loop.axis]
         for j, (_, node) in enumerate(steps):
-            if not isinstance(node, Store):
-                continue
+            if not isinstance(node, Store) or not mine.intersection(node.tensors):
+                continue  # what a store keeps for other Einsums is in an instance of their own loops
             if j < i and machine.position[node.memory] > place:
                 yield f"{einsum}: store {node.memory} stands above '{describe(loop)}' but is listed after {loop.axis}"
             if j > i and machine.position[node.memory] < place:

@@ -16,8 +16,9 @@ from ..constraints import Selector, selector
 from ..errors import SpecError, nearest
 from ..machine.levels import Machine
 from ..workload.einsum import Workload
-from .families import Cast, Family, is_member
-from .families import cast as cast_of
+from .casts import Cast, is_member
+from .casts import cast as cast_of
+from .families import Family
 from .limits import AxisLimit, BackLimit, HoldLimit, HoldRule, Limits, LoopLimit, Numbers, TileLimit
 from .rewrites import Choice, Rewrite
 from .space import Mapspace

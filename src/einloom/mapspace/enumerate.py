@@ -161,11 +161,13 @@ class _Grammar:
     def branch(self, state: _State, part: tuple[str, ...]) -> tuple[Nest, ...]:
         """The nests of one branch; only what stands above of its own Einsums and tensors decides."""
         tensors = {t for e in part for t in self.workload.einsum(e).tensors}
+        stored = frozenset((m, t) for m, t in state.stored if t in tensors)
         mine = replace(
             state,
             group=part,
             extents=tuple((key, n) for key, n in state.extents if key[0] in part),
-            stored=frozenset((m, t) for m, t in state.stored if t in tensors),
+            stored=stored,
+            store_reach=max((self.machine.position[m] for m, _ in stored), default=-1),
             wilful=False,
         )
         return self.listed(mine, fresh=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Mapping as Table
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import pairwise, product
 from math import prod
 from operator import mul
@@ -19,7 +20,7 @@ from ..mapping.extents import Address, Cuts, addressed_paths, derived_cuts, exte
 from ..mapping.placement import visible_memories
 from ..mapping.text import describe
 from ..mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, einsums_below
-from ..workload.einsum import Workload
+from ..workload.einsum import Access, Workload
 from .groups import group_reasons
 from .limited import share_allowed, total_allowed, unmet
 from .limits import UNLIMITED, Limits
@@ -28,6 +29,7 @@ from .space import Mapspace
 
 Steps = tuple[tuple[Address, Node], ...]
 WHOLE: Table[str, int] = MappingProxyType({})
+WINDOW = -1
 
 
 def outside(workload: Workload, machine: Machine, mapspace: Mapspace, mapping: Mapping) -> tuple[str, ...]:
@@ -45,6 +47,7 @@ def outside(workload: Workload, machine: Machine, mapspace: Mapspace, mapping: M
         _block_order,
         _one_loop,
         _no_recomputation,
+        _lent,
         _own_stores,
         _limits,
         _copies,
@@ -80,34 +83,53 @@ def full_use(
         for a in machine.axes.values()
         if (a.use == "full" or a.name in asked) and machine.position[a.name] < stop
     ]
-    states = {(1,) * len(axes)}
-    for variable in workload.einsum(einsum).variables:
-        extent = workload.extents[variable]
-        options = [_factors(extent, a.size) if _may_spread(workload, einsum, a, variable) else (1,) for a in axes]
-        options = [
-            tuple(n for n in numbers if share_allowed(limits, einsum, a.name, variable, n))
-            for a, numbers in zip(axes, options, strict=True)
-        ]
-        choices = [choice for choice in product(*options) if extent % prod(choice) == 0]
-        grown = {tuple(map(mul, state, choice)) for state in states for choice in choices}
-        states = {used for used in grown if all(u <= a.size for u, a in zip(used, axes, strict=True))}
-    allowed = [s for s in states if all(total_allowed(limits, einsum, a.name, n) for a, n in zip(axes, s, strict=True))]
-    full = [i for i, a in enumerate(axes) if a.use == "full"]
-    return max((prod(state[i] for i in full) for state in allowed), default=1)
+    padded = _padded(workload, einsum)
+    takes = tuple(
+        (workload.extents[v], tuple(_instances(workload, einsum, limits, a, v, padded) for a in axes))
+        for v in workload.einsum(einsum).variables
+    )
+    totals = tuple(
+        tuple(n for n in range(1, a.size + 1) if total_allowed(limits, einsum, a.name, n)) if a.name in asked else None
+        for a in axes
+    )
+    full = tuple(i for i, a in enumerate(axes) if a.use == "full")
+    return _fullest(tuple(a.size for a in axes), full, takes, totals)
 
 
+def _instances(
+    workload: Workload, einsum: str, limits: Limits, axis: Axis, variable: str, padded: frozenset[str]
+) -> tuple[int, ...]:
+    """The instances of an axis that a rank variable may take."""
+    e = workload.einsum(einsum)
+    barred = (e.access(t) for t in select(axis.only_irrelevant_to, workload, einsum))
+    whole = variable not in padded and all(variable not in access.variables for access in barred)
+    every = _factors(workload.extents[variable], axis.size) if whole else (1,)
+    return tuple(n for n in every if share_allowed(limits, einsum, axis.name, variable, n))
+
+
+@lru_cache(maxsize=4096)
 def _factors(extent: int, limit: int) -> tuple[int, ...]:
     return tuple(f for f in range(1, min(extent, limit) + 1) if extent % f == 0)
 
 
-def _may_spread(workload: Workload, einsum: str, axis: Axis, variable: str) -> bool:
-    e = workload.einsum(einsum)
-    if variable in _padded(workload, einsum):
-        return False
-    return all(variable not in e.access(t).variables for t in select(axis.only_irrelevant_to, workload, einsum))
+@lru_cache(maxsize=4096)
+def _fullest(
+    sizes: tuple[int, ...],
+    full: tuple[int, ...],
+    takes: tuple[tuple[int, tuple[tuple[int, ...], ...]], ...],
+    totals: tuple[tuple[int, ...] | None, ...],
+) -> int:
+    """The largest product over the axes `full`. takes: per variable its extent and what it may take of each axis."""
+    states = {(1,) * len(sizes)}
+    for extent, options in takes:
+        choices = [choice for choice in product(*options) if extent % prod(choice) == 0]
+        grown = {tuple(map(mul, state, choice)) for state in states for choice in choices}
+        states = {used for used in grown if all(u <= size for u, size in zip(used, sizes, strict=True))}
+    allowed = (s for s in states if all(t is None or n in t for n, t in zip(s, totals, strict=True)))
+    return max((prod(state[i] for i in full) for state in allowed), default=1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Tree:
     """A mapping with its problem, its paths and its derived cuts."""
 
@@ -118,10 +140,29 @@ class _Tree:
     paths: dict[str, Steps]
     cuts: Cuts
 
+    @cached_property
+    def below(self) -> dict[Address, list[str]]:
+        """Address of a node -> the Einsums below it."""
+        found: dict[Address, list[str]] = {}
+        for einsum, steps in self.paths.items():
+            for address, _ in steps:
+                found.setdefault(address, []).append(einsum)
+        return found
+
     def mine(self, einsum: str, store: Store) -> tuple[str, ...]:
-        """Tensors of `einsum` in a store."""
-        tensors = self.workload.einsum(einsum).tensors
-        return tuple(t for t in store.tensors if t in tensors)
+        """Tensors of `einsum` in a store, in the store's order."""
+        order = self._order(store)
+        return tuple(sorted((t for t in self.workload.einsum(einsum).tensors if t in order), key=order.__getitem__))
+
+    def _order(self, store: Store) -> dict[str, int]:
+        """Places of the tensors in a store (there may be very many in the outermost one)."""
+        if id(store) not in self._orders:
+            self._orders[id(store)] = {t: i for i, t in enumerate(store.tensors)}
+        return self._orders[id(store)]
+
+    @cached_property
+    def _orders(self) -> dict[int, dict[str, int]]:
+        return {}
 
     def place(self, name: str) -> int:
         return self.machine.position[name]
@@ -230,6 +271,30 @@ def _no_recomputation(tree: _Tree, einsum: str) -> Iterator[str]:
                 )
 
 
+def _lent(tree: _Tree, einsum: str) -> Iterator[str]:
+    """Rule 6 for an input of the cascade that an inner memory backs for several Einsums."""
+    e = tree.workload.einsum(einsum)
+    for tensor, i in tree.backings(einsum).items():
+        first = next(name for name in tree.paths if tensor in tree.workload.einsum(name).tensors)
+        if tensor in tree.workload.producers or first == einsum or tree.memory(einsum, i) == tree.outermost:
+            continue
+        theirs = tree.workload.einsum(first).access(tensor)
+        for _, node in tree.paths[einsum][:i]:
+            if isinstance(node, Loop) and node.trips > 1:
+                ranks = {_alone(e.access(tensor), node.variable(einsum)), _alone(theirs, node.variable(first))}
+                if len(ranks) > 1 or WINDOW in ranks:
+                    yield (
+                        f"rule 6: '{describe(node)}' stands above the backing store of {tensor}, which {first} and "
+                        f"{einsum} do not index alike there"
+                    )
+
+
+def _alone(access: Access, variable: str | None) -> int | None:
+    """The rank that a variable indexes alone; None: none; WINDOW: a rank that is no plain variable."""
+    rank = None if variable is None else access.rank_of(variable)
+    return rank if rank is None or access.indices[rank].simple else WINDOW
+
+
 def _own_stores(tree: _Tree, einsum: str) -> Iterator[str]:
     backings = tree.backings(einsum)
     for i, (address, node) in enumerate(tree.paths[einsum]):
@@ -238,18 +303,15 @@ def _own_stores(tree: _Tree, einsum: str) -> Iterator[str]:
         for tensor in tree.mine(einsum, node):
             if backings[tensor] == i:
                 continue
-            served = [
-                e
-                for e, steps in tree.paths.items()
-                if tensor in tree.workload.einsum(e).tensors and any(a == address for a, _ in steps)
-            ]
+            served = [e for e in tree.below[address] if tensor in tree.workload.einsum(e).tensors]
             if len(served) > 1:
                 yield f"rule 8: the store of {tensor} in {node.memory} serves {', '.join(served)}, not one Einsum"
 
 
 def _limits(tree: _Tree, einsum: str) -> Iterator[str]:
     steps = tree.paths[einsum]
-    inner = [i for i in tree.backings(einsum).values() if tree.memory(einsum, i) != tree.outermost]
+    intermediates = {t: i for t, i in tree.backings(einsum).items() if t in tree.workload.intermediates}
+    inner = [i for i in intermediates.values() if tree.memory(einsum, i) != tree.outermost]
     fused = sum(isinstance(n, Loop) and n.axis is None for _, n in steps[: max(inner, default=0)])
     limit = tree.mapspace.max_fused_loops
     if limit is not None and fused > limit:
@@ -336,7 +398,7 @@ def _fusion(tree: _Tree, nest: Nest, prefix: Address, above: tuple[tuple[Address
 
 def _fused_for_a_reason(tree: _Tree, address: Address, loop: Loop, split: Split) -> Iterator[str]:
     order = {e.name: i for i, e in enumerate(tree.workload.einsums)}
-    below = [e for e, steps in tree.paths.items() if any(a == address for a, _ in steps)]
+    below = tree.below[address]
     stored: set[str] = set()
     for einsum in below:
         at = next(i for i, (a, _) in enumerate(tree.paths[einsum]) if a == address)

@@ -98,6 +98,14 @@ def limits_from(view: Located, machine: Machine) -> Limits:
     return limits
 
 
+def located_limit(path: str | Path, machine: Machine, limit: Limit) -> Located | None:
+    """Where a limit stands in a mapspace file that is known to be good; None if it does not."""
+    view = read_file(path)
+    reader = _Reader(machine, None)
+    reader.limits(view)
+    return reader.places.get(limit)
+
+
 class _Reader:
     """Reads the sections of a mapspace file; errors are gathered."""
 
@@ -105,6 +113,7 @@ class _Reader:
         self.workload = workload
         self.memories = tuple(memory.name for memory in machine.memories)
         self.axes = tuple(machine.axes)
+        self.places: dict[Limit, Located] = {}
 
     def limits(self, view: Located) -> Limits:
         holds: list[HoldLimit] = []
@@ -175,7 +184,8 @@ class _Reader:
         return found
 
     def _known(self, view: Located, limit: AnyLimit) -> AnyLimit:
-        """The limit, if it names nothing that the workload lacks."""
+        """The limit, if it names nothing that the workload lacks; its place is kept."""
+        self.places.setdefault(limit, view)
         if self.workload is not None:
             with view.placed():
                 check_limit(self.workload, limit)

@@ -48,6 +48,26 @@ def taken(nest: Nest, axis: str) -> int:
     return count
 
 
+def first_of_shares(split: Split) -> tuple[int, ...]:
+    """Per branch the first instance of its share, counted from the first of the split; 0 where nothing is shared out.
+
+    Shares lie next to each other, in the order of the branches.
+    """
+    if split.where is None or split.kind == "sequential":
+        return (0,) * len(split.branches)
+    parts = split.shares or tuple(taken(branch, split.where) for branch in split.branches)
+    return tuple(sum(parts[:i]) for i in range(len(split.branches)))
+
+
+def shared_out(nest: Nest) -> frozenset[str]:
+    """The axes whose instances some split in the nest shares out."""
+    last = nest[-1] if nest else None
+    if not isinstance(last, Split):
+        return frozenset()
+    own = frozenset((last.where,)) if last.kind != "sequential" and last.where is not None else frozenset()
+    return own.union(*(shared_out(branch) for branch in last.branches))
+
+
 def branch_reasons(workload: Workload, machine: Machine, split: Split, above: Collection[str]) -> Iterator[str]:
     """Why the branches of a concurrent split cannot run at the same time. above: memories of the stores above it."""
     units = [unit for branch in split.branches for unit in {leaf.unit for leaf in leaves(branch)} - {None}]

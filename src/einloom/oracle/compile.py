@@ -13,7 +13,16 @@ from ..constraints import select
 from ..machine.levels import Fanout, Link, Machine, Memory, Toll
 from ..mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, einsums_below
 from ..workload.einsum import Access, Workload
-from .branches import at_once, branch_reasons, flat, private_levels, stages_apart
+from .branches import (
+    at_once,
+    branch_reasons,
+    first_of_shares,
+    flat,
+    private_levels,
+    shared_out,
+    stages_apart,
+    taken,
+)
 from .contexts import Contexts
 from .lifetime import always_alive
 from .plan import (
@@ -28,6 +37,7 @@ from .plan import (
     NestPlan,
     NodePlan,
     Operand,
+    Places,
     Plan,
     Site,
     SplitPlan,
@@ -38,7 +48,10 @@ from .plan import (
 
 @dataclass(frozen=True)
 class _Above:
-    """What stands above a node: loops (outermost first; also as plans), innermost site per tensor, sites, branches."""
+    """What stands above a node: loops (outermost first; also as plans), innermost site per tensor, sites, branches.
+
+    where: per axis that some split shares out, the positions of the instances at work here.
+    """
 
     temporal: tuple[Loop, ...] = ()
     spatial: tuple[Loop, ...] = ()
@@ -46,6 +59,15 @@ class _Above:
     innermost: dict[str, Site] = field(default_factory=dict)
     sites: tuple[Site, ...] = ()
     turns: tuple[Turn, ...] = ()
+    where: Places = ()
+
+    def moved(self, axis: str | None, offsets: Collection[int]) -> _Above:
+        """The same with every instance along `axis` once for each of `offsets`, so far from where it was."""
+        where = tuple(
+            (name, frozenset(p + step for p in places for step in offsets) if name == axis else places)
+            for name, places in self.where
+        )
+        return replace(self, where=where)
 
     @property
     def steps(self) -> int:
@@ -86,7 +108,9 @@ class Compiler:
         root = NestPlan([], 0, ())
         if not self.reasons:
             contexts = Contexts(self.mapping.nest, self.place, self.ranges)
-            root = self._nest(self.mapping.nest, _Above(), contexts)
+            cut = sorted(shared_out(self.mapping.nest).intersection(self.machine.axes))
+            where = tuple((axis, frozenset((0,))) for axis in cut)
+            root = self._nest(self.mapping.nest, _Above(where=where), contexts)
         return Plan(root, self.ranges, self.sites, self.leaves, self.reasons, self.exchanges)
 
     def _nest(self, nest: Nest, above: _Above, contexts: Contexts) -> NestPlan:
@@ -114,6 +138,9 @@ class Compiler:
                     spatial=(*above.spatial, *([node] if node.axis is not None else [])),
                     plans=(*above.plans, plan),
                 )
+                if node.axis is not None:
+                    apart = taken(nest[i + 1 :], node.axis)
+                    above = above.moved(node.axis, range(0, node.trips * apart, apart))
             elif i != len(nest) - 1:
                 self.reasons.append("structure: a split or a compute must end its nest")
             elif isinstance(node, Split):
@@ -138,9 +165,10 @@ class Compiler:
         private = private_levels(self.machine, split)
         plans, handed = [], []
         pipelined = split.kind == "pipelined"
+        first = first_of_shares(split)
         for i, branch in enumerate(split.branches):
             turn = Turn(number, i, private)
-            inside = replace(above, turns=(*above.turns, turn))
+            inside = replace(above, turns=(*above.turns, turn)).moved(split.where, (first[i],))
             plans.append(self._nest(branch, inside, contexts.copy()))
             later = {e for after in split.branches[i + 1 :] for e in einsums_below(after)}
             read = {a.tensor for e in later & set(self.bit) for a in self.workload.einsum(e).inputs}
@@ -285,6 +313,7 @@ class Compiler:
             loops=above.steps,
             link=isinstance(memory, Link),
             gates=self._gates(parent.memory, name, tensor, users, above, over) if parent else (),
+            where=above.where,
         )
 
     def _gates(
@@ -304,9 +333,8 @@ class Compiler:
                 for user in (users[0], writer or users[0])
             ]
             axes = tuple((above.spatial[i].axis or "", above.spatial[i].trips) for i in own)
-            found.append(
-                Gate(toll.name, tensor, own, axes, by[0] if down else None, by[1] if up else None, above.turns)
-            )
+            ways = (by[0] if down else None, by[1] if up else None)
+            found.append(Gate(toll.name, tensor, own, axes, *ways, above.turns, above.where))
         return tuple(found)
 
     def _own(self, toll: Toll, spatial: tuple[Loop, ...]) -> tuple[int, ...]:
@@ -430,7 +458,8 @@ class Compiler:
             return Operand(access.tensor, self._expressions(node.einsum, access), site, apart, gates)
 
         output = operand(einsum.output)
-        inputs = tuple(operand(access) for access in einsum.inputs)
+        read = {access.tensor: operand(access) for access in einsum.inputs}
+        inputs = tuple(read[access.tensor] for access in einsum.inputs)
         if node.unit is None:
             inputs = (replace(inputs[0], gates=self._carried(node.einsum, inputs[0], output.site.memory, above)),)
         return LeafPlan(
@@ -445,4 +474,5 @@ class Compiler:
             free=einsum.kind == "copy" and inputs[0].site.memory == output.site.memory,
             spatial=tuple((loop.axis or "", loop.trips) for loop in above.spatial),
             turns=above.turns,
+            where=above.where,
         )

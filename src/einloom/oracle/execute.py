@@ -10,6 +10,8 @@ from .plan import Coords, Element, Gate, LeafPlan, LoopPlan, Moment, NestPlan, O
 from .reference import Array, apply_function, combine
 from .stores import Lane, Stores
 
+Asked = tuple[str | Gate, Coords, Element]
+
 
 class Execution:
     """One run of a plan on given inputs; afterwards `stores`, `peaks` and `operations` hold what happened.
@@ -80,7 +82,7 @@ class Execution:
 
     def _leaf(self, leaf: LeafPlan, lanes: list[Lane]) -> None:
         """One operation in every spatial instance that has work in this step."""
-        asked: set[tuple[int | Gate, Coords, Element]] = set()
+        asked: set[Asked] = set()
         contributions = []
         operations = self.operations[leaf.einsum]
         for lane in lanes:
@@ -90,18 +92,16 @@ class Execution:
                 continue
             leaf.done.add(point)
             values: list[int | None] = []
-            for i, operand in enumerate(leaf.inputs):
-                values.append(self._operand(leaf, i, operand, lane, asked))
+            for operand in leaf.inputs:
+                values.append(self._operand(leaf, operand, lane, asked))
             contributions.append((lane, _result(leaf, values)))
             if leaf.unit is not None:
                 operations[lane.coords] = operations.get(lane.coords, 0) + 1
         self._accumulate(leaf, contributions, asked)
         self.worked(leaf)
 
-    def _operand(
-        self, leaf: LeafPlan, i: int, operand: Operand, lane: Lane, asked: set[tuple[int | Gate, Coords, Element]]
-    ) -> int | None:
-        """The value of one operand; None for padding."""
+    def _operand(self, leaf: LeafPlan, operand: Operand, lane: Lane, asked: set[Asked]) -> int | None:
+        """The value of one operand, None for padding. Operands of one tensor take the same value, read once."""
         element = _element(operand, lane)
         if element is None:
             return None
@@ -109,7 +109,7 @@ class Execution:
         held = operand.site.held.get(coords)
         cell = held.cells.get(element) if held else None
         if not leaf.free:
-            key = (i, tuple(lane.coords[j] for j in operand.apart), element)
+            key = (operand.tensor, tuple(lane.coords[j] for j in operand.apart), element)
             if key not in asked:
                 asked.add(key)
                 reads = self.stores.counter(leaf.einsum, operand.site, "read")
@@ -137,7 +137,7 @@ class Execution:
         told: Coords | None,
         lane: Lane,
         element: Element,
-        asked: set[tuple[int | Gate, Coords, Element]],
+        asked: set[Asked],
     ) -> None:
         """An operation's value goes through a toll, once for all instances that `told` does not tell apart."""
         if told is None:
@@ -151,12 +151,12 @@ class Execution:
         self,
         leaf: LeafPlan,
         contributions: list[tuple[Lane, int | None]],
-        asked: set[tuple[int | Gate, Coords, Element]],
+        asked: set[Asked],
     ) -> None:
         """Add every instance's result to the output's innermost store."""
         output, site = leaf.output, leaf.output.site
         written: set[tuple[Coords, Element]] = set()
-        gone: set[tuple[int | Gate, Coords, Element]] = set()
+        gone: set[Asked] = set()
         for lane, value in contributions:
             element = _element(output, lane)
             if element is None:
@@ -175,8 +175,8 @@ class Execution:
                     self._pass(leaf, gate, "down", gate.down, lane, element, asked)
             if not again:
                 leaf.seen.add(own)
-            elif leaf.unit is not None and (-1, apart, element) not in asked:
-                asked.add((-1, apart, element))
+            elif leaf.unit is not None and (output.tensor, apart, element) not in asked:
+                asked.add((output.tensor, apart, element))
                 reads = self.stores.counter(leaf.einsum, site, "read")
                 reads[coords] = reads.get(coords, 0) + 1
             if not leaf.free and (apart, element) not in written:

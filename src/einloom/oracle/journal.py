@@ -8,32 +8,35 @@ operation waits for the data that it reads and for room where it writes: a store
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
+from itertools import product
 
 from ..constraints import select
 from ..machine.levels import Machine, Toll
 from ..workload.einsum import Workload
 from .events import Operation, Timeline, execute
 from .execute import Execution
-from .plan import Coords, Exchange, Gate, LeafPlan, Plan, Site, Turn
+from .plan import Coords, Exchange, Gate, LeafPlan, Places, Plan, Site, Turn
 from .stores import Observer
 
 Process = tuple[tuple[int, int], ...]
+Component = tuple[str, str, tuple[frozenset[int], ...]]
 
 
 @dataclass(slots=True)
 class Entry:
     """One operation as it was seen. kind: load, work or store. time: iterations of the temporal loops around it.
 
-    busy: seconds per component. last: for a store, the entry after which it belongs. writes: the store written to.
+    busy: seconds per component, which is a name, a port and where its instances are. last: for a store, the entry after
+    which it belongs. writes: the store written to.
     """
 
     kind: str
     process: Process
     engine: Hashable
     time: tuple[int, ...]
-    busy: dict[Hashable, float]
+    busy: dict[Component, float]
     setup: float
     after: set[int]
     begun: set[int] = field(default_factory=set)
@@ -104,7 +107,7 @@ class Journal(Observer):
         if leaf.unit is not None:
             unit = self.machine.unit(leaf.unit)
             if unit.throughput is not None:
-                busy[self._component(leaf.unit, "", leaf.turns)] = 1 / unit.throughput
+                busy[self._component(leaf.unit, "", leaf.where)] = 1 / unit.throughput
         if self.chunk is leaf:
             own = self.entries[-1].busy
             for component, seconds in busy.items():
@@ -153,7 +156,7 @@ class Journal(Observer):
 
     # -- how it is written down --------------------------------------------------------------------------------
 
-    def _entry(self, kind: str, site: Site, busy: dict[Hashable, float], after: set[int], setup: float) -> int:
+    def _entry(self, kind: str, site: Site, busy: dict[Component, float], after: set[int], setup: float) -> int:
         process = _process(site.turns)
         engine: Hashable = (process, kind) if site.slots > 1 else process
         if site.slots > 1 and kind == "load" and not setup + sum(busy.values()):
@@ -171,37 +174,38 @@ class Journal(Observer):
         tiles = self.uses.get(site, [])
         return set(tiles[-1 - site.slots]) if len(tiles) > site.slots and site not in self.handing else set()
 
-    def _busy(self) -> dict[Hashable, float] | None:
+    def _busy(self) -> dict[Component, float] | None:
         """Seconds per component of everything counted since the last time; None if nothing was."""
-        bits: dict[tuple[Hashable, str, str], dict[tuple[Hashable, ...], int]] = {}
+        bits: dict[tuple[str, str, Places], dict[tuple[Hashable, ...], int]] = {}
         for key, counter in self.execution.stores.counters.items():
             einsum, site, action = key
             before = self.counted.setdefault(key, {})
             width = self.machine.way(site.memory).bits(self.workload, einsum, site.tensor)
             for coords, count in counter.items():
                 if count != before.get(coords, 0):
-                    table = bits.setdefault((self._component(site.memory, "", site.turns), site.memory, action), {})
+                    table = bits.setdefault((site.memory, action, site.where), {})
                     instance = (site.spatial, coords)
                     table[instance] = table.get(instance, 0) + (count - before.get(coords, 0)) * width
                     before[coords] = count
         if not bits:
             return None
-        busy: dict[Hashable, float] = {}
-        for (component, name, action), table in bits.items():
+        busy: dict[Component, float] = {}
+        for (name, action, where), table in bits.items():
             way = self.machine.way(name)
-            port: Hashable = (component, "")
             if isinstance(way, Toll):
-                throughput = way.throughput
+                throughput, port = way.throughput, ""
             else:
                 throughput = way.read_throughput if action == "read" else way.write_throughput
-                port = (component, "" if way.ports == "shared" else action)
+                port = "" if way.ports == "shared" else action
             if throughput is not None:
-                busy[port] = busy.get(port, 0.0) + max(table.values()) / throughput
+                component = self._component(name, port, where)
+                busy[component] = busy.get(component, 0.0) + max(table.values()) / throughput
         return busy
 
-    def _component(self, name: str, port: str, turns: tuple[Turn, ...]) -> Hashable:
-        """A component as seen from a process: levels inside a shared-out axis are others in each branch."""
-        return name, port, tuple((turn.split, turn.branch) for turn in turns if name in turn.private)
+    def _component(self, name: str, port: str, where: Places) -> Component:
+        """A port of a component at the instances of it that are at work: one of those inside of a shared-out axis."""
+        place = self.machine.position
+        return name, port, tuple(positions for axis, positions in where if place[axis] < place[name])
 
     # -- when it happens ---------------------------------------------------------------------------------------
 
@@ -226,7 +230,7 @@ class Journal(Observer):
         operations = []
         for n, group in enumerate(groups):
             members = [self.entries[i] for i in group]
-            held = {component for entry in members for component, seconds in entry.busy.items() if seconds}
+            held = {one for entry in members for part, seconds in entry.busy.items() if seconds for one in _ports(part)}
             after = {number[j] for entry in members for j in entry.after} - {n}
             begun = {number[j] for entry in members for j in entry.begun} - {n}
             total = sum(entry.duration for entry in members)
@@ -277,6 +281,12 @@ class Journal(Observer):
                 key = (entry.process, entry.time[:depth])
                 totals[key] = totals.get(key, 0.0) + entry.duration
         return all(len({t for (p, _), t in totals.items() if p == process}) == 1 for process, _ in totals)
+
+
+def _ports(component: Component) -> Iterator[Hashable]:
+    """The port at every instance; all of them are held together, for as long as the busiest takes."""
+    name, port, where = component
+    return ((name, port, at) for at in product(*where))
 
 
 def _process(turns: tuple[Turn, ...]) -> Process:

@@ -13,6 +13,7 @@ from itertools import product
 Range = tuple[int, int]
 Element = tuple[int, ...]
 Coords = tuple[int, ...]
+Places = tuple[tuple[str, frozenset[int]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ class Gate:
     """One toll, as what one tensor of a site or an operand passes. memory: its name, as a counter's.
 
     own: numbers of the spatial loops above that tell its instances apart; spatial: their axes and trips. down, up:
-    coordinates that tell apart what passes that way, None where nothing is charged.
+    coordinates that tell apart what passes that way, None where nothing is charged. where: as a site's.
     """
 
     memory: str
@@ -137,6 +138,7 @@ class Gate:
     down: tuple[int, ...] | None
     up: tuple[int, ...] | None
     turns: tuple[Turn, ...] = ()
+    where: Places = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -151,7 +153,8 @@ class Site:
     alive: leaves at which the tile is alive whatever happens; at the other leaves below only if an element is kept.
     turns: the branches of concurrent splits that it is in. slots: tiles that it has room for. loops: temporal loops of
     more than one trip above. link: a link, which holds nothing; who writes to it is not charged. gates: tolls on the
-    way from the parent; passed: what went up through them, as `sent` says of the parent.
+    way from the parent; passed: what went up through them, as `sent` says of the parent. where: per axis that some
+    split shares out, the positions along it of the instances here.
     """
 
     memory: str
@@ -173,6 +176,7 @@ class Site:
     loops: int = 0
     link: bool = False
     gates: tuple[Gate, ...] = ()
+    where: Places = ()
     children: list[Site] = field(default_factory=list)
     held: dict[Coords, Held] = field(default_factory=dict)
     sent: set[tuple[Element, tuple[int, ...], Coords]] = field(default_factory=set)
@@ -237,7 +241,10 @@ class Operand:
 
 @dataclass(slots=True)
 class LeafPlan:
-    """A compute leaf; `places` are its Einsum's variables. free: a copy inside one memory, where nothing moves."""
+    """A compute leaf; `places` are its Einsum's variables. free: a copy inside one memory, where nothing moves.
+
+    inputs: one for each operand; a tensor that is several operands is one and the same object. where: as a site's.
+    """
 
     einsum: str
     unit: str | None
@@ -250,6 +257,7 @@ class LeafPlan:
     free: bool
     spatial: tuple[tuple[str, int], ...]
     turns: tuple[Turn, ...] = ()
+    where: Places = ()
     seen: set[tuple[Coords, Element]] = field(default_factory=set)
     done: set[tuple[int, ...]] = field(default_factory=set)
 

@@ -89,8 +89,12 @@ def table(found: Iterable[Cell]) -> str:
 def _block(
     title: str, names: Sequence[str], rows: dict[str, dict[str, Cell]], show: Callable[[Cell | None], str]
 ) -> str:
-    lines = [title, " ".join((f"{'':<18}", *(f"{n[:13]:>13}" for n in names)))]
-    lines += (" ".join((f"{w:<18}", *(f"{show(row.get(n)):>13}" for n in names))) for w, row in rows.items())
+    widths = [max(13, len(name)) for name in names]
+    heads = (f"{name:>{width}}" for name, width in zip(names, widths, strict=True))
+    lines = [title, " ".join((f"{'':<18}", *heads))]
+    for workload, row in rows.items():
+        shown = (f"{show(row.get(name)):>{width}}" for name, width in zip(names, widths, strict=True))
+        lines.append(" ".join((f"{workload:<18}", *shown)))
     return "\n".join(lines)
 
 

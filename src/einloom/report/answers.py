@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from textwrap import wrap
 
-from ..certify.verify import Verdict
+from ..certify.verdict import Verdict
 from ..oracle.simulate import Simulation
 from ..problem import Problem
 from ..workload.named import Entry
 from .table import WIDTH, columns
 from .text import bits
+
+_MARKS = {True: "ok  ", False: "FAIL", None: "note"}
 
 
 def verdict(found: Verdict) -> str:
@@ -18,9 +20,18 @@ def verdict(found: Verdict) -> str:
     lines = []
     for check in found.checks:
         first, *rest = wrap(check.detail, WIDTH - 22, break_long_words=True) or [""]
-        lines += [f"  {'ok  ' if check.passed else 'FAIL'}  {check.name:<12}  {first}".rstrip()]
+        lines += [f"  {_MARKS[check.passed]}  {check.name:<12}  {first}".rstrip()]
         lines += [f"{'':22}{more}" for more in rest]
-    return "\n".join([*lines, "verified: every claim holds" if found.ok else "rejected", ""])
+    return "\n".join([*lines, _sentence(found), ""])
+
+
+def _sentence(found: Verdict) -> str:
+    """The verdict in a line."""
+    if found.reasons:
+        return "rejected"
+    if found.stopped:
+        return "not verified: stopped before every claim was checked"
+    return "verified: every claim that can be checked holds"
 
 
 def simulation(problem: Problem, done: Simulation, differences: Sequence[str]) -> str:

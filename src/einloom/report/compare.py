@@ -14,6 +14,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from .. import writing
 from ..errors import SpecError
 from ..machine.write import machine_data
 from ..mapspace.space import Mapspace
@@ -125,7 +126,7 @@ class Comparison:
 
     def write(self, path: str | Path) -> None:
         """Write the page. Raises SpecError if the file cannot be written."""
-        document.write(self.to_html(), path)
+        writing.write(self.to_html(), path)
 
     def __str__(self) -> str:
         return text(self)

@@ -81,6 +81,7 @@ def headline(result: Result) -> str:
     if known.facts:
         share = f"{known.assumed} of {known.facts} sourced numbers are assumptions ({known.assumed_share:.0%})"
         rows.append(("sources", share))
+    rows += [("note", note) for note in result.notes]
     return "\n".join([f"{result.workload.name} on {result.machine.name}", *_labelled(rows)])
 
 
@@ -134,6 +135,7 @@ def certificate_lines(result: Result) -> list[tuple[str, str]]:
     how = f"method '{result.method}', {result.seconds:.3g} s" + (f"; {counts}" if counts else "")
     return [
         ("proof", proof(result.objective, certificate)),
+        *([("ended", f"{result.ended.words}; this is the best so far")] if result.ended else []),
         *([("choices", choices(result.objective, certificate))] if certificate.alternatives else []),
         ("space", certificate.mapspace),
         ("found by", how),

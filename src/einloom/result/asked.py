@@ -36,6 +36,18 @@ def input_data(problem: Problem) -> dict[str, Any]:
     return {"workload": workload_data(problem.workload), "machine": machine_data(problem.machine)}
 
 
+def notes_data(problem: Problem) -> dict[str, Any]:
+    """The notes of the problem, for whoever reads the file; nothing where there are none."""
+    return {"notes": list(problem.notes)} if problem.notes else {}
+
+
+def check_notes(view: Located) -> None:
+    """Refuse notes that are no texts. What they say follows from the problem, and is found anew."""
+    if (field := view.get("notes")) is not None:
+        for item in field.items():
+            item.text()
+
+
 def problem_from(view: Located) -> Problem:
     """The problem in a result file. Raises SpecError with the place of whatever is wrong."""
     workload = workload_from(view.require("workload"))

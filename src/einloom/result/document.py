@@ -1,10 +1,10 @@
-"""The JSON text of result files: strict reading, writing whole or not at all, and the digest that seals a document."""
+"""The JSON text of result files, both ways: strict reading, and the digest that seals a document."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +14,8 @@ from ..errors import SpecError
 from ..jsonplaces import refuse_oddities
 from ..located import file_text
 from ..yamltree import MAX_FILE_BYTES
+
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def digest(data: dict[str, Any]) -> str:
@@ -33,20 +35,6 @@ def text(data: dict[str, Any]) -> str:
         else:
             lines.append(f" {json.dumps(key)}: {json.dumps(value, allow_nan=False)}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
-def write(content: str, path: str | Path) -> None:
-    """Write the text beside its place and rename it there: a reader sees the whole file or the old one."""
-    target = Path(path)
-    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        try:
-            beside.write_text(content, encoding="utf-8")
-            os.replace(beside, target)
-        finally:
-            beside.unlink(missing_ok=True)
-    except OSError as error:
-        raise SpecError(f"cannot write the file: {error.strerror}", file=str(path)) from None
 
 
 def read(path: str | Path) -> str:
@@ -79,6 +67,8 @@ def parse(content: str, file: str) -> dict[str, Any]:
     except SpecError:
         refuse_oddities(content, file)  # raises the same with its place
         raise
+    if _SURROGATE_ESCAPE.search(content):
+        refuse_oddities(content, file)
     if not isinstance(data, dict):
         raise SpecError("a result file holds one JSON object", file=file, line=1)
     return data

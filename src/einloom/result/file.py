@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
 
+from .. import writing
 from ..cost.record import Action, ActionName, Cost, Latencies, Occupancy
-from ..errors import SpecError
+from ..errors import Ended, SpecError
 from ..located import Located, from_data
 from ..mapping.text import parse_mapping, print_mapping
 from ..problem import Alternative, Certificate, Guarantee, Problem
 from . import document
-from .asked import goal_data, input_data, problem_from
+from .asked import check_notes, goal_data, input_data, notes_data, problem_from
+from .names import Names
 from .record import FrontPoint, Provenance, Result, TracePoint
 
 VERSION = 1
@@ -34,6 +37,7 @@ def result_data(result: Result) -> dict[str, Any]:
         "model_version": result.provenance.model_version,
         "method": result.method,
         "seconds": result.seconds,
+        **({} if result.ended is None else {"ended": result.ended.value}),
         **goal_data(result.problem),
         "energy": cost.energy,
         "latency": cost.latency,
@@ -70,6 +74,7 @@ def result_data(result: Result) -> dict[str, Any]:
         "assumed": {"facts": result.provenance.facts, "assumed": result.provenance.assumed},
         **({"front": _front_data(result)} if result.front else {}),
         "trace": [{"seconds": p.seconds, "best": p.best, "bound": p.bound} for p in result.trace],
+        **notes_data(result.problem),
     }
     data["digest"] = document.digest(data)
     return data
@@ -101,7 +106,7 @@ def result_text(result: Result) -> str:
 
 def write_result(result: Result, path: str | Path) -> None:
     """Write the result as JSON, whole or not at all."""
-    document.write(result_text(result), path)
+    writing.write(result_text(result), path)
 
 
 def read_result(path: str | Path) -> Result:
@@ -123,7 +128,8 @@ def parse_result(text: str, file: str = "<result>") -> Result:
 def _result(view: Located, data: dict[str, Any], file: str) -> Result:
     view.schema("result", VERSION)
     problem = problem_from(view)
-    cost = _cost(view, problem.latency_rule)
+    names = Names(problem.workload, problem.machine)
+    cost = _cost(view, problem.latency_rule, names)
     edp = view.require("edp")
     if _float(edp) != cost.edp:
         raise edp.error(f"edp is {edp.number('energy')!r}, but energy times latency is {cost.edp!r}")
@@ -131,6 +137,7 @@ def _result(view: Located, data: dict[str, Any], file: str) -> Result:
     if not isinstance(data["mapping"], str):
         raise view.require("mapping").error("expected the mapping as text")
     mapping = parse_mapping(data["mapping"], problem.workload, problem.machine, f"{file}, mapping")
+    names.mapping(view.require("mapping"), mapping)
     assumed = view.require("assumed")
     provenance = Provenance(
         view.require("einloom").text(),
@@ -141,6 +148,8 @@ def _result(view: Located, data: dict[str, Any], file: str) -> Result:
     assumed.finish()
     certificate = view.get("certificate")
     views, front = view.get("latencies"), view.get("front")
+    ended = view.get("ended")
+    check_notes(view)
     result = Result(
         problem,
         mapping,
@@ -153,7 +162,8 @@ def _result(view: Located, data: dict[str, Any], file: str) -> Result:
         view.require("digest").text(),
         document.digest(data),
         None if views is None else _latencies(views),
-        () if front is None else _front(front, data["front"], problem, file),
+        () if front is None else _front(front, data["front"], problem, names, file),
+        None if ended is None else Ended(ended.choice([one.value for one in Ended])),
     )
     view.finish()
     return result
@@ -174,7 +184,7 @@ def _float(view: Located) -> float:
 def _certificate(view: Located) -> Certificate:
     guarantee = Guarantee(view.require("guarantee").choice([g.value for g in Guarantee]))
     value, bound = _float(view.require("value")), _float(view.require("bound"))
-    counts = {name: number.integer() for name, _, number in view.require("counts").entries()}
+    counts = {name: number.integer(minimum=0) for name, _, number in view.require("counts").entries()}
     others = view.get("alternatives")
     alternatives = () if others is None else tuple(_each(others, _alternative))
     certificate = Certificate(guarantee, value, bound, view.require("mapspace").text(), counts, alternatives)
@@ -192,27 +202,34 @@ def _alternative(view: Located) -> Alternative:
     )
 
 
-def _cost(view: Located, rule: str) -> Cost:
+def _cost(view: Located, rule: str, names: Names) -> Cost:
     return Cost(
         energy=_float(view.require("energy")),
         latency=_float(view.require("latency")),
         roofline=_float(view.require("roofline")),
         latency_rule=rule,
-        actions=tuple(_each(view.require("breakdown"), _action)),
+        actions=tuple(_each(view.require("breakdown"), partial(_action, names=names))),
         busy=tuple(
             _each(
                 view.require("busy"),
-                lambda v: (v.require("einsum").name(), v.require("component").name(), _float(v.require("seconds"))),
+                lambda v: (
+                    names.einsum(v.require("einsum")),
+                    names.component(v.require("component")),
+                    _float(v.require("seconds")),
+                ),
             )
         ),
         einsum_latency=tuple(
-            _each(view.require("einsum_latency"), lambda v: (v.require("einsum").name(), _float(v.require("seconds"))))
+            _each(
+                view.require("einsum_latency"),
+                lambda v: (names.einsum(v.require("einsum")), _float(v.require("seconds"))),
+            )
         ),
-        occupancy=tuple(_each(view.require("occupancy"), _occupancy)),
+        occupancy=tuple(_each(view.require("occupancy"), partial(_occupancy, names=names))),
     )
 
 
-def _front(view: Located, data: list[Any], problem: Problem, file: str) -> tuple[FrontPoint, ...]:
+def _front(view: Located, data: list[Any], problem: Problem, names: Names, file: str) -> tuple[FrontPoint, ...]:
     """The points of a Pareto set; `data` is the same list, for the mappings, which may be long texts."""
     points = []
     for item, plain in zip(view.items(), data, strict=True):
@@ -221,6 +238,7 @@ def _front(view: Located, data: list[Any], problem: Problem, file: str) -> tuple
         if not isinstance(text, str):
             raise item.require("mapping").error("expected the mapping as text")
         mapping = parse_mapping(text, problem.workload, problem.machine, f"{file}, {item.path}.mapping")
+        names.mapping(item.require("mapping"), mapping)
         points.append(FrontPoint(_float(item.require("energy")), _float(item.require("latency")), mapping))
         item.finish()
     return tuple(points)
@@ -234,13 +252,13 @@ def _latencies(view: Located) -> Latencies:
     return found
 
 
-def _action(view: Located) -> Action:
-    tensor = view.get("tensor")
+def _action(view: Located, names: Names) -> Action:
+    einsum, component = names.einsum(view.require("einsum")), names.component(view.require("component"))
     name = view.require("action").choice(_ACTIONS)
     return Action(
-        view.require("einsum").name(),
-        view.require("component").name(),
-        None if tensor is None else tensor.name(),
+        einsum,
+        component,
+        names.action(view.require("action"), einsum, component, view.get("tensor")),
         cast(ActionName, name),
         view.require("count").integer(minimum=0),
         view.require("bits").integer(minimum=0),
@@ -249,14 +267,17 @@ def _action(view: Located) -> Action:
     )
 
 
-def _occupancy(view: Located) -> Occupancy:
+def _occupancy(view: Located, names: Names) -> Occupancy:
     size = view.get("size")
     return Occupancy(
-        view.require("memory").name(),
+        names.memory(view.require("memory")),
         view.require("bits").integer(minimum=0),
         None if size is None else size.integer(minimum=0),
         tuple(
-            _each(view.require("tensors"), lambda v: (v.require("tensor").name(), v.require("bits").integer(minimum=0)))
+            _each(
+                view.require("tensors"),
+                lambda v: (names.tensor(v.require("tensor")), v.require("bits").integer(minimum=0)),
+            )
         ),
     )
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..cost.evaluate import evaluate, views
 from ..cost.record import Cost, Latencies
+from ..errors import Ended
 from ..machine.levels import Machine
 from ..mapping.text import print_mapping
 from ..mapping.tree import Mapping
 from ..mapspace.space import Mapspace
-from ..problem import MODEL_VERSION, Certificate, LatencyRule, Objective, Problem
+from ..problem import MODEL_VERSION, Certificate, Guarantee, LatencyRule, Objective, Problem
 from ..reporting import Drawn, reported
 from ..version import VERSION
 from ..workload.einsum import Workload
@@ -64,13 +65,14 @@ class FrontPoint:
     mapping: Mapping
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result(Drawn):
     """One mapping of one problem, with its price and what is proven of it.
 
     certificate: None if nothing was searched. recorded_digest, found_digest: of a result that was read from a file,
     what the file says of itself and what its content gives. latencies: how long it takes, seen in several ways; None in
-    a file that does not say. front: the whole Pareto set, ascending in energy, if that was the objective.
+    a file that does not say. front: the whole Pareto set, ascending in energy, if that was the objective. ended: what
+    ended the search before it was done, if anything did.
     """
 
     problem: Problem
@@ -85,6 +87,7 @@ class Result(Drawn):
     found_digest: str | None = field(default=None, compare=False)
     latencies: Latencies | None = None
     front: tuple[FrontPoint, ...] = ()
+    ended: Ended | None = None
 
     @staticmethod
     def of(
@@ -103,6 +106,17 @@ class Result(Drawn):
         provenance = Provenance.of(problem.workload, problem.machine)
         seen = views(problem.workload, problem.machine, mapping, cost)
         return Result(problem, mapping, cost, certificate, method, seconds, tuple(trace), provenance, latencies=seen)
+
+    def __repr__(self) -> str:
+        """One line: what was mapped onto what, the value, and what is proven of it."""
+        found = f"{self.objective} {self.value:.8g} {self.objective.unit}"
+        if self.front:
+            found = f"a front of {len(self.front)} mappings, least EDP {self.value:.8g} J s"
+        proven = "evaluated"
+        if self.certificate is not None:
+            gap = f", gap {self.certificate.gap:.3%}" if self.certificate.guarantee is Guarantee.BOUNDED else ""
+            proven = f"{self.certificate.guarantee.value}{gap}"
+        return f"<Result: {self.workload.name} on {self.machine.name}, {found}, {proven}>"
 
     @property
     def workload(self) -> Workload:
@@ -138,6 +152,11 @@ class Result(Drawn):
     def edp(self) -> float:
         """Energy-delay product, J s."""
         return self.cost.edp
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the problem says to no effect: selectors that select none of its tensors."""
+        return self.problem.notes
 
     @property
     def value(self) -> float:

@@ -11,27 +11,28 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, cast, get_args
 
-from ..errors import BudgetExhausted, Infeasible
+from .. import writing
+from ..errors import BudgetExhausted, Ended, Infeasible
 from ..located import Located, from_data
 from ..machine.levels import Machine
 from ..problem import Problem
 from ..reporting import Drawn
 from ..workload.einsum import Workload
 from . import document
-from .asked import goal_data, input_data, problem_from
+from .asked import check_notes, goal_data, input_data, notes_data, problem_from
 from .record import Provenance, Result, TracePoint
 
 VERSION = 1
 Status = Literal["infeasible", "unfinished"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Unmapped(Drawn):
     """A problem, and why no mapping of it is known.
 
     status: ``infeasible`` where it is proven that no mapping of the space is legal, ``unfinished`` where the budget
     ended before one was found. bound: no mapping has an objective below it; None if nothing was proven. counts: points
-    seen and dropped, by rule. recorded_digest, found_digest: as of a `Result`.
+    seen and dropped, by rule. recorded_digest, found_digest, ended: as of a `Result`.
     """
 
     problem: Problem
@@ -45,6 +46,7 @@ class Unmapped(Drawn):
     provenance: Provenance = field(default=Provenance("", "", 0, 0))
     recorded_digest: str | None = field(default=None, compare=False)
     found_digest: str | None = field(default=None, compare=False)
+    ended: Ended | None = None
 
     @staticmethod
     def of(
@@ -67,7 +69,13 @@ class Unmapped(Drawn):
             MappingProxyType(dict(counts)),
             tuple(trace),
             Provenance.of(problem.workload, problem.machine),
+            ended=why.ended if isinstance(why, BudgetExhausted) else None,
         )
+
+    def __repr__(self) -> str:
+        """One line: what has no mapping onto what, and how sure that is."""
+        bound = "" if not self.bound else f", {self.problem.objective} above {self.bound:.8g}"
+        return f"<Unmapped: {self.workload.name} on {self.machine.name}, {self.status}{bound}>"
 
     @property
     def workload(self) -> Workload:
@@ -76,6 +84,14 @@ class Unmapped(Drawn):
     @property
     def machine(self) -> Machine:
         return self.problem.machine
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """As of a `Result`."""
+        return self.problem.notes
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "counts": dict(self.counts)}  # a view of a table cannot go to another process
 
     def to_data(self) -> dict[str, Any]:
         """Plain data, as the JSON file holds it, digest included."""
@@ -87,12 +103,14 @@ class Unmapped(Drawn):
             "reason": self.reason,
             "method": self.method,
             "seconds": self.seconds,
+            **({} if self.ended is None else {"ended": self.ended.value}),
             **goal_data(self.problem),
             "bound": self.bound,
             "counts": dict(self.counts),
             **input_data(self.problem),
             "assumed": {"facts": self.provenance.facts, "assumed": self.provenance.assumed},
             "trace": [{"seconds": p.seconds, "best": p.best, "bound": p.bound} for p in self.trace],
+            **notes_data(self.problem),
         }
         data["digest"] = document.digest(data)
         return data
@@ -102,7 +120,7 @@ class Unmapped(Drawn):
 
     def write(self, path: str | Path) -> None:
         """Write it as JSON, whole or not at all."""
-        document.write(self.to_json(), path)
+        writing.write(self.to_json(), path)
 
 
 def read_answer(path: str | Path) -> Result | Unmapped:
@@ -122,7 +140,7 @@ def parse_answer(text: str, file: str = "<result>") -> Result | Unmapped:
 def _unmapped(view: Located, data: dict[str, Any]) -> Unmapped:
     view.schema("unmapped", VERSION)
     problem = problem_from(view)
-    assumed, bound = view.require("assumed"), view.get("bound")
+    assumed, bound, ended = view.require("assumed"), view.get("bound"), view.get("ended")
     provenance = Provenance(
         view.require("einloom").text(),
         view.require("model_version").name(),
@@ -136,6 +154,7 @@ def _unmapped(view: Located, data: dict[str, Any]) -> Unmapped:
         numbers = [None if one is None else float(one.number("energy")) for one in known]
         trace.append(TracePoint(float(item.require("seconds").number("energy")), *numbers))
         item.finish()
+    check_notes(view)
     found = Unmapped(
         problem,
         cast(Status, view.require("status").choice(get_args(Status))),
@@ -148,6 +167,7 @@ def _unmapped(view: Located, data: dict[str, Any]) -> Unmapped:
         provenance,
         view.require("digest").text(),
         document.digest(data),
+        None if ended is None else Ended(ended.choice([one.value for one in Ended])),
     )
     view.finish()
     return found

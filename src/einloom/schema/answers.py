@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import get_args
 
 from ..cost.record import ActionName
+from ..errors import Ended
 from ..keys import NAME, NAMES, TEXT, Choice, Each, Either, Key, Number, Plain, Record, Shape, Table
 from ..machine.files import MACHINE, SET
 from ..mapspace.files import SPACES
@@ -127,7 +128,7 @@ _CERTIFICATE = Record(
         _must("bound", FLOAT, "no mapping of the space has less"),
         _must("gap", FLOAT, "(value - bound) / value"),
         _must("mapspace", TEXT, "the space that the proof speaks of"),
-        _must("counts", Table(Number("count", minimum=None, sourced=False, plain=True)), "points dropped, by rule"),
+        _must("counts", Table(WHOLE), "points dropped, by rule"),
         Key(
             "alternatives",
             _rows("one of several problems", _must("label", NAME), Key("bound", FLOAT), Key("value", FLOAT)),
@@ -145,6 +146,7 @@ RESULT = Record(
         _must("model_version", NAME, "the version of the cost model"),
         _must("method", TEXT, "how it was found"),
         _SECONDS,
+        Key("ended", Choice(tuple(one.value for one in Ended)), "what ended the search before it was done"),
         _must("objective", TEXT, "what is minimised"),
         _must("latency_rule", Choice(get_args(LatencyRule))),
         _must("mapspace", _SPACE),
@@ -197,6 +199,7 @@ RESULT = Record(
         _must("machine", MACHINE),
         _must("assumed", Record("sources", (_must("facts", WHOLE), _must("assumed", WHOLE)))),
         _must("trace", _rows("a moment", _SECONDS, Key("best", FLOAT), Key("bound", FLOAT))),
+        Key("notes", Each(TEXT), "what is said to no effect, such as selectors that select nothing"),
         _must("digest", TEXT, "SHA-256 of everything else"),
     ),
 )

@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from ..keys import Choice, Each, Either, Key, Number, Plain, Record, Shape, Table, Written
-from ..units import suffixes
+from ..units import UNIT_NAMES, suffixes
 from ..workload.facts import KINDS as FACT_KINDS
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 Schema = dict[str, Any]
 _DIGITS = r"(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
-_ARITHMETIC = r"^(?!(.*[\s(*/+%-])?\d[\d.]*\s*(?![eE][-+\d])[A-Za-z]).*[\w.)]\s*(\*\*|//|[-*/+%])\s*[\w.(]"
-"""An operator between two operands, and nowhere a number that a word follows, as in ``4 GB/s``."""
+_UNIT = "|".join(sorted(UNIT_NAMES, key=len, reverse=True))
+_ALONE = rf"\s*[-+]?{_DIGITS}\s*[A-Za-zµ]\w*(/\w+)?\s*$"
+"""A number with a unit and nothing else; of which units, the quantity says."""
+_NO_UNIT = rf"(.*[\s(*/+%-])?\d[\d.]*\s*(?![eE][-+\d])(?!({_UNIT})\b)[A-Za-z]"
+_ARITHMETIC = rf"^(?!{_ALONE})(?!{_NO_UNIT}).*[\w.)]\s*(\*\*|//|[-*/+%])\s*[\w.(]"
+"""An operator between two operands, and nowhere a number that a word follows which is no unit, as in ``2 * 4 KB``."""
 _TEXT: Schema = {"type": "string", "minLength": 1}
 _NAME: Schema = {"anyOf": [_TEXT, {"type": "integer"}]}
 _SOURCE: Schema = {"source": _TEXT, "kind": {"enum": list(FACT_KINDS)}}

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ..problem import Budget, Certificate, Guarantee, Problem
 from ..result import Result
+from .checked import certified, priced, sound
 from .exhaustive import Exhaustive
 from .protocol import Recorder, Watcher
 
@@ -18,19 +19,26 @@ class Enumerated:
     guarantee = Guarantee.OPTIMAL
 
     def search(self, problem: Problem, budget: Budget, watch: Watcher) -> Result:
-        """The best of all trees. Raises Infeasible, or BudgetExhausted if the budget ended before a legal one."""
+        """The best of all trees. Raises Infeasible, or BudgetExhausted if the budget ended before a legal one, and
+        Defect if what was found is not what it was taken for."""
         start = time.monotonic()
-        found = Exhaustive().search(problem, budget, watch)
-        certificate = Certificate(
-            Guarantee.OPTIMAL if found.complete else Guarantee.BOUNDED,
-            found.value,
-            found.value if found.complete else 0.0,
-            problem.mapspace.describe(),
-            {"trees": found.trees, "legal": found.legal},
-        )
-        trace = watch.trace if isinstance(watch, Recorder) else ()
-        seconds = time.monotonic() - start
-        result = Result.of(
-            problem, found.mapping, certificate=certificate, method=self.name, seconds=seconds, trace=trace
-        )
-        return replace(result, front=found.front)
+        with sound(self.name, problem):
+            found = Exhaustive().search(problem, budget, watch)
+            cost = priced(problem, found.mapping, found.value)
+            for point in found.front:
+                priced(problem, point.mapping, point.energy * point.latency)
+            certificate = certified(
+                Certificate(
+                    Guarantee.OPTIMAL if found.complete else Guarantee.BOUNDED,
+                    found.value,
+                    found.value if found.complete else 0.0,
+                    problem.mapspace.describe(),
+                    {"trees": found.trees, "legal": found.legal},
+                )
+            )
+            trace = watch.trace if isinstance(watch, Recorder) else ()
+            seconds = time.monotonic() - start
+            result = Result.of(
+                problem, found.mapping, cost, certificate=certificate, method=self.name, seconds=seconds, trace=trace
+            )
+        return replace(result, front=found.front, ended=found.ended)

@@ -7,11 +7,12 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from ..cost.evaluate import evaluate, legality
-from ..errors import BudgetExhausted, Infeasible, SpecError
+from ..errors import BudgetExhausted, Ended, Infeasible, SpecError
 from ..mapping.tree import Mapping
 from ..mapspace.enumerate import enumerate_trees
 from ..problem import Budget, Guarantee, Problem
 from ..result import FrontPoint
+from .resources import resident_bytes
 
 SAME = 1 + 1e-12  # sums of equal parts may differ in the last place
 
@@ -25,16 +26,21 @@ __all__ = ["Exhaustive", "Found", "enumerate_trees"]
 class Found:
     """The best mapping and its value; trees: how many the space has; legal: how many of them fit the memories.
 
-    complete: False if the budget ended first, so that `value` is only the best so far. front: for objective ``pareto``
-    every tree that none beats in energy and latency, ascending in energy; of equal ones the first.
+    ended: what ended the search before it had seen all, so that `value` is only the best so far. front: for objective
+    ``pareto`` every tree that none beats in energy and latency, ascending in energy; of equal ones the first.
     """
 
     value: float
     mapping: Mapping
     legal: int
     trees: int
-    complete: bool = True
+    ended: Ended | None = None
     front: tuple[FrontPoint, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """True if every tree was seen."""
+        return self.ended is None
 
 
 class Exhaustive:
@@ -57,7 +63,7 @@ class Exhaustive:
         best: Found | None = None
         front: list[FrontPoint] = []
         trees = legal = 0
-        complete = True
+        ended: Ended | None = None
         reasons: tuple[str, ...] = ("no tree keeps the limits of the machine and the rules of the space",)
         for mapping in enumerate_trees(workload, machine, problem.mapspace):
             trees += 1
@@ -76,14 +82,14 @@ class Exhaustive:
                         watch.incumbent(value, mapping)
             if watch is not None:
                 watch.count("capacity" if over else "evaluated")
-            if _spent(budget, trees, started) or (watch is not None and watch.stopped()):
-                complete = False
+            ended = _ended(budget, trees, started, watch)
+            if ended is not None:
                 break
         if best is None:
-            if complete:
+            if ended is None:
                 raise Infeasible(f"none of {trees} trees is legal; the last one: {'; '.join(reasons)}")
-            raise BudgetExhausted(0.0)
-        return Found(best.value, best.mapping, legal, trees, complete, tuple(sorted(front, key=lambda p: p.energy)))
+            raise BudgetExhausted(0.0, ended=ended)
+        return Found(best.value, best.mapping, legal, trees, ended, tuple(sorted(front, key=lambda p: p.energy)))
 
 
 def _enter(front: list[FrontPoint], point: FrontPoint) -> None:
@@ -94,6 +100,12 @@ def _enter(front: list[FrontPoint], point: FrontPoint) -> None:
     front.append(point)
 
 
-def _spent(budget: Budget, steps: int, started: float) -> bool:
-    late = budget.seconds is not None and monotonic() - started >= budget.seconds
-    return late or (budget.steps is not None and steps >= budget.steps)
+def _ended(budget: Budget, steps: int, started: float, watch: Watcher | None) -> Ended | None:
+    """What ends the search now, if anything does."""
+    if budget.seconds is not None and monotonic() - started >= budget.seconds:
+        return Ended.SECONDS
+    if budget.steps is not None and steps >= budget.steps:
+        return Ended.STEPS
+    if budget.memory is not None and resident_bytes() > budget.memory:
+        return Ended.MEMORY
+    return Ended.STOPPED if watch is not None and watch.stopped() else None

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from ..errors import BudgetExhausted, Infeasible, SpecError
+from ..errors import BudgetExhausted, Ended, Infeasible, SpecError
 from ..mapping.tree import Mapping
 from ..problem import Alternative, Budget, Certificate, Guarantee, Problem
 from ..result import Result
@@ -69,6 +69,7 @@ class _Several:
     ) -> None:
         self.asked, self.method, self.budget, self.watch, self.starts = asked, method, budget, watch, list(starts)
         self.best: Result | None = None
+        self.ended: Ended | None = None
         self.known: dict[int, Alternative] = {}
         self.reached: dict[int, float] = {}
         self.witness = ""
@@ -76,21 +77,21 @@ class _Several:
         self.started = time.monotonic()
 
     def solve(self) -> Result:
-        if _limited(self.method) and not any(self.starts):
-            self.look_around()
-        for i in self.order():
-            try:
+        try:
+            if _limited(self.method) and not any(self.starts):
+                self.look_around()
+            for i in self.order():
                 self.known[i] = self.alternative(i)
-            except KeyboardInterrupt:
-                if self.best is None:
-                    raise
-                break
+        except KeyboardInterrupt:
+            if self.best is None:
+                raise
+            self.ended = Ended.STOPPED
         for i, each in enumerate(self.asked):
             self.known.setdefault(i, Alternative(each.label, 0.0, self.reached.get(i)))
         if self.best is None:
             bounds = [each.bound for each in self.known.values() if each.bound is not None]
             if bounds:
-                raise BudgetExhausted(min(bounds))
+                raise BudgetExhausted(min(bounds), ended=self.ended)
             raise Infeasible(f"with {self.asked[-1].label}, as with the others: {self.witness}")
         return self.result(self.best)
 
@@ -111,11 +112,15 @@ class _Several:
     def left(self) -> Budget | None:
         """What is left of the budget; None if that is nothing."""
         if self.watch.stopped():
+            self.ended = Ended.STOPPED
             return None
         if self.budget.seconds is None:
             return self.budget
         seconds = self.budget.seconds - (time.monotonic() - self.started)
-        return replace(self.budget, seconds=seconds) if seconds > 0 else None
+        if seconds <= 0:
+            self.ended = Ended.SECONDS
+            return None
+        return replace(self.budget, seconds=seconds)
 
     def order(self) -> list[int]:
         """The problems in the order in which they are solved: those with good starts first. The best start is kept."""
@@ -144,7 +149,9 @@ class _Several:
             self.witness = error.witness
             return Alternative(each.label, limit if _limited(self.method) else None, self.reached.get(i))
         except BudgetExhausted as error:
+            self.ended = error.ended or self.ended
             return Alternative(each.label, error.bound if limit is None else min(limit, error.bound))
+        self.ended = found.ended or self.ended
         if limit is None or found.value < limit:
             self.best = found
         assert found.certificate is not None
@@ -170,7 +177,8 @@ class _Several:
             alternatives=known,
         )
         trace = tuple(self.watch.trace) if isinstance(self.watch, Recorder) else ()
-        return replace(best, certificate=certificate, seconds=time.monotonic() - self.started, trace=trace)
+        seconds, ended = time.monotonic() - self.started, None if whole else self.ended
+        return replace(best, certificate=certificate, seconds=seconds, trace=trace, ended=ended)
 
 
 def _limited(method: str) -> bool:

@@ -8,21 +8,25 @@ from functools import partial
 from pathlib import Path
 
 from ..constraints import selector
-from ..errors import BudgetExhausted, Infeasible, SpecError, nearest
+from ..errors import SpecError, nearest
 from ..machine.levels import Machine, Memory
+from ..mapping.tree import Mapping
 from ..mapspace.limits import BackLimit
 from ..problem import Budget, Problem
 from ..result import Result
 from ..result.sweep import Point, Sweep
 from ..result.unmapped import Unmapped
-from ..search.protocol import Recorder, optimizer
+from ..search.answer import answer
+from ..search.protocol import Recorder
+from ..search.several import Labelled
 from . import executors
 from .store import Store
 
-Task = tuple[int, Problem]
+Task = tuple[int, Problem, tuple[Mapping, ...]]
+"""A capacity, the problem that it makes, and what a stopped search for it had found."""
 
 
-def variants(problem: Problem, memory: str, capacities: Sequence[int], fused: bool) -> list[Task]:
+def variants(problem: Problem, memory: str, capacities: Sequence[int], fused: bool) -> list[tuple[int, Problem]]:
     """(capacity, problem) pairs by rising capacity; unfused, every intermediate is backed by the outermost memory.
 
     Raises SpecError if the machine has no such memory, or a capacity is not positive.
@@ -55,14 +59,11 @@ def _resized(machine: Machine, memory: str, capacity: int) -> Machine:
     return replace(machine, levels=levels, facts=facts)
 
 
-def solve(task: Task, method: str = "exact", seconds: float | None = None) -> Result | Unmapped:
+def solve(task: Task, method: str, seconds: float | None, stop: Callable[[], bool]) -> Result | Unmapped:
     """The answer for one capacity; a search that finds nothing answers why."""
-    _, problem = task
-    recorder = Recorder()
-    try:
-        return optimizer(method).search(problem, Budget(seconds=seconds), recorder)
-    except (Infeasible, BudgetExhausted) as error:
-        return Unmapped.of(problem, error, method, recorder.seconds, recorder.counts, recorder.trace, recorder.lower)
+    _, problem, known = task
+    starts = known if method == "exact" else ()
+    return answer((Labelled("", problem),), method, Budget(seconds=seconds), Recorder(stop=stop), starts)
 
 
 def sweep_capacity(
@@ -76,33 +77,40 @@ def sweep_capacity(
     seconds: float | None = None,
     jobs: int = 1,
     on_point: Callable[[Point, bool], None] = lambda point, kept: None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Sweep:
     """Answers for all capacities (bits), saved in `folder`; what an earlier run finished there is read, not repeated.
 
     on_point hears of each point, and whether it was there already. seconds: a budget for each point. jobs: processes.
+    stop: asked at least every second or so whether the sweep should end now, with what is known; where it ended a
+    search, the next run goes on from the best that was found.
     """
     name = "fused" if fused else "unfused"
     title = f"{problem.workload.name} on {problem.machine.name}, {name}"
-    tasks = variants(problem, memory, capacities, fused)
+    asked = variants(problem, memory, capacities, fused)
     store = Store(folder, name, memory, title)
     found: dict[int, Result | Unmapped] = {}
-    for task in tasks:
-        answer = store.known(*task)
-        if answer is not None:
-            found[task[0]] = answer
-            store.mention(task[0])
-            on_point(Point(task[0], answer), True)
-    work = partial(solve, method=method, seconds=seconds)
-    missing = [task for task in tasks if task[0] not in found]
-    for task, answer in _run(work, missing, jobs):
-        store.keep(task[0], answer)
-        found[task[0]] = answer
-        on_point(Point(task[0], answer), False)
-    return Sweep(memory, title, tuple(Point(capacity, found[capacity]) for capacity, _ in tasks))
+    missing: list[Task] = []
+    for capacity, variant in asked:
+        known = store.known(capacity, variant)
+        if known is None:
+            missing.append((capacity, variant, store.begun(capacity, variant)))
+            continue
+        found[capacity] = known
+        store.mention(capacity)
+        on_point(Point(capacity, known), True)
+    for (capacity, *_), one in _run(missing, method, seconds, jobs, stop):
+        store.keep(capacity, one)
+        found[capacity] = one
+        on_point(Point(capacity, one), False)
+    return Sweep(memory, title, tuple(Point(capacity, found[capacity]) for capacity, _ in asked if capacity in found))
 
 
 def _run(
-    work: Callable[[Task], Result | Unmapped], tasks: list[Task], jobs: int
+    tasks: list[Task], method: str, seconds: float | None, jobs: int, stop: Callable[[], bool]
 ) -> Iterator[tuple[Task, Result | Unmapped]]:
     few = min(jobs, len(tasks))
-    return executors.serial(work, tasks) if few <= 1 else executors.processes(work, tasks, few)
+    if few <= 1:
+        return executors.serial(partial(solve, method=method, seconds=seconds, stop=stop), tasks, stop)
+    work = partial(solve, method=method, seconds=seconds, stop=executors.told_to_stop)
+    return executors.processes(work, tasks, few, stop)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..errors import SpecError
+from .. import writing
+from ..errors import Ended, SpecError
+from ..mapping.tree import Mapping
 from ..problem import MODEL_VERSION, Problem
 from ..result import Result, document
 from ..result.sweep import index_data, read_index
@@ -24,22 +26,29 @@ class Store:
             if (before, known) != (memory, title):
                 raise SpecError(f"holds another sweep ({known}, {before}); choose another folder", file=str(self.index))
             self.files = dict(files)
-        try:
-            (self.folder / name).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise SpecError(f"cannot make the folder: {error.strerror}", file=str(self.folder)) from None
+        writing.folder(self.folder / name)
 
     def known(self, capacity: int, problem: Problem) -> Result | Unmapped | None:
         """The finished and unedited answer to this very problem by this version of the model, or None."""
+        answer = self._saved(capacity, problem)
+        if answer is None or answer.ended is Ended.STOPPED:
+            return None
+        return answer if isinstance(answer, Result) or answer.status == "infeasible" else None
+
+    def begun(self, capacity: int, problem: Problem) -> tuple[Mapping, ...]:
+        """What a search for the answer had found when it was stopped."""
+        answer = self._saved(capacity, problem)
+        return (answer.mapping,) if isinstance(answer, Result) and answer.ended is Ended.STOPPED else ()
+
+    def _saved(self, capacity: int, problem: Problem) -> Result | Unmapped | None:
+        """The unedited answer to this very problem by this version of the model, or None."""
         path = self.folder / self._file(capacity)
         if not path.exists():
             return None
         answer = read_answer(path)
         if answer.problem != problem or answer.provenance.model_version != MODEL_VERSION:
             return None
-        sealed = answer.recorded_digest == answer.found_digest
-        finished = isinstance(answer, Result) or answer.status == "infeasible"
-        return answer if sealed and finished else None
+        return answer if answer.recorded_digest == answer.found_digest else None
 
     def keep(self, capacity: int, answer: Result | Unmapped) -> None:
         """Save an answer, then name it in the index."""
@@ -49,7 +58,7 @@ class Store:
     def mention(self, capacity: int) -> None:
         """Name a saved answer in the index."""
         self.files[capacity] = self._file(capacity)
-        document.write(document.text(index_data(self.memory, self.title, list(self.files.items()))), self.index)
+        writing.write(document.text(index_data(self.memory, self.title, list(self.files.items()))), self.index)
 
     def _file(self, capacity: int) -> str:
         return f"{self.name}/{capacity}.json"

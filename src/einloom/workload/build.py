@@ -226,7 +226,8 @@ def _rank_size(
 ) -> int:
     if declared is not None and not 1 <= declared <= MAX_SIZE:
         raise SpecError(f"the shape of {tensor} holds {declared}; sizes are 1 to 2**40", path=f"shapes.{tensor}")
-    fixing = [use for use in uses if use[0] == writer] or [use for use in uses if use[2].constant == 0]
+    whole = [use for use in uses if use[2].constant == 0]
+    fixing = [use for use in uses if use[0] == writer] or [use for use in whole if use[2].variables] or whole
     if declared is not None:
         size, origin = declared, f"size {declared} by its declared shape"
     elif fixing:
@@ -243,7 +244,7 @@ def _rank_size(
     for einsum, access, index in uses:
         reach = index.extent(sizes)
         padded = declared is not None and einsum != writer and not index.simple
-        if padded or index.constant != 0:
+        if padded or index.constant != 0 or not index.variables:
             fits = index.constant < size and index.constant + reach > 0
         elif declared is not None and einsum != writer:
             fits = reach <= size

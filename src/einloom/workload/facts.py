@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeVar, cast, get_args
 
-from ..arithmetic import Number, arithmetic, exact
+from ..arithmetic import Named, exact
+from ..dimensions import PLAIN, Measure
 from ..errors import SpecError, nearest
 from ..keys import TEXT, Choice, Key, Table
 from ..keys import Number as NumberShape
 from ..located import Located
-from ..units import UNIT_NAMES, Quantity
+from ..units import UNIT_NAMES, Quantity, described, measured
 from .einsum import Fact
 
 FactKind = Literal["printed", "code", "derived", "assumed"]
@@ -27,7 +28,7 @@ ORIGIN = (
 )
 PARAMETERS = Key(
     "parameters",
-    Table(NumberShape("count", minimum=None, unlimited=True, sourced=False)),
+    Table(NumberShape("any", minimum=None, unlimited=True, sourced=False)),
     "names for arithmetic in the values of this file; the command line may set them",
 )
 
@@ -38,7 +39,7 @@ class FactReader:
     """Reads values that may carry a source, and collects the facts; `names` are what arithmetic may use."""
 
     def __init__(
-        self, names: Mapping[str, Number], facts: list[Fact], source: str | None, kind: FactKind | None
+        self, names: Mapping[str, Named], facts: list[Fact], source: str | None, kind: FactKind | None
     ) -> None:
         self.names = names
         self.facts = facts
@@ -84,13 +85,13 @@ def _origin(view: Located) -> tuple[str | None, FactKind | None]:
     )
 
 
-def read_parameters(view: Located, given: Mapping[str, str] | None) -> dict[str, Number]:
+def read_parameters(view: Located, given: Mapping[str, str] | None) -> dict[str, Named]:
     """The table of ``parameters:``, with the values `given` outside (a command line, say) in place of defaults.
 
-    A default may use parameters above it; ``unlimited`` is a value for sizes and throughputs. Raises SpecError for a
-    given name that the file does not have, and gathers what is wrong with the defaults.
+    A value may have a unit, or use parameters above it; ``unlimited`` is a value for sizes and throughputs. Raises
+    SpecError for a given name that the file does not have, and gathers what is wrong with the values.
     """
-    table: dict[str, Number] = {}
+    table: dict[str, Named] = {}
     field = view.get("parameters")
     entries: list[tuple[str, Located, Located]] = []
     with view.gather():
@@ -101,20 +102,31 @@ def read_parameters(view: Located, given: Mapping[str, str] | None) -> dict[str,
             listed = f"known are {', '.join(known)}" if known else "there are none"
             raise SpecError(f"unknown parameter {name!r}; {listed}", file=view.file, suggestion=nearest(name, known))
     for name, key, value in entries:
-        table[name] = 1  # should the value be unreadable, nothing below complains about the name
+        table[name] = None  # should the value be unreadable, nothing below complains about the name
         with value.gather():
             if name in UNIT_NAMES or not name.isidentifier():
                 raise key.error(f"a parameter may not be called {name!r}: it is a unit or no plain name")
-            text = given[name] if given and name in given else value.text() if value.is_text else None
-            if text is None:
-                table[name] = exact(value.number("energy"))
-            else:
-                table[name] = UNLIMITED if text == "unlimited" else arithmetic(text, _above(table, name))
+            above = {other: number for other, number in table.items() if other != name}
+            table[name] = _parameter(value, above, (given or {}).get(name))
     return table
 
 
-def _above(table: Mapping[str, Number], name: str) -> dict[str, Number]:
-    return {other: number for other, number in table.items() if other != name}
+def _parameter(view: Located, above: Mapping[str, Named], given: str | None) -> Named:
+    """The value of a parameter: what was `given` outside, which has the dimension of its default, else that."""
+    default = measure_of(view.text(), above) if view.is_text else exact(view.number("any"))
+    if given is None:
+        return default
+    found = measure_of(given, above)
+    if not isinstance(found, Measure) or not isinstance(default, Measure) or default.dimension == PLAIN:
+        return found
+    if found.dimension not in (PLAIN, default.dimension):
+        raise view.error(f"{given!r} {described(found)}, but the default {described(default)}")
+    return Measure(found.value, default.dimension)
+
+
+def measure_of(text: str, names: Mapping[str, Named]) -> Named:
+    """The number that the text of a parameter means; ``unlimited`` is one."""
+    return UNLIMITED if text == "unlimited" else measured(text, names)
 
 
 def noted(value: object, path: str, facts: Mapping[str, Fact]) -> object:

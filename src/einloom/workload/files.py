@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from .. import writing
 from ..errors import SpecError, SpecErrors
 from ..keys import NAME, NAMES, TEXT, Each, Either, Key, Number, Record, Table, Written
 from ..located import Located, from_data, read_file, read_text
@@ -224,4 +225,4 @@ def workload_text(workload: Workload) -> str:
 
 def write_workload(workload: Workload, path: str | Path) -> None:
     """Write the workload as a YAML file."""
-    Path(path).write_text(workload_text(workload), encoding="utf-8")
+    writing.write(workload_text(workload), path)

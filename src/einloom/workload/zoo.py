@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 
-from ..arithmetic import arithmetic
 from ..errors import SpecError
+from ..units import parse
 from .attentions import SHAPES, attention
 from .build import build_workload
 from .convnets import resnet18, vgg16
@@ -59,10 +59,10 @@ def _value(entry: str, parameter: Parameter, text: str) -> int | None:
             raise SpecError(f"{entry}: {key}={text} must be true or false")
         return int(text.lower() == "true")
     try:
-        number = arithmetic(text)
+        number = parse(text, "size" if key == "bits" else "count")
     except SpecError as error:
-        raise SpecError(f"{entry}: {key}: {error.message}") from None
-    if number.denominator != 1 or not 1 <= number <= 2**40:
+        raise SpecError(f"{entry}: {key}: {error.message}", suggestion=error.suggestion) from None
+    if not 1 <= number <= 2**40:
         raise SpecError(f"{entry}: {key}={text} must be a whole number from 1 to 2**40")
     return int(number)
 

@@ -7,7 +7,7 @@ shows it. The work is in `conflict` (what to blame), `relaxation` (what would he
 
 from __future__ import annotations
 
-from ...errors import Infeasible, SpecError
+from ...errors import Ended, Infeasible, SpecError
 from ...problem import Guarantee, Problem
 from ...result import Result
 from ...search.protocol import Watcher
@@ -15,7 +15,7 @@ from .alternatives import alternatives
 from .conflict import Blame
 from .constraints import constraints
 from .document import parse_explanation, read_explanation
-from .feasible import LATE, Asker, Undecided, Unfinished
+from .feasible import Asker, Undecided, Unfinished
 from .influence import gains, shares
 from .record import Alternative, Conflict, Explanation, Gain, Relaxation, Run
 from .relaxation import relaxations, valued
@@ -39,7 +39,8 @@ def explain_problem(
         if first.feasible:
             return _mapped(asker, problem, quick)
     except (Unfinished, Undecided):
-        reason = asker.runs[-1].detail if asker.runs else "the budget ended before anything was known"
+        ended = Ended.STOPPED if asker.watch.stopped() else Ended.SECONDS
+        reason = asker.runs[-1].detail if asker.runs else f"{ended.words} before anything was known"
         return Explanation(problem, "unfinished", reason, _runs(asker), False)
     blame = Blame(asker, problem, constraints(problem))
     blame.infeasible[blame.everything] = first.run
@@ -59,7 +60,7 @@ def _explain(blame: Blame, quick: bool, conflicts: list[Conflict], helpful: list
         return
     conflicts.append(blame.conflict(first))
     if blame.left:
-        raise Unfinished(LATE)
+        raise Unfinished("some questions are left")
     if first:
         for relaxation in relaxations(blame, first):
             helpful.append(relaxation)

@@ -54,10 +54,20 @@ def parse_explanation(text: str, file: str = "<explanation>") -> Explanation:
         sealed = view.require("digest").text()
         view.finish()
         found = Explanation(problem, **named, recorded_digest=sealed, found_digest=document.digest(data))
+        _whole(view, found)
     for number in sorted(_named_runs(data)):
         if not 1 <= number <= len(found.runs) or found.runs[number - 1].number != number:
             raise SpecError(f"run {number} is named, but the file has {len(found.runs)} runs in order", file=file)
     return found
+
+
+def _whole(view: Located, found: Explanation) -> None:
+    """Refuse an alternative that has a value and not all that goes with it."""
+    listed = view.get("alternatives")
+    for place, one in zip([] if listed is None else listed.items(), found.alternatives, strict=True):
+        for name in ("energy", "latency", "traffic", "loss"):
+            if one.value is not None and not one.note and getattr(one, name) is None:
+                raise place.error(f"a value without {name!r}")
 
 
 def _written(kind: type) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from ...mapspace.limits import BackLimit
 from ...problem import Problem
 from ...search.exact.signature import signatures
 from ...search.exact.spatial import Classes, divisors
+from ...search.exact.users import Users
 
 TAME_LOOPS = 1
 
@@ -107,7 +108,7 @@ def spreads(problem: Problem) -> int:
     Raises Infeasible where already the choices of stores contradict each other.
     """
     most = 0
-    for found in set(signatures(problem.workload, problem.machine, problem.mapspace.limits)):
+    for found in set(signatures(Users(problem.workload, problem.machine), problem.mapspace.limits)):
         classes = Classes(found)
         for option in found.units:
             total = 1

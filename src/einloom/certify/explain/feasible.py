@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from ...cost.evaluate import legality
-from ...errors import BudgetExhausted, Infeasible, SpecError
+from ...errors import BudgetExhausted, Ended, Infeasible, SpecError
 from ...machine.levels import ComputeUnit, Level, Memory, Toll
 from ...mapping.tree import Mapping
 from ...mapspace.ffm import outside
@@ -26,7 +26,6 @@ from .record import Outcome, Run
 
 EXISTS = "a legal mapping of the space exists"
 UNDECIDED = "not known: too many spatial choices to list"
-LATE = "the budget ended"
 MAX_STEPS = 5_000_000  # points evaluated for one question of feasibility
 MAX_SPREADS = 50_000  # spatial choices of one Einsum, likewise
 MAX_SPREADS_SOLVED = 2_000_000  # the same for an optimum
@@ -103,8 +102,8 @@ class Asker:
             except Infeasible as error:
                 note("infeasible", error.witness)
                 return error
-            except BudgetExhausted:
-                raise Unfinished(LATE) from None
+            except BudgetExhausted as error:
+                raise Unfinished((error.ended or Ended.SECONDS).words) from None
             certificate = found.certificate
             assert certificate is not None
             if certificate.guarantee is not Guarantee.OPTIMAL:
@@ -115,13 +114,11 @@ class Asker:
     @contextmanager
     def _run(self, question: str) -> Iterator[Callable[[Outcome, str], None]]:
         """A ``with`` block that records what it notes, or why it had nothing to note."""
-        rest = self._rest()
-        if self.watch.stopped() or (rest is not None and rest <= 0):
-            raise Unfinished(LATE)
+        self._late()
         self.watch.stage(question, len(self.runs))
         self.watch.count("runs")
         start = time.monotonic()
-        noted: tuple[Outcome, str] = ("unfinished", LATE)
+        noted: tuple[Outcome, str] = ("unfinished", Ended.STOPPED.words)
 
         def note(outcome: Outcome, detail: str) -> None:
             nonlocal noted
@@ -132,6 +129,9 @@ class Asker:
         except (Unfinished, Undecided) as error:
             note("unfinished", str(error))
             raise
+        except MemoryError:
+            note("unfinished", Ended.NO_MEMORY.words)
+            raise Undecided(Ended.NO_MEMORY.words) from None
         finally:
             self.runs.append(Run(len(self.runs) + 1, question, *noted, time.monotonic() - start))
 
@@ -182,8 +182,10 @@ class Asker:
     def _late(self) -> None:
         """Raise Unfinished if the budget is spent or the watcher asks to stop."""
         rest = self._rest()
-        if self.watch.stopped() or (rest is not None and rest <= 0):
-            raise Unfinished(LATE)
+        if self.watch.stopped():
+            raise Unfinished(Ended.STOPPED.words)
+        if rest is not None and rest <= 0:
+            raise Unfinished(Ended.SECONDS.words)
 
 
 def _listable(problem: Problem, most: int) -> None:

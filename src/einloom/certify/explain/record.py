@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ... import writing
 from ...problem import Problem
 
 Outcome = Literal["feasible", "infeasible", "solved", "unfinished"]
@@ -171,9 +172,7 @@ class Explanation:
 
     def write(self, path: str) -> None:
         """Write it as JSON, whole or not at all."""
-        from ...result import document
-
-        document.write(self.to_json(), path)
+        writing.write(self.to_json(), path)
 
     def __str__(self) -> str:
         """The explanation as text of at most 100 columns."""

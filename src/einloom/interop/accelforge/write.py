@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from keyword import iskeyword
 from pathlib import Path
 
+from ... import writing
 from ...constraints import select
 from ...errors import SpecError
 from ...machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory, Toll
@@ -39,11 +40,10 @@ class Exported:
     notes: tuple[str, ...] = ()
 
     def write(self, folder: str | Path) -> tuple[Path, ...]:
-        """Write the files into `folder`, which is made if need be; returns their paths."""
-        place = Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
+        """Write the files into `folder`, which is made if need be; returns their paths. Raises SpecError."""
+        place = writing.folder(folder)
         for name, text in self.files.items():
-            (place / name).write_text(text, encoding="utf-8")
+            writing.write(text, place / name)
         return tuple(place / name for name in self.files)
 
 

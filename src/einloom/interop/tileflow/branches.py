@@ -138,8 +138,9 @@ class _Writer:
                     f"TileFlow's factors divide evenly; a loop over {self.dimension(loop)} has a tile of its own"
                 )
         if not loops:
-            first = below[0]
-            letter = self.letters[first, self.workload.einsum(first).variables[0]]
+            letter = next((self.letters[e, v] for e in below for v in self.workload.einsum(e).variables), None)
+            if letter is None:
+                raise SpecError(f"TileFlow's tiles name a dimension; {', '.join(below)} has no rank variable")
             return {"factors": f"{letter}=1", "permutation": letter}
         letters = [self.dimension(loop) for loop in loops]
         said = " ".join(f"{letter}={loop.trips}" for letter, loop in zip(letters, loops, strict=True))

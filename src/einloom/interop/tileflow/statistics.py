@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import get_args
 
 from ...errors import SpecError
+from ...located import file_text
 from .cycles import cycle_effects, einloom_cycles
 from .read import Imported
 from .rules import Case, Counts, What, counts, effects
@@ -72,12 +73,7 @@ class Comparison:
 def read_statistics(path: str | Path) -> dict[str, float]:
     """The numbers of an ``out.csv`` by name. SpecError with file and line for a line that is none."""
     file = str(path)
-    try:
-        with open(path, encoding="utf-8") as stream:
-            text = stream.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a text file in UTF-8"
-        raise SpecError(f"cannot read the file: {reason}", file=file) from None
+    text = file_text(path)
     if len(text) > MAX_BYTES:
         raise SpecError(f"more than {MAX_BYTES // 10**6} MB; einloom does not read it", file=file)
     found: dict[str, float] = {}

@@ -11,6 +11,7 @@ from collections.abc import Mapping as Table
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ... import writing
 from ...errors import SpecError
 from ...machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory, Toll
 from ...mapping.normal import normal_form
@@ -29,14 +30,11 @@ class Exported:
     notes: tuple[str, ...] = ()
 
     def write(self, folder: Path) -> list[Path]:
-        """Write every file into `folder` and return the paths. Raises OSError."""
-        folder.mkdir(parents=True, exist_ok=True)
-        paths = []
+        """Write every file into `folder` and return the paths. Raises SpecError."""
+        writing.folder(folder)
         for name, text in self.files.items():
-            path = folder / name
-            path.write_text(text, encoding="utf-8")
-            paths.append(path)
-        return paths
+            writing.write(text, folder / name)
+        return [folder / name for name in self.files]
 
 
 def export(workload: Workload, machine: Machine, mapping: Mapping | None = None, clock: float = 1.0) -> Exported:

@@ -13,18 +13,22 @@ from types import MappingProxyType
 
 from ...errors import SpecError, nearest
 from ...workload.einsum import Workload
-from ..families import cast, family
-from .online_softmax import online_softmax
-from .windows import windows
+from ..casts import Cast
+from .online_softmax import attention, online_softmax
+from .windows import chain, windows
 
 __all__ = ["REWRITES", "Choice", "Rewrite", "Rule", "online_softmax", "rewrite", "windows"]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A kind of rewrite, from family `source` to `target`. cuts: the rank (of an Einsum) that each number cuts."""
+    """A kind of rewrite, from family `source` to `target`. cuts: the rank (of an Einsum) that each number cuts.
+
+    players: who plays which role in a workload that is rewritten; it raises SpecError for one of another family.
+    """
 
     apply: Callable[..., Workload]
+    players: Callable[[Workload], Cast]
     source: str
     target: str
     cuts: Mapping[str, tuple[str, str]]
@@ -32,9 +36,10 @@ class Rule:
 
 REWRITES: Mapping[str, Rule] = MappingProxyType(
     {
-        "online_softmax": Rule(online_softmax, "attention", "online-attention", {"tiles": ("QK", "l")}),
+        "online_softmax": Rule(online_softmax, attention, "attention", "online-attention", {"tiles": ("QK", "l")}),
         "windows": Rule(
             windows,
+            chain,
             "convolution-chain",
             "tiled-convolution-chain",
             {"height": ("second", "h"), "width": ("second", "w")},
@@ -72,7 +77,7 @@ class Rewrite:
 
         Raises SpecError for a workload that the rewrite does not fit, and where no number divides.
         """
-        players = cast(family(self.rule.source), workload)
+        players = self.rule.players(workload)
         options = []
         for key, numbers in self.numbers:
             einsum, role = self.rule.cuts[key]

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from ...errors import SpecError
 from ...workload.build import build_workload
 from ...workload.einsum import Access, Einsum, Fact, Index, Workload
-from ..families import Cast, Family
+from ..casts import Cast
+from ..families import Family
 
 Weights = Mapping[tuple[str, str], int]
 
@@ -24,7 +25,8 @@ class Script:
     einsums: per new Einsum the old one whose rank variables it speaks of; those of equal role need no entry. tensors:
     per new tensor the old one that it is named after and has the bits of. ranks: per new rank variable the old one, and
     its Einsum, that it is named after. sizes: extents of the ranks that are new or not what they were. weights:
-    coefficients other than 1, by tensor and rank variable.
+    coefficients other than 1, by tensor and rank variable. orders: per tensor its ranks by their rank variable, in
+    their order, where it is not that of the family.
     """
 
     family: Family
@@ -33,6 +35,7 @@ class Script:
     ranks: Mapping[str, tuple[str, str]]
     sizes: Mapping[str, int]
     weights: Weights = field(default_factory=dict)
+    orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def write(script: Script, players: Cast, workload: Workload, name: str, outputs: Iterable[str], why: str) -> Workload:
@@ -112,9 +115,12 @@ class _Names:
 
     def _access(self, access: Access, names: Mapping[str, str]) -> Access:
         weights = self.script.weights
+        ranks = list(access.indices)
+        if (order := self.script.orders.get(access.tensor)) is not None:
+            ranks.sort(key=lambda index: order.index(index.variables[0]) if index.variables[0] in order else -1)
         indices = tuple(
             Index(tuple((names[v], weights.get((access.tensor, v), 1)) for v in index.variables))
-            for index in access.indices
+            for index in ranks
             if all(v in names for v in index.variables)
         )
         return Access(self.tensors[access.tensor], indices)

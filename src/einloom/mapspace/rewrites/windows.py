@@ -13,8 +13,14 @@ from __future__ import annotations
 
 from ...errors import SpecError
 from ...workload.einsum import Index, Workload
-from ..families import cast, family
+from ..casts import Cast, cast
+from ..families import family
 from .cascade import Script, check_whole, write
+
+
+def chain(workload: Workload) -> Cast:
+    """Who plays which role in a chain of two convolutions. Raises SpecError for any other workload."""
+    return cast(family("convolution-chain"), workload, in_order=True)
 
 
 def windows(workload: Workload, height: int = 1, width: int = 1) -> Workload:
@@ -28,7 +34,7 @@ def windows(workload: Workload, height: int = 1, width: int = 1) -> Workload:
     Strides are kept. Raises SpecError for a workload of another family, one with padding, and for numbers that do not
     divide the output.
     """
-    players = cast(family("convolution-chain"), workload)
+    players = chain(workload)
     check_whole(workload, "windows", windows=True)
     first, second = (workload.einsum(players.einsums[role]) for role in ("first", "second"))
     image, between = first.access(players.tensors["image"]), second.access(players.tensors["between"])

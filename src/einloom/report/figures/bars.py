@@ -150,7 +150,7 @@ def latency_breakdown(*results: Result, labels: Sequence[str] | None = None) -> 
 
 
 def progress(*results: Result, labels: Sequence[str] | None = None) -> Figure:
-    """Best value (solid) and proven bound (dashed) against the seconds of each search."""
+    """Best value (solid) and bound (dashed), as recorded, against the seconds of each search."""
     names = labels_of(results, labels)
     traced = [i for i, result in enumerate(results) if any(point.best is not None for point in result.trace)]
     if not traced:
@@ -179,6 +179,6 @@ def progress(*results: Result, labels: Sequence[str] | None = None) -> Figure:
         if len(goals) == 1 and goal.name in UNITS:
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: UNITS[goal.name](value, 4)))
         axes.grid()
-        axes.plot([], [], color=SOFT, linestyle="--", label="proven bound")
+        axes.plot([], [], color=SOFT, linestyle="--", label="bound")
         axes.legend(fontsize=7)
     return figure

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ... import writing
 from ...errors import MissingExtra, SpecError, nearest
 from ..html.palette import COLOURS
 
@@ -104,7 +106,6 @@ def save(figure: Figure, path: str | Path) -> None:
         "png": {"Software": None},
     }
     with styled():
-        try:
-            figure.savefig(path, dpi=200, metadata=nameless[kind])
-        except OSError as error:
-            raise SpecError(f"cannot write the file: {error.strerror}", file=str(path)) from None
+        drawn = BytesIO()
+        figure.savefig(drawn, format=kind, dpi=200, metadata=nameless[kind])
+    writing.write(drawn.getvalue(), path)

@@ -110,7 +110,7 @@ def _convergence(compared: Comparison) -> list[Html]:
         if len(groups) > 1:
             drawn.append(el("h3", objective))
         drawn.append(_progress(compared, objective, members))
-    dashes = el("span", "solid: best so far"), el("span", "dashed: proven bound")
+    dashes = el("span", "solid: best so far"), el("span", "dashed: bound, as recorded")
     names = [el("span", _swatch(i), compared.rows[i].label) for members in groups.values() for i in members]
     return [*drawn, el("p", *names, *dashes, class_="legend")]
 

@@ -8,6 +8,8 @@ from math import ceil, floor, log10
 
 from .markup import Html, el, number
 
+LARGEST = 1e300  # files may hold numbers of which not even the axis can be drawn
+
 
 @dataclass(frozen=True, slots=True)
 class Scale:
@@ -17,7 +19,14 @@ class Scale:
     high: float
     log: bool = False
 
+    def __post_init__(self) -> None:
+        low = min(max(self.low, 1 / LARGEST if self.log else -LARGEST), LARGEST / 10)
+        high = min(self.high, LARGEST)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high if high > low else 10 * low if self.log else low + max(abs(low), 1.0))
+
     def at(self, value: float) -> float:
+        value = min(max(value, -LARGEST), LARGEST)
         if self.log:
             return (log10(value) - log10(self.low)) / (log10(self.high) - log10(self.low))
         return (value - self.low) / (self.high - self.low)

@@ -46,7 +46,7 @@ def picture(result: Result | Unmapped) -> Html:
     ]
     x_ticks = [(v, f"{v:g} s") for v in across.ticks()]
     y_ticks = [(v, _short(result, v)) for v in up.ticks(4)]
-    label = f"Best value and proven bound over {end:.3g} seconds of search"
+    label = f"Best value and bound over {end:.3g} seconds of search, as recorded"
     drawn = plot(
         [curve for curve in curves if curve.points],
         marks,
@@ -57,7 +57,7 @@ def picture(result: Result | Unmapped) -> Html:
     )
     legend = (
         el("span", el("i", class_="dash best"), "best so far"),
-        el("span", el("i", class_="dash bound"), "proven bound"),
+        el("span", el("i", class_="dash bound"), "bound, as recorded"),
     )
     return el("div", drawn, el("p", *legend, class_="legend"))
 

@@ -57,9 +57,9 @@ def _outer(result: Result) -> tuple[str, str, str, Html]:
 def certificate(result: Result) -> Html:
     """What is proven, of which space, and how."""
     found = result.certificate
-    labels = {"proof": "proof", "space": "mapspace", "found by": "found by"}
     rows: list[tuple[str, str | Html]] = [
-        (labels[name], text.split("; ")[0] if name == "found by" else text) for name, text in certificate_lines(result)
+        ("mapspace" if name == "space" else name, text.split("; ")[0] if name == "found by" else text)
+        for name, text in certificate_lines(result)
     ]
     if found is not None:
         rows[:0] = [
@@ -77,7 +77,12 @@ def certificate(result: Result) -> Html:
         ("digest", (result.recorded_digest or "not saved")[:16] + ("…" if result.recorded_digest else "")),
     ]
     listed: list[Html] = [part for name, text in rows for part in (el("dt", name), el("dd", text))]
-    states = el("p", "This page shows what the result file says; ", el("code", "einloom verify"), " checks it.")
+    states = el(
+        "p",
+        "This page shows what the result file says; ",
+        el("code", "einloom verify"),
+        " checks it, but for how it was found (method, seconds, counts, progress, version) and other choices.",
+    )
     changed = result.recorded_digest is not None and result.recorded_digest != result.found_digest
     return el("div", altered() if changed else None, el("dl", *listed, class_="facts"), states)
 

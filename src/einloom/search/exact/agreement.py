@@ -19,7 +19,8 @@ from .aim import Aim
 from .consistency import Arcs, Use
 from .floors import Floors
 from .fused import Wanted
-from .signature import Signature, UnitOption, backing
+from .held import backing
+from .signature import Signature, UnitOption
 from .skyline import FloatArray, IntArray
 from .spatial import Classes
 
@@ -53,8 +54,9 @@ class Keys:
 
     def of(self, floors: Floors, option: UnitOption, tensor: int, memory: int) -> IntArray:
         """The number for every spatial choice; -1 where the tensor cannot be backed in `memory`: a spatial loop above
-        it is over a variable that does not index it alone."""
+        it is over a variable that does not index it alone (a lent tensor may lack the variable)."""
         classes, signature = floors.classes, floors.classes.signature
+        mine = signature.tensors[tensor]
         axes = [i for i, axis in enumerate(signature.axes) if axis.fanout < option.fanouts]
         upper = [k for k, i in enumerate(axes) if signature.axes[i].fanout < option.above[memory]]
         if memory == 0 or not upper:
@@ -64,9 +66,11 @@ class Keys:
         found = []
         for row in rows:
             loops = [(axes[k], v, int(row[n, d])) for n, k in enumerate(upper) for v, d in classes.of.items()]
-            ranks = [(axis, signature.tensors[tensor].simple_rank(v), z) for axis, v, z in loops if z > 1]
+            lacks = frozenset(classes.of) - mine.variables if mine.lent else frozenset()
+            ranks = [(axis, -1 if v in lacks else mine.simple_rank(v), z) for axis, v, z in loops if z > 1]
             known = tuple(sorted((axis, rank, z) for axis, rank, z in ranks if rank is not None))
-            found.append(self._number(memory, known) if len(known) == len(ranks) else -1)
+            able = len(known) == len(ranks) and not (ranks and mine.persistent)
+            found.append(self._number(memory, known) if able else -1)
         return np.array(found, np.int64)[inverse.reshape(-1)]
 
     def _number(self, memory: int, loops: Loops) -> int:

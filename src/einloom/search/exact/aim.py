@@ -58,7 +58,8 @@ class Aim:
             return np.asarray(self.value(least) > self.limit * (1 + TIE))
         energy, latency = least[:, 0] * (1 - TIE), least[:, 1] * (1 - TIE)
         at = np.searchsorted(self.front[:, 0], energy, side="right") - 1
-        dominated = (at >= 0) & (self.front[np.maximum(at, 0), 1] <= latency)
+        no_sooner = (self.front[np.maximum(at, 0), 1] <= latency) & (latency > 0)  # a tie at 0 s is no loss
+        dominated = (at >= 0) & no_sooner
         return np.asarray(dominated | (energy > self.front[-1, 0]) | (latency > self.front[0, 1]))
 
     def most(self, total: FloatArray) -> FloatArray:

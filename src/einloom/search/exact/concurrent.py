@@ -24,6 +24,7 @@ from .aim import TIE
 from .consistency import common, keys_of
 from .fused import Allowed, Block, Stacks, Wanted
 from .groups import Components, Windows, drains
+from .held import Held
 from .join import Joiner, Partial
 from .members import GroupBlock, GroupExplorer
 from .passes import ExactOptions, Pass
@@ -31,7 +32,7 @@ from .pipelines import GroupJoiner, Sums
 from .pricing import leakage
 from .rebuild import Piece, Where, tree
 from .setting import Setting
-from .signature import Held, Signature, UnitOption
+from .signature import Signature, UnitOption
 from .skyline import FloatArray
 
 
@@ -50,7 +51,7 @@ def without_leakage(machine: Machine) -> Machine:
 
 
 class ConcurrentPass(Pass):
-    """Complete solutions of a problem whose mapspace has groups and whose objective knows time."""
+    """Complete solutions of a problem whose mapspace has groups, where these may be better than what is sequential."""
 
     joiner: type[GroupJoiner] = GroupJoiner
 
@@ -81,7 +82,8 @@ class ConcurrentPass(Pass):
         names = [objective.name for objective in self.objectives]
         energy = names.index("energy") if "energy" in names else None
         latency = names.index("latency") if "latency" in names else None
-        self.sums = Sums(energy, latency, leakage(problem.machine))
+        self.timed = any(column.kind == "time" for column in self.setting.columns)
+        self.sums = Sums(energy, latency, leakage(problem.machine)) if self.timed else Sums(0, None, 0.0)
 
     def _crowded(self) -> Setting:
         """As `setting`, with every memory that branches of one split may fill together."""
@@ -93,7 +95,8 @@ class ConcurrentPass(Pass):
                 for einsum, signature in zip(workload.einsums, self.signatures, strict=True)
                 for name, tensor in zip(einsum.tensors, signature.tensors, strict=True)
             )
-            capacities[i] = None if memory.size is None or slots * tiles <= memory.size else memory.size
+            room = None if memory.size is None else memory.size - self.set_aside.get(i, 0)
+            capacities[i] = None if room is None or slots * tiles <= room else room
         finite = (i for i, capacity in enumerate(capacities) if i and capacity is not None)
         tracked = tuple(sorted({*self.setting.tracked, *finite}))
         return replace(self.setting, tracked=tracked, capacities=tuple(capacities))
@@ -173,13 +176,16 @@ class ConcurrentPass(Pass):
         if not self.aim.finite:
             return np.full(width, np.inf)
         energy, latency = self._left(position)
-        limits = self.components.columns(self.windows.limits(position, latency, self.seconds), energy, width)
-        return np.asarray(limits + np.abs(limits) * TIE)
+        return self.components.columns(self.windows.limits(position, latency, self.seconds), energy, width)
 
     def _left(self, position: int) -> tuple[float, float]:
-        """The most joules of an Einsum, and the most seconds of the cascade, that are useful."""
+        """The most joules of an Einsum, and the most seconds of the cascade, that are useful.
+
+        Sums are rounded at the size of the total, so that is what the slack is a share of.
+        """
         total, at = self.least.sum(axis=0), self.sums
         most = self.aim.most(total)
+        most = most + np.abs(most) * TIE
         energy = np.inf if at.energy is None else most[at.energy] - (total - self.least[position])[at.energy]
         if at.latency is not None:
             return float(energy), float(most[at.latency])
@@ -276,7 +282,7 @@ class ConcurrentPass(Pass):
 
     def _joiner(self) -> Joiner:
         return self.joiner(
-            self.problem.workload,
+            self.users,
             self.whole,
             tuple(axis.name for fanout in self.problem.machine.fanouts for axis in fanout.axes),
             self._hopeless,
@@ -301,7 +307,7 @@ class ConcurrentPass(Pass):
                         pieces[n] = self._lowered(n, pieces[n], *parts[n][1:], outer)
                     groups[first, i] = self._where([(block, n) for _, block, n in parts[first : i + 1]])
                     first = None
-        return tree(self.problem.workload, self.problem.machine, pieces, shared, groups)
+        return tree(self.problem.workload, self.problem.machine, pieces, shared, groups, self.users.away)
 
     def _where(self, members: list[tuple[Block, int]]) -> Where:
         """The place of a group, from a row of each member."""

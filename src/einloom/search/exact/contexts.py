@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .signature import Held
+from .held import Held
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from types import MappingProxyType
 import numpy as np
 
 from ...cost.evaluate import evaluate
-from ...errors import BudgetExhausted, IllegalMapping, Infeasible, SpecError
+from ...errors import BudgetExhausted, Defect, Ended, Infeasible, SpecError
 from ...mapping.tree import Mapping
-from ...mapspace.ffm import outside
-from ...problem import Budget, Certificate, Guarantee, Objective, Problem
+from ...problem import Budget, Certificate, Guarantee, Objective, Problem, refuse_timeless
 from ...result import FrontPoint, Result
+from ..checked import certified, priced, sound
 from ..protocol import Recorder, Watcher
-from ..resources import resident_bytes
+from ..resources import at_most, resident_bytes
 from ..starts import admitted, fitting
 from .aim import TIE, settled
 from .concurrent import ConcurrentPass
@@ -27,6 +27,7 @@ from .pareto import front
 from .passes import ExactOptions, Pass, Solution
 from .pricing import columns
 from .sharing import SharePass
+from .users import Users
 
 STEPS = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
 COARSE = 0.15  # from here on repeated Einsums take the steps of all
@@ -49,36 +50,42 @@ class Exact:
         """The optimum of `problem`; if the budget ends first, the best so far with the bound proven so far.
 
         Raises Infeasible with the limit that stands in the way, BudgetExhausted if the budget ended before any legal
-        mapping was found, SpecError for a latency rule other than ``einsum``: the tables add Einsums up; and for a
-        start that is illegal or outside the space.
+        mapping was found, SpecError for a latency rule other than ``einsum``: the tables add Einsums up; for an
+        objective that needs time where nothing takes any; and for a start that is illegal or outside the space. What is
+        found is checked: Defect if the tree is not what the tables said.
         """
+        refuse_timeless(problem.objective, problem.machine)
         if problem.latency_rule != "einsum":
             raise SpecError(
                 f"exact proves optima under latency rule 'einsum', not {problem.latency_rule!r}", suggestion="einsum"
             )
-        run = Run(problem, self.options, budget or Budget(), watch or Watcher())
-        run.begin()
-        try:
-            return self._answer(run)
-        except BudgetExhausted as error:
-            if run.start is None:
+        with sound(self.name, problem):
+            run = Run(problem, self.options, budget or Budget(), watch or Watcher())
+            run.begin()
+            try:
+                return self._answer(run)
+            except Infeasible as error:
+                if run.best is not None and self.options.limit is None:
+                    raise Defect(f"a mapping is known, but the search finds that none is: {error.witness}") from error
                 raise
-            bound = run.bound if problem.objective.name == "pareto" else max(run.bound, error.bound)
-            return run.result(self.name, run.start, Guarantee.BOUNDED, bound)
 
     def _answer(self, run: Run) -> Result:
         pareto = run.problem.objective.name == "pareto"
         solutions: list[Solution] = []
+        ended = None
         try:
-            solutions = run.solve_front() if pareto else [run.solve()]
+            with at_most(run.budget.memory):
+                solutions = run.solve_front() if pareto else [run.solve()]
             solution = min(solutions, key=lambda found: found.value)
             guarantee, bound = Guarantee.OPTIMAL, None
-        except (Stopped, MemoryError):
+        except (Stopped, MemoryError) as error:
+            ended = error.ended if isinstance(error, Stopped) else run.budget.without_memory
+        if ended is not None:  # out here, where the error keeps no tables alive
             if run.best is None:
-                raise BudgetExhausted(run.bound) from None
+                raise BudgetExhausted(run.bound, ended=ended)
             solution, guarantee, bound = run.best, Guarantee.BOUNDED, run.bound
         points = run.front(solutions) if pareto else ()
-        return run.result(self.name, solution, guarantee, bound, points)
+        return run.result(self.name, solution, guarantee, bound, points, ended)
 
 
 def finer(steps: tuple[float, ...], repetition: float) -> tuple[float, ...]:
@@ -99,15 +106,16 @@ def glance(problem: Problem, budget: Budget, watcher: Watcher) -> Mapping | None
     """A mapping of at most twice the lower bound, if the quickest dive finds one. Nothing is proven by it."""
     run = Run(problem, ExactOptions(), budget, watcher)
     try:
-        attempt = run._pass()
-        bound = attempt.lower_bound()
-        quick = attempt.dives()[0]
-        for step in GLANCES if bound > 0 else ():
-            try:
-                solution = quick.run(quick.bound * (1 + step))
-            except Infeasible:
-                continue
-            return next(iter(fitting(problem, (solution.mapping,))), None)
+        with at_most(budget.memory):
+            attempt = run._pass()
+            bound = attempt.lower_bound()
+            quick = attempt.dives()[0]
+            for step in GLANCES if bound > 0 else ():
+                try:
+                    solution = quick.run(quick.bound * (1 + step))
+                except Infeasible:
+                    continue
+                return next(iter(fitting(problem, (solution.mapping,))), None)
     except (Infeasible, Stopped, MemoryError):
         pass  # the search itself says so, too
     return None
@@ -115,6 +123,9 @@ def glance(problem: Problem, budget: Budget, watcher: Watcher) -> Mapping | None
 
 class Stopped(Exception):
     """The budget ended, or the watcher asked to stop."""
+
+    def __init__(self, ended: Ended) -> None:
+        self.ended = ended
 
 
 class Run:
@@ -134,11 +145,14 @@ class Run:
     def checkpoint(self) -> None:
         """Raise Stopped if the budget is spent."""
         seconds, steps = self.budget.seconds, self.budget.steps
-        spent = seconds is not None and time.monotonic() - self.started > seconds
-        spent = spent or (steps is not None and self.counts.get("evaluated", 0) > steps)
-        spent = spent or (self.budget.memory is not None and resident_bytes() > self.budget.memory)
-        if spent or self.watcher.stopped():
-            raise Stopped
+        if seconds is not None and time.monotonic() - self.started > seconds:
+            raise Stopped(Ended.SECONDS)
+        if steps is not None and self.counts.get("evaluated", 0) > steps:
+            raise Stopped(Ended.STEPS)
+        if self.budget.memory is not None and resident_bytes() > self.budget.memory:
+            raise Stopped(Ended.MEMORY)
+        if self.watcher.stopped():
+            raise Stopped(Ended.STOPPED)
 
     def begin(self) -> None:
         """Take the known mappings: the best of them is the best so far. Raises SpecError for one that does not fit."""
@@ -209,12 +223,13 @@ class Run:
             if solution.value <= limit * (1 + TIE):
                 return solution
         if self.best is None or limits[-1] >= self.best.value:
-            raise AssertionError("the last limit admits a solution or none exists")
+            raise Defect(f"exact found nothing below {limits[-1]!r}, though there is a mapping of {self.best!r}")
         return self.best
 
     def _pass(self) -> Pass:
         machine, places = self.problem.machine, self.problem.mapspace.places
         matters = any(column.kind == "time" for column in columns(machine, self.problem.objective))
+        matters = matters or (bool(places) and Users(self.problem.workload, machine).any_contested)
         emptier = any(axis.use == "full" for axis in machine.axes.values())
         kind: type[Pass] = ConcurrentPass if matters and places else Pass
         if "axis" in places and (matters or emptier):
@@ -258,9 +273,8 @@ class Run:
             alone.counts, alone.started = self.counts, self.started
             alone.begin()
             solution = alone.solve()
-            alone._keep_inside(solution)
-            workload = replace(self.problem.workload, repeat=1)
-            cost = evaluate(workload, self.problem.machine, solution.mapping, self.problem.latency_rule)
+            once = replace(self.problem, workload=replace(self.problem.workload, repeat=1), objective=goal)
+            cost = priced(once, solution.mapping, solution.value)
             known.append(np.array([cost.energy, cost.latency]))
             self._found(Solution(cost.edp, known[-1], solution.mapping), attempt.repeats)
         known += [start.cost for start in self.starts]
@@ -272,33 +286,11 @@ class Run:
         problem, points = self.problem, []
         repeats = problem.workload.repeat
         for solution in solutions:
-            self._keep_inside(solution)
-            cost = evaluate(problem.workload, problem.machine, solution.mapping, problem.latency_rule)
+            cost = priced(problem, solution.mapping, solution.value * repeats**problem.objective.degree)
             if not np.allclose(solution.cost * repeats, [cost.energy, cost.latency], rtol=1e-9, atol=0.0):
-                raise AssertionError(f"the tables say {solution.cost!r}, the tree costs {cost.energy, cost.latency}")
+                raise Defect(f"the tables say {solution.cost!r}, the tree costs {cost.energy, cost.latency}")
             points.append(FrontPoint(cost.energy, cost.latency, solution.mapping))
         return tuple(points)
-
-    def _keep_inside(self, solution: Solution, bound: float | None = None) -> None:
-        """Refuse a tree that is not in the space.
-
-        Rows are joined without asking whether an own store of an on-chip memory can stand above a backing store of one
-        further in at the same depth. Where it cannot, no tree has the value found, which is only a bound.
-
-        Raises: BudgetExhausted with that bound, or with the `bound` of a search that ended before it had one.
-        """
-        problem, attempt = self.problem, self._pass()
-        inner = range(2, len(problem.machine.memories))
-        if any(attempt.may_back(signature, m) for signature in set(attempt.signatures) for m in inner):
-            try:
-                evaluate(problem.workload, problem.machine, solution.mapping, problem.latency_rule)
-                reasons = outside(problem.workload, problem.machine, problem.mapspace, solution.mapping)
-            except IllegalMapping as error:
-                reasons = error.reasons
-            if reasons:
-                bound = solution.value * problem.workload.repeat**problem.objective.degree if bound is None else bound
-                why = f"exact found no mapping in the space that reaches its bound: {reasons[0]}"
-                raise BudgetExhausted(bound, why)
 
     def result(
         self,
@@ -307,32 +299,30 @@ class Run:
         guarantee: Guarantee,
         bound: float | None,
         points: tuple[FrontPoint, ...] = (),
+        ended: Ended | None = None,
     ) -> Result:
         """The solution priced again by `evaluate`, with its certificate.
 
         A dive that follows no window prices it too high: what such a dive has found may cost less, if it is no optimum.
         """
         problem, watcher = self.problem, self.watcher
-        self._keep_inside(solution, bound)
-        cost = evaluate(problem.workload, problem.machine, solution.mapping, problem.latency_rule)
+        said = solution.value * problem.workload.repeat**problem.objective.degree
+        cost = priced(problem, solution.mapping, said, or_less=guarantee is Guarantee.BOUNDED)
         value = problem.objective.value(cost)
-        repeats = problem.workload.repeat**problem.objective.degree
-        less = guarantee is Guarantee.BOUNDED and value < solution.value * repeats
-        if not less and not np.isclose(value, solution.value * repeats, rtol=1e-9, atol=0.0):
-            raise AssertionError(f"the tables say {solution.value * repeats!r}, the tree costs {value!r}")
         watcher.incumbent(value, solution.mapping)
-        proven = value if bound is None else min(bound, value)
-        watcher.bound(proven)
+        counts = MappingProxyType(dict(self.counts))
+        proven = value if bound is None else bound
+        certified(Certificate(Guarantee.BOUNDED, value, self.bound, problem.mapspace.describe()))
+        certificate = certified(Certificate(guarantee, value, proven, problem.mapspace.describe(), counts))
+        watcher.bound(certificate.bound)
         for rule, number in self.counts.items():
             watcher.count(rule, number)
-        counts = MappingProxyType(dict(self.counts))
-        certificate = Certificate(guarantee, value, proven, problem.mapspace.describe(), counts)
         trace = watcher.trace if isinstance(watcher, Recorder) else ()
         seconds = time.monotonic() - self.started
         found = Result.of(
             problem, solution.mapping, cost, certificate=certificate, method=method, seconds=seconds, trace=trace
         )
-        return replace(found, front=points) if points else found
+        return replace(found, front=points, ended=ended)
 
 
 class _Listener(Watcher):

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .held import Held
 from .pricing import Pricing, settle
 from .setting import Setting
-from .signature import Held, UnitOption
+from .signature import UnitOption
 from .skyline import FloatArray
 from .spatial import Classes, Spread
 from .tiles import Tiles

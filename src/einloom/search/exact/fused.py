@@ -17,11 +17,12 @@ from .below import Below
 from .contexts import links
 from .floors import Floors
 from .grids import LARGE, Grid, Grids
+from .held import Held
 from .lattice import Lattice
 from .pricing import Pricing, settle
 from .rows import CONTEXT, PLACED, SPREAD, Rows, Trail, union, wrapped
 from .setting import Setting
-from .signature import Held, UnitOption
+from .signature import UnitOption
 from .skyline import FloatArray, IntArray, pareto
 from .spatial import Classes, Spread
 from .structures import OwnStore, Shape, Stacker, Structure
@@ -35,11 +36,14 @@ MANY = 4096  # rows of a block that are worth reducing before the blocks of one 
 
 
 def numbered(trips: IntArray, shape: Shape, sizes: tuple[int, ...]) -> IntArray:
-    """One integer per choice of trips of the loops above a tensor; its rank sizes are the radices."""
+    """One integer per choice of trips of the loops above a tensor; its rank sizes are the radices.
+
+    Loops above a lent tensor may lack it (rank None): then their trips do not count.
+    """
     total = np.zeros(len(trips), np.int64)
     for column, (rank, _) in enumerate(shape[1]):
-        assert rank is not None
-        total = total * (sizes[rank] + 1) + trips[:, column]
+        if rank is not None:
+            total = total * (sizes[rank] + 1) + trips[:, column]
     return total
 
 
@@ -128,8 +132,7 @@ class Explorer:
         self.floors = Floors(setting, classes, checkpoint)
         self.wanted: Wanted = {}
         self.stacks: Stacks = {}
-        tables = [t for t in range(len(signature.tensors)) if signature.tensors[t].intermediate]
-        self.fusable = frozenset(tables)
+        self.fusable = frozenset(t for t, tensor in enumerate(signature.tensors) if tensor.fusable)
 
     def blocks(self) -> list[Block]:
         """The blocks, each reduced to its undominated rows."""
@@ -187,14 +190,26 @@ class Explorer:
         self.counts["choices of stores"] = self.counts.get("choices of stores", 0) + int((~good).sum())
         room = Room(self.setting.capacities[: len(option.above)], self.setting.tracked, self.setting.shares)
         slides = self.setting.rules.sliding and any(tensor.slides for tensor in self.signature.tensors)
-        kept = np.flatnonzero(good.any(axis=0))
-        if not len(kept):
+        for mine, suited in self._suited(option):
+            wanted = good[mine] & suited
+            kept = np.flatnonzero(wanted.any(axis=0))
+            for chosen in np.split(kept, max(len(kept), 1)) if slides else [kept]:
+                helds = tuple(option.held[i] for i in mine[wanted[:, chosen].any(axis=1)])
+                if helds:
+                    pricing = self.floors.pricing(option, tuple(spreads[i] for i in chosen))
+                    for some in (helds,) if len(links(helds)) <= 60 else ((held,) for held in helds):
+                        rules = self.setting.rules
+                        yield Tables(pricing, some, room, self.limits, rules, self.counts, fused, self.checkpoint)
+
+    def _suited(self, option: UnitOption) -> Iterator[tuple[IntArray, NDArray[np.bool_]]]:
+        """Numbers of choices of stores that go with the same spatial choices, and the mask of these."""
+        every = np.arange(len(option.held))
+        if not self.signature.copy and not any(tensor.housed for tensor in self.signature.tensors):
+            yield every, np.ones(len(self.classes.spreads(option)), bool)
             return
-        for chosen in np.split(kept, len(kept)) if slides else [kept]:
-            pricing = self.floors.pricing(option, tuple(spreads[i] for i in chosen))
-            helds = tuple(option.held[i] for i in np.flatnonzero(good[:, chosen].any(axis=1)))
-            for some in (helds,) if len(links(helds)) <= 60 else ((held,) for held in helds):
-                yield Tables(pricing, some, room, self.limits, self.setting.rules, self.counts, fused, self.checkpoint)
+        masks = np.array([self.classes.suited(option, held) for held in option.held])
+        for mask in np.unique(masks, axis=0):
+            yield every[(masks == mask).all(axis=1)], mask
 
     def _remainders(self, option: UnitOption, tables: Tables) -> Iterator[tuple[Place, int, Rows]]:
         """For every place of a fused part, the complete rows below it."""
@@ -348,9 +363,10 @@ class Explorer:
         """Mask of the trips whose backed tiles and own stores alone fit each memory and keep the mapspace's limits."""
         good = np.ones(len(grid), bool)
         filled: dict[int, IntArray] = {}
-        for t, m, depth in (*structure.backings, *((s.tensor, s.memory, s.depth) for s in own)):
+        stores = [*structure.backings, *((s.tensor, s.memory, s.depth) for s in own)]
+        for i, (t, m, depth) in enumerate(stores):
             if m in tables.limited:
-                bits = grid.bits(tables, t, m, depth)
+                bits = grid.bits(tables, t, m, depth, i < len(structure.backings))
                 filled[m] = filled[m] + bits if m in filled else bits
             if self.classes.pinned:
                 good &= tables.allowed(m, t, grid.below(depth))
@@ -380,11 +396,11 @@ class Explorer:
         reserved = np.zeros((len(which), len(tracked), structure.depth + 1), np.int64)
         if 0 in tracked:
             whole = np.array([self.classes.extents], np.int64)
-            alone = [t for t, tensor in enumerate(self.signature.tensors) if not (tensor.shared or tensor.persistent)]
-            reserved[:, tracked.index(0), 0] += sum(int(tables.tile_bits(t, whole, 0)[0]) for t in alone)
+            alone = [t for t, tensor in enumerate(self.signature.tensors) if not (tensor.shared or tensor.home)]
+            reserved[:, tracked.index(0), 0] += sum(int(tables.tile_bits(t, whole, 0, True)[0]) for t in alone)
         for s in own:
             if s.memory in tracked:
-                bits = grid.bits(tables, s.tensor, s.memory, s.depth)
+                bits = grid.bits(tables, s.tensor, s.memory, s.depth, False)
                 alive = structure.temporal(s.over[0] if s.over else s.depth)
                 reserved[:, tracked.index(s.memory), alive] += bits[which]
         for i, m in enumerate(tracked):

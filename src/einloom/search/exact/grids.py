@@ -53,10 +53,10 @@ class Grid:
         x[:, self.classes.of[self.loops[depth - 1].variable]] //= self.trips[:, depth - 1]
         return x
 
-    def bits(self, tables: Tables, tensor: int, memory: int, depth: int) -> IntArray:
+    def bits(self, tables: Tables, tensor: int, memory: int, depth: int, backing: bool) -> IntArray:
         """Bits of a tile of the tensor in the memory below the first `depth` loops."""
-        make = lambda: tables.tile_bits(tensor, self.below(depth), memory)  # noqa: E731
-        return np.asarray(self.once(("bits", tensor, memory, depth), make), np.int64)
+        make = lambda: tables.tile_bits(tensor, self.below(depth), memory, backing)  # noqa: E731
+        return np.asarray(self.once(("bits", tensor, memory, depth, backing), make), np.int64)
 
     def moves(self, tables: Tables, choice: int, store: OwnStore, parent: int) -> FloatArray:
         """Cost of an own store under the spatial choice of `tables`."""

@@ -17,8 +17,9 @@ import numpy as np
 
 from ...machine.levels import Machine
 from ...workload.einsum import Workload
+from .held import Held, backing
 from .pricing import Column
-from .signature import Held, Signature, UnitOption, backing
+from .signature import Signature, UnitOption
 from .skyline import FloatArray
 from .structures import OwnStore, Structure
 

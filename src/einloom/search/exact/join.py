@@ -8,6 +8,7 @@ loops (those shared with the next Einsum), its live tensors, its cost, and for e
 * ``peak[d]``: the worst moment so far among finished items under d open loops, without what is alive further out.
 
 The peak of everything is ``max(peak[0], alive[0] + max(peak[1], alive[1] + ...))``; ``peak[0]`` is checked and dropped.
+Where a tensor that stays for the whole run may be backed here or there it is kept, with the bits of these: ``lasting``.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ import numpy as np
 from ...workload.einsum import Workload
 from .aim import settled
 from .fused import Block
+from .serving import NOTHING, Served, Serving, Step
 from .setting import Setting
 from .skyline import FloatArray, IntArray, pack, skyline
 from .structures import Between, FusedLoop
+from .users import Users
 
 Key = tuple[object, ...]
 
@@ -70,7 +73,8 @@ class Frontier:
     Einsums that is open, if some run at the same time.
 
     splits: how many loops stand above each split that the next Einsum is below. asked: what the Einsums so far ask of
-    the splits to come. Both are known only if some Einsum asks for anything.
+    the splits to come. Both are known only if some Einsum asks for anything. served: what own stores ask of the Einsums
+    to come.
     """
 
     axes: tuple[str | None, ...]
@@ -78,6 +82,7 @@ class Frontier:
     group: Group | None = None
     splits: frozenset[int] = frozenset()
     asked: frozenset[Between] = frozenset()
+    served: Served = NOTHING
 
     def temporal(self, depth: int) -> int:
         return sum(axis is None for axis in self.axes[:depth])
@@ -91,7 +96,8 @@ class Frontier:
 class Partial:
     """Partial cascades with one frontier. trips [n, open loops]; cost [n, c]; alive [n, memories, depth]; peak likewise
     (entries 1..depth). `left` and `right` point at the rows that were joined: previous partials and a block's rows.
-    opened [n, g]: what an open group has gathered (g = 0 without one)."""
+    opened [n, g]: what an open group has gathered (g = 0 without one). lasting [n, memories, 2]: bits that stay for the
+    whole run, and the worst moment so far without them (no memories where nothing may stay here or there)."""
 
     frontier: Frontier
     trips: IntArray
@@ -103,6 +109,7 @@ class Partial:
     left: IntArray
     right: IntArray
     opened: FloatArray
+    lasting: IntArray
 
     def __len__(self) -> int:
         return len(self.cost)
@@ -119,6 +126,7 @@ class Partial:
             self.left[index],
             self.right[index],
             self.opened[index],
+            self.lasting[index],
         )
 
 
@@ -127,20 +135,32 @@ class Joiner:
     """Joins the Einsums of a workload one by one.
 
     hopeless: rows -> mask of partial costs that cannot lead to anything better than the incumbent, given the Einsum
-    index and the number of the Einsum's own row, counted over all its blocks. asking: some block asks for splits."""
+    index and the number of the Einsum's own row, counted over all its blocks. asking: some block asks for splits.
+    serving: follows what own stores ask."""
 
-    workload: Workload
+    users: Users
     setting: Setting
     axis_names: tuple[str, ...]
     hopeless: Callable[[int, FloatArray, IntArray], np.ndarray]
     counts: dict[str, int] = field(default_factory=dict)
     checkpoint: Callable[[], None] = lambda: None
     asking: bool = False
+    serving: Serving | None = None
+
+    @property
+    def workload(self) -> Workload:
+        return self.users.workload
 
     @cached_property
     def _last_use(self) -> dict[str, int]:
         """Tensor -> position of the last Einsum that reads it."""
         return {a.tensor: i for i, e in enumerate(self.workload.einsums) for a in e.inputs}
+
+    @cached_property
+    def _stays(self) -> frozenset[str]:
+        """The tensors whose backing tile stays for the whole run, in a memory that is not known beforehand."""
+        ends = {*self.workload.inputs, *self.workload.outputs}
+        return frozenset(t.name for t in self.workload.tensors if t.persistent and t.name not in ends)
 
     def start(self) -> list[Partial]:
         memories = len(self.setting.tracked)
@@ -159,6 +179,7 @@ class Joiner:
                 zero,
                 zero,
                 np.zeros((1, 0)),
+                np.zeros((1, memories if self._stays else 0, 2), np.int64),
             )
         ]
 
@@ -222,9 +243,9 @@ class Joiner:
                 continue
             if (own.memory, own.depth) != (live.memory, live.depth):
                 return False
-            tied = min(len(live.ranks), shared)
-            known = max(tied, live.depth) if live.tensor in self.workload.producers else live.depth
-            if own.ranks[:known] != live.ranks[:known] or None in live.ranks[:known]:
+            produced = live.tensor in self.workload.producers
+            known = max(min(len(live.ranks), shared), live.depth) if produced else live.depth
+            if own.ranks[:known] != live.ranks[:known] or (produced and None in live.ranks[:known]):
                 return False
         return True
 
@@ -248,7 +269,9 @@ class Joiner:
         now = {live.tensor: live for live in before.live}
         fresh = {name: live for name, live in mine.items() if name not in now}
         after = [live for live in (*before.live, *fresh.values()) if self._still_needed(position, live.tensor)]
-        open_loops = max((live.depth for live in after), default=0)
+        open_loops = self._reasoned(after)
+        if open_loops is None:
+            return None
         axes = self._axes(block.structure.loops)[:open_loops]
         live_after = tuple(
             sorted(
@@ -260,15 +283,16 @@ class Joiner:
         if group is False:
             return None
         asked = self._asked(before, block, open_loops)
-        if asked is None:
+        served = self._served(position, before, block, after, open_loops, group)
+        if asked is None or served is None:
             return None
         splits = frozenset({*(d for d in before.splits if d < open_loops), open_loops} if self.asking else ())
-        frontier = Frontier(axes, live_after, group, splits, asked)
+        frontier = Frontier(axes, live_after, group, splits, asked, served)
         trips = block.trips[right]
         cost = partial.cost[left] + block.cost[right]
         keep = ~self.hopeless(position, cost, start + right)
         self.counts["bound"] = self.counts.get("bound", 0) + int((~keep).sum())
-        alive, peak, fits = self._occupy(partial, block, fresh, frontier, left, right, trips)
+        alive, peak, lasting, fits = self._occupy(partial, block, fresh, frontier, left, right, trips)
         self.counts["joint capacity"] = self.counts.get("joint capacity", 0) + int((keep & ~fits).sum())
         self.counts["joined"] = self.counts.get("joined", 0) + len(left)
         index = np.flatnonzero(keep & fits)
@@ -283,7 +307,31 @@ class Joiner:
             left[index],
             right[index],
             np.zeros((len(index), 0)),
+            lasting[index],
         )
+
+    def _reasoned(self, after: list[Live]) -> int | None:
+        """The loops that the next Einsum shares: those above the stores of intermediates that are still needed.
+
+        None if an input is still needed below more: its store gives loops no reason (rule 7).
+        """
+        loops = max((live.depth for live in after if live.tensor in self.workload.producers), default=0)
+        return None if any(live.depth > loops for live in after) else loops
+
+    def _served(
+        self, position: int, before: Frontier, block: Block, after: list[Live], open_loops: int, group: Opened
+    ) -> Served | None:
+        """What own stores ask of the Einsums to come; None if one of them would serve two Einsums."""
+        if self.serving is None:
+            return NOTHING
+        live = {x.tensor: x.depth for x in after}
+        alone, shared = block.structure.alone, len(before.axes)
+        step = Step(position, alone, shared, open_loops, live, *self._grouped(position, before, group))
+        return self.serving.after(before.served, step)
+
+    def _grouped(self, position: int, before: Frontier, group: Opened) -> tuple[int, int, bool]:
+        """(first member of the Einsum's group, loops above the split that holds it, whether the group ends here)."""
+        return -1, 0, False
 
     def _group(self, position: int, before: Frontier, block: Block, mine: dict[str, Live], axes: Axes) -> Opened:
         """The group that is open after the Einsum, if any; False if the Einsum may not run here with this block."""
@@ -316,8 +364,8 @@ class Joiner:
         left: IntArray,
         right: IntArray,
         trips: IntArray,
-    ) -> tuple[IntArray, IntArray, np.ndarray]:
-        """(alive, peak, fits) after the Einsum has run inside the open loops."""
+    ) -> tuple[IntArray, IntArray, IntArray, np.ndarray]:
+        """(alive, peak, lasting, fits) after the Einsum has run inside the open loops."""
         setting = self.setting
         before = partial.frontier
         structure = block.structure
@@ -356,15 +404,30 @@ class Joiner:
         peak[:, :, deepest] = self._moment(peak[:, :, deepest], item, block)
         for depth in range(deepest - 1, next_depth - 1, -1):
             peak[:, :, depth] = np.maximum(peak[:, :, depth], alive[:, :, depth] + peak[:, :, depth + 1])
+        lasting = self._lasting(partial.lasting[left], fresh, peak[:, :, 0])
         worst = peak[:, :, next_depth]
         for depth in range(next_depth - 1, -1, -1):
             worst = np.maximum(peak[:, :, depth], alive[:, :, depth] + worst)
+        if self._stays:
+            worst = np.maximum(worst, lasting[:, :, 1]) + lasting[:, :, 0]
         fits = np.ones(n, bool)
         for i, m in enumerate(setting.tracked):
             capacity = setting.capacities[m]
             assert capacity is not None
             fits &= worst[:, i] <= capacity
-        return alive[:, :, :next_depth], peak[:, :, 1 : next_depth + 1], fits
+        return alive[:, :, :next_depth], peak[:, :, 1 : next_depth + 1], lasting, fits
+
+    def _lasting(self, before: IntArray, fresh: dict[str, Live], moment: IntArray) -> IntArray:
+        """Bits that stay for the whole run and the worst moment so far, per memory. moment: what is over at depth 0."""
+        if not self._stays:
+            return before
+        lasting = before.copy()
+        lasting[:, :, 1] = np.maximum(lasting[:, :, 1], moment)
+        for live in fresh.values():
+            if live.tensor in self._stays and live.memory in self.setting.tracked:
+                whole = self._width(live) * self.users.span(live.tensor) * self.workload.repeat
+                lasting[:, self.setting.tracked.index(live.memory), 0] += whole
+        return lasting
 
     def _standing(self, bits: IntArray, live: Live, block: Block, fresh: bool) -> IntArray:
         """Bits that a tile directly above the Einsum's split adds to its moment. fresh: no Einsum before had it."""
@@ -375,14 +438,17 @@ class Joiner:
         return np.maximum(before, item)
 
     def _tile(self, live: Live, trips: IntArray) -> IntArray:
-        """Bits of the tensor's tile below the loops above its store; none if `Pass` set its room aside for good."""
-        if live.memory == 0 and self.workload.tensor(live.tensor).persistent:
+        """Bits of the tensor's tile below the loops above its store; none if its room is taken for the whole run."""
+        if self.workload.tensor(live.tensor).persistent:
             return np.zeros(len(trips), np.int64)
+        whole = self.users.span(live.tensor) * self._width(live)
+        cut = [i for i in range(live.depth) if live.ranks[i] is not None]  # an input may lack the others
+        return np.asarray(whole // trips[:, cut].prod(axis=1, initial=1))
+
+    def _width(self, live: Live) -> int:
+        """Bits of a value of the tensor in its memory, times the tiles that a store holds in turns."""
         memory = self.setting.machine.memories[live.memory]
-        user = self.workload.producers.get(live.tensor) or self.workload.consumers[live.tensor][0]
-        width = memory.bits(self.workload, user, live.tensor) * memory.capacity_share()
-        whole = self.workload.tensor(live.tensor).size * width
-        return np.asarray(whole // trips[:, : live.depth].prod(axis=1, initial=1))
+        return memory.bits(self.workload, self.users.first(live.tensor), live.tensor) * memory.capacity_share()
 
     def _compared(self, partial: Partial) -> FloatArray:
         """The columns by which partial cascades of one frontier compete, besides the room that they take."""
@@ -406,16 +472,15 @@ class Joiner:
                 np.concatenate([p.left for p in parts]),
                 np.concatenate([p.right for p in parts]),
                 np.concatenate([p.opened for p in parts]),
+                np.concatenate([p.lasting for p in parts]),
             )
         else:
             whole = parts[0]
         if not self.setting.rules.dominance or len(whole) < 2:
             return whole
         n = len(whole)
-        values = np.concatenate(
-            [self._compared(whole), whole.alive.reshape(n, -1).astype(float), whole.peak.reshape(n, -1).astype(float)],
-            axis=1,
-        )
+        room = (whole.alive, whole.peak, whole.lasting)
+        values = np.concatenate([self._compared(whole), *(x.reshape(n, -1).astype(float) for x in room)], axis=1)
         used = values.max(axis=0) > values.min(axis=0)
         chosen = np.ascontiguousarray(values[:, used]) if used.any() else np.ascontiguousarray(values[:, :1])
         kept = skyline(pack(whole.trips), chosen)

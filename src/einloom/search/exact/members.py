@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from .fused import Block, Explorer, Remainder, Variant
 from .groups import Components, drains, kept_apart, may_be_apart
+from .held import Held, backing
 from .pricing import leakage
 from .setting import Setting
-from .signature import Held, UnitOption, backing
+from .signature import UnitOption
 from .skyline import FloatArray, IntArray
 from .spatial import Classes
 from .structures import OwnStore, Structure
@@ -160,7 +161,17 @@ class GroupExplorer(Explorer):
         depth = len(structure.loops)
         inside = all(t in self.inner for t, _, place in structure.backings if place == depth)
         if inside and not any(s.over or s.asked for s in own) and kept_apart(self.signature, option, structure, own):
-            super()._fill(structure, own, option, held, memory, remainder)
+            super()._fill(self._lowered(structure, own), own, option, held, memory, remainder)
+
+    def _lowered(self, structure: Structure, own: tuple[OwnStore, ...]) -> Structure:
+        """The structure with a note of the own stores that mostly stand below the split: there they serve one Einsum
+        whatever the others access."""
+        if not structure.alone:
+            return structure
+        _, lowered = drains(self.signature, structure, own, self.setting.shares)
+        late = {(s.tensor, s.depth) for s in lowered} - {(s.tensor, s.depth) for s in own if s not in lowered}
+        alone = (replace(x, late=True) if (x.tensor, x.loops) in late else x for x in structure.alone)
+        return replace(structure, alone=frozenset(alone))
 
     def _settled(self, cost: FloatArray, structure: Structure, variant: Variant) -> FloatArray:
         """Energy, seconds of each component, where tokens begin to flow, and (twice) the unit if units must differ."""

@@ -23,11 +23,14 @@ from .fused import Allowed, Block, Explorer, Wanted
 from .join import Joiner, Partial
 from .lower import column_limits, least_alone
 from .rebuild import Piece, piece, tree
+from .serving import Serving
 from .setting import Setting
 from .signature import Signature, signatures
 from .skyline import FloatArray, IntArray
 from .spatial import Classes
+from .structures import Alone
 from .tables import Rules
+from .users import Users
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,8 @@ class Pass:
         self.checkpoint = checkpoint
         self.repeats = problem.workload.repeat**problem.objective.degree
         workload, machine = problem.workload, problem.machine
-        self.signatures = signatures(workload, machine, problem.mapspace.limits)
+        self.users = Users(workload, machine)
+        self.signatures = signatures(self.users, problem.mapspace.limits)
         self.classes = {sig: Classes(sig, checkpoint) for sig in self.signatures}
         self.setting = self._setting()
         self.objectives = settled(problem.objective)
@@ -172,8 +176,9 @@ class Pass:
             everything = sum(t.size * copies[t.name] * widest[t.name] for t in workload.tensors)
             everything *= memory.capacity_share()
             capacities.append(None if memory.size is None or everything <= memory.size else memory.size)
-        if capacities[0] is not None:
-            capacities[0] -= self._persistent_bits()
+        for i, bits in self.set_aside.items():
+            room = capacities[i]
+            capacities[i] = None if room is None else room - bits
         tracked = [
             i
             for i, c in enumerate(capacities)
@@ -188,19 +193,23 @@ class Pass:
             self.options.rules,
         )
 
-    def _persistent_bits(self) -> int:
-        """Bits that persistent tensors take of the outermost memory for the whole run, once per repeat."""
-        workload, outer = self.problem.workload, self.problem.machine.memories[0]
-        total = 0
+    @cached_property
+    def set_aside(self) -> dict[int, int]:
+        """Bits per memory that persistent inputs and outputs of the cascade take there for the whole run, once per
+        repeat. (Where others of them stand is for each mapping to say.)"""
+        workload, total = self.problem.workload, dict[int, int]()
         for tensor in workload.tensors:
-            if tensor.persistent:
-                users = [e.name for e in workload.einsums if tensor.name in e.tensors]
-                total += tensor.size * max(outer.bits(workload, user, tensor.name) for user in users)
-        return total * workload.repeat * outer.capacity_share()
+            first = self.users.first(tensor.name)
+            home = self.users.homes[first].get(tensor.name)
+            if tensor.persistent and home is not None:
+                memory = self.problem.machine.memories[home]
+                bits = self.users.span(tensor.name) * memory.bits(workload, first, tensor.name) * workload.repeat
+                total[home] = total.get(home, 0) + bits * memory.capacity_share()
+        return total
 
     def may_back(self, sig: Signature, memory: int) -> bool:
-        """True if some choice of stores backs an intermediate in `memory`."""
-        fusable = [t for t, tensor in enumerate(sig.tensors) if tensor.intermediate]
+        """True if in some choice of stores `memory` backs what several Einsums share."""
+        fusable = [t for t, tensor in enumerate(sig.tensors) if tensor.fusable]
         return any(
             memory < len(held) and any(t in held[memory] and not any(t in h for h in held[:memory]) for t in fusable)
             for option in sig.units
@@ -229,6 +238,7 @@ class Pass:
                 raise Infeasible("no combination of mappings stays within the limit")
         joiner = self._joiner()
         joiner.asking = any(block.structure.asked for mine in blocks for block in mine)
+        joiner.serving = self._serving(blocks)
         total = len(blocks)
         partials = joiner.start()
         for position in range(total):
@@ -241,9 +251,14 @@ class Pass:
                 )
         return partials
 
+    def _serving(self, blocks: list[list[Block]]) -> Serving | None:
+        """What follows own stores along the cascade; None if no row asks for anything."""
+        asking = [frozenset[Alone]().union(*(block.structure.alone for block in mine)) for mine in blocks]
+        return Serving(self.problem.workload, asking) if any(asking) else None
+
     def _joiner(self) -> Joiner:
         return Joiner(
-            self.problem.workload,
+            self.users,
             self.setting,
             tuple(axis.name for fanout in self.problem.machine.fanouts for axis in fanout.axes),
             self._hopeless,
@@ -258,14 +273,15 @@ class Pass:
             return [np.full(width, np.inf) for _ in self.signatures]
         total = self.least.sum(axis=0)
         most = self.aim.most(total)
+        slack = np.abs(most) * TIE  # the others' sums are rounded at the size of the total
         limits = []
         for least in self.least:
-            mine = most - (total - least)
+            mine = most - (total - least) + slack
             if len(total) == 1:
                 limits.append(column_limits(self.setting, mine[0]))
             else:
                 limits.append(np.array([mine[0] if c.kind == "energy" else mine[1] for c in self.setting.columns]))
-        return [limit + np.abs(limit) * TIE for limit in limits]
+        return limits
 
     def _blocks(self, limits: list[FloatArray]) -> list[list[Block]]:
         loosest: dict[Signature, FloatArray] = {}
@@ -376,7 +392,7 @@ class Pass:
     def _mapping(self, parts: list[tuple[Partial, Block, int]]) -> Mapping:
         """The tree of one row per Einsum, each with the partial cascades that it completes."""
         shared = [len(partial.frontier.axes) for partial, _, _ in parts]
-        return tree(self.problem.workload, self.problem.machine, self._pieces(parts), shared)
+        return tree(self.problem.workload, self.problem.machine, self._pieces(parts), shared, away=self.users.away)
 
     def _pieces(self, parts: list[tuple[Partial, Block, int]]) -> list[Piece]:
         workload, machine = self.problem.workload, self.problem.machine

@@ -70,6 +70,10 @@ class GroupJoiner(Joiner):
         units = group.units if block.unit is None else (*group.units, block.unit)
         return replace(group, units=units, made=(*group.made, *made))
 
+    def _grouped(self, position: int, before: Frontier, group: Opened) -> tuple[int, int, bool]:
+        opened = before.group or group
+        return (opened.first, opened.outer, not group) if opened else super()._grouped(position, before, group)
+
     def _slots(self, live: Live) -> int:
         """Tiles of an exchanged tensor that its store holds in turns."""
         last = max(self._position[user] for user in self.workload.consumers[live.tensor])

@@ -126,6 +126,8 @@ class Pricing:
         below = self._copies(tensor, bottom, bottom)
         above = self._copies(tensor, self.above[parent], bottom)
         zero = np.zeros((len(self.spreads), len(self.columns)))
+        if signature.housed and parent < signature.home:
+            return zero, zero  # it is at home there: nothing comes from further out
         if not signature.output:
             price = self._charge(tensor, parent, "read", *above) + self._passed(tensor, parent, child, "down")
             if child is not None:

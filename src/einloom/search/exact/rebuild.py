@@ -149,17 +149,19 @@ def tree(
     pieces: list[Piece],
     shared: list[int],
     groups: Table[tuple[int, int], Where] = NO_GROUPS,
+    away: frozenset[str] = frozenset(),
 ) -> Mapping:
     """The mapping: shared[i] loops are common to Einsum i and the next.
 
     groups: (first, last) Einsum of those that run at the same time -> where, and the shares of
-    an axis.
+    an axis. away: inputs and outputs of the cascade whose home is an inner memory.
     """
     outer = machine.memories[0].name
-    on_chip = {t for p in pieces for _, m, t, own in p.stores if not own and m > 0}
+    on_chip = away | {t for p in pieces for _, m, t, own in p.stores if not own and m > 0}
     top = tuple(t.name for t in workload.tensors if t.name not in on_chip)
     builder = _Builder(workload, machine, pieces, shared, groups)
-    return Mapping((Store(outer, top), *builder.group(0, len(pieces) - 1, 0, set())))
+    nest = builder.group(0, len(pieces) - 1, 0, set())
+    return Mapping((Store(outer, top), *nest) if top else tuple(nest))
 
 
 @dataclass
@@ -220,11 +222,11 @@ class _Builder:
         only: set[str] | None = None,
     ) -> list[Node]:
         """Stores at `depth` not made yet. own: also those of one Einsum; else only those that keep their tile or cannot
-        stand below a backing store of `only` that the Einsum uses, because their memory is further out."""
+        stand below these or a backing store of `only` that the Einsum uses, because their memory is further out."""
         found: dict[int, list[str]] = {}
         for p in self.pieces[low : high + 1]:
             backs = (m for d, m, t, mine in p.stores if d == depth and not mine and only is not None and t in only)
-            inner = max(backs, default=0)
+            inner = max((*backs, *(m for d, m, _ in p.kept if d == depth)), default=0)
             for d, m, t, mine in p.stores:
                 if d != depth or (mine and not own and m >= inner and (d, m, t) not in p.kept):
                     continue

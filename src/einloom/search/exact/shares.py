@@ -18,10 +18,11 @@ from .below import Below
 from .fused import Block, Variant
 from .grids import Grid
 from .groups import Components, drains
+from .held import Held, backing
 from .members import GroupBlock, GroupExplorer
 from .pricing import Column
 from .setting import Setting
-from .signature import Held, Signature, UnitOption, backing
+from .signature import Signature, UnitOption
 from .skyline import FloatArray, IntArray
 from .spatial import Classes
 from .structures import OwnStore, Structure

@@ -16,20 +16,20 @@ import numpy as np
 
 from ...problem import Problem
 from ..protocol import Watcher
-from .aim import TIE
 from .concurrent import ConcurrentPass, Met
 from .floors import Floors
 from .fused import Block
 from .groups import Window, Windows
+from .held import Held
 from .join import Axes, Frontier, Group, Live, Opened
 from .lower import least_alone
 from .members import GroupBlock
 from .passes import ExactOptions
-from .pipelines import GroupJoiner, Sums
+from .pipelines import GroupJoiner
 from .rebuild import Where
 from .setting import Setting
 from .shares import Cut, ShareBlock, ShareExplorer, every_cut, narrowed, private
-from .signature import Held, Signature, UnitOption
+from .signature import Signature, UnitOption
 from .skyline import FloatArray
 from .spatial import Classes
 
@@ -96,10 +96,7 @@ class SharePass(ConcurrentPass):
         checkpoint: Callable[[], None],
     ) -> None:
         super().__init__(problem, options, watcher, counts, checkpoint)
-        timed = any(column.kind == "time" for column in self.setting.columns)
-        if not timed:
-            self.sums = Sums(0, None, 0.0)
-        self.together = timed and problem.mapspace.concurrent != "axis"
+        self.together = problem.mapspace.concurrent != "axis" and (self.timed or self.users.any_contested)
         self.cuts = every_cut(problem.machine, self.signatures)
         every = ((s, cut) for s in set(self.signatures) for cut in self.cuts)
         self.narrow = {(s, cut): Classes(narrowed(s, cut), checkpoint) for s, cut in every}
@@ -187,7 +184,6 @@ class SharePass(ConcurrentPass):
         found = -1.0
         for window in self.windows.around(position):
             most = latency - (self.seconds.sum() - self.seconds[list(window.members)].sum())
-            most += abs(most) * TIE
             if self._shared_out(window, position, cut, most):
                 found = max(found, most)
         return found
@@ -230,8 +226,7 @@ class SharePass(ConcurrentPass):
         busy = self.windows.limits(position, latency, self.seconds)
         alone = private(self.problem.machine, self.setting.columns, self.components, cut)
         busy = np.minimum(np.where(alone, busy * (cut.size / cut.share), busy), most)
-        limits = self.components.columns(busy, energy, width)
-        return np.asarray(limits + np.abs(limits) * TIE)
+        return self.components.columns(busy, energy, width)
 
     # ---- joins and trees ------------------------------------------------------------------------------------------
 

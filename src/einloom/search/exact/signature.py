@@ -8,21 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
 
 from ...constraints import Selector, select
 from ...errors import Infeasible, SpecError
 from ...machine.levels import ComputeUnit, Fanout, Machine, Memory, Toll
-from ...mapspace.limited import fetched_once, limited_variables, may_back, may_hold, must_hold
+from ...mapspace.limited import fetched_once, limited_variables
 from ...mapspace.limits import UNLIMITED, Limits, Numbers, concerns
-from ...workload.einsum import Workload
-
-Held = tuple[frozenset[int], ...]
-
-
-def backing(held: Held, tensor: int) -> int:
-    """The outermost memory that holds the tensor."""
-    return next(m for m, tensors in enumerate(held) if tensor in tensors)
+from ...workload.einsum import Access, Workload
+from .held import Held, held_choices
+from .users import Users, is_shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +24,40 @@ class TensorSignature:
     """A tensor of the Einsum by position: (variable, coefficient) terms and constant per rank, shape, bits per
     memory.
 
-    persistent: its room in the outermost memory is taken for the whole run (only said where that memory has a size).
-    tolls: for each toll the bits of a value that it charges on the way (down, up), 0 where it does not.
+    backed: bits of a value in a backing tile per memory, as the tensor's first user has it; 0 where its room is set
+    aside for the whole run. home: the memory that backs an input or output of the cascade. intermediate: it links
+    Einsums, and several memories or an inner one may back it. lent: an input that several Einsums read and an inner
+    memory backs. persistent: no loop stands above its backing store. contested: another Einsum that accesses it may
+    stand with this one below loops that are above no backing store of it. tolls: for each toll the bits of a value that
+    it charges on the way (down, up), 0 where it does not.
     """
 
     ranks: tuple[tuple[tuple[int, int], ...], ...]
     constants: tuple[int, ...]
     shape: tuple[int, ...]
     bits: tuple[int, ...]
+    backed: tuple[int, ...]
     output: bool
     intermediate: bool
     shared: bool
     persistent: bool = False
     tolls: tuple[tuple[int, int], ...] = ()
+    home: int = 0
+    lent: bool = False
+    contested: bool = False
+
+    @property
+    def fusable(self) -> bool:
+        """True if its backing store may stand in the fused part: where all its users have it in common."""
+        return self.intermediate or self.lent
+
+    @property
+    def housed(self) -> bool:
+        """True if this Einsum alone accesses it and an inner memory backs it: there it starts, or ends, for nothing.
+
+        Choices of held tensors say that the outermost memory holds it too, so that its store at home is like any other.
+        """
+        return self.home > 0 and not self.shared
 
     @property
     def variables(self) -> frozenset[int]:
@@ -121,46 +136,34 @@ class Signature:
     once: frozenset[tuple[int, int]] = frozenset()
 
 
-def signatures(workload: Workload, machine: Machine, limits: Limits = UNLIMITED) -> list[Signature]:
+def signatures(users: Users, limits: Limits = UNLIMITED) -> list[Signature]:
     """The signature of every Einsum, in program order."""
-    merge = not fuses_below_fanout(machine, workload)
-    return [signature(workload, machine, e.name, merge, limits) for e in workload.einsums]
+    merge = not fuses_below_fanout(users)
+    return [signature(users, i, merge, limits) for i in range(len(users.workload.einsums))]
 
 
-def signature(workload: Workload, machine: Machine, name: str, merge: bool, limits: Limits = UNLIMITED) -> Signature:
-    """The signature of one Einsum.
+def signature(users: Users, position: int, merge: bool, limits: Limits = UNLIMITED) -> Signature:
+    """The signature of the Einsum at `position`.
 
     Raises Infeasible if no compute unit accepts it or the machine's constraints admit no choice of stores.
     """
-    einsum = workload.einsum(name)
+    workload, machine = users.workload, users.machine
+    einsum = workload.einsums[position]
+    name = einsum.name
     if einsum.reduction == "online_softmax":
         raise Infeasible(f"Einsum {name} reduces by online_softmax, which is not priced yet")
-    names = einsum.tensors
     variables = {v: i for i, v in enumerate(einsum.variables)}
-    tensors = tuple(
-        TensorSignature(
-            ranks=tuple(tuple((variables[v], c) for v, c in index.terms) for index in access.indices),
-            constants=tuple(index.constant for index in access.indices),
-            shape=workload.tensor(access.tensor).shape,
-            bits=tuple(m.bits(workload, name, access.tensor) for m in machine.memories),
-            output=access.tensor == einsum.output.tensor,
-            intermediate=access.tensor in workload.intermediates,
-            shared=is_shared(workload, access.tensor),
-            persistent=workload.tensor(access.tensor).persistent and machine.memories[0].size is not None,
-            tolls=tuple(_tolled(toll, workload, name, access.tensor) for toll in machine.tolls),
-        )
-        for access in einsum.accesses
-    )
+    tensors = tuple(_tensor(users, position, access, variables) for access in einsum.accesses)
     if sum(tensor.slides for tensor in tensors) > 1:
         raise SpecError(f"exact follows one tensor with sliding windows per Einsum; {name} has more")
-    position = {t: i for i, t in enumerate(names)}
+    number = {t: i for i, t in enumerate(einsum.tensors)}
     extents = tuple(workload.extents[v] for v in einsum.variables)
-    tiles = _tile_limits(workload, machine, limits, name, variables, position)
+    tiles = (*_tile_limits(workload, machine, limits, name, variables, number), *_whole(tensors, extents))
     copy = einsum.kind == "copy"
     units: list[ComputeUnit | None] = [None] if copy else list(machine.units_for(einsum))
     if not units:
         raise Infeasible(f"no compute unit of {machine.name} executes Einsum {name} ({einsum.kind})")
-    options = tuple(_options(workload, machine, limits, name, units, tiles))
+    options = tuple(_options(users, limits, name, units, tensors, tiles))
     if not options:
         asked = [str(x) for x in (*limits.holds, *limits.backs, *limits.tiles)]
         also = f" with {'; '.join(asked)}" if asked else ""
@@ -174,37 +177,80 @@ def signature(workload: Workload, machine: Machine, name: str, merge: bool, limi
         _axes(workload, machine, limits, name),
         options,
         merge,
-        frozenset(variables[v] for v in limited_variables(limits, workload, name)),
-        _loop_limits(workload, limits, name, variables, position),
+        frozenset(variables[v] for v in limited_variables(limits, workload, name)) | {v for _, _, v, _ in tiles},
+        _loop_limits(workload, limits, name, variables, number),
         tiles,
-        frozenset(
-            (m, position[t])
-            for m, memory in enumerate(machine.memories)
-            for t in fetched_once(limits, memory.name, workload, name)
-        ),
+        _once(users, limits, name, tensors),
     )
 
 
+def _tensor(users: Users, position: int, access: Access, variables: dict[str, int]) -> TensorSignature:
+    """A tensor as the Einsum at `position` accesses it."""
+    workload, memories, tolls = users.workload, users.machine.memories, users.machine.tolls
+    einsum, name = workload.einsums[position], access.tensor
+    shared, links = is_shared(workload, name), name in users.linking
+    home = users.homes[einsum.name].get(name, 0) or 0
+    lasting = workload.tensor(name).persistent
+    aside = home if lasting and name in users.homes[einsum.name] and memories[home].size is not None else -1
+    first = users.first(name)
+    return TensorSignature(
+        ranks=tuple(tuple((variables[v], c) for v, c in index.terms) for index in access.indices),
+        constants=tuple(index.constant for index in access.indices),
+        shape=workload.tensor(name).shape,
+        bits=tuple(m.bits(workload, einsum.name, name) for m in memories),
+        backed=tuple(0 if i == aside else m.bits(workload, first, name) for i, m in enumerate(memories)),
+        output=name == einsum.output.tensor,
+        intermediate=links,
+        shared=shared,
+        persistent=lasting and (links or home > 0),
+        tolls=tuple(_tolled(toll, workload, einsum.name, name) for toll in tolls),
+        home=home,
+        lent=home > 0 and shared and not links,
+        contested=shared and users.contested(position, name),
+    )
+
+
+def _whole(tensors: tuple[TensorSignature, ...], extents: tuple[int, ...]) -> Iterator[tuple[int, int, int, Numbers]]:
+    """Limits of tiles that keep every loop below the store of a persistent tensor that is housed."""
+    for t, tensor in enumerate(tensors):
+        if tensor.housed and tensor.persistent:
+            yield from ((tensor.home, t, v, Numbers(values=(extent,))) for v, extent in enumerate(extents))
+
+
+def _once(users: Users, limits: Limits, name: str, tensors: tuple[TensorSignature, ...]) -> frozenset[tuple[int, int]]:
+    """(memory, tensor) of which nothing may come twice: as the mapspace asks of stores that are not backing ones; and a
+    housed output, which would leave its home before its sums are complete."""
+    workload = users.workload
+    found = {(tensor.home, t) for t, tensor in enumerate(tensors) if tensor.housed and tensor.output}
+    for m, memory in enumerate(users.machine.memories):
+        asked = fetched_once(limits, memory.name, workload, name)
+        mine = (t for t, tensor in enumerate(workload.einsum(name).tensors) if tensor in asked)
+        found |= {(m, t) for t in mine if not (tensors[t].housed and tensors[t].home == m)}
+    return frozenset(found)
+
+
 def _options(
-    workload: Workload,
-    machine: Machine,
+    users: Users,
     limits: Limits,
     name: str,
     units: list[ComputeUnit | None],
+    tensors: tuple[TensorSignature, ...],
     tiles: tuple[tuple[int, int, int, Numbers], ...],
 ) -> Iterator[UnitOption]:
     """The units for which machine and mapspace leave a choice of stores."""
+    workload, machine = users.workload, users.machine
     einsum = workload.einsum(name)
-    position = {t: i for i, t in enumerate(einsum.tensors)}
-    extents = tuple(workload.extents[v] for v in einsum.variables)
+    number = {t: i for i, t in enumerate(einsum.tensors)}
+    housed = frozenset(t for t, tensor in enumerate(tensors) if tensor.housed)
+    whole = [(t, sizes.allow(workload.extents[einsum.variables[v]])) for m, t, v, sizes in tiles if m == 0]
     for unit in units:
         stop = machine.position[unit.name if unit is not None else machine.units[0].name]
         visible = machine.levels[:stop]
         memories = tuple(level for level in visible if isinstance(level, Memory))
+        named = held_choices(workload, machine, limits, name, memories, users.homes[name])
+        found = (tuple(frozenset(number[t] for t in tensors) for tensors in choice) for choice in named)
         held = tuple(
-            choice
-            for choice in held_choices(workload, machine, limits, name, memories, position)
-            if all(sizes.allow(extents[v]) for m, t, v, sizes in tiles if m == 0 and t in choice[0])
+            (choice[0] | housed, *choice[1:]) for choice in found if all(good for t, good in whole if t in choice[0])
         )
         if held:
             fanouts = sum(isinstance(level, Fanout) for level in visible)
@@ -278,11 +324,6 @@ def _tile_limits(
     )
 
 
-def is_shared(workload: Workload, tensor: str) -> bool:
-    """True if more than one Einsum accesses the tensor."""
-    return len(workload.consumers[tensor]) + (tensor in workload.producers) > 1
-
-
 def _joined(
     workload: Workload, name: str, multicast: Selector, reduce: Selector, position: dict[str, int]
 ) -> frozenset[int]:
@@ -293,53 +334,17 @@ def _joined(
     return frozenset(position[t] for t in joined)
 
 
-def fuses_below_fanout(machine: Machine, workload: Workload) -> bool:
-    """True if a memory behind a fanout may back an intermediate: then rank variables keep their identity there."""
-    behind = False
-    for level in machine.levels:
-        if isinstance(level, Fanout):
-            behind = True
-        elif isinstance(level, Memory) and behind:
-            for einsum in workload.einsums:
-                backs = select(level.backs, workload, einsum.name) & frozenset(workload.intermediates)
-                if backs & machine.may_hold(level, workload, einsum.name, ()):
-                    return True
+def fuses_below_fanout(users: Users) -> bool:
+    """True if a memory behind a fanout may back what several Einsums share: then rank variables keep their identity
+    there."""
+    workload, machine = users.workload, users.machine
+    first = next((i for i, level in enumerate(machine.levels) if isinstance(level, Fanout)), len(machine.levels))
+    for m, memory in enumerate(machine.memories):
+        for name in workload.names if machine.position[memory.name] > first else ():
+            homes = users.homes[name]
+            if any(home == m and is_shared(workload, t) for t, home in homes.items()):
+                return True
+            free = users.linking - homes.keys()
+            if select(memory.backs, workload, name) & machine.may_hold(memory, workload, name, ()) & free:
+                return True
     return False
-
-
-def held_choices(
-    workload: Workload,
-    machine: Machine,
-    limits: Limits,
-    name: str,
-    memories: tuple[Memory, ...],
-    position: dict[str, int],
-) -> Iterator[Held]:
-    """Every choice of held tensors per memory that machine and mapspace admit (rules 5 and 12)."""
-    einsum = workload.einsum(name)
-    intermediates = frozenset(workload.intermediates)
-
-    def extend(level: int, held: Held, above: frozenset[str]) -> Iterator[Held]:
-        if level == len(memories):
-            if above == frozenset(einsum.tensors):
-                yield held
-            return
-        memory = memories[level]
-        must = must_hold(limits, machine, memory, workload, name, above)
-        may = may_hold(limits, machine, memory, workload, name, above)
-        backs = select(memory.backs, workload, name, above) & may_back(limits, memory, workload, name)
-        if not must <= may:
-            return
-        if level == 0:
-            must = must | (frozenset(einsum.tensors) - intermediates)
-            if not must <= may:
-                return
-        optional = sorted(may - must)
-        for count in range(len(optional) + 1):
-            for extra in combinations(optional, count):
-                chosen = must | frozenset(extra)
-                backed = chosen - above
-                if backed <= backs:
-                    yield from extend(level + 1, (*held, frozenset(position[t] for t in chosen)), above | chosen)
-
-    yield from extend(0, (), frozenset())

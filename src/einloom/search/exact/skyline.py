@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..resources import unlimited
+
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 COMPILED_FROM = 60_000_000  # numbers compared by NumPy before loading the compiled kernel pays
@@ -142,6 +144,11 @@ def _peel(starts: NDArray[np.bool_], ranked: FloatArray, most: int | None = None
 
 @lru_cache(maxsize=1)
 def _compiled() -> Any:
+    with unlimited():
+        return _kernel()
+
+
+def _kernel() -> Any:
     import numba
 
     @numba.njit("boolean[::1](boolean[::1], float64[:, ::1])", cache=True)

@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .held import Held, backing
 from .signature import AxisSignature, Signature, UnitOption
 
 Spread = tuple[tuple[int, ...], ...]
@@ -94,9 +95,32 @@ class Classes:
 
     def undivided(self, option: UnitOption, memory: int) -> NDArray[np.bool_]:
         """Mask of the spatial choices without loops above a memory."""
+        return self._untaken(option, range(option.above[memory]), range(len(self.members)))
+
+    def _untaken(self, option: UnitOption, fanouts: range, dims: Iterable[int]) -> NDArray[np.bool_]:
+        """Mask of the spatial choices in which none of these classes takes more than one instance of these fanouts."""
         axes = [axis for axis in self.signature.axes if axis.fanout < option.fanouts]
-        upper = [i for i, axis in enumerate(axes) if axis.fanout < option.above[memory]]
-        return np.array([all(z == 1 for i in upper for z in spread[i]) for spread in self.spreads(option)], bool)
+        upper, chosen = [i for i, axis in enumerate(axes) if axis.fanout in fanouts], tuple(dims)
+        return np.array(
+            [all(spread[i][d] == 1 for i in upper for d in chosen) for spread in self.spreads(option)], bool
+        )
+
+    def suited(self, option: UnitOption, held: Held) -> NDArray[np.bool_]:
+        """Mask of the spatial choices that a choice of stores goes with.
+
+        A copy has spatial loops only above a backing store behind their fanout (rule 10). What is housed behind a
+        fanout must be complete there: an output has no loop above its home that it reduces, nothing persistent has any.
+        """
+        every, tensors = range(len(self.members)), self.signature.tensors
+        good = np.ones(len(self.spreads(option)), bool)
+        if self.signature.copy:
+            places = (tensor.home if tensor.housed else backing(held, t) for t, tensor in enumerate(tensors))
+            good &= self._untaken(option, range(max(option.above[m] for m in places), option.fanouts), every)
+        for t, tensor in enumerate(tensors):
+            if tensor.housed and (tensor.output or tensor.persistent):
+                dims = (d for d in every if tensor.persistent or not self.relevant(t, d))
+                good &= self._untaken(option, range(option.above[tensor.home]), dims)
+        return good
 
 
 @lru_cache(maxsize=4096)
@@ -109,7 +133,7 @@ def divisors(n: int) -> tuple[int, ...]:
 def _every_spread(classes: Classes, option: UnitOption) -> tuple[Spread, ...]:
     s = classes.signature
     axes = [axis for axis in s.axes if axis.fanout < option.fanouts]
-    if s.copy and all(not held for held in _behind_fanouts(option)):
+    if s.copy and not _backs_behind_fanouts(s, option):
         return (tuple((1,) * len(classes.members) for _ in axes),)
     padded = _padded(s)
 
@@ -175,11 +199,8 @@ def _apart(
     Like axes join the same tensors under the same limits, so prices see what they take together. That holds as long as
     no partner asks which axis a rank is on: where no memory behind the fanout backs a tensor that others access.
     """
-    shared = {t for t, tensor in enumerate(s.tensors) if tensor.intermediate}
-    deepest = max(
-        (option.above[m] for held in option.held for t in shared for m in _backing(held, t)),
-        default=0,
-    )
+    shared = {t for t, tensor in enumerate(s.tensors) if tensor.fusable}
+    deepest = max((option.above[backing(held, t)] for held in option.held for t in shared), default=0)
     marks = [
         (axis.fanout, replace(axis, size=0)) if axis.fanout >= deepest else (axis.fanout, i)
         for i, axis in enumerate(axes)
@@ -194,14 +215,11 @@ def _apart(
     return tuple(once.values())
 
 
-def _backing(held: tuple[frozenset[int], ...], tensor: int) -> list[int]:
-    """The memory that backs the tensor, or none."""
-    return [m for m, tensors in enumerate(held) if tensor in tensors][:1]
-
-
-def _behind_fanouts(option: UnitOption) -> list[frozenset[int]]:
-    """What the memories behind a fanout hold, over all choices."""
-    return [held[m] for held in option.held for m, above in enumerate(option.above) if above]
+def _backs_behind_fanouts(s: Signature, option: UnitOption) -> bool:
+    """True if in some choice of stores a memory behind a fanout backs something."""
+    homes = (tensor.home for tensor in s.tensors if tensor.housed)
+    backs = (backing(held, t) for held in option.held for t in range(len(s.tensors)))
+    return any(option.above[m] for m in (*homes, *backs))
 
 
 def _padded(s: Signature) -> frozenset[int]:

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from .coming import Coming
 from .contexts import Contexts
+from .held import Held
 from .pricing import Pricing
 from .rows import CONTEXT, FRESH, OPEN, PENDING, PLACED, SPREAD, TARGET, TOP, Rows
-from .signature import Held
 from .skyline import FloatArray, IntArray, skyline
 from .tiles import Tiles
 

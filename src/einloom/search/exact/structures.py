@@ -3,7 +3,8 @@
 Comes in: a choice of held tensors and of spatial loops. Goes out: `Structure`s with the own stores between their
 loops. Order: stores memory by memory; a fused loop iterates a variable that indexes every tensor still to be backed
 alone (no recomputation), each variable at most once; a loop directly below an own store is one that its tensor lacks
-(``lowering``)."""
+(``lowering``). Only intermediates give loops a reason: the store of a lent tensor stands among theirs, below any loops;
+above that of a persistent tensor there are none."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from .signature import Held, UnitOption, backing
+from .held import Held, backing
+from .signature import UnitOption
 from .spatial import Classes, Spread
 
 Shape = tuple[int, tuple[tuple[int | None, int | None], ...]]
@@ -36,13 +38,30 @@ class Between:
 
 
 @dataclass(frozen=True, slots=True)
+class Alone:
+    """What an own store of a shared tensor asks, because it serves one Einsum (rule 8): no other Einsum that accesses
+    the tensor shares more than `loops` loops.
+
+    under: tensors backed further in below as many loops. If one of them stands above a split there, so does the own
+    store: then none that accesses the tensor shares `loops` loops either. late: the store stands below the split of a
+    group, unless the split that holds the group has more than `loops` loops above it.
+    """
+
+    tensor: int
+    loops: int
+    under: frozenset[int] = frozenset()
+    late: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Structure:
     """What partners must agree on, but for trips: loops in order, and (tensor, memory, loops above) per backed tensor;
-    and what its own stores ask of the splits above them."""
+    and what its own stores ask of the splits above them and of other Einsums."""
 
     loops: tuple[FusedLoop, ...]
     backings: tuple[tuple[int, int, int], ...]
     asked: frozenset[Between] = frozenset()
+    alone: frozenset[Alone] = frozenset()
 
     @property
     def depth(self) -> int:
@@ -121,8 +140,17 @@ class Stacker:
             return
         if self.memory == 0:
             yield Structure((), ()), ()
-        elif self._leads((), backed) and all(x.variable in self._simple[t] for t in backed for x in self._outside(t)):
+        elif self._leads((), backed) and all(self._spreadable(t) for t in backed):
             yield from self._descend(Stack(0, waiting=backed))
+
+    def _spreadable(self, tensor: int) -> bool:
+        """True if the tensor's backing store may stand below all spatial loops above its memory."""
+        signature, outside = self.classes.signature.tensors[tensor], self._outside(tensor)
+        if signature.persistent:
+            return not outside
+        if signature.lent:
+            return not any(x.variable in signature.complex_variables for x in outside)
+        return all(x.variable in self._simple[tensor] for x in outside)
 
     def _outside(self, tensor: int) -> tuple[FusedLoop, ...]:
         """The spatial loops above the memory that backs the tensor: all of them stand above its store."""
@@ -155,10 +183,16 @@ class Stacker:
         return {}
 
     def _common(self, waiting: frozenset[int]) -> frozenset[int]:
-        """The variables that index every waiting tensor alone on a rank."""
+        """The variables of loops that may stand above the backing stores of what waits: those that index every
+        intermediate alone on a rank, and every lent tensor so or not at all."""
         if waiting not in self._usable:
+            tensors = self.classes.signature.tensors
             every = frozenset(range(len(self.classes.signature.extents)))
-            self._usable[waiting] = every.intersection(*(self._simple[t] for t in waiting))
+            links = [t for t in waiting if tensors[t].intermediate]
+            rooted = not links or any(tensors[t].persistent for t in waiting)
+            windows = frozenset[int]().union(*(tensors[t].complex_variables for t in waiting if tensors[t].lent))
+            alone = every.intersection(*(self._simple[t] for t in links)) - windows
+            self._usable[waiting] = frozenset() if rooted else alone
         return self._usable[waiting]
 
     @cached_property
@@ -181,8 +215,8 @@ class Stacker:
         depth = len(at.loops)
         if not at.left and at.memory == self.memory:
             if max((d for _, _, d in at.backs), default=0) == depth:
-                asked = frozenset().union(*(s.asked for s in at.stores))
-                yield Structure(at.loops, tuple(sorted(at.backs)), asked), at.stores
+                asked = frozenset[Between]().union(*(s.asked for s in at.stores))
+                yield Structure(at.loops, tuple(sorted(at.backs)), asked, frozenset(self._alone(at))), at.stores
             return
         if not at.left:
             yield from self._cross(at)
@@ -223,7 +257,7 @@ class Stacker:
         if not run or not self._barred(at, run[0]):
             yield OwnStore(tensor, at.memory, depth)
             return
-        for kept in range(len(run) + 1):
+        for kept in range(len(run) + 1 if self._hoistable(at) else 1):
             asked = set()
             if kept:
                 asked.add(Between(run[kept - 1] + 1, depth - 1, False))
@@ -244,8 +278,22 @@ class Stacker:
         above some loop or keeps its tile (those that do not are inside the Einsum)."""
         return not left and all(s.depth < len(at.loops) or s.over for s in at.stores if s.memory == self.memory)
 
+    def _alone(self, at: Stack) -> Iterator[Alone]:
+        """What the own stores ask of other Einsums that access their tensors."""
+        for s in at.stores:
+            tensor = self.classes.signature.tensors[s.tensor]
+            here = [x for x in at.stores if x.depth == s.depth and x.over]
+            if not tensor.shared:
+                continue
+            if any(x.memory > s.memory or x is s for x in here):  # above the split, which would empty it
+                yield Alone(s.tensor, s.depth - 1)
+                continue
+            under = frozenset(t for t, m, depth in at.backs if depth == s.depth and m > s.memory)
+            if under or (tensor.contested and s.depth < len(at.loops)):
+                yield Alone(s.tensor, s.depth, under)
+
     def _hoistable(self, at: Stack) -> bool:
-        """True if what is to be backed here may stand below all own stores of this depth.
+        """True if what is to be backed here, or to keep its tile, may stand below all own stores of this depth.
 
         Those of memories further out then stand above every split here, and are not emptied by it: what does not move
         with the loop above them is as well stored above that loop, or kept over it.
@@ -297,9 +345,13 @@ class Stacker:
         new = at.memory + 1
         between = self._between(new)
         loops = (*at.loops, *between)
-        if not between or self._leads(loops, at.waiting):
+        if not between or (self._linking(at.waiting) and self._leads(loops, at.waiting)):
             left = self._backed(new) | self._own(new)
             yield from self._descend(Stack(new, loops, at.stores, at.backs, left, at.waiting))
+
+    def _linking(self, waiting: frozenset[int]) -> bool:
+        """True if an intermediate waits: it is the reason for the loops above its store."""
+        return any(self.classes.signature.tensors[t].intermediate for t in waiting)
 
     def _between(self, memory: int) -> tuple[FusedLoop, ...]:
         """The spatial loops of the fanouts directly above a memory."""

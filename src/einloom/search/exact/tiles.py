@@ -48,7 +48,7 @@ class Tiles:
         self.classes: Classes = pricing.classes
         self.shares = shares
         self.whole = np.array(self.classes.extents, np.int64)
-        self._relevant = np.array(self.classes.relevance, bool).reshape(-1, len(self.whole))
+        self._relevant = np.array(self.classes.relevance, bool).reshape(len(self.classes.relevance), len(self.whole))
         self._links: dict[tuple[int, int, int], tuple[FloatArray, FloatArray]] = {}
         self._leaves: dict[tuple[int, ...], FloatArray] = {}
         self._reach: dict[tuple[int, int], IntArray] = {}
@@ -147,7 +147,7 @@ class Tiles:
         expression = self.classes.signature.tensors[tensor].ranks[rank]
         dims = [self.classes.of[v] for v, _ in expression]
         shape = tuple(int(self.whole[d]) + 1 for d in dims)
-        codes = np.ravel_multi_index(tuple(x[:, d] for d in dims), shape)
+        codes = np.ravel_multi_index(tuple(x[:, d] for d in dims), shape) if dims else np.zeros(len(x), np.int64)
         found = np.zeros(prod(shape), np.int64)
         known = self.classes.windows
         for code in np.flatnonzero(np.bincount(codes, minlength=1)):
@@ -176,15 +176,18 @@ class Tiles:
         use = windows.RankUse(tuple(chains), signature.constants[rank])
         return windows.moved((use,), signature.shape[rank], sliding_place)
 
-    def tile_bits(self, tensor: IntArray | int, x: IntArray, memory: int) -> IntArray:
-        """Bits that a tile occupies in one instance of the memory. tensor: one for all rows or one each."""
+    def tile_bits(self, tensor: IntArray | int, x: IntArray, memory: int, backing: bool = False) -> IntArray:
+        """Bits that a tile occupies in one instance of the memory. tensor: one for all rows or one each.
+
+        backing: it is the tile of a backing store, as wide as the tensor's first user has it.
+        """
         if isinstance(tensor, int):
-            return self._tile_bits(tensor, x, memory)
+            return self._tile_bits(tensor, x, memory, backing)
         total = np.zeros(len(x), np.int64)
         for t in range(len(self._relevant)):
             mine = np.flatnonzero(tensor == t)
             if len(mine):
-                total[mine] = self._tile_bits(t, x.take(mine, axis=0), memory)
+                total[mine] = self._tile_bits(t, x.take(mine, axis=0), memory, backing)
         return total
 
     @cached_property
@@ -197,9 +200,11 @@ class Tiles:
             found.append((*(d for d in plain if d not in merged), *sorted(merged)))
         return tuple(found)
 
-    def _tile_bits(self, tensor: int, x: IntArray, memory: int) -> IntArray:
+    def _tile_bits(self, tensor: int, x: IntArray, memory: int, backing: bool) -> IntArray:
         signature = self.classes.signature.tensors[tensor]
-        total = np.full(len(x), signature.bits[memory] * self.shares[memory], np.int64)
+        first = backing or (signature.housed and signature.home == memory)
+        width = signature.backed[memory] if first else signature.bits[memory]
+        total = np.full(len(x), width * self.shares[memory], np.int64)
         for d in self._factors[tensor]:
             total *= x[:, d]
         if tensor in self.compound:

@@ -1,0 +1,84 @@
+"""What stands around every verb: errors and stops become one message and an exit code.
+
+Exit codes: 0 fine, 1 nothing found, illegal or rejected, 2 bad input or output that cannot be written, 130 and 143
+after SIGINT (Ctrl-C) and SIGTERM.
+"""
+
+from __future__ import annotations
+
+import functools
+import signal
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from .. import stops
+from ..defects import saved
+from ..errors import BudgetExhausted, Defect, EinloomError, IllegalMapping, Infeasible
+from . import output
+from .warned import warned
+
+FAILED, BAD_INPUT = 1, 2
+Verb = TypeVar("Verb", bound=Callable[..., None])
+
+
+class Commands(click.Group):
+    """The group of all verbs: standard streams that fail are told of, with the others or before any verb is known."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """As of `click.Group`."""
+        output.attach()
+        try:
+            return super().main(*args, **extra)
+        except OSError as error:
+            _lost(error)
+
+
+def guarded(verb: Verb) -> Verb:
+    """Turn the project's own errors, stops and lost output into a message and an exit code."""
+
+    @functools.wraps(verb)
+    def run(*args: Any, **kwargs: Any) -> None:
+        try:
+            with stops.listening(), warned():
+                verb(*args, **kwargs)
+        except IllegalMapping as error:
+            fail("\n".join(("the mapping is illegal:", *(f"  {reason}" for reason in error.reasons))), FAILED)
+        except Infeasible as error:
+            fail(f"no mapping of the space is legal: {error.witness}", FAILED)
+        except BudgetExhausted as error:
+            fail(str(error), FAILED)
+        except Defect as error:
+            fail(str(saved(error)), FAILED)
+        except EinloomError as error:
+            fail(str(error), BAD_INPUT)
+        except MemoryError:
+            fail("the machine ran out of memory", FAILED)
+        except KeyboardInterrupt as stop:
+            number = stop.number if isinstance(stop, stops.Interrupted) else signal.SIGINT
+            fail(stops.words(number), stops.exit_code(number))
+        except BrokenPipeError:
+            output.drop()
+        except OSError as error:
+            _lost(error)
+
+    return run  # type: ignore[return-value]
+
+
+def fail(message: str, code: int) -> None:
+    """End the process with a message."""
+    output.tell(f"einloom: {message}")
+    raise SystemExit(code)
+
+
+def stopped(numbers: Sequence[int], known: str) -> None:
+    """End the process as one that the first of these signals ended, after a sentence on what it leaves."""
+    number = numbers[0] if numbers else signal.SIGINT
+    fail(f"{stops.words(number)}: {known}", stops.exit_code(number))
+
+
+def _lost(error: OSError) -> None:
+    output.drop()
+    where = "standard output" if error.filename is None else error.filename
+    fail(f"cannot write to {where}: {error.strerror}", BAD_INPUT)

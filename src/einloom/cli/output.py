@@ -1,0 +1,99 @@
+"""What the command line gives out: answers to files and standard output, remarks to standard error.
+
+Files come first and everything is tried: where one cannot be written, the answer is still printed, and the exit code
+says that something was lost.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+import click
+
+from .. import writing
+from ..errors import SpecError, combined
+
+Output = tuple[str | None, Callable[[], str]]
+"""A file, ``-`` for standard output, None for nowhere; and what makes the text for it."""
+
+
+class _Closed(io.TextIOBase):
+    """In place of a standard output that the process was started without."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.EBADF, "it is closed")
+
+
+def attach() -> None:
+    """Make the standard streams safe to use.
+
+    A closed one is taken by /dev/null, or the next file that is opened would stand in its place. Names in files and of
+    files may hold anything: what the terminal cannot show is escaped.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (as long as the process)
+    if sys.stdout is None:
+        sys.stdout = _Closed()
+    elif isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def tell(remark: str) -> None:
+    """A line on standard error, if that can be written to."""
+    with suppress(OSError):
+        click.echo(remark, err=True)
+
+
+def drop() -> None:
+    """Give up standard output: what is left in its buffer must not fail once more when the process ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def deliver(printed: str, *outputs: Output) -> None:
+    """Write the outputs, then print the text; an output on standard output replaces it.
+
+    Raises SpecError for all files that could not be written, after everything else is out.
+    """
+    failed: list[SpecError] = []
+    shown = [printed] if "-" not in [path for path, _ in outputs] else []
+    for path, content in outputs:
+        if path == "-":
+            shown.append(content())
+        elif path is not None:
+            try:
+                file(content(), path)
+            except SpecError as error:
+                failed.append(error)
+    for text in shown:
+        click.echo(text, nl=False)
+    if failed:
+        raise combined(failed)
+
+
+def file(content: str, path: str) -> None:
+    """Write one file, with a remark where somebody is waited for. Raises SpecError."""
+    writing.write(content, path, lambda: tell(f"einloom: waiting for a reader of {path}"))
+
+
+def refuse(*paths: str | None) -> None:
+    """Raise SpecError for places that cannot be written to: before a long search, not after it."""
+    wrong: list[SpecError] = []
+    for path in paths:
+        if path is not None and path != "-":
+            try:
+                writing.refuse(path)
+            except SpecError as error:
+                wrong.append(error)
+    if wrong:
+        raise combined(wrong)

@@ -1,0 +1,257 @@
+"""SIGINT and SIGTERM at the places where they hurt: what is known is kept and said, and the exit code is the signal's.
+
+The signal comes from inside the process, at a named place, so that every run is the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import einloom as el
+from einloom import stops
+from einloom.certify import verify as certify
+from einloom.certify.explain import Asker
+from einloom.cli import main
+from einloom.errors import Ended
+from einloom.result.sweep import read_sweep
+from einloom.result.unmapped import Unmapped, read_answer
+from einloom.search.exact import engine
+from einloom.search.exact.passes import Pass
+from einloom.search.protocol import Recorder
+from einloom.sweep import sweep_capacity
+from einloom.verbs import problem
+
+ROOT = Path(__file__).resolve().parents[2]
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
+WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+DIAMOND = ("residual-diamond", "simple:dram_energy=10,glb_bits=512", "--objective", "edp")
+both = pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)
+
+
+def stopping(function: Callable[..., Any], number: int, call: int = 1, times: int = 1) -> Callable[..., Any]:
+    """The function; before its call of that number the process gets the signal so many times."""
+    calls = 0
+
+    def stopped(*arguments: Any, **named: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == call:
+            for _ in range(times):
+                os.kill(os.getpid(), number)
+        return function(*arguments, **named)
+
+    return stopped
+
+
+def run(*words: str | Path) -> tuple[int, str, str]:
+    """(exit code, standard output, standard error); anything but an exit fails the test."""
+    done = CliRunner().invoke(main, [str(word) for word in words])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise AssertionError(f"{words} ended in a traceback") from done.exception
+    assert "Traceback" not in done.output
+    return done.exit_code, done.stdout, done.stderr
+
+
+@pytest.fixture
+def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "r.json"
+    el.map("matmul:m=2,n=2,k=2", "simple:glb_bits=16,dram_energy=10").write(path)
+    return path
+
+
+@both
+@pytest.mark.parametrize("presses", [1, 2])
+def test_map_keeps_the_best_so_far(number: int, presses: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard, best = Recorder.incumbent, []
+
+    def incumbent(self: Recorder, value: float, mapping: Any = None) -> None:
+        heard(self, value, mapping)
+        best.append(value)
+        if len(best) == 1:
+            for _ in range(presses):
+                os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(Recorder, "incumbent", incumbent)
+    path, text = tmp_path / "r.json", tmp_path / "m.txt"
+    code, shown, said = run("map", *DIAMOND, "--json", path, "-o", text)
+    assert (
+        code == CODES[signal.Signals(number)] and f"einloom: {WORDS[signal.Signals(number)]}: this is the best" in said
+    )
+    found = read_answer(path)
+    assert isinstance(found, el.Result) and found.ended is Ended.STOPPED and found.value <= best[0]
+    assert found.certificate is not None and found.certificate.guarantee is el.Guarantee.BOUNDED
+    assert "the search was stopped" in shown and "budget" not in shown + said
+    assert text.read_text(encoding="utf-8") == found.mapping_text
+    assert el.verify(path, quick=True).ok
+
+
+@both
+@pytest.mark.parametrize("presses", [1, 2])
+def test_map_without_a_mapping_leaves_the_bound(
+    number: int, presses: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bound is known when the search for mappings begins: there the signal comes."""
+    begun = stopping(engine.Run._dives, number, times=presses)
+    monkeypatch.setattr(engine.Run, "_dives", begun)
+    path = tmp_path / "r.json"
+    code, _, said = run("map", *DIAMOND, "--json", path)
+    assert code == CODES[signal.Signals(number)]
+    found = read_answer(path)
+    assert isinstance(found, Unmapped) and (found.status, found.ended) == ("unfinished", Ended.STOPPED)
+    assert found.bound is not None and 0 < found.bound <= el.map(*DIAMOND[:2], "edp").value
+    assert found.reason.startswith("the search was stopped before a legal mapping was found")
+    assert found.reason in said and "budget" not in said
+
+
+@both
+def test_map_of_several_leaves_an_answer(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two signals before the first mapping of any number of tiles."""
+    monkeypatch.setattr(Pass, "lower_bound", stopping(Pass.lower_bound, number, times=2))
+    path = tmp_path / "r.json"
+    asked = ("conv-chain:c=2,h=4,w=4,l=2,k=2", "two-level", "--dataflow", "isos")
+    code, _, _ = run("map", *asked, "--json", path)
+    assert code == CODES[signal.Signals(number)]
+    assert isinstance(found := read_answer(path), Unmapped) and found.ended is Ended.STOPPED
+
+
+def test_a_search_that_was_done_is_not_cut_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The signal comes when everything is proven: the answer is that, and the exit code 0."""
+    monkeypatch.setattr(engine.Run, "result", stopping(engine.Run.result, signal.SIGTERM))
+    code, shown, _ = run("map", *DIAMOND, "--json", tmp_path / "r.json")
+    assert code == 0 and "optimal" in shown
+
+
+@both
+def test_explain_keeps_what_is_known(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Asker, "feasible", stopping(Asker.feasible, number, call=2))
+    path = tmp_path / "why.json"
+    code, shown, said = run("explain", "matmuls:n=2,m=4,kn=8", "two-level:glb_bits=8", "--json", path)
+    assert code == CODES[signal.Signals(number)] and WORDS[signal.Signals(number)] in said
+    data = json.loads(path.read_text(encoding="utf-8"))
+    assert data["status"] == "infeasible" and data["complete"] is False and len(data["runs"]) >= 1
+    assert "budget" not in shown + said
+
+
+@both
+def test_verify_keeps_the_checks(number: int, saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second solution is what takes long."""
+    monkeypatch.setattr(certify, "_solved_again", stopping(certify._solved_again, number))
+    code, shown, said = run("verify", saved, "--json", "v.json")
+    assert code == CODES[signal.Signals(number)] and WORDS[signal.Signals(number)] in said
+    data = json.loads(Path("v.json").read_text(encoding="utf-8"))
+    assert (data["ok"], data["stopped"]) == (False, True)
+    assert {"legality", "energy", "bound"} <= {check["name"] for check in data["checks"] if check["passed"]}
+    assert "not verified: stopped before every claim was checked" in shown
+
+
+@both
+@pytest.mark.parametrize(
+    ("words", "module", "name"),
+    [
+        (("simulate", "r.json", "--json", "out"), "einloom.oracle.simulate", "evaluate_cascade"),
+        (("report", "r.json", "-o", "out"), "einloom.report.html.page", "shell"),
+        (("compare", "r.json", "r.json", "-o", "out"), "einloom.report.compare", "read_answer"),
+        (("show", "r.json", "--json", "out"), "einloom.cli.commands", "read_answer"),
+    ],
+    ids=lambda words: words[0] if isinstance(words, tuple) else "",
+)
+def test_the_others_leave_what_was_there(
+    words: tuple[str, ...], module: str, name: str, number: int, saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = import_module(module)
+    monkeypatch.setattr(place, name, stopping(getattr(place, name), number))
+    Path("out").write_text("old", encoding="utf-8")
+    code, shown, said = run(*words)
+    assert (code, shown, said) == (CODES[signal.Signals(number)], "", f"einloom: {WORDS[signal.Signals(number)]}\n")
+    assert Path("out").read_text(encoding="utf-8") == "old"
+    assert sorted(path.name for path in saved.parent.iterdir()) == ["out", "r.json"]
+
+
+@both
+def test_sweep_goes_on_where_it_was_stopped(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("sweep", *DIAMOND[:2], "--memory", "GLB", "--capacities", "256 bit, 512 bit, 2048 bit", *DIAMOND[2:])
+    solve, kept = engine.Run._found, []
+
+    def found(self: engine.Run, solution: engine.Solution, repeats: int) -> None:
+        solve(self, solution, repeats)
+        if not kept and len(list((tmp_path / "s" / "fused").iterdir())) == 1:  # the second capacity
+            kept.append(solution.value)
+            os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(engine.Run, "_found", found)
+    code, _, said = run(*words, "-o", tmp_path / "s")
+    assert code == CODES[signal.Signals(number)] and "2 of 3 capacities are not done" in said
+    first, second = (point.answer for point in read_sweep(tmp_path / "s" / "fused.json").points)
+    assert isinstance(first, el.Result) and first.ended is None
+    assert isinstance(second, el.Result) and second.ended is Ended.STOPPED and second.value <= kept[0]
+    code, _, said = run(*words, "-o", tmp_path / "s")
+    assert code == 0 and said.count("(kept)") == 1
+    answers = [point.answer for point in read_sweep(tmp_path / "s" / "fused.json").points]
+    assert [answer.ended for answer in answers] == [None] * 3
+    assert isinstance(answers[1], el.Result) and answers[1].value <= second.value
+
+
+def test_processes_of_a_sweep_stop_too(tmp_path: Path) -> None:
+    """Both write what they have, also that there is no mapping: this could once not be handed over."""
+    asked = problem("gpt3-6.7b:batch=1,tokens=2048", "tpu-v4i", "edp")
+    sizes = [2**power for power in (20, 21, 22, 23)]
+    begun = time.monotonic()
+    done = sweep_capacity(asked, "GLB", sizes, tmp_path, jobs=2, stop=lambda: time.monotonic() > begun)
+    assert len(done.points) < len(sizes)
+    assert all(point.answer.ended is Ended.STOPPED for point in done.points)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc tells which signals are heard")
+@both
+def test_imports_are_left_without_a_traceback(number: int, tmp_path: Path) -> None:
+    """As soon as the process listens at all: long before it has imported NumPy."""
+    command = [sys.executable, "-X", "importtime", "-m", "einloom", "zoo"]
+    settings = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    with subprocess.Popen(command, env=settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        while process.poll() is None and not _heard(process.pid) >> (signal.SIGTERM - 1) & 1:
+            time.sleep(0.001)
+        process.send_signal(number)
+        shown, said = process.communicate(timeout=60)
+    assert process.returncode == CODES[signal.Signals(number)] and shown == b""
+    lines = [line for line in said.decode().splitlines() if not line.startswith("import time")]
+    assert lines == [f"einloom: {WORDS[signal.Signals(number)]}"]
+    assert b"einloom.cli.commands" not in said
+
+
+def _heard(pid: int) -> int:
+    """Bits of the signals that a process hears."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+        return int(status.split("SigCgt:")[1].split()[0], 16)
+    except (OSError, IndexError):
+        return 0
+
+
+def test_handlers_are_put_back(saved: Path) -> None:
+    before = [signal.getsignal(number) for number in stops.HEARD]
+    assert run("show", saved)[0] == 0
+    assert [signal.getsignal(number) for number in stops.HEARD] == before
+
+
+def test_the_second_of_two_polite_stops_raises() -> None:
+    with stops.listening(), stops.politely() as asked:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert asked == [signal.SIGTERM]
+        heard_inside = []
+        with pytest.raises(stops.Interrupted), stops.held():
+            heard_inside += [os.kill(os.getpid(), signal.SIGINT), *asked]
+        assert heard_inside == [None, signal.SIGTERM]
+        assert asked == [signal.SIGTERM, signal.SIGINT]

@@ -1,0 +1,47 @@
+"""Objects as a Python prompt shows them, and what ended a search, wherever answers are shown."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import einloom as el
+from einloom.problem import Budget
+from einloom.report import text
+from einloom.report.html import page
+from einloom.result.unmapped import Unmapped, parse_answer
+from einloom.search.answer import answer
+from einloom.search.protocol import Recorder
+from einloom.search.several import Labelled
+
+
+def test_a_mapping_prints_as_its_tree_and_a_result_as_one_line() -> None:
+    """What a Python prompt shows of them: the whole problem stood there before, 5,000 characters of it."""
+    found = el.map("matmul:m=4,n=4,k=4", "simple")
+    assert str(found.mapping) == "store DRAM: A B Z\nfor m in 4\nfor n in 4\nfor k in 4\ncompute Z @ MAC"
+    assert repr(found) == "<Result: matmul on simple, energy 1984 J, optimal>"
+    priced = el.evaluate("matmul:m=4,n=4,k=4", "simple", str(found.mapping) + "\n")
+    assert repr(priced) == "<Result: matmul on simple, energy 1984 J, evaluated>"
+    assert repr(
+        replace(found, certificate=replace(found.certificate, guarantee=el.Guarantee.BOUNDED, bound=992.0))
+    ) == ("<Result: matmul on simple, energy 1984 J, bounded, gap 50.000%>")
+    front = el.map("matmul:m=4,n=4,k=4", "simple", "pareto")
+    assert repr(front) == "<Result: matmul on simple, a front of 1 mappings, least EDP 126976 J s, optimal>"
+
+
+def test_what_ended_a_search_is_said() -> None:
+    asked = el.verbs.problem("residual-diamond", "simple:dram_energy=10,glb_bits=512", "edp")
+    recorder = Recorder()
+    whole = answer((Labelled("", asked),), "exact", Budget(), recorder)
+    steps = recorder.counts["evaluated"] - 1
+    found = answer((Labelled("", asked),), "exact", Budget(steps=steps), Recorder())
+    assert isinstance(whole, el.Result) and isinstance(found, el.Result)
+    assert "ended" not in text.summary(whole) and "ended" not in whole.to_data()
+    assert "ended       the budget of steps ended; this is the best so far" in text.summary(found)
+    assert "the budget of steps ended; this is the best so far" in page(found)
+    assert found.to_data()["ended"] == "steps" and el.Result.from_json(found.to_json()).ended is found.ended
+    nothing = answer((Labelled("", asked),), "exact", Budget(steps=1), Recorder())
+    assert isinstance(nothing, Unmapped) and nothing.to_data()["ended"] == "steps"
+    assert parse_answer(nothing.to_json()).ended is nothing.ended
+    assert repr(nothing).startswith("<Unmapped: residual-diamond on simple, unfinished")
+    assert pickle.loads(pickle.dumps(nothing)) == nothing

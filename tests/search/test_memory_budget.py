@@ -1,0 +1,194 @@
+"""A memory budget holds, and a search that runs out of memory ends with what it knows and says why."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import einloom as el
+from einloom.errors import BudgetExhausted, Ended
+from einloom.problem import Budget
+from einloom.result.unmapped import Unmapped, read_answer
+from einloom.search import resources
+from einloom.search.answer import answer
+from einloom.search.exact import engine
+from einloom.search.protocol import Recorder
+from einloom.search.several import Labelled
+from einloom.verbs import problem
+
+ROOT = Path(__file__).resolve().parents[2]
+MEGABYTE = 10**6
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux refuses memory")
+HUNGRY = ("matmuls-ffm75:n=8", "tpu-v4i")
+MAP = "import sys; from einloom.__main__ import main; sys.argv[0] = 'einloom'; main()"
+
+
+def mapped(*words: str, limit: tuple[int, int] | None = None) -> tuple[int, str, float]:
+    """(exit code, standard error, megabytes at most) of `einloom map`; limit: a resource and its bytes."""
+
+    def restrict() -> None:
+        if limit is not None:
+            resource.setrlimit(limit[0], (limit[1], limit[1]))
+
+    code = (
+        "import resource, sys, atexit\n"
+        "def peak():\n"
+        "    lines = open('/proc/self/status').read().splitlines()\n"
+        "    kilobytes = next(line.split()[1] for line in lines if line.startswith('VmHWM'))\n"
+        "    print('peak', kilobytes, file=sys.stderr)\n"
+        "atexit.register(peak)\n" + MAP
+    )
+    settings = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(
+        [sys.executable, "-c", code, "map", *words],
+        env=settings,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        preexec_fn=restrict,
+        check=False,
+    )
+    said, _, kilobytes = done.stderr.rpartition("peak ")
+    return done.returncode, said, int(kilobytes) * 1024 / MEGABYTE
+
+
+@linux
+def test_the_budget_holds(tmp_path: Path) -> None:
+    """Without a budget this search holds 309 MB; looked at now and then only, it grew to 218 MB under this one."""
+    path, megabytes = tmp_path / "r.json", 120
+    code, said, peak = mapped(*HUNGRY, "--budget-memory", f"{megabytes} MB", "--json", str(path))
+    assert code == 1 and "einloom: the memory budget ended before a legal mapping was found (proven bound" in said
+    assert peak <= megabytes * 1.1
+    found = read_answer(path)
+    assert isinstance(found, Unmapped) and found.ended is Ended.MEMORY and (found.bound or 0) > 0
+
+
+@linux
+def test_a_machine_without_memory_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    code, said, _ = mapped(*HUNGRY, "--json", str(path), limit=(resource.RLIMIT_AS, 330 * 2**20))
+    assert code == 1 and "einloom: the machine ran out of memory before a legal mapping was found" in said
+    found = read_answer(path)
+    assert isinstance(found, Unmapped) and found.ended is Ended.NO_MEMORY and (found.bound or 0) > 0
+
+
+ASKED = (Labelled("", problem("residual-diamond", "simple:dram_energy=10,glb_bits=512", "edp")),)
+
+
+def refusing(function: Callable[..., object], call: int) -> Callable[..., object]:
+    calls = 0
+
+    def refused(*arguments: object, **named: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls >= call:
+            raise MemoryError
+        return function(*arguments, **named)
+
+    return refused
+
+
+@pytest.mark.parametrize(("memory", "ended"), [(None, Ended.NO_MEMORY), (2**40, Ended.MEMORY)])
+@pytest.mark.parametrize("call", [1, 2, 3, 4])
+def test_whenever_memory_is_refused_the_best_so_far_is_kept(
+    memory: int | None, ended: Ended, call: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine.Pass, "complete", refusing(engine.Pass.complete, call))
+    heard = Recorder()
+    found = answer(ASKED, "exact", Budget(memory=memory), heard)
+    if heard.best_mapping is None:
+        assert isinstance(found, Unmapped) and found.ended is ended and found.reason.startswith(ended.words)
+    else:
+        assert isinstance(found, el.Result) and found.ended is ended and found.value <= (heard.best or 0)
+        assert el.verify(found, quick=True).ok
+
+
+def test_what_lies_outside_the_search_is_answered_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine.Run, "begin", refusing(engine.Run.begin, 1))
+    found = answer(ASKED, "exact", Budget(), Recorder())
+    assert isinstance(found, Unmapped) and found.ended is Ended.NO_MEMORY
+
+
+def test_exhaustive_keeps_the_budget_too() -> None:
+    with pytest.raises(BudgetExhausted, match="the memory budget ended") as error:
+        el.map("matmul:m=4,n=4,k=4", "two-level:glb_bits=32", method="exhaustive", memory=1)
+    assert error.value.ended is Ended.MEMORY
+
+
+@linux
+def test_growth_is_refused_and_the_limit_put_back() -> None:
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    with resources.at_most(resources.resident_bytes() + 64 * MEGABYTE):
+        held = np.ones(4 * MEGABYTE)  # 32 MB
+        with pytest.raises(MemoryError):
+            np.ones(8 * MEGABYTE)
+        with resources.unlimited():
+            assert len(np.ones(8 * MEGABYTE)) == 8 * MEGABYTE
+        del held
+        assert len(np.ones(6 * MEGABYTE)) == 6 * MEGABYTE
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    with pytest.raises(KeyError), resources.at_most(1):
+        raise KeyError
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
+@linux
+def test_other_threads_set_no_limit() -> None:
+    seen = []
+
+    def search() -> None:
+        with resources.at_most(1):
+            seen.append(resource.getrlimit(resource.RLIMIT_DATA))
+
+    thread = threading.Thread(target=search)
+    thread.start()
+    thread.join()
+    assert seen == [resource.getrlimit(resource.RLIMIT_DATA)]
+
+
+def system(folder: Path, groups: dict[str, str], cgroup: str) -> int | None:
+    """What `available_bytes` makes of a system with these files of control groups; 8,000 kB are free in all."""
+    (folder / "proc" / "self").mkdir(parents=True)
+    (folder / "proc" / "meminfo").write_text("MemTotal: 9000 kB\nMemAvailable:    8000 kB\n", encoding="utf-8")
+    (folder / "proc" / "self" / "cgroup").write_text(cgroup, encoding="utf-8")
+    for name, content in groups.items():
+        path = folder / "groups" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    return resources.available_bytes(folder / "proc", folder / "groups")
+
+
+TWO = {"memory.max": "5000000\n", "memory.current": "4000000\n", "memory.stat": "anon 1\ninactive_file 500000\n"}
+ONE = {
+    "memory/a/memory.limit_in_bytes": "3000000\n",
+    "memory/a/memory.usage_in_bytes": "1000000\n",
+    "memory/a/memory.stat": "total_inactive_file 0\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("groups", "cgroup", "free"),
+    [
+        ({}, "0::/\n", 8000 * 1024),
+        (TWO, "0::/\n", 1_500_000),
+        ({**TWO, "memory.max": "max\n"}, "0::/\n", 8000 * 1024),
+        ({f"a/b/{name}": content for name, content in TWO.items()}, "0::/a/b\n", 1_500_000),
+        ({**TWO, "memory.current": "9000000\n"}, "0::/\n", 0),
+        (ONE, "7:blkio:/\n4:memory:/a\n0::/\n", 2_000_000),
+        ({**TWO, "memory.stat": "nonsense"}, "0::/\n", 8000 * 1024),
+    ],
+)
+def test_what_the_system_has_left(groups: dict[str, str], cgroup: str, free: int, tmp_path: Path) -> None:
+    assert system(tmp_path, groups, cgroup) == free
+
+
+def test_a_system_that_does_not_tell(tmp_path: Path) -> None:
+    assert resources.available_bytes(tmp_path, tmp_path) is None
