@@ -14,11 +14,11 @@ import pytest
 
 from agreement import Subject, differences, subject
 from cases import arrayed, cascade, simple, tree
-from einloom.constraints import selector
-from einloom.cost.occupancy import occupancy
-from einloom.cost.paths import paths
+from einloom.workload.selectors import selector
+from einloom.cost.room.occupancy import occupancy
+from einloom.cost.traffic.paths import paths
 from einloom.machine.levels import Machine, Memory
-from einloom.mapping.wellformed import problems
+from einloom.mapping.legality.structure import problems
 from einloom.oracle import simulate
 from einloom.workload.einsum import Workload
 from trees import FEATURES

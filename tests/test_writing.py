@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from einloom import writing
+from einloom.reading import writing
 from einloom.errors import SpecError
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "einloom"

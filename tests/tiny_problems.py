@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from random import Random
 
-from einloom.constraints import selector
+from einloom.workload.selectors import selector
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem

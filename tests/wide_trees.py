@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from concurrent_trees import made_concurrent
-from einloom.constraints import selector
+from einloom.workload.selectors import selector
 from einloom.machine.levels import Machine, Memory, Toll
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload

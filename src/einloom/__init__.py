@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from . import zoo
     from .errors import BudgetExhausted, EinloomError, EinloomWarning, IllegalMapping, Infeasible, SpecError
     from .machine.levels import Machine
-    from .machine.load import load_machine
+    from .zoo.machine_by_name import load_machine
     from .mapping.tree import Mapping
-    from .mapspace.rewrites import rewrite
+    from .dataflows.rewrites import rewrite
     from .problem import Budget, Certificate, Guarantee, Problem
     from .report import figures
     from .report.compare import compare
     from .result import Result
-    from .verbs import evaluate, explain, map, simulate, verify
+    from .api import evaluate, explain, map, simulate, verify
     from .workload.einsum import Workload
-    from .workload.load import load_workload
+    from .zoo.workload_by_name import load_workload
 
 _MODULES = {"zoo": "zoo", "figures": "report.figures"}
 _HOMES = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from . import writing
+from .reading import writing
 from .errors import Defect, SpecError
 from .machine.write import machine_text
 from .mapspace.files import mapspace_text

@@ -23,7 +23,7 @@ from einloom.certify.verify import verify
 from einloom.problem import Certificate, Guarantee
 from einloom.result import Result
 from einloom.result.document import digest
-from einloom.verbs import problem
+from einloom.api import problem
 
 FORGERIES = Path(__file__).resolve().parents[1] / "inputs" / "forgeries"
 Data = dict[str, Any]

@@ -22,16 +22,16 @@ from click.testing import CliRunner
 import einloom as el
 from einloom import stops
 from einloom.certify import verify as certify
-from einloom.certify.explain import Asker
+from einloom.diagnose import Asker
 from einloom.cli import main
 from einloom.errors import Ended
 from einloom.result.sweep import read_sweep
 from einloom.result.unmapped import Unmapped, read_answer
-from einloom.search.exact import engine
-from einloom.search.exact.passes import Pass
-from einloom.search.protocol import Recorder
+from einloom.search.exact import branch_and_bound as engine
+from einloom.search.exact.attempt import Pass
+from einloom.search.method import Recorder
 from einloom.sweep import sweep_capacity
-from einloom.verbs import problem
+from einloom.api import problem
 
 ROOT = Path(__file__).resolve().parents[2]
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
@@ -162,7 +162,7 @@ def test_verify_keeps_the_checks(number: int, saved: Path, monkeypatch: pytest.M
     ("words", "module", "name"),
     [
         (("simulate", "r.json", "--json", "out"), "einloom.oracle.simulate", "evaluate_cascade"),
-        (("report", "r.json", "-o", "out"), "einloom.report.html.page", "shell"),
+        (("report", "r.json", "-o", "out"), "einloom.report.page.page", "shell"),
         (("compare", "r.json", "r.json", "-o", "out"), "einloom.report.compare", "read_answer"),
         (("show", "r.json", "--json", "out"), "einloom.cli.commands", "read_answer"),
     ],

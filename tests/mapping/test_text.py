@@ -14,7 +14,7 @@ from einloom.machine.levels import Machine
 from einloom.mapping.normal import normal_form
 from einloom.mapping.text import MAX_DEPTH, describe, parse_mapping, print_mapping
 from einloom.mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store
-from einloom.mapping.wellformed import problems
+from einloom.mapping.legality.structure import problems
 from einloom.workload.einsum import Workload
 
 GOLDEN = Path(__file__).parent / "golden"

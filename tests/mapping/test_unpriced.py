@@ -6,7 +6,7 @@ import pytest
 
 from einloom.cost.evaluate import evaluate
 from einloom.errors import IllegalMapping, Infeasible
-from einloom.machine.load import load_machine
+from einloom.zoo.machine_by_name import load_machine
 from einloom.mapping.tree import Compute, Loop, Mapping, Store
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem

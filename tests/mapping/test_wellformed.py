@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from cases import arrayed, cascade, machine, simple
-from einloom.constraints import selector
+from einloom.workload.selectors import selector
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapping.text import parse_mapping
 from einloom.mapping.tree import Compute, Loop, Mapping, Split, Store
-from einloom.mapping.wellformed import problems
+from einloom.mapping.legality.structure import problems
 from einloom.workload.einsum import Workload
 
 MATMUL = cascade("E: Z[m,n] = A[m,k] * B[k,n]", {"m": 4, "n": 4, "k": 4})

@@ -8,7 +8,7 @@ import pytest
 
 from einloom.cost.evaluate import evaluate
 from einloom.mapping.tree import Split, einsums_below
-from einloom.mapspace.concurrency import concurrent_forms, grouped
+from einloom.dataflows.concurrent_forms import concurrent_forms, grouped
 from worked import given
 
 SEQUENTIAL: dict[str, Any] = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from cases import cascade, machine, simple
-from einloom.constraints import selector
+from einloom.workload.selectors import selector
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapping.text import parse_mapping
-from einloom.mapping.wellformed import problems
-from einloom.mapspace.ffm import full_use, outside
+from einloom.mapping.legality.structure import problems
+from einloom.mapspace.ffm.rules import full_use, outside
 from einloom.mapspace.space import Mapspace
 from einloom.workload.einsum import Workload
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cases import arrayed, cascade, energy, machine, simple, tree
-from einloom.constraints import selector
+from einloom.workload.selectors import selector
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.oracle import Simulation, simulate
 from einloom.workload.einsum import Workload

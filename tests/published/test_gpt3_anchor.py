@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from einloom.cost.evaluate import evaluate
-from einloom.machine.load import load_machine
+from einloom.zoo.machine_by_name import load_machine
 from einloom.mapping.text import parse_mapping
 from einloom.workload.build import build_workload
 

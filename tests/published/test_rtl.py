@@ -11,7 +11,7 @@ import pytest
 
 from einloom.cost.evaluate import evaluate
 from einloom.machine.levels import Level, Machine
-from einloom.machine.zoo import zoo_machine
+from einloom.zoo.machines import zoo_machine
 from einloom.published import rtl
 from einloom.published.rtl import Compared, compare, published, summary
 

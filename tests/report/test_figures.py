@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import einloom as el
 from einloom.cli import main
 from einloom.report.compare import labels_of
-from einloom.report.html.roofline import points
+from einloom.report.draw.roofline import points
 
 matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'einloom[figures]'")
 figures = el.figures

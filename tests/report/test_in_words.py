@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import einloom as el
 from einloom.problem import Budget
-from einloom.report import text
-from einloom.report.html import page
+from einloom.report.text import results as text
+from einloom.report.page import page
 from einloom.result.unmapped import Unmapped, parse_answer
 from einloom.search.answer import answer
-from einloom.search.protocol import Recorder
+from einloom.search.method import Recorder
 from einloom.search.several import Labelled
 
 

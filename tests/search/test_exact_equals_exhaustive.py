@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from einloom.constraints import selector
+from einloom.workload.selectors import selector
 from einloom.errors import Infeasible
 from einloom.machine.levels import ComputeUnit, Machine, Memory
 from einloom.mapspace.space import Mapspace

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from cases import cascade, machine
-from einloom.constraints import selector
+from einloom.workload.selectors import selector
 from einloom.cost.evaluate import evaluate, legality
 from einloom.errors import BudgetExhausted, Infeasible, SpecError
 from einloom.machine.levels import ComputeUnit, Machine, Memory

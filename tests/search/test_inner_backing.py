@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from cases import tree
-from einloom.constraints import selector
+from einloom.workload.selectors import selector
 from einloom.cost.evaluate import evaluate
 from einloom.errors import BudgetExhausted
 from einloom.machine.levels import Machine, Memory
 from einloom.mapping.normal import normal_form
-from einloom.mapspace.ffm import outside
+from einloom.mapspace.ffm.rules import outside
 from einloom.problem import Guarantee, Problem
 from einloom.search.exact import Exact, ExactOptions
 from tiny_problems import tiny_problem

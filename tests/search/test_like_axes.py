@@ -7,14 +7,14 @@ from random import Random
 
 import pytest
 
-from einloom.constraints import selector
+from einloom.workload.selectors import selector
 from einloom.errors import BudgetExhausted, Infeasible
 from einloom.machine.levels import ALL, NOTHING, Axis, Fanout, Machine
 from einloom.problem import Budget, Problem
-from einloom.search.exact.engine import Exact
-from einloom.search.exact.signature import signature
-from einloom.search.exact.spatial import Classes
-from einloom.search.exact.users import Users
+from einloom.search.exact.branch_and_bound import Exact
+from einloom.search.exact.einsums.classes import signature
+from einloom.search.exact.einsums.spatial import Classes
+from einloom.search.exact.einsums.users import Users
 from einloom.search.exhaustive import Exhaustive
 from einloom.workload.build import build_workload
 from tiny_problems import tiny_machine, tiny_problem

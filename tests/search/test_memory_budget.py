@@ -19,10 +19,10 @@ from einloom.problem import Budget
 from einloom.result.unmapped import Unmapped, read_answer
 from einloom.search import resources
 from einloom.search.answer import answer
-from einloom.search.exact import engine
-from einloom.search.protocol import Recorder
+from einloom.search.exact import branch_and_bound as engine
+from einloom.search.method import Recorder
 from einloom.search.several import Labelled
-from einloom.verbs import problem
+from einloom.api import problem
 
 ROOT = Path(__file__).resolve().parents[2]
 MEGABYTE = 10**6

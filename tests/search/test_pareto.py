@@ -11,7 +11,7 @@ import pytest
 from einloom.certify.verify import verify
 from einloom.errors import BudgetExhausted, Infeasible, SpecError
 from einloom.machine.levels import Machine, Memory
-from einloom.machine.load import load_machine
+from einloom.zoo.machine_by_name import load_machine
 from einloom.problem import Budget, Guarantee, Objective, Problem, objective
 from einloom.result import FrontPoint, Result
 from einloom.result.document import digest

@@ -16,14 +16,14 @@ from random import Random
 
 import pytest
 
-from einloom import verbs
+from einloom import api as verbs
 from einloom.errors import BudgetExhausted
 from einloom.mapping.tree import Mapping
 from einloom.problem import Budget, Guarantee, Problem
 from einloom.result import Result
 from einloom.result.unmapped import Unmapped, read_answer
 from einloom.search.exact import Exact
-from einloom.search.protocol import Recorder
+from einloom.search.method import Recorder
 from tiny_problems import tiny_problem
 
 ROOT = Path(__file__).resolve().parents[2]

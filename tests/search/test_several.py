@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from einloom.constraints import selector
+from einloom.workload.selectors import selector
 from einloom.errors import Infeasible
 from einloom.machine.levels import Machine, Memory
-from einloom.machine.load import load_machine
-from einloom.mapspace.limits import BackLimit, Limits, LoopLimit, Numbers
+from einloom.zoo.machine_by_name import load_machine
+from einloom.mapspace.limits.data import BackLimit, Limits, LoopLimit, Numbers
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Objective, Problem
 from einloom.search.exact import Exact, glance
-from einloom.search.protocol import Watcher
+from einloom.search.method import Watcher
 from einloom.search.several import Labelled, best_of
 from einloom.search.starts import fitting
 from einloom.workload.build import build_workload

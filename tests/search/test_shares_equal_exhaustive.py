@@ -16,21 +16,21 @@ import numpy as np
 import pytest
 
 from einloom.certify.verify import verify
-from einloom.constraints import selector
+from einloom.workload.selectors import selector
 from einloom.errors import EinloomError
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
-from einloom.mapping.concurrent import axis_of, concurrent
+from einloom.mapping.legality.concurrency import axis_of, concurrent
 from einloom.mapping.tree import Mapping, Nest, Split
-from einloom.mapspace.ffm import outside
+from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.result import Result
-from einloom.search.exact import sharing
-from einloom.search.exact.join import Joiner
-from einloom.search.exact.members import GroupExplorer
-from einloom.search.exact.pipelines import GroupJoiner
-from einloom.search.exact.shares import ShareExplorer
-from einloom.search.exact.sharing import ShareJoiner, SharePass
+from einloom.search.exact.concurrent import share_passes as sharing
+from einloom.search.exact.joining.join import Joiner
+from einloom.search.exact.concurrent.rows import GroupExplorer
+from einloom.search.exact.concurrent.joins import GroupJoiner
+from einloom.search.exact.concurrent.shares import ShareExplorer
+from einloom.search.exact.concurrent.share_passes import ShareJoiner, SharePass
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
 from optima import enumerated, same, searched

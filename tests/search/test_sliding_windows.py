@@ -7,17 +7,17 @@ from itertools import product
 import numpy as np
 import pytest
 
-from einloom.constraints import selector
+from einloom.workload.selectors import selector
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
-from einloom.mapspace.ffm import outside
+from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Objective, Problem
 from einloom.search.exact import Exact, ExactOptions, Rules
-from einloom.search.exact.floors import Floors
-from einloom.search.exact.passes import Pass
-from einloom.search.exact.tiles import Tiles
+from einloom.search.exact.fusion.floors import Floors
+from einloom.search.exact.attempt import Pass
+from einloom.search.exact.prices.traffic import Tiles
 from einloom.search.exhaustive import Exhaustive
-from einloom.search.protocol import Watcher
+from einloom.search.method import Watcher
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
 from tiny_problems import tiny_problem

@@ -7,17 +7,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from einloom.machine.load import load_machine
+from einloom.zoo.machine_by_name import load_machine
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import ExactOptions
-from einloom.search.exact.agreement import Keys
-from einloom.search.exact.floors import Floors
-from einloom.search.exact.fused import Explorer
-from einloom.search.exact.passes import Pass
-from einloom.search.exact.spatial import Classes
-from einloom.search.protocol import Watcher
-from einloom.workload.load import load_workload
+from einloom.search.exact.bounds.choices import Keys
+from einloom.search.exact.fusion.floors import Floors
+from einloom.search.exact.fusion.explore import Explorer
+from einloom.search.exact.attempt import Pass
+from einloom.search.exact.einsums.spatial import Classes
+from einloom.search.method import Watcher
+from einloom.zoo.workload_by_name import load_workload
 
 
 class Enough(Exception):

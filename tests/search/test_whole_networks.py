@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from einloom.machine.load import load_machine
+from einloom.zoo.machine_by_name import load_machine
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Objective, Problem
 from einloom.search.exact import Exact, ExactOptions, Rules
-from einloom.search.exact.aim import Aim
-from einloom.search.exact.lines import Lines
+from einloom.search.exact.bounds.cutoff import Aim
+from einloom.search.exact.bounds.weighted_sums import Lines
 from einloom.search.exhaustive import Exhaustive
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import einloom.workload.notation as notation
-from einloom.constraints import KEYWORDS
+from einloom.workload.selectors import KEYWORDS
 from einloom.errors import SpecError
 from einloom.workload.einsum import Access, Einsum, Index
 from einloom.workload.notation import einsum_text, parse_einsum

@@ -15,7 +15,7 @@ from contextlib import suppress
 
 import click
 
-from .. import writing
+from ..reading import writing
 from ..errors import SpecError, combined
 
 Output = tuple[str | None, Callable[[], str]]

@@ -11,17 +11,17 @@ from ..errors import IllegalMapping, SpecError, nearest
 from ..machine.levels import ComputeUnit, Machine, Memory, Toll
 from ..machine.levels import Link as LinkLevel
 from ..mapping.tree import Mapping
-from ..mapping.wellformed import problems
+from ..mapping.legality.structure import problems
 from ..workload.einsum import Workload
-from . import terms
-from .accesses import Link, Move, instance_choices, links, moves, operations
-from .fits import overflows
-from .latency import component_time, passing_time
-from .occupancy import occupancy
-from .paths import Path, paths
-from .record import Action, ActionName, Cost, Latencies, Occupancy
-from .schedule import Schedule
-from .terms import Number
+from .formulas import terms
+from .traffic.accesses import Link, Move, instance_choices, links, moves, operations
+from .room.fits import overflows
+from .time.components import component_time, passing_time
+from .room.occupancy import occupancy
+from .traffic.paths import Path, paths
+from .breakdown import Action, ActionName, Cost, Latencies, Occupancy
+from .time.schedule import Schedule
+from .formulas.terms import Number
 
 LATENCY_RULES = ("einsum", "tile")
 

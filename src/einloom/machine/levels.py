@@ -13,10 +13,10 @@ from math import prod
 from types import MappingProxyType
 from typing import Literal
 
-from ..constraints import Selector, select, selector
+from ..workload.selectors import Selector, select, selector
 from ..reporting import Drawn
 from ..workload.einsum import Einsum, Workload
-from ..workload.facts import Fact
+from ..reading.facts import Fact
 
 ALL = selector("all")
 NOTHING = selector("nothing")

@@ -11,7 +11,7 @@ from ..mapping.tree import Mapping
 from ..workload.einsum import Workload
 from .compile import Compiler
 from .execute import Execution
-from .journal import Journal
+from .time.journal import Journal
 from .plan import Coords
 from .reference import evaluate_cascade, random_inputs
 

@@ -14,9 +14,9 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from ..cost.event import event_time
+from ..cost.time.event import event_time
 from ..machine.levels import Machine
-from ..machine.zoo import zoo_machine
+from ..zoo.machines import zoo_machine
 from ..mapping.text import parse_mapping
 from ..mapping.tree import Mapping
 from ..workload.build import build_workload

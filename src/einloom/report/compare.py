@@ -14,15 +14,15 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from .. import writing
+from ..reading import writing
 from ..errors import SpecError
 from ..machine.write import machine_data
 from ..mapspace.space import Mapspace
 from ..result import Result, document
 from ..result.unmapped import Unmapped, read_answer
 from ..workload.files import workload_data
-from .table import WIDTH, columns
-from .text import bits, fused, joules, objective_value, seconds
+from .text.table import WIDTH, columns
+from .text.results import bits, fused, joules, objective_value, seconds
 
 if TYPE_CHECKING:
     import pandas
@@ -120,7 +120,7 @@ class Comparison:
 
     def to_html(self) -> str:
         """One page that needs no network."""
-        from .html.comparison import comparison_page
+        from .page.comparison import comparison_page
 
         return comparison_page(self)
 
@@ -132,8 +132,8 @@ class Comparison:
         return text(self)
 
     def _repr_html_(self) -> str:
-        from .html.comparison import comparison_table
-        from .html.snippet import snippet
+        from .page.comparison import comparison_table
+        from .page.snippet import snippet
 
         return snippet(comparison_table(self))
 

@@ -10,14 +10,15 @@ from ..mapping.text import describe
 from ..mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, einsums_below
 from ..result import Result
 from ..result.unmapped import Unmapped
-from ..units import format as with_unit
+from ..reading.units import format as with_unit
 from ..workload.einsum import Workload
-from .html import cascade, looptree, nothing, pareto, summary
-from .html.markup import Html, el
-from .html.scene import Scene, energy, size
-from .html.snippet import snippet
-from .html.subject import Subject
-from .html.tracks import Part, legend, tracks
+from .draw import cascade, looptree, pareto
+from .page import nothing, summary
+from .draw.markup import Html, el
+from .draw.scene import Scene, energy, size
+from .page.snippet import snippet
+from .draw.subject import Subject
+from .draw.tracks import Part, legend, tracks
 
 FIRST = 12
 

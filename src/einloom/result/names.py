@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ..errors import nearest
-from ..located import Located
+from ..reading.located import Located
 from ..machine.levels import ComputeUnit, Machine, Memory, Toll
 from ..mapping.tree import Mapping
 from ..workload.einsum import Workload

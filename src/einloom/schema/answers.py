@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import get_args
 
-from ..cost.record import ActionName
+from ..cost.breakdown import ActionName
 from ..errors import Ended
-from ..keys import NAME, NAMES, TEXT, Choice, Each, Either, Key, Number, Plain, Record, Shape, Table
+from ..reading.keys import NAME, NAMES, TEXT, Choice, Each, Either, Key, Number, Plain, Record, Shape, Table
 from ..machine.files import MACHINE, SET
 from ..mapspace.files import SPACES
 from ..mapspace.space import CONCURRENT

@@ -15,7 +15,7 @@ from ..errors import BudgetExhausted, Ended, Infeasible, SpecError
 from ..mapping.tree import Mapping
 from ..problem import Alternative, Budget, Certificate, Guarantee, Problem
 from ..result import Result
-from .protocol import Optimizer, Recorder, Watcher, optimizer
+from .method import Optimizer, Recorder, Watcher, optimizer
 from .starts import fitting, misfits, refusal
 
 BETTER = 1 - 4e-9  # of the best value so far: what is above this is not better, as `exact` compares

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .. import writing
+from ..reading import writing
 from ..errors import Ended, SpecError
 from ..mapping.tree import Mapping
 from ..problem import MODEL_VERSION, Problem

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import SpecError, combined, nearest
 from .einsum import Access, Einsum, Index, Tensor, Workload
-from .facts import Fact
+from ..reading.facts import Fact
 from .notation import check_einsum, check_name, parse_einsum
 
 MAX_SIZE = 2**40

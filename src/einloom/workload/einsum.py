@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from ..reporting import Drawn
-from .facts import Fact
+from ..reading.facts import Fact
 
 Kind = Literal["multiply", "map", "copy"]
 Reduction = Literal["sum", "max", "online_softmax"]

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ...constraints import Selector, selector
+from ...workload.selectors import Selector, selector
 from ...errors import SpecError, nearest
-from ...located import Located
-from ...mapspace.limits import AxisLimit, Numbers
+from ...reading.located import Located
+from ...mapspace.limits.data import AxisLimit, Numbers
 from ...workload.einsum import Workload
 
 OPERATORS = ("==", "<=", ">=", "<", ">")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias, TypeGuard
 
-from ...arithmetic import MAX_EXPONENT, MAX_NUMBER_BITS, exact
+from ...reading.arithmetic import MAX_EXPONENT, MAX_NUMBER_BITS, exact
 from ...errors import SpecError, nearest
 
 MAX_LENGTH = 2000

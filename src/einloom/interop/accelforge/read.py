@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...errors import SpecError, nearest
-from ...located import Located
+from ...reading.located import Located
 from ...machine.levels import Machine
 from ...mapping.tree import Mapping
-from ...mapspace.limits import UNLIMITED
+from ...mapspace.limits.data import UNLIMITED
 from ...mapspace.space import Mapspace
 from ...workload.einsum import Workload
 from .cascades import Cascade, cascade_from

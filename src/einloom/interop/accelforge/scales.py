@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
 
-from ...constraints import Selector, select
-from ...located import Located
+from ...workload.selectors import Selector, select
+from ...reading.located import Located
 from ...machine.levels import Memory
 from ...workload.einsum import Workload
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, prod
 
-from ...constraints import select
-from ...cost import terms
+from ...workload.selectors import select
+from ...cost.formulas import terms
 from ...cost.evaluate import price
-from ...cost.latency import component_time
-from ...cost.paths import Path
-from ...cost.schedule import Schedule
+from ...cost.time.components import component_time
+from ...cost.traffic.paths import Path
+from ...cost.time.schedule import Schedule
 from ...machine.levels import Memory
 from .nodes import CONCURRENT, Node, Op, Scope, Tile, operators_below
 from .rules import COUNT_RULES, RULES, Case, Counts, Rule, counts

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import SpecError
-from ...located import Located, read_file, read_text
+from ...reading.located import Located, read_file, read_text
 from ...machine.levels import Machine
 from ...mapping.tree import Mapping
 from ...workload.einsum import Workload

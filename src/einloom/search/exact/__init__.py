@@ -1,7 +1,7 @@
 """The exact search (FFM's problem, table by table)."""
 
-from .engine import Exact, glance
-from .passes import ExactOptions
-from .tables import Rules
+from .branch_and_bound import Exact, glance
+from .attempt import ExactOptions
+from .pmappings.sweep import Rules
 
 __all__ = ["Exact", "ExactOptions", "Rules", "glance"]
