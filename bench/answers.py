@@ -29,8 +29,8 @@ from typing import Any
 
 from bench.mutate import mutated
 from einloom import api as verbs
-from einloom.diagnose import explain_problem, explain_result
 from einloom.cli import main as command
+from einloom.diagnose import explain_problem, explain_result
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget
 from einloom.result.document import digest, text

@@ -23,12 +23,12 @@ import numpy as np
 from einloom.cost.batch.arrays import Arrays, price_many, retile
 from einloom.cost.evaluate import evaluate
 from einloom.machine.levels import Machine
-from einloom.zoo.machine_by_name import load_machine
 from einloom.mapping.extents import addressed_paths
 from einloom.mapping.text import parse_mapping
 from einloom.mapping.tree import Loop, Mapping
 from einloom.version import VERSION
 from einloom.workload.einsum import Workload
+from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.workload_by_name import load_workload
 
 from .rows import append, commit

@@ -31,13 +31,13 @@ from einloom.interop.accelforge.read import read as read_accelforge
 from einloom.interop.tileflow import export as export_tileflow
 from einloom.interop.tileflow.read import read as read_tileflow
 from einloom.machine.files import parse_machine, read_machine
-from einloom.zoo.machine_by_name import load_machine
 from einloom.machine.write import machine_text
-from einloom.mapping.text import print_mapping
 from einloom.mapping.legality.structure import problems
+from einloom.mapping.text import print_mapping
 from einloom.mapspace.files import mapspace_text, parse_mapspace, read_mapspace
 from einloom.result import Result
 from einloom.workload.files import parse_workload, read_workload, workload_text
+from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.workload_by_name import load_workload
 
 SECONDS = 5.0

@@ -8,14 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from einloom.search.exact.concurrent import passes as concurrent, candidates as groups, rows as members, joins as pipelines
-from einloom.search.exact.fusion import explore as fused
-from einloom.search.exact.fusion.explore import Block, Explorer
+from einloom.search.exact.concurrent import candidates as groups
+from einloom.search.exact.concurrent import joins as pipelines
+from einloom.search.exact.concurrent import passes as concurrent
+from einloom.search.exact.concurrent import rows as members
 from einloom.search.exact.concurrent.candidates import Windows
-from einloom.search.exact.einsums.holds import Held, backing
-from einloom.search.exact.joining.join import Frontier, Joiner, Key, Partial
 from einloom.search.exact.concurrent.joins import GroupJoiner
 from einloom.search.exact.einsums.classes import Signature, UnitOption
+from einloom.search.exact.einsums.holds import Held, backing
+from einloom.search.exact.fusion import explore as fused
+from einloom.search.exact.fusion.explore import Block, Explorer
+from einloom.search.exact.joining.join import Frontier, Joiner, Key, Partial
 from einloom.search.exact.numerics.pareto import FloatArray, IntArray
 
 Mutation = Callable[[pytest.MonkeyPatch], None]

@@ -8,8 +8,8 @@ from functools import cache
 
 import pytest
 
-from einloom.cost.evaluate import evaluate, legality
 from einloom.cost.breakdown import Cost
+from einloom.cost.evaluate import evaluate, legality
 from einloom.errors import Infeasible
 from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.ffm.rules import outside

@@ -13,11 +13,11 @@ import pytest
 
 from agreement import Subject, differences, priced
 from concurrent_trees import concurrent_case, fused, kinds, loaded
+from einloom.cost.evaluate import price
 from einloom.cost.room import moments, occupancy
+from einloom.cost.time.schedule import Schedule
 from einloom.cost.traffic import paths, visits
 from einloom.cost.traffic.accesses import Link, links
-from einloom.cost.evaluate import price
-from einloom.cost.time.schedule import Schedule
 from einloom.machine.levels import NOTHING, Fanout
 from einloom.mapping.legality.structure import problems
 from einloom.oracle import simulate

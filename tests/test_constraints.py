@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import einloom.workload.selectors
-from einloom.workload.selectors import select, selector, unknown_names
 from einloom.errors import SpecError
 from einloom.workload.build import build_workload
+from einloom.workload.selectors import select, selector, unknown_names
 
 W = build_workload(
     "w",

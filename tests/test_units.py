@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 import einloom.reading.arithmetic
 import einloom.reading.dimensions
 import einloom.reading.units
-from einloom.reading.arithmetic import arithmetic
+from einloom.dataflows.files import parse_dataflow
 from einloom.errors import SpecError
 from einloom.machine.files import parse_machine
-from einloom.zoo.machine_by_name import load_machine
-from einloom.dataflows.files import parse_dataflow
 from einloom.mapspace.files import parse_mapspace
+from einloom.reading.arithmetic import arithmetic
 from einloom.reading.units import UNIT_NAMES, Quantity, format, measured, parse, suffixes
 from einloom.workload.files import parse_workload
+from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.workload_by_name import load_workload
 
 

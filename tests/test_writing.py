@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from einloom.reading import writing
 from einloom.errors import SpecError
+from einloom.reading import writing
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "einloom"
 NULL, FULL = os.makedev(1, 3), os.makedev(1, 7)

@@ -15,34 +15,34 @@ from .version import VERSION as __version__  # noqa: N811 - the name that Python
 
 if TYPE_CHECKING:
     from . import zoo
+    from .api import evaluate, explain, map, simulate, verify
+    from .dataflows.rewrites import rewrite
     from .errors import BudgetExhausted, EinloomError, EinloomWarning, IllegalMapping, Infeasible, SpecError
     from .machine.levels import Machine
-    from .zoo.machine_by_name import load_machine
     from .mapping.tree import Mapping
-    from .dataflows.rewrites import rewrite
     from .problem import Budget, Certificate, Guarantee, Problem
     from .report import figures
     from .report.compare import compare
     from .result import Result
-    from .api import evaluate, explain, map, simulate, verify
     from .workload.einsum import Workload
+    from .zoo.machine_by_name import load_machine
     from .zoo.workload_by_name import load_workload
 
 _MODULES = {"zoo": "zoo", "figures": "report.figures"}
 _HOMES = {
-    "map": "verbs",
-    "evaluate": "verbs",
-    "simulate": "verbs",
-    "explain": "verbs",
-    "verify": "verbs",
-    "rewrite": "mapspace.rewrites",
+    "map": "api",
+    "evaluate": "api",
+    "simulate": "api",
+    "explain": "api",
+    "verify": "api",
+    "rewrite": "dataflows.rewrites",
     "compare": "report.compare",
     "Result": "result",
     "Mapping": "mapping.tree",
     "Workload": "workload.einsum",
     "Machine": "machine.levels",
-    "load_workload": "workload.load",
-    "load_machine": "machine.load",
+    "load_workload": "zoo.workload_by_name",
+    "load_machine": "zoo.machine_by_name",
     "Problem": "problem",
     "Budget": "problem",
     "Certificate": "problem",

@@ -12,33 +12,33 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .certify import verify as _verify
-from .diagnose import Explanation, explain_problem, explain_result
 from .certify.verdict import Check, Verdict
-from .workload.selectors import unknown_names
+from .cost.breakdown import Cost
 from .cost.evaluate import evaluate as _evaluate
 from .cost.time.event import event_seconds
-from .cost.breakdown import Cost
-from .defects import saved
-from .errors import Defect, EinloomWarning, SpecError, combined, nearest
-from .reading.located import file_text
-from .machine.levels import Machine
-from .zoo.machine_by_name import load_machine, located_key
-from .mapping.text import parse_mapping
-from .mapping.tree import Mapping
 from .dataflows.files import dataflow as named_dataflow
 from .dataflows.rules import Dataflow, together
+from .defects import saved
+from .diagnose import Explanation, explain_problem, explain_result
+from .errors import Defect, EinloomWarning, SpecError, combined, nearest
+from .machine.levels import Machine
+from .mapping.text import parse_mapping
+from .mapping.tree import Mapping
 from .mapspace.files import check_mapspace, located_limit, read_mapspace
 from .mapspace.space import Mapspace
 from .oracle.simulate import Simulation
 from .oracle.simulate import simulate as _simulate
 from .problem import Budget, Problem, known_rule, objective
+from .problem.selections import machine_selectors, unused_selectors
+from .reading.located import file_text
 from .result import Result
 from .result.unmapped import Unmapped, read_answer
 from .search.method import Watcher
 from .search.several import Labelled, best_of
 from .search.starts import misfits, refusal
-from .problem.selections import machine_selectors, unused_selectors
 from .workload.einsum import Workload
+from .workload.selectors import unknown_names
+from .zoo.machine_by_name import load_machine, located_key
 from .zoo.workload_by_name import load_workload
 
 SIMULATED_POINTS = 2_000_000

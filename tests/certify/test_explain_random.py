@@ -18,11 +18,11 @@ from einloom.diagnose import Explanation, explain_problem
 from einloom.diagnose.constraints import Constraint, constraints, demands_full_use, only, said, where
 from einloom.diagnose.feasibility import objections
 from einloom.diagnose.record import Conflict, Relaxation
-from einloom.workload.selectors import selector
 from einloom.mapping.tree import Mapping
 from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.limits.data import AxisLimit, BackLimit, HoldLimit, Limits, Numbers, TileLimit
 from einloom.problem import Problem
+from einloom.workload.selectors import selector
 from tiny_problems import tiny_problem
 
 SEEDS = (1006, 1036, 1100, 1112, 1167, 1180, 1186, 1199, 1220, 1235, 1237, 1244, 1303, 1320)

@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 import einloom as el
+from einloom.cli import main
 from einloom.diagnose import Explanation, explain_problem, explain_result, parse_explanation
 from einloom.diagnose.alternatives import forced
 from einloom.diagnose.constraints import with_level
 from einloom.diagnose.sensitivity import larger
-from einloom.cli import main
 from einloom.errors import SpecError
 from einloom.report.page import write_page
 from einloom.result.unmapped import Unmapped, read_answer

@@ -248,8 +248,8 @@ def test_bounds_are_derived_again(workload: str, machine: str, bound: float, val
 
 def test_tiles_kept_across_two_memories_are_found_again() -> None:
     """LB keeps B while A and Z move through GLB: more than enumeration bears, and a tree that no pruning rule makes."""
-    from einloom.workload.selectors import selector
     from einloom.machine.levels import ComputeUnit, Machine, Memory
+    from einloom.workload.selectors import selector
 
     levels = (
         Memory("DRAM", None, 100.0, 100.0),

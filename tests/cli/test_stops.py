@@ -21,9 +21,10 @@ from click.testing import CliRunner
 
 import einloom as el
 from einloom import stops
+from einloom.api import problem
 from einloom.certify import verify as certify
-from einloom.diagnose import Asker
 from einloom.cli import main
+from einloom.diagnose import Asker
 from einloom.errors import Ended
 from einloom.result.sweep import read_sweep
 from einloom.result.unmapped import Unmapped, read_answer
@@ -31,7 +32,6 @@ from einloom.search.exact import branch_and_bound as engine
 from einloom.search.exact.attempt import Pass
 from einloom.search.method import Recorder
 from einloom.sweep import sweep_capacity
-from einloom.api import problem
 
 ROOT = Path(__file__).resolve().parents[2]
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}

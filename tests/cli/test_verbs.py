@@ -15,7 +15,8 @@ from click.testing import CliRunner
 
 import einloom as el
 from einloom.cli import main
-from einloom.report.text import nests, results as text
+from einloom.report.text import nests
+from einloom.report.text import results as text
 from einloom.report.text.live import line
 from einloom.report.text.table import WIDTH
 from einloom.search.method import Recorder

@@ -15,19 +15,19 @@ from click.testing import CliRunner
 from einloom import api as verbs
 from einloom.cli import main
 from einloom.errors import SpecError
-from einloom.reading.keys import Each, Either, Record, Shape, Table
-from einloom.reading.located import Located
 from einloom.machine.files import machine_from_data, parse_machine
-from einloom.zoo.machine_by_name import load_machine
-from einloom.zoo.machine_by_name import names as machines
 from einloom.machine.write import machine_data, machine_text
 from einloom.mapspace.files import mapspace_from_data
+from einloom.reading.keys import Each, Either, Record, Shape, Table
+from einloom.reading.located import Located
+from einloom.reading.yamltree import Node, parse_yaml
 from einloom.result import Result
 from einloom.schema import KINDS, json_schema
 from einloom.workload.files import parse_workload, workload_data, workload_from_data, workload_text
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.machine_by_name import names as machines
 from einloom.zoo.workload_by_name import load_workload
 from einloom.zoo.workload_by_name import names as workloads
-from einloom.reading.yamltree import Node, parse_yaml
 
 jsonschema = pytest.importorskip("jsonschema")  # an extra; CI has it
 SAVED = sorted((Path(__file__).parents[1] / "report" / "results").glob("*.json"))

@@ -9,12 +9,12 @@ import pytest
 
 import einloom.zoo.machine_by_name
 import einloom.zoo.machines
-from einloom.workload.selectors import select
 from einloom.errors import SpecError
 from einloom.machine.files import parse_machine
 from einloom.machine.levels import Machine
-from einloom.zoo.machine_by_name import load_machine, names
 from einloom.machine.write import machine_text, write_machine
+from einloom.workload.selectors import select
+from einloom.zoo.machine_by_name import load_machine, names
 from einloom.zoo.workload_by_name import load_workload
 
 GPT3 = load_workload("gpt3-6.7b:tokens=256")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from einloom.cost.evaluate import evaluate
-from einloom.mapping.tree import Split, einsums_below
 from einloom.dataflows.concurrent_forms import concurrent_forms, grouped
+from einloom.mapping.tree import Split, einsums_below
 from worked import given
 
 SEQUENTIAL: dict[str, Any] = {

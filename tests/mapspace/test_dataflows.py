@@ -7,28 +7,28 @@ from pathlib import Path
 
 import pytest
 
-from einloom.workload.selectors import selector
+from einloom.api import map as solve
+from einloom.api import problem
 from einloom.cost.evaluate import evaluate, legality
-from einloom.errors import Infeasible, SpecError
-from einloom.machine.levels import ComputeUnit, Machine, Memory
-from einloom.zoo.machine_by_name import load_machine
-from einloom.mapping.text import parse_mapping
-from einloom.mapping.tree import Mapping
-from einloom.mapping.legality.structure import problems
 from einloom.dataflows import files as dataflow_files
 from einloom.dataflows.casts import cast
+from einloom.dataflows.families import NAMES, family
 from einloom.dataflows.files import dataflow, parse_dataflow
 from einloom.dataflows.rules import Dataflow
+from einloom.errors import Infeasible, SpecError
+from einloom.machine.levels import ComputeUnit, Machine, Memory
+from einloom.mapping.legality.structure import problems
+from einloom.mapping.text import parse_mapping
+from einloom.mapping.tree import Mapping
 from einloom.mapspace.ffm.enumerate import enumerate_trees
-from einloom.dataflows.families import NAMES, family
 from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.files import check_mapspace, mapspace_text, parse_mapspace
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective
-from einloom.api import map as solve
-from einloom.api import problem
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
+from einloom.workload.selectors import selector
+from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.workload_by_name import load_workload
 
 SOFTMAX = (

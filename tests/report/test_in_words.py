@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import einloom as el
 from einloom.problem import Budget
-from einloom.report.text import results as text
 from einloom.report.page import page
+from einloom.report.text import results as text
 from einloom.result.unmapped import Unmapped, parse_answer
 from einloom.search.answer import answer
 from einloom.search.method import Recorder

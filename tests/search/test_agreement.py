@@ -7,21 +7,21 @@ from random import Random
 
 import pytest
 
-from einloom.workload.selectors import selector
 from einloom.errors import Infeasible
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact, ExactOptions
-from einloom.search.exact.bounds.choices import Keys
-from einloom.search.exact.fusion.floors import Floors
 from einloom.search.exact.attempt import Pass
+from einloom.search.exact.bounds.choices import Keys
 from einloom.search.exact.einsums.classes import UnitOption
+from einloom.search.exact.fusion.floors import Floors
 from einloom.search.exact.numerics.pareto import IntArray
 from einloom.search.exact.prices.traffic import Tiles
 from einloom.search.method import Watcher
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
+from einloom.workload.selectors import selector
 from optima import enumerated, optimum, same, searched
 
 CASCADES = (

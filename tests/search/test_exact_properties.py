@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from einloom.workload.selectors import Selector, selector
 from einloom.errors import BudgetExhausted, Infeasible
 from einloom.machine.levels import ComputeUnit, Fanout, Level, Machine, Memory
-from einloom.zoo.machine_by_name import load_machine
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Objective, Problem
 from einloom.search.exact import Exact, ExactOptions, Rules
 from einloom.workload.einsum import Access, Einsum, Index, Workload
+from einloom.workload.selectors import Selector, selector
+from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.workload_by_name import load_workload
 from optima import optimum, same
 from tiny_problems import tiny_problem

@@ -17,8 +17,8 @@ import pytest
 
 from einloom.cost.evaluate import evaluate, legality
 from einloom.errors import Infeasible
-from einloom.mapping.tree import Mapping
 from einloom.mapping.legality.structure import problems
+from einloom.mapping.tree import Mapping
 from einloom.mapspace.ffm.enumerate import candidates
 from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.limits.data import Limits

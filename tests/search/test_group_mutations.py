@@ -11,7 +11,6 @@ from random import Random
 
 import pytest
 
-from einloom.workload.selectors import selector
 from einloom.cost.formulas.pipeline import Edge, drain_time
 from einloom.errors import Defect, Infeasible
 from einloom.machine.levels import ComputeUnit, Machine, Memory
@@ -22,6 +21,7 @@ from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
+from einloom.workload.selectors import selector
 from group_mutations import MUTATIONS
 from pipeline_problems import pipeline_problem
 from tiny_groups import group_problem

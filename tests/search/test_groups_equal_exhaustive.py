@@ -15,7 +15,6 @@ from textwrap import dedent
 import pytest
 
 from einloom.certify.verify import verify
-from einloom.workload.selectors import selector
 from einloom.errors import Infeasible
 from einloom.machine.levels import ComputeUnit, Machine, Memory, Toll
 from einloom.mapping.legality.concurrency import has_concurrent
@@ -28,6 +27,7 @@ from einloom.search.exact import Exact
 from einloom.search.exhaustive import Exhaustive
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
+from einloom.workload.selectors import selector
 from optima import enumerated, searched
 from tiny_groups import group_problem
 

@@ -11,18 +11,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from einloom.workload.selectors import selector
 from einloom.errors import Defect, Infeasible
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
-from einloom.search.exact.einsums import classes as signature
-from einloom.search.exact.joining.join import Joiner
 from einloom.search.exact.attempt import Pass
+from einloom.search.exact.einsums import classes as signature
 from einloom.search.exact.einsums.spatial import Classes
-from einloom.search.exact.fusion.templates import Stacker
 from einloom.search.exact.einsums.users import Users
+from einloom.search.exact.fusion.templates import Stacker
+from einloom.search.exact.joining.join import Joiner
 from einloom.workload.build import build_workload
+from einloom.workload.selectors import selector
 from optima import best_of_all, optimum
 
 FAST, CORES = 8.0, Fanout("F", (Axis("x", 2),))

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from cases import tree
-from einloom.workload.selectors import selector
 from einloom.cost.evaluate import evaluate
 from einloom.errors import BudgetExhausted
 from einloom.machine.levels import Machine, Memory
@@ -15,6 +14,7 @@ from einloom.mapping.normal import normal_form
 from einloom.mapspace.ffm.rules import outside
 from einloom.problem import Guarantee, Problem
 from einloom.search.exact import Exact, ExactOptions
+from einloom.workload.selectors import selector
 from tiny_problems import tiny_problem
 
 

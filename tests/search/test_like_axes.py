@@ -7,7 +7,6 @@ from random import Random
 
 import pytest
 
-from einloom.workload.selectors import selector
 from einloom.errors import BudgetExhausted, Infeasible
 from einloom.machine.levels import ALL, NOTHING, Axis, Fanout, Machine
 from einloom.problem import Budget, Problem
@@ -17,6 +16,7 @@ from einloom.search.exact.einsums.spatial import Classes
 from einloom.search.exact.einsums.users import Users
 from einloom.search.exhaustive import Exhaustive
 from einloom.workload.build import build_workload
+from einloom.workload.selectors import selector
 from tiny_problems import tiny_machine, tiny_problem
 
 

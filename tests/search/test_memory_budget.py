@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import einloom as el
+from einloom.api import problem
 from einloom.errors import BudgetExhausted, Ended
 from einloom.problem import Budget
 from einloom.result.unmapped import Unmapped, read_answer
@@ -22,7 +23,6 @@ from einloom.search.answer import answer
 from einloom.search.exact import branch_and_bound as engine
 from einloom.search.method import Recorder
 from einloom.search.several import Labelled
-from einloom.api import problem
 
 ROOT = Path(__file__).resolve().parents[2]
 MEGABYTE = 10**6

@@ -7,18 +7,18 @@ from dataclasses import replace
 
 import pytest
 
-from einloom.workload.selectors import selector
 from einloom.errors import Defect
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact
-from einloom.search.exact.concurrent.rows import GroupExplorer
 from einloom.search.exact.attempt import Pass
+from einloom.search.exact.concurrent.rows import GroupExplorer
+from einloom.search.exact.einsums.users import Users
 from einloom.search.exact.fusion.serving import NOTHING, Guard, Served, Serving, Step
 from einloom.search.exact.fusion.templates import Alone, OwnStore, Stack, Stacker, Structure
-from einloom.search.exact.einsums.users import Users
 from einloom.workload.build import build_workload
+from einloom.workload.selectors import selector
 from optima import best_of_all, optimum
 
 READERS = ("T[m] = X[m] * E[]", "Z[m] = T[m] * E[]")

@@ -7,20 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from einloom.workload.selectors import selector
 from einloom.machine.levels import ComputeUnit, Machine, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact, ExactOptions, Rules
-from einloom.search.exact.pmappings.cost_to_go import Coming
 from einloom.search.exact.concurrent.passes import ConcurrentPass
 from einloom.search.exact.fusion.explore import Explorer
-from einloom.search.exact.pmappings.rows import FRESH, OPEN, Rows
 from einloom.search.exact.numerics.pareto import skyline
+from einloom.search.exact.pmappings.cost_to_go import Coming
 from einloom.search.exact.pmappings.prune import Stages
+from einloom.search.exact.pmappings.rows import FRESH, OPEN, Rows
 from einloom.search.method import Watcher
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
+from einloom.workload.selectors import selector
 
 UNPRUNED = ExactOptions(Rules(settled=False), incumbent=False)
 

@@ -6,10 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from einloom.workload.selectors import selector
 from einloom.errors import Infeasible
 from einloom.machine.levels import Machine, Memory
-from einloom.zoo.machine_by_name import load_machine
 from einloom.mapspace.limits.data import BackLimit, Limits, LoopLimit, Numbers
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Objective, Problem
@@ -18,6 +16,8 @@ from einloom.search.method import Watcher
 from einloom.search.several import Labelled, best_of
 from einloom.search.starts import fitting
 from einloom.workload.build import build_workload
+from einloom.workload.selectors import selector
+from einloom.zoo.machine_by_name import load_machine
 
 PAIR = build_workload(
     "pair", ("B[m,n] = A[m,k] * W[k,n]", "C[m,p] = B[m,n] * V[n,p]"), {"m": 8, "k": 4, "n": 8, "p": 4}, bits=8

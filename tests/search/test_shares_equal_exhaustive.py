@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from einloom.certify.verify import verify
-from einloom.workload.selectors import selector
 from einloom.errors import EinloomError
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapping.legality.concurrency import axis_of, concurrent
@@ -26,13 +25,14 @@ from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.result import Result
 from einloom.search.exact.concurrent import share_passes as sharing
-from einloom.search.exact.joining.join import Joiner
-from einloom.search.exact.concurrent.rows import GroupExplorer
 from einloom.search.exact.concurrent.joins import GroupJoiner
-from einloom.search.exact.concurrent.shares import ShareExplorer
+from einloom.search.exact.concurrent.rows import GroupExplorer
 from einloom.search.exact.concurrent.share_passes import ShareJoiner, SharePass
+from einloom.search.exact.concurrent.shares import ShareExplorer
+from einloom.search.exact.joining.join import Joiner
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
+from einloom.workload.selectors import selector
 from optima import enumerated, same, searched
 from tiny_shares import share_problem
 

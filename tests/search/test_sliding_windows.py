@@ -7,19 +7,19 @@ from itertools import product
 import numpy as np
 import pytest
 
-from einloom.workload.selectors import selector
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Objective, Problem
 from einloom.search.exact import Exact, ExactOptions, Rules
-from einloom.search.exact.fusion.floors import Floors
 from einloom.search.exact.attempt import Pass
+from einloom.search.exact.fusion.floors import Floors
 from einloom.search.exact.prices.traffic import Tiles
 from einloom.search.exhaustive import Exhaustive
 from einloom.search.method import Watcher
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
+from einloom.workload.selectors import selector
 from tiny_problems import tiny_problem
 
 

@@ -7,16 +7,16 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from einloom.zoo.machine_by_name import load_machine
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import ExactOptions
-from einloom.search.exact.bounds.choices import Keys
-from einloom.search.exact.fusion.floors import Floors
-from einloom.search.exact.fusion.explore import Explorer
 from einloom.search.exact.attempt import Pass
+from einloom.search.exact.bounds.choices import Keys
 from einloom.search.exact.einsums.spatial import Classes
+from einloom.search.exact.fusion.explore import Explorer
+from einloom.search.exact.fusion.floors import Floors
 from einloom.search.method import Watcher
+from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.workload_by_name import load_workload
 
 

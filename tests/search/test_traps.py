@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from cases import cascade, machine, tree
-from einloom.workload.selectors import selector
-from einloom.cost.evaluate import evaluate, legality
 from einloom.cost.breakdown import Cost
+from einloom.cost.evaluate import evaluate, legality
 from einloom.errors import Infeasible
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapping.tree import Mapping
@@ -26,6 +25,7 @@ from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact, ExactOptions
 from einloom.search.exhaustive import Exhaustive
 from einloom.workload.einsum import Workload
+from einloom.workload.selectors import selector
 
 FREE = 2.0**-10  # joules per access of a buffer: counts, but never against an access of DRAM
 MAC = ComputeUnit("MAC", 1.0, 0.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from einloom.zoo.machine_by_name import load_machine
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Objective, Problem
 from einloom.search.exact import Exact, ExactOptions, Rules
@@ -14,6 +13,7 @@ from einloom.search.exact.bounds.weighted_sums import Lines
 from einloom.search.exhaustive import Exhaustive
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
+from einloom.zoo.machine_by_name import load_machine
 
 SMALL = {
     "two consumers far apart": (

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import einloom.zoo.workload_by_name
 import einloom.zoo.catalogue
+import einloom.zoo.workload_by_name
 import einloom.zoo.workloads
 from einloom.errors import SpecError
 from einloom.workload.files import parse_workload, workload_text, write_workload

@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
-from ..errors import EinloomError, SpecError
-from ..zoo import machine_by_name as machines
-from ..machine.levels import Axis, Fanout, Machine
 from ..dataflows.files import NAMES, dataflow
 from ..dataflows.rules import together
+from ..errors import EinloomError, SpecError
+from ..machine.levels import Axis, Fanout, Machine
 from ..problem import Problem
-from ..zoo import workload_by_name as workloads
-from ..workload.einsum import Workload
 from ..reading.facts import Fact
-from ..zoo.catalogue import Entry, Parameter
+from ..workload.einsum import Workload
 from ..workload.notation import einsum_text
+from ..zoo import machine_by_name as machines
+from ..zoo import workload_by_name as workloads
+from ..zoo.catalogue import Entry, Parameter
 
 MOST_BUILT = 15_000  # facts and numbers, in all that is built for one comparison
 FEW = (1, 2, 3)

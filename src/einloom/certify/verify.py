@@ -13,9 +13,9 @@ from dataclasses import replace
 from itertools import pairwise
 from math import isclose, isfinite
 
+from ..cost.breakdown import Cost
 from ..cost.evaluate import evaluate, legality, views
 from ..cost.time.event import event_seconds
-from ..cost.breakdown import Cost
 from ..errors import BudgetExhausted, EinloomError, Infeasible, SpecError
 from ..mapspace.ffm.rules import outside
 from ..problem import MODEL_VERSION, Certificate, Guarantee

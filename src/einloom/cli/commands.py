@@ -8,22 +8,24 @@ from pathlib import Path
 
 import click
 
-from .. import stops, api as verbs, zoo
+from .. import api as verbs
+from .. import stops, zoo
 from ..certify.verdict import Check, Verdict
+from ..dataflows.files import dataflow_data, dataflow_text
+from ..dataflows.rules import Dataflow
 from ..errors import Ended, SpecError
 from ..machine.write import machine_data, machine_text
 from ..mapping.tree import Mapping
-from ..dataflows.files import dataflow_data, dataflow_text
-from ..dataflows.rules import Dataflow
 from ..problem import OBJECTIVES, Budget
-from ..report.text import answers, nests, results as text
+from ..reading.units import parse
+from ..report.text import answers, nests
+from ..report.text import results as text
 from ..report.text.live import display
 from ..result import Result
 from ..result.unmapped import Unmapped, read_answer
 from ..search.answer import answer
 from ..search.method import Recorder, optimizers
 from ..search.several import Labelled
-from ..reading.units import parse
 from ..version import VERSION
 from ..workload.einsum import Workload
 from ..workload.files import workload_data, workload_text

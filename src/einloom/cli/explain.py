@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import click
 
-from .. import stops, api as verbs
+from .. import api as verbs
+from .. import stops
 from ..diagnose import Explanation, explain_problem, explain_result, parse_explanation
 from ..errors import SpecError
 from ..problem import OBJECTIVES, Problem

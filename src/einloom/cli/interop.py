@@ -9,22 +9,22 @@ from typing import TypeVar
 import click
 
 from .. import api as verbs
-from ..reading import writing
 from ..cost.evaluate import legality
 from ..errors import SpecError
-from ..reading.located import file_text
 from ..machine.levels import Machine
-from ..zoo.machine_by_name import load_machine
 from ..machine.write import machine_text
 from ..mapping.text import parse_mapping, print_mapping
 from ..mapping.tree import Mapping
 from ..mapspace.files import mapspace_text
 from ..problem import OBJECTIVES
+from ..reading import writing
+from ..reading.located import file_text
 from ..reading.units import parse
 from ..workload.einsum import Workload
 from ..workload.files import workload_text
-from ..zoo.workload_by_name import load_workload
 from ..zoo.catalogue import split_call
+from ..zoo.machine_by_name import load_machine
+from ..zoo.workload_by_name import load_workload
 from .output import tell
 
 Verb = TypeVar("Verb", bound=Callable[..., None])

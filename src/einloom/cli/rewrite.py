@@ -19,8 +19,8 @@ def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callab
         from ..dataflows.rewrites import rewrite
         from ..reading.units import parse
         from ..workload.files import workload_text
-        from ..zoo.workload_by_name import load_workload
         from ..zoo.catalogue import split_call
+        from ..zoo.workload_by_name import load_workload
 
         name, texts = split_call(call)
         made = rewrite(load_workload(workload), name, **{key: int(parse(text, "count")) for key, text in texts.items()})

@@ -10,18 +10,18 @@ from functools import reduce
 from ..errors import IllegalMapping, SpecError, nearest
 from ..machine.levels import ComputeUnit, Machine, Memory, Toll
 from ..machine.levels import Link as LinkLevel
-from ..mapping.tree import Mapping
 from ..mapping.legality.structure import problems
+from ..mapping.tree import Mapping
 from ..workload.einsum import Workload
-from .formulas import terms
-from .traffic.accesses import Link, Move, instance_choices, links, moves, operations
-from .room.fits import overflows
-from .time.components import component_time, passing_time
-from .room.occupancy import occupancy
-from .traffic.paths import Path, paths
 from .breakdown import Action, ActionName, Cost, Latencies, Occupancy
-from .time.schedule import Schedule
+from .formulas import terms
 from .formulas.terms import Number
+from .room.fits import overflows
+from .room.occupancy import occupancy
+from .time.components import component_time, passing_time
+from .time.schedule import Schedule
+from .traffic.accesses import Link, Move, instance_choices, links, moves, operations
+from .traffic.paths import Path, paths
 
 LATENCY_RULES = ("einsum", "tile")
 

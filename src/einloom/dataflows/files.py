@@ -32,15 +32,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import cast, get_args
 
-from ..workload.selectors import KEYWORDS, Selector, selector
 from ..errors import SpecError, nearest
-from ..reading.located import Located, read_file, read_text
-from ..reading.yamltree import Node, parse_yaml
-from .rules import KINDS, PLACES, SPOTS, Binding, Dataflow, Fuse, Hold, Kind, Over, Place, Rule, Spread, Tile
-from .families import Family, family, family_from
 from ..mapspace.files import HOLDS, numbers_from
 from ..mapspace.limits.data import Numbers
+from ..reading.located import Located, read_file, read_text
+from ..reading.yamltree import Node, parse_yaml
+from ..workload.selectors import KEYWORDS, Selector, selector
+from .families import Family, family, family_from
 from .rewrites import REWRITES, Rewrite
+from .rules import KINDS, PLACES, SPOTS, Binding, Dataflow, Fuse, Hold, Kind, Over, Place, Rule, Spread, Tile
 
 VERSION = 1
 DATA = Path(__file__).parent / "data" / "dataflows"

@@ -12,16 +12,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from ..workload.selectors import Selector, selector
 from ..errors import SpecError, nearest
 from ..machine.levels import Machine
+from ..mapspace.limits.data import AxisLimit, BackLimit, HoldLimit, HoldRule, Limits, LoopLimit, Numbers, TileLimit
+from ..mapspace.space import Mapspace
 from ..workload.einsum import Workload
+from ..workload.selectors import Selector, selector
 from .casts import Cast, is_member
 from .casts import cast as cast_of
 from .families import Family
-from ..mapspace.limits.data import AxisLimit, BackLimit, HoldLimit, HoldRule, Limits, LoopLimit, Numbers, TileLimit
 from .rewrites import Choice, Rewrite
-from ..mapspace.space import Mapspace
 
 Place = Literal["outermost", "on_chip", "buffers", "first", "innermost"]
 PLACES: tuple[Place, ...] = get_args(Place)

@@ -16,9 +16,9 @@ from .conflict import Blame
 from .constraints import constraints
 from .document import parse_explanation, read_explanation
 from .feasibility import Asker, Undecided, Unfinished
-from .sensitivity import gains, shares
 from .record import Alternative, Conflict, Explanation, Gain, Relaxation, Run
 from .relaxations import relaxations, valued
+from .sensitivity import gains, shares
 
 __all__ = ["Explanation", "explain_problem", "explain_result", "parse_explanation", "read_explanation"]
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..workload.selectors import selector
 from ..errors import Infeasible
 from ..mapping.tree import Mapping, Store, leaves, path
 from ..mapspace.limits.data import BackLimit
 from ..problem import Problem
 from ..result import Result
+from ..workload.selectors import selector
 from .conflict import Blame
 from .constraints import constraints
 from .feasibility import UNDECIDED, Asker, Undecided, Unfinished
-from .sensitivity import SAME
 from .record import Alternative, Conflict, Side
+from .sensitivity import SAME
 
 
 def backing(mapping: Mapping, tensor: str) -> str:

@@ -11,12 +11,12 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from ..workload.selectors import Selector, select, selector
 from ..machine.levels import ALL, NOTHING, Axis, ComputeUnit, Fanout, Level, Machine, Memory, Toll
 from ..mapspace.limits.data import AxisLimit, Limit, Limits
 from ..problem import Problem
 from ..reading.units import format as with_unit
 from ..workload.einsum import Workload
+from ..workload.selectors import Selector, select, selector
 
 L = TypeVar("L", bound=Limit)
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from ..workload.selectors import Selector, select, selector
 from ..machine.levels import NOTHING, Fanout, Level, Machine, Memory
 from ..mapspace.limits.checks import may_back
 from ..mapspace.limits.data import BackLimit
@@ -20,6 +19,7 @@ from ..problem import Problem
 from ..search.exact.einsums.classes import signatures
 from ..search.exact.einsums.spatial import Classes, divisors
 from ..search.exact.einsums.users import Users
+from ..workload.selectors import Selector, select, selector
 
 TAME_LOOPS = 1
 

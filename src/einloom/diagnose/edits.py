@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
-from ..workload.selectors import Selector, select, selector
 from ..machine.levels import NOTHING
 from ..mapspace.limits.data import AxisLimit, BackLimit, HoldLimit, Limit, LoopLimit, Numbers, TileLimit, concerns
 from ..problem import Problem
 from ..workload.einsum import Workload
+from ..workload.selectors import Selector, select, selector
 from .constraints import (
     Asked,
     Barred,

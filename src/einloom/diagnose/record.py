@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..reading import writing
 from ..problem import Problem
+from ..reading import writing
 
 Outcome = Literal["feasible", "infeasible", "solved", "unfinished"]
 Status = Literal["infeasible", "mapped", "unfinished"]

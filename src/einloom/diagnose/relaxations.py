@@ -21,9 +21,9 @@ from ..problem import Problem
 from . import edits as steps
 from .conflict import Blame, Choice
 from .constraints import Capacity, Constraint, FusedLoops, without
+from .edits import Step
 from .feasibility import Answer, Asker, Undecided
 from .record import Change, Relaxation
-from .edits import Step
 
 MAX_TENSORS = 8
 MAX_PAIRS = 6

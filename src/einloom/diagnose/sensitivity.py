@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from ..errors import Infeasible
 from ..machine.levels import ComputeUnit, Fanout, Memory
 from ..problem import Problem
-from ..result import Result
 from ..reading.units import format as with_unit
+from ..result import Result
 from .constraints import bits, with_axis, with_level
 from .feasibility import UNDECIDED, Asker, Undecided
 from .record import Gain, Share

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ..reading import writing
+from ..reading.facts import ORIGIN, Fact, fact_table, noted
 from ..reading.keys import Each, Number, Record, Shape, Table, Written
 from ..reading.units import format
-from ..reading.facts import ORIGIN, Fact, fact_table, noted
 from ..reading.yamltree import dump_yaml
 from .files import AXIS, COMPUTE, LINK, MEMORY, TOLL, VERSION
 from .levels import Axis, ComputeUnit, Fanout, Level, Link, Machine, Memory, Toll

@@ -27,12 +27,12 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TypeVar, cast
 
-from ..workload.selectors import Selector, selector, unknown_names
 from ..errors import SpecError, nearest
-from ..reading.located import Located, from_data, read_file, read_text
 from ..machine.levels import Machine
-from ..workload.einsum import Workload
+from ..reading.located import Located, from_data, read_file, read_text
 from ..reading.yamltree import dump_yaml
+from ..workload.einsum import Workload
+from ..workload.selectors import Selector, selector, unknown_names
 from .limits.data import AxisLimit, BackLimit, HoldLimit, HoldRule, Limit, Limits, LoopLimit, Numbers, TileLimit
 from .space import CONCURRENT, LARGEST_GROUP, Concurrent, Mapspace
 

@@ -13,8 +13,8 @@ from ..cost.breakdown import Cost
 from ..errors import Ended, SpecError, nearest
 from ..machine.levels import Machine
 from ..mapspace.space import Mapspace
-from .selections import unused_selectors
 from ..workload.einsum import Workload
+from .selections import unused_selectors
 
 MODEL_VERSION = "1"
 LatencyRule = Literal["einsum", "tile"]

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..workload.selectors import Selector, select
 from ..machine.levels import Axis, Fanout, Level, Machine, Memory, Toll
 from ..mapspace.limits.data import AxisLimit, BackLimit, Limit, Limits, LoopLimit, concerns
 from ..workload.einsum import Workload
+from ..workload.selectors import Selector, select
 
 
 @dataclass(frozen=True, slots=True)

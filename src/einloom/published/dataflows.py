@@ -13,17 +13,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
-from ..workload.selectors import select
-from ..cost.evaluate import evaluate
 from ..cost.breakdown import Cost
-from ..errors import BudgetExhausted, IllegalMapping, Infeasible, SpecError
-from ..machine.levels import Machine, Memory
-from ..zoo.machine_by_name import load_machine
-from ..mapping.text import parse_mapping
-from ..mapping.tree import Mapping
+from ..cost.evaluate import evaluate
 from ..dataflows.concurrent_forms import concurrent_forms
 from ..dataflows.files import dataflow
 from ..dataflows.rules import Dataflow, together
+from ..errors import BudgetExhausted, IllegalMapping, Infeasible, SpecError
+from ..machine.levels import Machine, Memory
+from ..mapping.text import parse_mapping
+from ..mapping.tree import Mapping
 from ..mapspace.limits.data import concerns
 from ..mapspace.space import Mapspace
 from ..problem import Budget, Objective, Problem
@@ -32,6 +30,8 @@ from ..search.resources import resident_bytes
 from ..search.several import Labelled, best_of
 from ..search.starts import fitting
 from ..workload.einsum import Workload
+from ..workload.selectors import select
+from ..zoo.machine_by_name import load_machine
 from ..zoo.workload_by_name import load_workload
 from .cells import ATTENTIONS, COMPARED, CONVOLUTIONS, FREE, MACHINES, Cell, family_of
 

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from ..cost.time.event import event_time
 from ..machine.levels import Machine
-from ..zoo.machines import zoo_machine
 from ..mapping.text import parse_mapping
 from ..mapping.tree import Mapping
 from ..workload.build import build_workload
 from ..workload.einsum import Workload
+from ..zoo.machines import zoo_machine
 
 DATA = Path(__file__).parent / "data"
 FREQUENCY = 400e6

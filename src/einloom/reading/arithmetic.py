@@ -13,8 +13,8 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 
-from .dimensions import BASES, PLAIN, Dimension, Measure, dimension_text, of_product, of_sum
 from ..errors import ConsequentError, SpecError, nearest
+from .dimensions import BASES, PLAIN, Dimension, Measure, dimension_text, of_product, of_sum
 
 MAX_EXPRESSION_LENGTH = 200
 MAX_EXPONENT = 64

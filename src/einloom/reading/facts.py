@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar, cast, get_args
 
+from ..errors import SpecError, nearest
 from .arithmetic import Named, exact
 from .dimensions import PLAIN, Measure
-from ..errors import SpecError, nearest
 from .keys import TEXT, Choice, Key, Table
 from .keys import Number as NumberShape
 from .located import Located

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .facts import ORIGIN, UNLIMITED, FactReader
 from .keys import Choice, Each, Either, Number, Plain, Record, Shape, Table, Written
 from .located import Located
-from .facts import ORIGIN, UNLIMITED, FactReader
 
 Places = dict[str, Located]
 

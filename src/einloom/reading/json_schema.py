@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .facts import KINDS as FACT_KINDS
 from .keys import Choice, Each, Either, Key, Number, Plain, Record, Shape, Table, Written
 from .units import UNIT_NAMES, suffixes
-from .facts import KINDS as FACT_KINDS
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 Schema = dict[str, Any]

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from .arithmetic import Named
 from ..errors import ConsequentError, SpecError, SpecErrors, combined, nearest
+from .arithmetic import Named
 from .jsonplaces import JsonPlaces
 from .units import Quantity, parse
 from .yamltree import MAX_FILE_BYTES, Node, Scalar, parse_yaml

@@ -14,9 +14,9 @@ from keyword import iskeyword
 from types import MappingProxyType
 from typing import Literal, get_args
 
+from ..errors import SpecError, nearest
 from .arithmetic import MAX_EXPRESSION_LENGTH, Named, exact, measure
 from .dimensions import PLAIN, Dimension, Measure, dimension, dimension_text
-from ..errors import SpecError, nearest
 
 Quantity = Literal["size", "throughput", "rate", "energy", "time", "power", "area", "count", "any"]
 """What a number is. ``count``: a plain number; ``any``: what a parameter holds, of whichever dimension."""

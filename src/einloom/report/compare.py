@@ -14,15 +14,15 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from ..reading import writing
 from ..errors import SpecError
 from ..machine.write import machine_data
 from ..mapspace.space import Mapspace
+from ..reading import writing
 from ..result import Result, document
 from ..result.unmapped import Unmapped, read_answer
 from ..workload.files import workload_data
-from .text.table import WIDTH, columns
 from .text.results import bits, fused, joules, objective_value, seconds
+from .text.table import WIDTH, columns
 
 if TYPE_CHECKING:
     import pandas

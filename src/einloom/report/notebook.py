@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from functools import singledispatch
 
 from ..machine.levels import Fanout, Level, Machine, Memory, Toll
-from ..mapping.text import describe
-from ..mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, einsums_below
+from ..mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, describe, einsums_below
+from ..reading.units import format as with_unit
 from ..result import Result
 from ..result.unmapped import Unmapped
-from ..reading.units import format as with_unit
 from ..workload.einsum import Workload
 from .draw import cascade, looptree, pareto
-from .page import nothing, summary
 from .draw.markup import Html, el
 from .draw.scene import Scene, energy, size
-from .page.snippet import snippet
 from .draw.subject import Subject
 from .draw.tracks import Part, legend, tracks
+from .page import nothing, summary
+from .page.snippet import snippet
 
 FIRST = 12
 

@@ -12,12 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
 
-from ..reading import writing
 from ..cost.breakdown import Action, ActionName, Cost, Latencies, Occupancy
 from ..errors import Ended, SpecError
-from ..reading.located import Located, from_data
 from ..mapping.text import parse_mapping, print_mapping
 from ..problem import Alternative, Certificate, Guarantee, Problem
+from ..reading import writing
+from ..reading.located import Located, from_data
 from . import document
 from .asked import check_notes, goal_data, input_data, notes_data, problem_from
 from .names import Names

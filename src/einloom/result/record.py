@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..cost.evaluate import evaluate, views
 from ..cost.breakdown import Cost, Latencies
+from ..cost.evaluate import evaluate, views
 from ..errors import Ended
 from ..machine.levels import Machine
 from ..mapping.text import print_mapping
@@ -181,7 +181,7 @@ class Result(Drawn):
 
     def report(self, path: str | Path) -> None:
         """Draw the result as one HTML file that needs no network. Raises SpecError if it cannot be written."""
-        reported("html.write_page", self, path)
+        reported("page.write_page", self, path)
 
     def to_frame(self, what: str = "actions") -> Any:
         """A pandas DataFrame of `what`: actions, energy, traffic, latency, occupancy, trace or front.

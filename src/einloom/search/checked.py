@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from math import isclose, isfinite
 
-from ..cost.evaluate import evaluate
 from ..cost.breakdown import Cost
+from ..cost.evaluate import evaluate
 from ..errors import Defect, IllegalMapping
 from ..mapping.text import print_mapping
 from ..mapping.tree import Mapping

@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from ..workload.selectors import selector
 from ..errors import SpecError, nearest
 from ..machine.levels import Machine, Memory
 from ..mapping.tree import Mapping
@@ -19,6 +18,7 @@ from ..result.unmapped import Unmapped
 from ..search.answer import answer
 from ..search.method import Recorder
 from ..search.several import Labelled
+from ..workload.selectors import selector
 from . import executors
 from .store import Store
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ..errors import SpecError, nearest
-from ..machine.levels import Machine
-from .machine_by_name import load_machine
-from .machine_by_name import names as machine_entries
 from ..dataflows.files import NAMES as DATAFLOWS
 from ..dataflows.files import dataflow
 from ..dataflows.rules import Dataflow
+from ..errors import SpecError, nearest
+from ..machine.levels import Machine
 from ..workload.einsum import Workload
+from .catalogue import Entry
+from .machine_by_name import load_machine
+from .machine_by_name import names as machine_entries
 from .workload_by_name import load_workload
 from .workload_by_name import names as workload_entries
-from .catalogue import Entry
 
 Value = str | int | float | bool
 

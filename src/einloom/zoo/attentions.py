@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..reading.facts import Fact
 from ..workload.build import build_workload
 from ..workload.einsum import Workload
-from ..reading.facts import Fact
 from .origins import CHOSEN, Values, bits_fact, rank_facts
 
 TABLE = "TileFlow paper (MICRO'23), Table 2"

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..errors import SpecError
+from ..reading.facts import Fact
 from ..workload.build import build_workload
 from ..workload.einsum import Einsum, Workload
-from ..reading.facts import Fact
 from ..workload.notation import parse_einsum
 from .origins import CHOSEN, Values, rank_facts
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..reading.located import Located, read_file
-from .catalogue import Entry, looks_like_path, split_call
 from ..machine.files import LEVELS, read_machine
 from ..machine.levels import Machine
+from ..reading.located import Located, read_file
+from .catalogue import Entry, looks_like_path, split_call
 from .machines import entries, zoo_machine
 
 

@@ -7,11 +7,11 @@ from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
-from ..reading.located import Located, file_text, read_node
-from .catalogue import Entry, Parameter, check_keys, choose
-from ..reading.yamltree import Node, parse_yaml
 from ..machine.files import machine_from
 from ..machine.levels import Machine
+from ..reading.located import Located, file_text, read_node
+from ..reading.yamltree import Node, parse_yaml
+from .catalogue import Entry, Parameter, check_keys, choose
 
 DATA = Path(__file__).parent / "data"
 NAMES = (

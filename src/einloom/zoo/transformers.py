@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from ..errors import SpecError
+from ..reading.facts import Fact
 from ..workload.build import build_workload
 from ..workload.einsum import Einsum, Workload
-from ..reading.facts import Fact
 from ..workload.notation import parse_einsum
 from .origins import CHOSEN, Values, bits_fact, rank_facts
 

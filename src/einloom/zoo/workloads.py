@@ -8,14 +8,14 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from ..errors import SpecError
-from ..reading.units import parse
-from .attentions import SHAPES, attention
-from ..workload.build import build_workload
-from .convnets import resnet18, vgg16
-from ..workload.einsum import Workload
 from ..reading.facts import Fact
-from .catalogue import Entry, Parameter, check_keys, choose
+from ..reading.units import parse
+from ..workload.build import build_workload
+from ..workload.einsum import Workload
 from ..workload.notation import parse_einsum
+from .attentions import SHAPES, attention
+from .catalogue import Entry, Parameter, check_keys, choose
+from .convnets import resnet18, vgg16
 from .origins import CHOSEN, INPUTS, Values, bits_fact, chosen_facts, rank_facts
 from .transformers import gpt3, llama3_8b
 

@@ -15,8 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from ...reading import writing
 from ...errors import SpecError
+from ...reading import writing
 from .program import Operand, Program, Step
 
 INFIX = {

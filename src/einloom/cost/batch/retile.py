@@ -10,13 +10,13 @@ from collections.abc import Mapping as Table
 from dataclasses import replace
 
 from ...errors import SpecError
-from ...mapping.legality.concurrency import has_concurrent
 from ...mapping.extents import Address
+from ...mapping.legality.concurrency import has_concurrent
 from ...mapping.tree import Loop, Mapping, Nest, Split
 from ...workload.einsum import Workload
 from ..formulas import terms
-from ..traffic.paths import Path, PathLoop, not_plain, paths, unlike_stores
 from ..formulas.terms import Number
+from ..traffic.paths import Path, PathLoop, not_plain, paths, unlike_stores
 
 
 def retile(workload: Workload, mapping: Mapping, tiles: Table[Address, int]) -> Mapping:

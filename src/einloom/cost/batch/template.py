@@ -19,19 +19,19 @@ from numpy.typing import NDArray
 from ...errors import SpecError
 from ...machine.levels import Machine
 from ...mapping.extents import Address
-from ...mapping.tree import Mapping
 from ...mapping.legality.structure import problems
+from ...mapping.tree import Mapping
 from ...workload.einsum import Workload
-from ..formulas import terms
-from ..traffic.accesses import links
-from .compiled import kernel
-from ..evaluate import price
-from ..room.occupancy import occupancy, slots
-from ..traffic.paths import Path
-from .program import EXACT, Program, record
 from ..breakdown import Action
-from .retile import plain_paths, retile, retiled_paths
+from ..evaluate import price
+from ..formulas import terms
 from ..formulas.terms import Number
+from ..room.occupancy import occupancy, slots
+from ..traffic.accesses import links
+from ..traffic.paths import Path
+from .compiled import kernel
+from .program import EXACT, Program, record
+from .retile import plain_paths, retile, retiled_paths
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

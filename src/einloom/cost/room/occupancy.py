@@ -15,17 +15,17 @@ from itertools import product
 
 from ...machine.levels import Link as LinkLevel
 from ...machine.levels import Machine, Memory
-from ...mapping.legality.concurrency import axis_of, stage_distance
 from ...mapping.extents import Address
+from ...mapping.legality.concurrency import axis_of, stage_distance
 from ...mapping.tree import Split, Store
 from ...workload.einsum import Workload
+from ..breakdown import Occupancy
 from ..formulas import terms, windows
+from ..formulas.terms import Number
 from ..traffic.accesses import Link, by_tensor, rank_use
 from ..traffic.boxes import Shared, volume
-from .moments import Moment, fullest
 from ..traffic.paths import Path, PathLoop, PathStore
-from ..breakdown import Occupancy
-from ..formulas.terms import Number
+from .moments import Moment, fullest
 
 
 @dataclass(frozen=True)

@@ -21,18 +21,18 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from ...workload.selectors import select
 from ...errors import IllegalMapping, SpecError
 from ...machine.levels import ComputeUnit, Machine
 from ...mapping.extents import Address
 from ...mapping.tree import Loop, Mapping, Store
 from ...workload.einsum import Workload
+from ...workload.selectors import select
+from ..evaluate import legality, price
+from ..room.occupancy import exchanges, slots
 from ..traffic import visits
 from ..traffic.accesses import Link, links
-from ..evaluate import legality, price
-from .components import component_time, passing_time
-from ..room.occupancy import exchanges, slots
 from ..traffic.paths import Path, PathStore, not_plain, paths
+from .components import component_time, passing_time
 from .schedule import Part, Schedule, part
 
 MOST_OPERATIONS = 20_000

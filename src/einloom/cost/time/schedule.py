@@ -24,9 +24,9 @@ from functools import cached_property
 from ...machine.levels import Machine
 from ...mapping.legality.concurrency import axis_of, concurrent, has_concurrent, instances_used, shares
 from ...mapping.tree import Loop, Node, Split, Store
+from ..formulas.pipeline import Edge, drain_time
 from ..room.occupancy import exchanges, slots
 from ..traffic.paths import Path
-from ..formulas.pipeline import Edge, drain_time
 
 Busy = dict[str, float]
 

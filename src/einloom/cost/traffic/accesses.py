@@ -14,15 +14,15 @@ from functools import cached_property
 from itertools import pairwise
 from math import prod
 
-from ...workload.selectors import select
 from ...machine.levels import Axis, Machine, Toll
 from ...machine.levels import Link as LinkLevel
 from ...workload.einsum import Access, Workload
+from ...workload.selectors import select
+from ..breakdown import ActionName
 from ..formulas import terms, windows
+from ..formulas.terms import Number
 from .boxes import Shared
 from .paths import Path, PathLoop, PathStore
-from ..breakdown import ActionName
-from ..formulas.terms import Number
 
 Picks = dict[int, int]
 

@@ -14,8 +14,8 @@ from functools import cached_property
 from itertools import product
 from math import prod
 
-from .paths import Path
 from ..formulas.windows import RankUse
+from .paths import Path
 
 Box = tuple[tuple[int, int], ...]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from ...mapping.legality.concurrency import concurrent
 from ...mapping.extents import Address, addressed_paths, derived_cuts
+from ...mapping.legality.concurrency import concurrent
 from ...mapping.tree import Compute, Loop, Mapping, Node, Split, Store
 from ...workload.einsum import Access, Einsum, Workload
 from ..formulas.terms import Cut, Number, default_tile, minimum

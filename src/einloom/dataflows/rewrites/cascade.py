@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ...errors import SpecError
+from ...reading.facts import Fact
 from ...workload.build import build_workload
 from ...workload.einsum import Access, Einsum, Index, Workload
-from ...reading.facts import Fact
 from ..casts import Cast
 from ..families import Family
 

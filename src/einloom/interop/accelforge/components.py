@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf, isfinite
 
-from ...reading.arithmetic import exact
 from ...errors import SpecError
+from ...reading.arithmetic import exact
 from ...reading.located import Located
 from ...workload.einsum import Workload
 from .expressions import Value, evaluate, is_number

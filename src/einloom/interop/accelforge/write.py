@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from keyword import iskeyword
 from pathlib import Path
 
-from ...reading import writing
-from ...workload.selectors import select
 from ...errors import SpecError
 from ...machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory, Toll
 from ...mapspace.space import Mapspace
 from ...problem import Objective
-from ...workload.einsum import Access, Einsum, Index, Workload
+from ...reading import writing
 from ...reading.yamltree import dump_yaml
+from ...workload.einsum import Access, Einsum, Index, Workload
+from ...workload.selectors import select
 from .sets import COPIED, PRODUCT, always_held_above, exported_set, set_names
 
 METRICS: Mapping[str, int] = {"latency": 1, "energy": 2, "edp": 128}

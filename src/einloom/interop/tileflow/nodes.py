@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ...reading.arithmetic import Number, arithmetic
 from ...errors import SpecError, nearest
+from ...reading.arithmetic import Number, arithmetic
 from ...reading.located import Located
 from .operators import Problem
 from .sections import truth, whole, words

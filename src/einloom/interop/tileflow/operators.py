@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...reading.arithmetic import Number
 from ...errors import SpecError, nearest
+from ...reading.arithmetic import Number
 from ...reading.located import Located
 from ...workload.build import build_workload
 from ...workload.einsum import Access, Einsum, Index, Workload

@@ -20,9 +20,9 @@ from functools import cached_property
 from typing import Literal
 
 from ...cost.formulas import terms
+from ...cost.formulas.terms import Number
 from ...cost.traffic.accesses import Link, links
 from ...cost.traffic.paths import Path, PathStore, paths
-from ...cost.formulas.terms import Number
 from ...errors import IllegalMapping, SpecError
 from ...machine.levels import Machine
 from ...mapping.legality.structure import problems

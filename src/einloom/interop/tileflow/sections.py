@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from ...reading.arithmetic import Number, arithmetic, exact
 from ...errors import SpecError, nearest
+from ...reading.arithmetic import Number, arithmetic, exact
 from ...reading.located import Located
 
 READ = ("architecture", "problem", "mapping", "macro", "check")

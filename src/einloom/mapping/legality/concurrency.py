@@ -14,8 +14,7 @@ from itertools import combinations
 
 from ...machine.levels import Machine
 from ...workload.einsum import Workload
-from ..text import describe
-from ..tree import Loop, Mapping, Nest, Split, Store, einsums_below, leaves
+from ..tree import Loop, Mapping, Nest, Split, Store, describe, einsums_below, leaves
 
 WHOLE = ("unit", "shared")
 

@@ -8,10 +8,9 @@ from functools import cached_property
 from math import prod
 
 from ...workload.einsum import Workload
-from .concurrency import concurrent
 from ..extents import Cuts, Trail, addressed_paths, derived_cuts, extents_along, shared_length, tile_of, windows
-from ..text import describe
-from ..tree import Loop, Mapping, Node, Split, Store
+from ..tree import Loop, Mapping, Node, Split, Store, describe
+from .concurrency import concurrent
 
 LARGEST_CHAIN = 1_000_000
 

@@ -11,10 +11,9 @@ from collections.abc import Generator, Iterator
 
 from ...machine.levels import Link, Machine
 from ...workload.einsum import Workload
-from .concurrency import stage_distance
 from ..extents import Address, addressed_paths
-from ..text import describe
-from ..tree import Loop, Mapping, Node, Split, Store
+from ..tree import Loop, Mapping, Node, Split, Store, describe
+from .concurrency import stage_distance
 
 Steps = tuple[tuple[Address, Node], ...]
 

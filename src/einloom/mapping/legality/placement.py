@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from collections.abc import Mapping as Table
 from itertools import pairwise
 
-from ...workload.selectors import select
 from ...machine.levels import ComputeUnit, Link, Machine, Memory
 from ...workload.einsum import Workload
+from ...workload.selectors import select
 from ..extents import Address, addressed_paths
-from ..text import describe
-from ..tree import Compute, Loop, Mapping, Node, Store
+from ..tree import Compute, Loop, Mapping, Node, Store, describe
 
 Steps = tuple[tuple[Address, Node], ...]
 

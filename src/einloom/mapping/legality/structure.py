@@ -1,8 +1,8 @@
 """Is a tree a schedule at all? `problems` returns every structural reason against it, with numbers.
 
 Comes in: a workload, a machine and any tree. Goes out: reasons, none if the tree is well formed. Capacity is the other
-half of legality (cost/room/fits.py). First come names and layout; only a tree that is sound there is asked about stores and
-machine limits (placement.py), about branches that run at the same time (concurrent.py) and about loops and fusion
+half of legality (cost/room/fits.py). First come names and layout; only a tree that is sound there is asked about stores
+and machine limits (placement.py), about branches that run at the same time (concurrency.py) and about loops and fusion
 (dependence.py), because those questions need sane paths.
 """
 
@@ -13,12 +13,11 @@ from collections.abc import Iterator
 
 from ...machine.levels import Machine
 from ...workload.einsum import Workload
+from ..tree import Compute, Loop, Mapping, Nest, Node, Split, Store, describe, einsums_below, leaves
 from .concurrency import concurrency_problems, split_problems
 from .dependence import dependence_problems
 from .links import link_problems
 from .placement import placement_problems
-from ..text import describe
-from ..tree import Compute, Loop, Mapping, Nest, Node, Split, Store, einsums_below, leaves
 
 
 def problems(workload: Workload, machine: Machine, mapping: Mapping) -> tuple[str, ...]:

@@ -17,8 +17,8 @@ from ...mapping.legality.concurrency import axis_of, concurrent, has_concurrent,
 from ...mapping.legality.placement import visible_memories
 from ...mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, einsums_below, leaves
 from ...workload.einsum import Workload
-from .shares import every_share, share_reasons
 from ..space import Mapspace
+from .shares import every_share, share_reasons
 
 Above = tuple[Store | Loop, ...]
 Where = tuple[str, tuple[int, ...]]

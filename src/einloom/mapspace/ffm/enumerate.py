@@ -14,12 +14,12 @@ from math import prod
 
 from ...machine.levels import Machine
 from ...mapping.legality.placement import outermost_home, visible_memories
-from ...mapping.tree import Compute, Loop, Mapping, Nest, Split, Store
 from ...mapping.legality.structure import problems
+from ...mapping.tree import Compute, Loop, Mapping, Nest, Split, Store
 from ...workload.einsum import Workload
-from .rules import outside
-from .concurrency import grouped_forms
 from ..space import Mapspace
+from .concurrency import grouped_forms
+from .rules import outside
 
 Binds = tuple[tuple[str, str], ...]
 

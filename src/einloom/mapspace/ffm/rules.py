@@ -14,18 +14,17 @@ from math import prod
 from operator import mul
 from types import MappingProxyType
 
-from ...workload.selectors import select
 from ...machine.levels import Axis, Machine
 from ...mapping.extents import Address, Cuts, addressed_paths, derived_cuts, extents_along, tile_of
 from ...mapping.legality.placement import visible_memories
-from ...mapping.text import describe
-from ...mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, einsums_below
+from ...mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, describe, einsums_below
 from ...workload.einsum import Access, Workload
-from .concurrency import group_reasons
+from ...workload.selectors import select
 from ..limits.checks import share_allowed, total_allowed, unmet
 from ..limits.data import UNLIMITED, Limits
-from .shares import axes_left
 from ..space import Mapspace
+from .concurrency import group_reasons
+from .shares import axes_left
 
 Steps = tuple[tuple[Address, Node], ...]
 WHOLE: Table[str, int] = MappingProxyType({})

@@ -11,8 +11,8 @@ from collections.abc import Mapping as Table
 from itertools import pairwise
 
 from ...machine.levels import Machine
-from ...mapping.legality.concurrency import axis_of, concurrent, shares, title
 from ...mapping.extents import Address
+from ...mapping.legality.concurrency import axis_of, concurrent, shares, title
 from ...mapping.tree import Node, Split
 
 PARTS = 4

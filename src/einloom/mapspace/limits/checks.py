@@ -10,13 +10,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 
-from ...workload.selectors import select
 from ...machine.levels import Machine, Memory
 from ...mapping.legality.concurrency import concurrent
 from ...mapping.legality.placement import visible_memories
-from ...mapping.text import describe
-from ...mapping.tree import Compute, Loop, Node, Split, Store
+from ...mapping.tree import Compute, Loop, Node, Split, Store, describe
 from ...workload.einsum import Workload
+from ...workload.selectors import select
 from .data import AxisLimit, Limits, LoopLimit, TileLimit, concerns
 
 

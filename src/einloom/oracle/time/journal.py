@@ -12,13 +12,13 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 
-from ...workload.selectors import select
 from ...machine.levels import Machine, Toll
 from ...workload.einsum import Workload
-from .events import Operation, Timeline, execute
+from ...workload.selectors import select
 from ..execute import Execution
 from ..plan import Coords, Exchange, Gate, LeafPlan, Places, Plan, Site, Turn
 from ..stores import Observer
+from .events import Operation, Timeline, execute
 
 Process = tuple[tuple[int, int], ...]
 Component = tuple[str, str, tuple[frozenset[int], ...]]

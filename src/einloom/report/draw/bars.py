@@ -10,8 +10,8 @@ from ...cost.breakdown import Action
 from ...machine.levels import Toll
 from ...result import Result
 from .markup import Html, el, link
+from .origins import anchor, energy_sources, why
 from .scene import energy, size
-from ..page.sources import anchor, energy_sources, why
 from .subject import Subject
 
 ACTIONS = ("read", "write", "compute", "leak", "down", "up")

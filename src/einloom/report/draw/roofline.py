@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...cost.time.components import component_time
-from ...result import Result
 from ...reading.units import format as with_unit
+from ...result import Result
 from .markup import Html, el
 from .plot import Curve, Scale, mark, plot
 from .scene import size, time

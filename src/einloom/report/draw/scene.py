@@ -7,8 +7,8 @@ from functools import cached_property
 from ...machine.levels import Machine
 from ...result import Provenance
 from ...workload.einsum import Workload
-from ..text.results import bits, joules, seconds
 from ..data.given import Given, given
+from ..text.results import bits, joules, seconds
 from .markup import Html, el
 from .palette import look
 

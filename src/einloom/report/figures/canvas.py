@@ -8,8 +8,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...reading import writing
 from ...errors import MissingExtra, SpecError, nearest
+from ...reading import writing
 from ..draw.palette import COLOURS
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...reading import writing
 from ...diagnose import Explanation
+from ...reading import writing
 from ...result import Result
 from ...result.unmapped import Unmapped
 from . import explained

@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 from ...result import Result
 from ..compare import Comparison, cells
-from ..text.results import objective_value
 from ..draw import pareto
 from ..draw.markup import Html, el
 from ..draw.palette import look
 from ..draw.plot import Curve, Scale, mark, plot
-from .progress import steps
 from ..draw.scene import energy, time
-from .shell import navigation, section, shell, skip
 from ..draw.tracks import Part, legend, tracks
+from ..text.results import objective_value
+from .progress import steps
+from .shell import navigation, section, shell, skip
 
 PARTS = (
     ("table", "Side by side"),

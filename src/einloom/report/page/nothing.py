@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from ...diagnose import Explanation
 from ...result.unmapped import Unmapped
+from ..draw import cascade
+from ..draw.markup import Html, el
+from ..draw.origins import why
+from ..draw.scene import Scene, size
 from ..text.limits import limits
 from ..text.results import objective_value
-from ..draw import cascade
 from . import explained, progress, sources, summary
-from ..draw.markup import Html, el
-from ..draw.scene import Scene, size
 from .shell import navigation, section, shell, skip, windowed
 
 PARTS = (
@@ -55,7 +56,7 @@ def _sections(scene: Scene, found: Unmapped) -> list[Html]:
     drawings = cascade.drawings(scene)
     return [
         section("why", titles["why"], reason(found), el("div", _facts(found), sources.share(scene), class_="two")),
-        section("limits", titles["limits"], limit_table(scene, found), how=sources.why("occupancy")),
+        section("limits", titles["limits"], limit_table(scene, found), how=why("occupancy")),
         section("cascade", titles["cascade"], windowed(scene, drawings, "The cascade")),
         section(
             "search", titles["search"], el("div", progress.picture(found), progress.counts(found.counts), class_="two")

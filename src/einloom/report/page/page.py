@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from ...diagnose import Explanation
 from ...result import Result
-from ..text.results import tree
 from ..draw import bars, cascade, looptree, occupancy, pareto, roofline
-from . import explained, progress, sources, summary
 from ..draw.markup import Child, Html, el
-from .shell import navigation, section, shell, skip, windowed
+from ..draw.origins import why
 from ..draw.subject import Subject
+from ..text.results import tree
+from . import explained, progress, sources, summary
+from .shell import navigation, section, shell, skip, windowed
 
 PARTS = (
     ("summary", "Summary"),
@@ -45,7 +46,7 @@ def _parts(result: Result) -> list[tuple[str, str]]:
 
 
 def _section(name: str, *children: Child, page: str | None = None) -> Html:
-    return section(name, dict(PARTS)[name], *children, how=sources.why(page) if page else None)
+    return section(name, dict(PARTS)[name], *children, how=why(page) if page else None)
 
 
 def _sections(subject: Subject) -> list[Html]:

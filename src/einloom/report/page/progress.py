@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from ...result import Result
 from ...result.unmapped import Unmapped
-from ..text.results import objective_value
 from ..draw.markup import Html, el
 from ..draw.plot import Curve, Scale, mark, plot
 from ..draw.scene import energy, time
+from ..text.results import objective_value
 
 MAX_POINTS = 400
 

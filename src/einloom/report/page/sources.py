@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ...problem import MODEL_VERSION
-from .assumptions import ASSUMPTIONS, NOT_MODELLED
 from ..data.given import Given
-from ..draw.markup import Html, el, link
+from ..draw.markup import Html, el
+from ..draw.origins import anchor
 from ..draw.scene import Scene
-from ..draw.subject import Subject
+from .assumptions import ASSUMPTIONS, NOT_MODELLED
 
 KINDS = {
     "printed": "printed in a publication or data sheet",
@@ -17,11 +17,6 @@ KINDS = {
     "none": "given without a source",
 }
 FIRST_ROWS = 60
-
-
-def anchor(path: str) -> str:
-    """The place on the page of a number's row."""
-    return "fact-" + "".join(c if c.isalnum() or c in "._-" else "_" for c in path)
 
 
 def share(subject: Scene) -> Html:
@@ -81,17 +76,3 @@ def model(subject: Scene, rule: str) -> Html:
     sums = f", partial sums '{machine.partial_sums}'" if machine else ""
     words = el("p", f"Model version {version}, latency rule '{rule}'{sums}.")
     return el("div", words, el("div", *cards, class_="cards"))
-
-
-def why(page: str, words: str = "how is this counted?") -> Html:
-    """A link to an assumption."""
-    return link(f"model-{page}", words, class_="why")
-
-
-def energy_sources(subject: Subject) -> dict[tuple[str, str], str]:
-    """(component, action) -> path of the number that prices it, where the machine gives one."""
-    names = {"read": "read_energy", "write": "write_energy", "compute": "energy", "leak": "leakage"}
-    names |= {"down": "energy", "up": "energy"}
-    paths = {one.path for one in subject.given}
-    pairs = {(a.component, str(a.action)) for a in subject.result.cost.actions}
-    return {(c, a): f"{c}.{names[a]}" for c, a in pairs if f"{c}.{names[a]}" in paths}

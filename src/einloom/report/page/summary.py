@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ...problem import Guarantee
 from ...result import Result
-from ..text.results import certificate_lines, objective_value
 from ..data.views import latency_rows
 from ..draw.markup import Html, el, link
+from ..draw.origins import why
 from ..draw.scene import Scene, energy, size, time
-from .sources import why
+from ..text.results import certificate_lines, objective_value
 
 MAX_CHIPS, MAX_ROWS = 60, 30
 

@@ -9,8 +9,8 @@ from ...certify.verdict import Verdict
 from ...oracle.simulate import Simulation
 from ...problem import Problem
 from ...zoo.catalogue import Entry
-from .table import WIDTH, columns
 from .results import bits
+from .table import WIDTH, columns
 
 _MARKS = {True: "ok  ", False: "FAIL", None: "note"}
 

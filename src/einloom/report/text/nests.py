@@ -11,8 +11,8 @@ from ...mapping.extents import Address
 from ...mapping.tree import Compute, Loop, Store
 from ...result import Result
 from . import results as text
-from .table import WIDTH, fold
 from .results import bits
+from .table import WIDTH, fold
 
 DEEPEST = 24
 MAX_NAMES = 4

@@ -9,12 +9,12 @@ from textwrap import wrap
 
 from ...mapping.tree import Loop, Nest, Split, Store
 from ...problem import Alternative, Certificate, Guarantee, Objective
+from ...reading.units import format as with_unit
 from ...result import Result
 from ...result.unmapped import Unmapped
-from ...reading.units import format as with_unit
+from ..data.views import latency_rows
 from .limits import limits
 from .table import WIDTH, columns, fold
-from ..data.views import latency_rows
 
 MAX_COMPONENTS = 5
 

@@ -15,22 +15,22 @@ from ...mapping.normal import normal_form
 from ...mapping.tree import Mapping
 from ...problem import Problem
 from ..method import Watcher
+from .bounds.arc_consistency import Consistency, common, keys_of
 from .bounds.choices import Agreement, Choices, Keys, wanted
 from .bounds.cutoff import TIE, Aim, settled
-from .bounds.arc_consistency import Consistency, common, keys_of
-from .fusion.floors import Floors
-from .fusion.explore import Allowed, Block, Explorer, Wanted
-from .joining.join import Joiner, Partial
 from .bounds.relaxation import column_limits, least_alone
-from .traceback import Piece, piece, tree
-from .fusion.serving import Serving
-from .model import Setting
 from .einsums.classes import Signature, signatures
-from .numerics.pareto import FloatArray, IntArray
 from .einsums.spatial import Classes
-from .fusion.templates import Alone
-from .pmappings.sweep import Rules
 from .einsums.users import Users
+from .fusion.explore import Allowed, Block, Explorer, Wanted
+from .fusion.floors import Floors
+from .fusion.serving import Serving
+from .fusion.templates import Alone
+from .joining.join import Joiner, Partial
+from .model import Setting
+from .numerics.pareto import FloatArray, IntArray
+from .pmappings.sweep import Rules
+from .traceback import Piece, piece, tree
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,13 @@ from ..checked import certified, priced, sound
 from ..method import Recorder, Watcher
 from ..resources import at_most, resident_bytes
 from ..starts import admitted, fitting
+from .attempt import ExactOptions, Pass, Solution
 from .bounds.cutoff import TIE, settled
 from .concurrent.passes import ConcurrentPass
-from .front import front
-from .attempt import ExactOptions, Pass, Solution
-from .prices.columns import columns
 from .concurrent.share_passes import SharePass
 from .einsums.users import Users
+from .front import front
+from .prices.columns import columns
 
 STEPS = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
 COARSE = 0.15  # from here on repeated Einsums take the steps of all

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from ...errors import Infeasible
-from .bounds.cutoff import TIE
 from .attempt import Pass, Solution
+from .bounds.cutoff import TIE
 from .numerics.pareto import FloatArray
 
 

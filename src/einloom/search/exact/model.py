@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from ...machine.levels import Machine
 from ...problem import Objective
-from .prices.columns import Column, columns
 from .pmappings.prune import Rules
+from .prices.columns import Column, columns
 
 
 @dataclass(frozen=True)

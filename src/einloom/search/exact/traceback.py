@@ -15,10 +15,10 @@ import numpy as np
 from ...machine.levels import Machine
 from ...mapping.tree import Compute, Loop, Mapping, Node, Split, Store
 from ...workload.einsum import Workload
-from .fusion.explore import Block
-from .prices.columns import Pricing
-from .pmappings.rows import FAR, PEND, PENDING, SPREAD, TOP, Trail
 from .einsums.spatial import Classes, Spread
+from .fusion.explore import Block
+from .pmappings.rows import FAR, PEND, PENDING, SPREAD, TOP, Trail
+from .prices.columns import Pricing
 
 Where = tuple[str, tuple[int, ...]]
 NO_GROUPS: Table[tuple[int, int], Where] = MappingProxyType({})

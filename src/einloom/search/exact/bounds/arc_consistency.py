@@ -18,11 +18,11 @@ from typing import Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from ....workload.einsum import Workload
-from .cutoff import Aim
 from ..fusion.explore import Allowed, Block, numbered
-from .weighted_sums import Lines
-from ..numerics.pareto import FloatArray, IntArray
 from ..fusion.templates import Shape
+from ..numerics.pareto import FloatArray, IntArray
+from .cutoff import Aim
+from .weighted_sums import Lines
 
 ROUNDS = 4
 Key = tuple[object, ...]

@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ....workload.einsum import Workload
-from .cutoff import Aim
-from .arc_consistency import Arcs, Use
-from ..fusion.floors import Floors
-from ..fusion.explore import Wanted
-from ..einsums.holds import backing
 from ..einsums.classes import Signature, UnitOption
-from ..numerics.pareto import FloatArray, IntArray
+from ..einsums.holds import backing
 from ..einsums.spatial import Classes
+from ..fusion.explore import Wanted
+from ..fusion.floors import Floors
+from ..numerics.pareto import FloatArray, IntArray
+from .arc_consistency import Arcs, Use
+from .cutoff import Aim
 
 LARGE = 1 << 20  # choices of one Einsum that are too many to be listed one by one
 Loops = tuple[tuple[int, int, int], ...]  # (axis, rank, instances)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..fusion.floors import Floors
-from ..fusion.explore import Explorer
-from ..prices.columns import leakage, settle
-from ..model import Setting
 from ..einsums.spatial import Classes
+from ..fusion.explore import Explorer
+from ..fusion.floors import Floors
+from ..model import Setting
+from ..prices.columns import leakage, settle
 
 STEPS = (1e-9, 0.03, 0.08, 0.15, 0.25, 0.4, 0.6, 0.85, 1.2, 1.6, 2.2, 3.0, 4.5, 8.0, 20.0, 100.0, np.inf)
 

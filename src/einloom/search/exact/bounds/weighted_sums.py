@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .cutoff import Aim
 from ..numerics.pareto import FloatArray
+from .cutoff import Aim
 
 RATIOS = (0.25, 0.5, 1.0, 2.0, 4.0)
 

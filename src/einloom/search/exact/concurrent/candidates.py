@@ -17,11 +17,11 @@ import numpy as np
 
 from ....machine.levels import Machine
 from ....workload.einsum import Workload
-from ..einsums.holds import Held, backing
-from ..prices.columns import Column
 from ..einsums.classes import Signature, UnitOption
-from ..numerics.pareto import FloatArray
+from ..einsums.holds import Held, backing
 from ..fusion.templates import OwnStore, Structure
+from ..numerics.pareto import FloatArray
+from ..prices.columns import Column
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ import numpy as np
 
 from ....cost.formulas.pipeline import Edge, drain_time
 from ..fusion.explore import Block
-from .candidates import Windows
 from ..joining.join import Axes, Frontier, Group, Joiner, Live, Opened, Partial
-from .rows import GroupBlock
 from ..numerics.pareto import FloatArray, IntArray
+from .candidates import Windows
+from .rows import GroupBlock
 
 
 @dataclass(frozen=True)

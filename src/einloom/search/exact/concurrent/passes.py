@@ -19,21 +19,21 @@ from ....machine.levels import Fanout, Machine
 from ....mapping.tree import Mapping
 from ....problem import Objective, Problem
 from ...method import Watcher
+from ..attempt import ExactOptions, Pass
+from ..bounds.arc_consistency import common, keys_of
 from ..bounds.choices import Choices, Keys
 from ..bounds.cutoff import TIE
-from ..bounds.arc_consistency import common, keys_of
-from ..fusion.explore import Allowed, Block, Stacks, Wanted
-from .candidates import Components, Windows, drains
+from ..einsums.classes import Signature, UnitOption
 from ..einsums.holds import Held
+from ..fusion.explore import Allowed, Block, Stacks, Wanted
 from ..joining.join import Joiner, Partial
-from .rows import GroupBlock, GroupExplorer
-from ..attempt import ExactOptions, Pass
-from .joins import GroupJoiner, Sums
+from ..model import Setting
+from ..numerics.pareto import FloatArray
 from ..prices.columns import leakage
 from ..traceback import Piece, Where, tree
-from ..model import Setting
-from ..einsums.classes import Signature, UnitOption
-from ..numerics.pareto import FloatArray
+from .candidates import Components, Windows, drains
+from .joins import GroupJoiner, Sums
+from .rows import GroupBlock, GroupExplorer
 
 
 @dataclass(frozen=True)

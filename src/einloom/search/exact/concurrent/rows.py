@@ -12,15 +12,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..fusion.explore import Block, Explorer, Remainder, Variant
-from .candidates import Components, drains, kept_apart, may_be_apart
-from ..einsums.holds import Held, backing
-from ..prices.columns import leakage
-from ..model import Setting
 from ..einsums.classes import UnitOption
-from ..numerics.pareto import FloatArray, IntArray
+from ..einsums.holds import Held, backing
 from ..einsums.spatial import Classes
+from ..fusion.explore import Block, Explorer, Remainder, Variant
 from ..fusion.templates import OwnStore, Structure
+from ..model import Setting
+from ..numerics.pareto import FloatArray, IntArray
+from ..prices.columns import leakage
+from .candidates import Components, drains, kept_apart, may_be_apart
 
 
 @dataclass(eq=False)

@@ -16,22 +16,22 @@ import numpy as np
 
 from ....problem import Problem
 from ...method import Watcher
-from .passes import ConcurrentPass, Met
-from ..fusion.floors import Floors
-from ..fusion.explore import Block
-from .candidates import Window, Windows
-from ..einsums.holds import Held
-from ..joining.join import Axes, Frontier, Group, Live, Opened
-from ..bounds.relaxation import least_alone
-from .rows import GroupBlock
 from ..attempt import ExactOptions
-from .joins import GroupJoiner
-from ..traceback import Where
-from ..model import Setting
-from .shares import Cut, ShareBlock, ShareExplorer, every_cut, narrowed, private
+from ..bounds.relaxation import least_alone
 from ..einsums.classes import Signature, UnitOption
-from ..numerics.pareto import FloatArray
+from ..einsums.holds import Held
 from ..einsums.spatial import Classes
+from ..fusion.explore import Block
+from ..fusion.floors import Floors
+from ..joining.join import Axes, Frontier, Group, Live, Opened
+from ..model import Setting
+from ..numerics.pareto import FloatArray
+from ..traceback import Where
+from .candidates import Window, Windows
+from .joins import GroupJoiner
+from .passes import ConcurrentPass, Met
+from .rows import GroupBlock
+from .shares import Cut, ShareBlock, ShareExplorer, every_cut, narrowed, private
 
 
 @dataclass(frozen=True)

@@ -14,19 +14,19 @@ import numpy as np
 
 from ....machine.levels import Machine
 from ....mapspace.ffm.shares import least_share
-from ..fusion.match import Below
-from ..fusion.explore import Block, Variant
-from ..fusion.tilings import Grid
-from .candidates import Components, drains
-from ..einsums.holds import Held, backing
-from .rows import GroupBlock, GroupExplorer
-from ..prices.columns import Column
-from ..model import Setting
 from ..einsums.classes import Signature, UnitOption
-from ..numerics.pareto import FloatArray, IntArray
+from ..einsums.holds import Held, backing
 from ..einsums.spatial import Classes
+from ..fusion.explore import Block, Variant
+from ..fusion.match import Below
 from ..fusion.templates import OwnStore, Structure
+from ..fusion.tilings import Grid
+from ..model import Setting
+from ..numerics.pareto import FloatArray, IntArray
 from ..pmappings.sweep import Tables
+from ..prices.columns import Column
+from .candidates import Components, drains
+from .rows import GroupBlock, GroupExplorer
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ....workload.selectors import Selector, select
 from ....errors import Infeasible, SpecError
 from ....machine.levels import ComputeUnit, Fanout, Machine, Memory, Toll
 from ....mapspace.limits.checks import fetched_once, limited_variables
 from ....mapspace.limits.data import UNLIMITED, Limits, Numbers, concerns
 from ....workload.einsum import Access, Workload
+from ....workload.selectors import Selector, select
 from .holds import Held, held_choices
 from .users import Users, is_shared
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 
-from ....workload.selectors import select
 from ....machine.levels import Machine, Memory
 from ....mapping.legality.placement import outermost_home
 from ....mapspace.limits.checks import may_back, may_hold, must_hold
 from ....mapspace.limits.data import Limits
 from ....workload.einsum import Workload
+from ....workload.selectors import select
 
 Held = tuple[frozenset[int], ...]
 

@@ -11,8 +11,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .holds import Held, backing
 from .classes import AxisSignature, Signature, UnitOption
+from .holds import Held, backing
 
 Spread = tuple[tuple[int, ...], ...]
 OFTEN = 1 << 12  # choices between two questions whether to stop

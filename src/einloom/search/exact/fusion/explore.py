@@ -13,22 +13,22 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from .match import Below
-from ..einsums.placement import links
-from .floors import Floors
-from .tilings import LARGE, Grid, Grids
-from ..einsums.holds import Held
-from ..numerics.divisibility import Lattice
-from ..prices.columns import Pricing, settle
-from ..pmappings.rows import CONTEXT, PLACED, SPREAD, Rows, Trail, union, wrapped
-from ..model import Setting
 from ..einsums.classes import UnitOption
-from ..numerics.pareto import FloatArray, IntArray, pareto
+from ..einsums.holds import Held
+from ..einsums.placement import links
 from ..einsums.spatial import Classes, Spread
-from .templates import OwnStore, Shape, Stacker, Structure
-from ..pmappings.sweep import Room, Tables
-from ..prices.traffic import accepted
+from ..model import Setting
+from ..numerics.divisibility import Lattice
+from ..numerics.pareto import FloatArray, IntArray, pareto
 from ..pmappings.backpointers import Compactor
+from ..pmappings.rows import CONTEXT, PLACED, SPREAD, Rows, Trail, union, wrapped
+from ..pmappings.sweep import Room, Tables
+from ..prices.columns import Pricing, settle
+from ..prices.traffic import accepted
+from .floors import Floors
+from .match import Below
+from .templates import OwnStore, Shape, Stacker, Structure
+from .tilings import LARGE, Grid, Grids
 
 Allowed = dict[Shape, IntArray]
 Stacks = dict[tuple[object, ...], tuple[tuple[Structure, tuple[OwnStore, ...]], ...]]

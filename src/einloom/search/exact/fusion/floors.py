@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..einsums.holds import Held
-from ..prices.columns import Pricing, settle
-from ..model import Setting
 from ..einsums.classes import UnitOption
-from ..numerics.pareto import FloatArray
+from ..einsums.holds import Held
 from ..einsums.spatial import Classes, Spread
+from ..model import Setting
+from ..numerics.pareto import FloatArray
+from ..prices.columns import Pricing, settle
 from ..prices.traffic import Tiles
 
 

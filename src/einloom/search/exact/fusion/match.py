@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..pmappings.cost_to_go import Coming
 from ..numerics.divisibility import Lattice
-from ..pmappings.rows import FAR, PEND, PENDING, Rows
 from ..numerics.pareto import IntArray, ordered_skyline, ranking
+from ..pmappings.cost_to_go import Coming
+from ..pmappings.rows import FAR, PEND, PENDING, Rows
 from ..pmappings.sweep import Tables
 
 PAIRS = 1 << 22  # compared at a time

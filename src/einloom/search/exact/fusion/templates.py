@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..einsums.holds import Held, backing
 from ..einsums.classes import UnitOption
+from ..einsums.holds import Held, backing
 from ..einsums.spatial import Classes, Spread
 
 Shape = tuple[int, tuple[tuple[int | None, int | None], ...]]

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..einsums.classes import Signature
-from ..numerics.pareto import FloatArray, IntArray
 from ..einsums.spatial import Classes, Spread, divisors
-from .templates import FusedLoop, OwnStore
+from ..numerics.pareto import FloatArray, IntArray
 from ..pmappings.sweep import Tables
+from .templates import FusedLoop, OwnStore
 
 KEPT = 1 << 20  # choices of trips that are remembered at a time
 LARGE = 1 << 14  # a grid of more is filtered before anything is worked out

@@ -23,12 +23,12 @@ import numpy as np
 
 from ....workload.einsum import Workload
 from ..bounds.cutoff import settled
+from ..einsums.users import Users
 from ..fusion.explore import Block
 from ..fusion.serving import NOTHING, Served, Serving, Step
+from ..fusion.templates import Between, FusedLoop
 from ..model import Setting
 from ..numerics.pareto import FloatArray, IntArray, pack, skyline
-from ..fusion.templates import Between, FusedLoop
-from ..einsums.users import Users
 
 Key = tuple[object, ...]
 

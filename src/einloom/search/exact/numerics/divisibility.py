@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .pareto import IntArray
 from ..einsums.spatial import divisors
+from .pareto import IntArray
 
 
 class Lattice:

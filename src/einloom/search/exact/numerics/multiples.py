@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .pareto import IntArray
 from ..einsums.spatial import divisors
+from .pareto import IntArray
 
 
 class Multiples:

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from .rows import Trail
 from ..numerics.pareto import IntArray
+from .rows import Trail
 
 
 class Compactor:

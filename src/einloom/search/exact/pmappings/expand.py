@@ -11,12 +11,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..numerics.multiples import Multiples
-from .rows import ABSORBED, CONTEXT, FAR, FRESH, NEAR, OPEN, PEND, PENDING, PLACED, SPREAD, TARGET, Rows
-from ..numerics.pareto import IntArray
 from ..einsums.spatial import divisors
-from .prune import Stages
+from ..numerics.multiples import Multiples
+from ..numerics.pareto import IntArray
 from ..prices.traffic import Slide
+from .prune import Stages
+from .rows import ABSORBED, CONTEXT, FAR, FRESH, NEAR, OPEN, PEND, PENDING, PLACED, SPREAD, TARGET, Rows
 
 CHUNK = 1 << 18  # rows that are grown at a time
 

@@ -13,13 +13,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .cost_to_go import Coming
-from ..einsums.placement import Contexts
 from ..einsums.holds import Held
-from ..prices.columns import Pricing
-from .rows import CONTEXT, FRESH, OPEN, PENDING, PLACED, SPREAD, TARGET, TOP, Rows
+from ..einsums.placement import Contexts
 from ..numerics.pareto import FloatArray, IntArray, skyline
+from ..prices.columns import Pricing
 from ..prices.traffic import Tiles
+from .cost_to_go import Coming
+from .rows import CONTEXT, FRESH, OPEN, PENDING, PLACED, SPREAD, TARGET, TOP, Rows
 
 DENSE = 1 << 16  # numbers below this are ranked by a table, whatever their number
 

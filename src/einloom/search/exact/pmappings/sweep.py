@@ -17,6 +17,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ..numerics.pareto import IntArray
+from .expand import CHUNK, Steps
+from .prune import Room, Rules
 from .rows import (
     ABSORBED,
     CONTEXT,
@@ -35,9 +38,6 @@ from .rows import (
     union,
     wrapped,
 )
-from ..numerics.pareto import IntArray
-from .prune import Room, Rules
-from .expand import CHUNK, Steps
 
 PART = 1 << 15  # rows with open stores that are looked at together
 

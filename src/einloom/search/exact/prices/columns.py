@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from ....cost.formulas import terms
 from ....machine.levels import Fanout, Machine, Toll
 from ....problem import Objective
-from ..numerics.pareto import FloatArray, IntArray
 from ..einsums.spatial import Classes, Spread
+from ..numerics.pareto import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)

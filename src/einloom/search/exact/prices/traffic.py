@@ -1,7 +1,8 @@
 """What a store moves and holds when it is placed at given extents, for whole arrays of rows.
 
 Comes in: link prices, extents per class, and for each row its tensor and spatial choice. Goes out: elements moved, bits
-occupied. Plain ranks are products of `cost.formulas.terms`; windows are listed by `cost.formulas.windows`, once for each distinct tile.
+occupied. Plain ranks are products of `cost.formulas.terms`; windows are listed by `cost.formulas.windows`, once for
+each distinct tile.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from numpy.typing import NDArray
 
 from ....cost.formulas import terms, windows
 from ....mapspace.limits.data import Numbers
-from .columns import Pricing
-from ..numerics.pareto import FloatArray, IntArray
 from ..einsums.spatial import Classes, divisors
+from ..numerics.pareto import FloatArray, IntArray
+from .columns import Pricing
 
 Slide = tuple[int, int, int]
 FEW = 8  # values that are quicker compared one by one
