@@ -29,7 +29,7 @@ from einloom.errors import Ended
 from einloom.result.sweep import read_sweep
 from einloom.result.unmapped import Unmapped, read_answer
 from einloom.search.exact import branch_and_bound as engine
-from einloom.search.exact.attempt import Pass
+from einloom.search.exact.attempt import Attempt
 from einloom.search.method import Recorder
 from einloom.sweep import sweep_capacity
 
@@ -119,7 +119,7 @@ def test_map_without_a_mapping_leaves_the_bound(
 @both
 def test_map_of_several_leaves_an_answer(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two signals before the first mapping of any number of tiles."""
-    monkeypatch.setattr(Pass, "lower_bound", stopping(Pass.lower_bound, number, times=2))
+    monkeypatch.setattr(Attempt, "lower_bound", stopping(Attempt.lower_bound, number, times=2))
     path = tmp_path / "r.json"
     asked = ("conv-chain:c=2,h=4,w=4,l=2,k=2", "two-level", "--dataflow", "isos")
     code, _, _ = run("map", *asked, "--json", path)

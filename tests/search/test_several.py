@@ -11,7 +11,7 @@ from einloom.machine.levels import Machine, Memory
 from einloom.mapspace.limits.data import BackLimit, Limits, LoopLimit, Numbers
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Objective, Problem
-from einloom.search.exact import Exact, glance
+from einloom.search.exact import Exact, first_feasible
 from einloom.search.method import Watcher
 from einloom.search.several import Labelled, best_of
 from einloom.search.starts import fitting
@@ -60,11 +60,11 @@ class Ended(Watcher):
 
 
 def test_a_glance_is_a_mapping_of_the_space_or_nothing() -> None:
-    found = glance(asked(4096), Budget(), Watcher())
+    found = first_feasible(asked(4096), Budget(), Watcher())
     assert found is not None
     assert fitting(asked(4096), (found,)) == (found,)
-    assert glance(asked(64 * 8 - 1), Budget(), Watcher()) is None
-    assert glance(asked(4096), Budget(), Ended()) is None
+    assert first_feasible(asked(64 * 8 - 1), Budget(), Watcher()) is None
+    assert first_feasible(asked(4096), Budget(), Ended()) is None
 
 
 def test_a_problem_without_a_mapping_is_not_searched_first() -> None:

@@ -27,7 +27,7 @@ from einloom.result import Result
 from einloom.search.exact.concurrent import share_passes as sharing
 from einloom.search.exact.concurrent.joins import GroupJoiner
 from einloom.search.exact.concurrent.rows import GroupExplorer
-from einloom.search.exact.concurrent.share_passes import ShareJoiner, SharePass
+from einloom.search.exact.concurrent.share_passes import ShareAttempt, ShareJoiner
 from einloom.search.exact.concurrent.shares import ShareExplorer
 from einloom.search.exact.joining.join import Joiner
 from einloom.workload.build import build_workload
@@ -146,7 +146,7 @@ def shared_components_do_not(patch: pytest.MonkeyPatch) -> None:
 def shares_are_not_weighed(patch: pytest.MonkeyPatch) -> None:
     """The least seconds of what a branch has for itself add up as if all branches waited for it."""
 
-    def floors(self: SharePass, position: int, option: Any, held: Any) -> Any:
+    def floors(self: ShareAttempt, position: int, option: Any, held: Any) -> Any:
         explorers = [
             self._sharer(self.signatures[position], cut, np.full(len(self.setting.columns), np.inf), frozenset(), [])
             for cut in self.cuts
@@ -154,7 +154,7 @@ def shares_are_not_weighed(patch: pytest.MonkeyPatch) -> None:
         every = [explorer.least_busy(option, held) for explorer in explorers]
         return np.min([np.full(len(self.components), np.inf), *every], axis=0)
 
-    patch.setattr(SharePass, "_least_busy", floors)
+    patch.setattr(ShareAttempt, "_least_busy", floors)
 
 
 def the_whole_axis_is_asked_for(patch: pytest.MonkeyPatch) -> None:
@@ -169,7 +169,7 @@ def _without_full(signature: Any, cut: Any) -> Any:
 
 def least_energy_of_all_instances(patch: pytest.MonkeyPatch) -> None:
     """An Einsum is taken to cost what it costs at least on the whole axis."""
-    patch.setattr(SharePass, "_fewer", lambda self, sig, classes: True)
+    patch.setattr(ShareAttempt, "_fewer", lambda self, sig, classes: True)
 
 
 MISTAKES: tuple[Patch, ...] = (

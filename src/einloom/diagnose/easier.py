@@ -17,7 +17,7 @@ from ..mapspace.limits.checks import may_back
 from ..mapspace.limits.data import BackLimit
 from ..problem import Problem
 from ..search.exact.einsums.classes import signatures
-from ..search.exact.einsums.spatial import Classes, divisors
+from ..search.exact.einsums.spatial import RankClasses, divisors
 from ..search.exact.einsums.users import Users
 from ..workload.selectors import Selector, select, selector
 
@@ -109,7 +109,7 @@ def spreads(problem: Problem) -> int:
     """
     most = 0
     for found in set(signatures(Users(problem.workload, problem.machine), problem.mapspace.limits)):
-        classes = Classes(found)
+        classes = RankClasses(found)
         for option in found.units:
             total = 1
             for axis in found.axes:

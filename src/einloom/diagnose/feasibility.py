@@ -170,11 +170,11 @@ class Asker:
     def _alone(self, problem: Problem) -> Infeasible | None:
         """Why some Einsum has no mapping by itself, whatever is fused and however instances are used; or None."""
         from ..search.exact import ExactOptions
-        from ..search.exact.attempt import Pass
+        from ..search.exact.attempt import Attempt
 
         _listable(problem, MAX_SPREADS)
         try:
-            Pass(problem, ExactOptions(), _Inner(self.watch), {}, self._late).lower_bound()
+            Attempt(problem, ExactOptions(), _Inner(self.watch), {}, self._late).lower_bound()
         except Infeasible as error:
             return error
         return None

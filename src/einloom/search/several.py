@@ -98,13 +98,13 @@ class _Several:
     def look_around(self) -> None:
         """Take the first problem in which a quick look finds a mapping: it is the start of all, whatever the others
         cost. Else one that has no mapping, solved first, would take the whole budget."""
-        from .exact import glance
+        from .exact import first_feasible
 
         for i, each in enumerate(self.asked):
             budget = self.left()
             if budget is None:
                 return
-            mapping = glance(each.problem, budget, _Inner(self, each.label))
+            mapping = first_feasible(each.problem, budget, _Inner(self, each.label))
             if mapping is not None:
                 self.starts[i] = (mapping,)
                 return

@@ -17,12 +17,12 @@ from ...problem import Problem
 from ..method import Watcher
 from .bounds.arc_consistency import Consistency, common, keys_of
 from .bounds.choices import Agreement, Choices, Keys, wanted
-from .bounds.cutoff import TIE, Aim, settled
-from .bounds.relaxation import column_limits, least_alone
-from .einsums.classes import Signature, signatures
-from .einsums.spatial import Classes
+from .bounds.cutoff import TIE, Cutoff, settled
+from .bounds.relaxation import column_limits, einsum_bound
+from .einsums.classes import EinsumClass, signatures
+from .einsums.spatial import RankClasses
 from .einsums.users import Users
-from .fusion.explore import Allowed, Block, Explorer, Wanted
+from .fusion.explore import Allowed, Explorer, PmappingGroup, Wanted
 from .fusion.floors import Floors
 from .fusion.serving import Serving
 from .fusion.templates import Alone
@@ -59,7 +59,7 @@ class Solution:
     mapping: Mapping
 
 
-class Pass:
+class Attempt:
     """Complete solutions of one problem towards an aim (of one repeat)."""
 
     def __init__(
@@ -79,13 +79,13 @@ class Pass:
         workload, machine = problem.workload, problem.machine
         self.users = Users(workload, machine)
         self.signatures = signatures(self.users, problem.mapspace.limits)
-        self.classes = {sig: Classes(sig, checkpoint) for sig in self.signatures}
+        self.classes = {sig: RankClasses(sig, checkpoint) for sig in self.signatures}
         self.setting = self._setting()
         self.objectives = settled(problem.objective)
         self.least = np.zeros((len(self.signatures), len(self.objectives)))
         self.agreed = 0.0
         self.consistency: Consistency | None = None
-        self.aim = Aim(problem.objective.powers[: len(self.objectives)])
+        self.aim = Cutoff(problem.objective.powers[: len(self.objectives)])
 
     @property
     def repetition(self) -> float:
@@ -99,7 +99,7 @@ class Pass:
         """
         for column, objective in enumerate(self.objectives):
             setting = Setting.of(self.problem.machine, objective, (), self.setting.capacities, 0, self.options.rules)
-            found: dict[Signature, float] = {}
+            found: dict[EinsumClass, float] = {}
             for i, sig in enumerate(self.signatures):
                 self.watcher.stage(f"bounding {objective}", i, len(self.signatures))
                 if sig not in found:
@@ -132,7 +132,7 @@ class Pass:
     @cached_property
     def _choices(self) -> list[list[Choices]] | None:
         """The choices of every Einsum, each with what it costs at least; None if some Einsum has too many."""
-        found: dict[Signature, list[Choices] | None] = {}
+        found: dict[EinsumClass, list[Choices] | None] = {}
         for i, sig in enumerate(self.signatures):
             self.watcher.stage("comparing choices", i, len(self.signatures))
             if sig not in found:
@@ -141,19 +141,19 @@ class Pass:
                 return None
         return [known for sig in self.signatures if (known := found[sig]) is not None]
 
-    def _agreement(self, aim: Aim) -> Agreement:
+    def _agreement(self, aim: Cutoff) -> Agreement:
         return Agreement(self.problem.workload, self._keys, self.least, aim, self.counts)
 
-    def _wanted(self) -> dict[Signature, Wanted]:
+    def _wanted(self) -> dict[EinsumClass, Wanted]:
         """The choices that can be part of a cascade within the aim, where that is known."""
         if not self.options.consistency or not self.aim.finite or self._choices is None:
             return {}
         choices = self._agreement(self.aim).filter(self._choices)
         return wanted([self.classes[sig] for sig in self.signatures], choices)
 
-    def _least_of(self, setting: Setting, sig: Signature) -> float:
+    def _least_of(self, setting: Setting, sig: EinsumClass) -> float:
         """What an Einsum costs at least in every row that this pass knows of it."""
-        return least_alone(setting, self.classes[sig], self.checkpoint)
+        return einsum_bound(setting, self.classes[sig], self.checkpoint)
 
     @property
     def bound(self) -> float:
@@ -207,7 +207,7 @@ class Pass:
                 total[home] = total.get(home, 0) + bits * memory.capacity_share()
         return total
 
-    def may_back(self, sig: Signature, memory: int) -> bool:
+    def may_back(self, sig: EinsumClass, memory: int) -> bool:
         """True if in some choice of stores `memory` backs what several Einsums share."""
         fusable = [t for t, tensor in enumerate(sig.tensors) if tensor.fusable]
         return any(
@@ -220,11 +220,11 @@ class Pass:
         """The best cascade whose value is at most `limit` (others may come out too), or Infeasible."""
         return self.towards(replace(self.aim, limit=limit * (1 + TIE)))
 
-    def towards(self, aim: Aim) -> Solution:
+    def towards(self, aim: Cutoff) -> Solution:
         """The best cascade that is not beyond `aim` (others may come out too), or Infeasible."""
         return self._best(self.complete(aim))
 
-    def complete(self, aim: Aim) -> list[Partial]:
+    def complete(self, aim: Cutoff) -> list[Partial]:
         """All undominated complete cascades that are not beyond `aim`, or Infeasible."""
         self.aim = aim
         self.rest = np.concatenate([np.cumsum(self.least[::-1], axis=0)[::-1][1:], self.least[:1] * 0])
@@ -251,7 +251,7 @@ class Pass:
                 )
         return partials
 
-    def _serving(self, blocks: list[list[Block]]) -> Serving | None:
+    def _serving(self, blocks: list[list[PmappingGroup]]) -> Serving | None:
         """What follows own stores along the cascade; None if no row asks for anything."""
         asking = [frozenset[Alone]().union(*(block.structure.alone for block in mine)) for mine in blocks]
         return Serving(self.problem.workload, asking) if any(asking) else None
@@ -283,13 +283,13 @@ class Pass:
                 limits.append(np.array([mine[0] if c.kind == "energy" else mine[1] for c in self.setting.columns]))
         return limits
 
-    def _blocks(self, limits: list[FloatArray]) -> list[list[Block]]:
-        loosest: dict[Signature, FloatArray] = {}
+    def _blocks(self, limits: list[FloatArray]) -> list[list[PmappingGroup]]:
+        loosest: dict[EinsumClass, FloatArray] = {}
         for sig, limit in zip(self.signatures, limits, strict=True):
             loosest[sig] = np.maximum(loosest.get(sig, limit), limit)
         wanted = self._wanted()
-        cache: dict[Signature, list[Block]] = {}
-        found: list[list[Block]] = [[] for _ in self.signatures]
+        cache: dict[EinsumClass, list[PmappingGroup]] = {}
+        found: list[list[PmappingGroup]] = [[] for _ in self.signatures]
         uses = Counter(self.signatures)
         order = sorted(range(len(self.signatures)), key=lambda i: -len(self.signatures[i].tensors))
         for done, i in enumerate(order):
@@ -317,7 +317,7 @@ class Pass:
         name = self.problem.workload.einsums[position].name
         return Infeasible(f"Einsum {name} has no mapping on its own: " + self._blame())
 
-    def _allowed(self, position: int, found: list[list[Block]]) -> dict[int, Allowed]:
+    def _allowed(self, position: int, found: list[list[PmappingGroup]]) -> dict[int, Allowed]:
         """For each tensor that explored Einsums share with this one, the ways in which all of them store it."""
         workload = self.problem.workload
         allowed: dict[int, Allowed] = {}
@@ -356,17 +356,17 @@ class Pass:
         assert best is not None
         return self.solution(best[1], best[2])
 
-    def dives(self) -> list[Pass]:
+    def heuristics(self) -> list[Attempt]:
         """Passes that look for a feasible mapping, the quickest first."""
         slides = any(tensor.slides for signature in self.signatures for tensor in signature.tensors)
         return [self.hurried(False), self.hurried()] if slides else [self.hurried()]
 
-    def hurried(self, sliding: bool = True) -> Pass:
+    def hurried(self, sliding: bool = True) -> Attempt:
         """A pass over part of the space with coarser dominance: feasible mappings, fast.
 
         sliding: False for the smaller part in which nothing is followed along the loop that slides or keeps it.
         """
-        rules = replace(self.options.rules, dive=True)
+        rules = replace(self.options.rules, heuristic=True)
         if not sliding:
             rules = replace(rules, sliding=False, deferral=False)
         options = replace(self.options, rules=rules)
@@ -379,7 +379,7 @@ class Pass:
         """The tree of one complete cascade, from the rows that were joined."""
         cost = partial.cost[row]
         value = float(self.aim.value(cost[None, :])[0])
-        parts: list[tuple[Partial, Block, int]] = []
+        parts: list[tuple[Partial, PmappingGroup, int]] = []
         current: Partial | None = partial
         for _ in self.problem.workload.einsums:
             assert current is not None
@@ -389,11 +389,11 @@ class Pass:
         mapping = self._mapping(parts[::-1])
         return Solution(value, cost, normal_form(mapping, self.problem.workload))
 
-    def _mapping(self, parts: list[tuple[Partial, Block, int]]) -> Mapping:
+    def _mapping(self, parts: list[tuple[Partial, PmappingGroup, int]]) -> Mapping:
         """The tree of one row per Einsum, each with the partial cascades that it completes."""
         shared = [len(partial.frontier.axes) for partial, _, _ in parts]
         return tree(self.problem.workload, self.problem.machine, self._pieces(parts), shared, away=self.users.away)
 
-    def _pieces(self, parts: list[tuple[Partial, Block, int]]) -> list[Piece]:
+    def _pieces(self, parts: list[tuple[Partial, PmappingGroup, int]]) -> list[Piece]:
         workload, machine = self.problem.workload, self.problem.machine
         return [piece(workload, machine, i, block, row) for i, (_, block, row) in enumerate(parts)]

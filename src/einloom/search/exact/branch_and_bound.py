@@ -21,18 +21,18 @@ from ..checked import certified, priced, sound
 from ..method import Recorder, Watcher
 from ..resources import at_most, resident_bytes
 from ..starts import admitted, fitting
-from .attempt import ExactOptions, Pass, Solution
+from .attempt import Attempt, ExactOptions, Solution
 from .bounds.cutoff import TIE, settled
-from .concurrent.passes import ConcurrentPass
-from .concurrent.share_passes import SharePass
+from .concurrent.passes import ConcurrentAttempt
+from .concurrent.share_passes import ShareAttempt
 from .einsums.users import Users
 from .front import front
 from .prices.columns import columns
 
-STEPS = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
+CUTOFF_SCHEDULE = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
 COARSE = 0.15  # from here on repeated Einsums take the steps of all
-DIVES = (0.02, 0.05, 0.12, 0.25, 0.5, 1.0)
-GLANCES = (DIVES[0], DIVES[-1])
+HEURISTICS = (0.02, 0.05, 0.12, 0.25, 0.5, 1.0)
+FIRST_FEASIBLE = (HEURISTICS[0], HEURISTICS[-1])
 BELOW = 1 - 3 * TIE  # of a value: what is below this is better
 SOONER = 0.1  # limits up to this share of the way from the bound to a known value are tried before it
 
@@ -102,15 +102,15 @@ def finer(steps: tuple[float, ...], repetition: float) -> tuple[float, ...]:
     return (*small, *(step for step in steps if step >= COARSE))
 
 
-def glance(problem: Problem, budget: Budget, watcher: Watcher) -> Mapping | None:
+def first_feasible(problem: Problem, budget: Budget, watcher: Watcher) -> Mapping | None:
     """A mapping of at most twice the lower bound, if the quickest dive finds one. Nothing is proven by it."""
     run = Run(problem, ExactOptions(), budget, watcher)
     try:
         with at_most(budget.memory):
             attempt = run._pass()
             bound = attempt.lower_bound()
-            quick = attempt.dives()[0]
-            for step in GLANCES if bound > 0 else ():
+            quick = attempt.heuristics()[0]
+            for step in FIRST_FEASIBLE if bound > 0 else ():
                 try:
                     solution = quick.run(quick.bound * (1 + step))
                 except Infeasible:
@@ -183,23 +183,25 @@ class Run:
             return attempt.run(most)
         first, dived = attempt.first_limit(), None
         if bound > 0 and self._dives(attempt, first):
-            dived = self._dive(attempt)
+            dived = self._heuristic(attempt)
         if self.best is not None and self.best.value <= bound * (1 + TIE):
             return self.best
         if dived is not None:
-            return self._climb(attempt, [*([first] if first is not None and first < dived.value else []), dived.value])
-        return self._climb(attempt, self._steps(attempt, bound, first))
+            return self._raise_cutoff(
+                attempt, [*([first] if first is not None and first < dived.value else []), dived.value]
+            )
+        return self._raise_cutoff(attempt, self._steps(attempt, bound, first))
 
-    def _dives(self, attempt: Pass, first: float | None) -> bool:
+    def _dives(self, attempt: Attempt, first: float | None) -> bool:
         """Whether to look for a quick solution: not where a known one is as near to the bound as that would be."""
-        if self.start is not None and self.start.value <= attempt.hurried().bound * (1 + DIVES[-1]):
+        if self.start is not None and self.start.value <= attempt.hurried().bound * (1 + HEURISTICS[-1]):
             return False
         hurried = self.budget != Budget()
         return hurried or (first is None and self.problem.objective.name not in ("energy", "traffic"))
 
-    def _steps(self, attempt: Pass, bound: float, first: float | None) -> list[float]:
+    def _steps(self, attempt: Attempt, bound: float, first: float | None) -> list[float]:
         """Limits from the bound up, of which the last admits whatever is better than the best known mapping."""
-        steps = finer(STEPS, attempt.repetition)
+        steps = finer(CUTOFF_SCHEDULE, attempt.repetition)
         limits = [bound * (1 + step) if bound > 0 and np.isfinite(bound) else float("inf") for step in steps]
         if first is not None:
             limits = [first, *(limit for limit in limits if limit > first)]
@@ -208,7 +210,7 @@ class Run:
         known = self.best.value
         return [*(limit for limit in limits if limit - bound < SOONER * (known - bound)), known * BELOW]
 
-    def _climb(self, attempt: Pass, limits: list[float]) -> Solution:
+    def _raise_cutoff(self, attempt: Attempt, limits: list[float]) -> Solution:
         """The best cascade below the first of the limits that admits one; the best known one if none does."""
         for limit in limits:
             self.watcher.stage(f"looking below {limit * attempt.repeats:.6g}")
@@ -226,14 +228,14 @@ class Run:
             raise Defect(f"exact found nothing below {limits[-1]!r}, though there is a mapping of {self.best!r}")
         return self.best
 
-    def _pass(self) -> Pass:
+    def _pass(self) -> Attempt:
         machine, places = self.problem.machine, self.problem.mapspace.places
         matters = any(column.kind == "time" for column in columns(machine, self.problem.objective))
         matters = matters or (bool(places) and Users(self.problem.workload, machine).any_contested)
         emptier = any(axis.use == "full" for axis in machine.axes.values())
-        kind: type[Pass] = ConcurrentPass if matters and places else Pass
+        kind: type[Attempt] = ConcurrentAttempt if matters and places else Attempt
         if "axis" in places and (matters or emptier):
-            kind = SharePass
+            kind = ShareAttempt
         return kind(self.problem, self.options, self.watcher, self.counts, self.checkpoint)
 
     def _prove(self, bound: float) -> None:
@@ -245,11 +247,11 @@ class Run:
             self.best = solution
             self.watcher.incumbent(solution.value * repeats, solution.mapping)
 
-    def _dive(self, attempt: Pass) -> Solution | None:
+    def _heuristic(self, attempt: Attempt) -> Solution | None:
         """A quick feasible solution near the bound, or None."""
         found: Solution | None = None
-        for quick in attempt.dives():
-            for limit in (quick.bound * (1 + step) for step in finer(DIVES, attempt.repetition)):
+        for quick in attempt.heuristics():
+            for limit in (quick.bound * (1 + step) for step in finer(HEURISTICS, attempt.repetition)):
                 if found is not None and limit >= found.value:
                     break
                 try:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ...errors import Infeasible
-from .attempt import Pass, Solution
+from .attempt import Attempt, Solution
 from .bounds.cutoff import TIE
 from .numerics.pareto import FloatArray
 
@@ -29,7 +29,7 @@ def staircase(points: FloatArray) -> FloatArray:
     return np.asarray(ordered[first])
 
 
-def front(attempt: Pass, quick: Pass, known: Iterable[FloatArray]) -> list[Solution]:
+def front(attempt: Attempt, quick: Attempt, known: Iterable[FloatArray]) -> list[Solution]:
     """Every undominated complete cascade, ascending in energy.
 
     known: (energy, latency) of feasible mappings of one repeat, those of least energy and of least latency among them.

@@ -15,9 +15,9 @@ import numpy as np
 from ...machine.levels import Machine
 from ...mapping.tree import Compute, Loop, Mapping, Node, Split, Store
 from ...workload.einsum import Workload
-from .einsums.spatial import Classes, Spread
-from .fusion.explore import Block
-from .pmappings.rows import FAR, PEND, PENDING, SPREAD, TOP, Trail
+from .einsums.spatial import RankClasses, SpatialChoice
+from .fusion.explore import PmappingGroup
+from .pmappings.rows import FAR, PEND, PENDING, SPREAD, TOP, Backpointers
 from .prices.columns import Pricing
 
 Where = tuple[str, tuple[int, ...]]
@@ -36,7 +36,7 @@ class Piece:
     kept: frozenset[tuple[int, int, str]] = frozenset()
 
 
-def piece(workload: Workload, machine: Machine, position: int, block: Block, row: int) -> Piece:
+def piece(workload: Workload, machine: Machine, position: int, block: PmappingGroup, row: int) -> Piece:
     """Spell out one row of a block. stores: (depth, memory, tensor, own)."""
     einsum = workload.einsums[position]
     names, variables = einsum.tensors, einsum.variables
@@ -66,7 +66,7 @@ def piece(workload: Workload, machine: Machine, position: int, block: Block, row
     return Piece(einsum.name, loops, stores, (*below, Compute(einsum.name, variant.option.unit)), kept)
 
 
-def _choice(rows: Trail, row: int) -> int:
+def _choice(rows: Backpointers, row: int) -> int:
     """Number of the spatial choice that a row was made for."""
     while rows.sources:
         rows, row = rows.sources[rows.source[row]], int(rows.row[row])
@@ -76,16 +76,16 @@ def _choice(rows: Trail, row: int) -> int:
 @dataclass
 class _Unwinder:
     machine: Machine
-    classes: Classes
+    classes: RankClasses
     variables: tuple[str, ...]
     names: tuple[str, ...]
     einsum: str
     left: dict[str, int]
     axis_names: tuple[str, ...]
     pricing: Pricing
-    spread: Spread
+    spread: SpatialChoice
 
-    def nodes(self, rows: Trail, row: int, boundary: list[int]) -> list[Node]:
+    def nodes(self, rows: Backpointers, row: int, boundary: list[int]) -> list[Node]:
         """The nodes from a boundary down to the leaf."""
         found: list[Node] = []
         found += self._block(boundary, rows.x[row], int(rows.marks[row, PENDING]))

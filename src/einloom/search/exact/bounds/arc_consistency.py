@@ -18,17 +18,17 @@ from typing import Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from ....workload.einsum import Workload
-from ..fusion.explore import Allowed, Block, numbered
+from ..fusion.explore import Allowed, PmappingGroup, numbered
 from ..fusion.templates import Shape
 from ..numerics.pareto import FloatArray, IntArray
-from .cutoff import Aim
+from .cutoff import Cutoff
 from .weighted_sums import Lines
 
 ROUNDS = 4
 Key = tuple[object, ...]
 
 
-def keys_of(workload: Workload, position: int, tensor: str, blocks: list[Block]) -> Allowed:
+def keys_of(workload: Workload, position: int, tensor: str, blocks: list[PmappingGroup]) -> Allowed:
     """Every key of `tensor` that an Einsum's blocks have: (memory, (rank, axis) of each loop above) -> sets of
     trips."""
     einsum = workload.einsums[position]
@@ -82,7 +82,7 @@ class Arcs(ABC, Generic[Some]):
 
     rule = "arc consistency"
 
-    def __init__(self, workload: Workload, least: FloatArray, aim: Aim, counts: dict[str, int]) -> None:
+    def __init__(self, workload: Workload, least: FloatArray, aim: Cutoff, counts: dict[str, int]) -> None:
         self.workload = workload
         self.least = least
         self.aim = aim
@@ -264,7 +264,7 @@ class Arcs(ABC, Generic[Some]):
         return self._kept[pattern][1]
 
 
-class Consistency(Arcs[Block]):
+class Consistency(Arcs[PmappingGroup]):
     """Filters the blocks of a cascade."""
 
     @cached_property
@@ -274,7 +274,7 @@ class Consistency(Arcs[Block]):
     def _many(self, use: Use) -> int:
         return len(self._numbers[use.sizes])
 
-    def _numbered(self, mine: list[Block], use: Use) -> IntArray:
+    def _numbered(self, mine: list[PmappingGroup], use: Use) -> IntArray:
         """The key number of a shared tensor in every row, blocks one after the other."""
         known = self._keys.setdefault(id(mine), {})
         if use not in known:

@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ....workload.einsum import Workload
-from ..einsums.classes import Signature, UnitOption
+from ..einsums.classes import EinsumClass, UnitOption
 from ..einsums.holds import backing
-from ..einsums.spatial import Classes
+from ..einsums.spatial import RankClasses
 from ..fusion.explore import Wanted
 from ..fusion.floors import Floors
 from ..numerics.pareto import FloatArray, IntArray
 from .arc_consistency import Arcs, Use
-from .cutoff import Aim
+from .cutoff import Cutoff
 
 LARGE = 1 << 20  # choices of one Einsum that are too many to be listed one by one
 Loops = tuple[tuple[int, int, int], ...]  # (axis, rank, instances)
@@ -102,7 +102,7 @@ class Agreement(Arcs[Choices]):
 
     rule = "agreement"
 
-    def __init__(self, workload: Workload, keys: Keys, least: FloatArray, aim: Aim, counts: dict[str, int]) -> None:
+    def __init__(self, workload: Workload, keys: Keys, least: FloatArray, aim: Cutoff, counts: dict[str, int]) -> None:
         super().__init__(workload, least, aim, counts)
         self.keys = keys
 
@@ -122,9 +122,9 @@ class Agreement(Arcs[Choices]):
         return max(float(self.aim.value(total[:, :width]).min(initial=np.inf)) for total in totals)
 
 
-def wanted(classes: Sequence[Classes], choices: Sequence[list[Choices]]) -> dict[Signature, Wanted]:
+def wanted(classes: Sequence[RankClasses], choices: Sequence[list[Choices]]) -> dict[EinsumClass, Wanted]:
     """Per signature and unit the choices [stores, spatial] of any Einsum that has the signature."""
-    found: dict[Signature, Wanted] = {}
+    found: dict[EinsumClass, Wanted] = {}
     for each, mine in zip(classes, choices, strict=True):
         if each.signature not in found:
             sizes = {option.unit: (len(option.held), len(each.spreads(option))) for option in each.signature.units}

@@ -26,7 +26,7 @@ def settled(objective: Objective) -> tuple[Objective, ...]:
 
 
 @dataclass(frozen=True)
-class Aim:
+class Cutoff:
     """powers: exponent of each settled column in the objective. limit: largest useful value of the product.
 
     front: known points (energy, latency), ascending in energy and descending in latency; what they dominate is useless,
@@ -37,9 +37,9 @@ class Aim:
     limit: float = float("inf")
     front: FloatArray | None = None
 
-    def along(self, front: FloatArray) -> Aim:
+    def along(self, front: FloatArray) -> Cutoff:
         """The aim to find everything that the points of `front` do not dominate."""
-        return Aim(self.powers, front=front)
+        return Cutoff(self.powers, front=front)
 
     @property
     def finite(self) -> bool:

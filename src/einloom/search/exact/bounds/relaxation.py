@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..einsums.spatial import Classes
+from ..einsums.spatial import RankClasses
 from ..fusion.explore import Explorer
 from ..fusion.floors import Floors
 from ..model import Setting
-from ..prices.columns import leakage, settle
+from ..prices.columns import leakage, objective_columns
 
 STEPS = (1e-9, 0.03, 0.08, 0.15, 0.25, 0.4, 0.6, 0.85, 1.2, 1.6, 2.2, 3.0, 4.5, 8.0, 20.0, 100.0, np.inf)
 
 
-def least_alone(setting: Setting, classes: Classes, checkpoint: Callable[[], None] = lambda: None) -> float:
+def einsum_bound(setting: Setting, classes: RankClasses, checkpoint: Callable[[], None] = lambda: None) -> float:
     """The least objective value of the Einsum's stores other than backing ones, fused loops and shared room ignored.
 
     A valid bound: any mapping of the Einsum inside a cascade places the same own stores under at least as many loops
@@ -48,4 +48,4 @@ def column_limits(setting: Setting, limit: float) -> np.ndarray:
 def _least(setting: Setting, cost: np.ndarray) -> float:
     if not len(cost):
         return float("inf")
-    return float(settle(setting.machine, setting.columns, cost, setting.objective).min())
+    return float(objective_columns(setting.machine, setting.columns, cost, setting.objective).min())

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..numerics.pareto import FloatArray
-from .cutoff import Aim
+from .cutoff import Cutoff
 
 RATIOS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
@@ -23,11 +23,11 @@ RATIOS = (0.25, 0.5, 1.0, 2.0, 4.0)
 class Lines:
     """The weights, ascending; none where a single column, or a whole front, is looked for."""
 
-    aim: Aim
+    aim: Cutoff
     weights: tuple[float, ...]
 
     @classmethod
-    def of(cls, aim: Aim, least: FloatArray) -> Lines:
+    def of(cls, aim: Cutoff, least: FloatArray) -> Lines:
         """Weights around the one at which the least energy and the least latency of the cascade weigh the same."""
         total = least.sum(axis=0)
         if len(total) == 1 or aim.front is not None or not (total > 0).all():

@@ -17,9 +17,9 @@ import numpy as np
 
 from ....machine.levels import Machine
 from ....workload.einsum import Workload
-from ..einsums.classes import Signature, UnitOption
-from ..einsums.holds import Held, backing
-from ..fusion.templates import OwnStore, Structure
+from ..einsums.classes import EinsumClass, UnitOption
+from ..einsums.holds import Placement, backing
+from ..fusion.templates import FusedTemplate, OwnStore
 from ..numerics.pareto import FloatArray
 from ..prices.columns import Column
 
@@ -76,7 +76,7 @@ class Components:
         return limits
 
 
-def kept_apart(signature: Signature, option: UnitOption, structure: Structure, own: tuple[OwnStore, ...]) -> bool:
+def kept_apart(signature: EinsumClass, option: UnitOption, structure: FusedTemplate, own: tuple[OwnStore, ...]) -> bool:
     """True if an Einsum with this fused part may stand below a split whose branches run at the same time (rule 13).
 
     Then nothing below the split is kept from token to token that a store above the innermost loop could not keep, and
@@ -94,7 +94,7 @@ def kept_apart(signature: Signature, option: UnitOption, structure: Structure, o
     return len(option.above) - 1 <= outermost
 
 
-def may_be_apart(signature: Signature, option: UnitOption, held: Held) -> bool:
+def may_be_apart(signature: EinsumClass, option: UnitOption, held: Placement) -> bool:
     """True if some fused part of this choice of held tensors may be `kept_apart`: that asks of the innermost loop, and
     of the outermost backing store on chip."""
     links = [t for t, tensor in enumerate(signature.tensors) if tensor.intermediate]
@@ -106,7 +106,7 @@ def may_be_apart(signature: Signature, option: UnitOption, held: Held) -> bool:
 
 
 def drains(
-    signature: Signature, structure: Structure, own: tuple[OwnStore, ...], shares: tuple[int, ...]
+    signature: EinsumClass, structure: FusedTemplate, own: tuple[OwnStore, ...], shares: tuple[int, ...]
 ) -> tuple[int, frozenset[OwnStore]]:
     """(loops from here on feed the pipeline without draining it, own stores that stand below the split instead).
 
@@ -131,7 +131,7 @@ def drains(
 
 
 @dataclass(frozen=True)
-class Window:
+class Candidate:
     """Neighbouring Einsums first..last that may be one group.
 
     inner: intermediates that only they access. floors [members, components]: least busy seconds of each. component: the
@@ -155,7 +155,7 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Windows:
+class Candidates:
     """Finds the windows of a cascade.
 
     most: Einsums of one group. apart: members must run on different units. shares, capacities: of the memories. least:
@@ -163,15 +163,15 @@ class Windows:
     """
 
     workload: Workload
-    signatures: list[Signature]
+    signatures: list[EinsumClass]
     most: int
     apart: bool
     shares: tuple[int, ...]
     capacities: tuple[int | None, ...]
-    least: Callable[[int, UnitOption, Held], FloatArray]
+    least: Callable[[int, UnitOption, Placement], FloatArray]
 
     @cached_property
-    def all(self) -> tuple[Window, ...]:
+    def all(self) -> tuple[Candidate, ...]:
         """Every window, by its first Einsum."""
         count = len(self.signatures)
         able = [self._able(signature) for signature in self.signatures]
@@ -182,13 +182,13 @@ class Windows:
             if all(able[a : b + 1]) and (window := self._window(a, b)) is not None
         )
 
-    def _able(self, signature: Signature) -> bool:
+    def _able(self, signature: EinsumClass) -> bool:
         """True if some fused part might do (`kept_apart`)."""
         links = [t for t, tensor in enumerate(signature.tensors) if tensor.intermediate]
         choices = [(option, held) for option in signature.units for held in option.held]
         return any(may_be_apart(signature, *choice) for choice in choices if any(backing(choice[1], t) for t in links))
 
-    def _window(self, first: int, last: int) -> Window | None:
+    def _window(self, first: int, last: int) -> Candidate | None:
         """The window, or None if these Einsums are no group: unlinked, on one unit, or too large for some memory."""
         inner = self._inner(first, last)
         members = range(first, last + 1)
@@ -206,7 +206,7 @@ class Windows:
         )
         if not np.isfinite(floors).all():
             return None
-        return Window(first, last, inner, floors, int(floors.sum(axis=0).argmax()))
+        return Candidate(first, last, inner, floors, int(floors.sum(axis=0).argmax()))
 
     def _inner(self, first: int, last: int) -> frozenset[str]:
         found = set()
@@ -221,7 +221,7 @@ class Windows:
         """Name of an Einsum -> its place in the cascade."""
         return {einsum.name: i for i, einsum in enumerate(self.workload.einsums)}
 
-    def _choices(self, position: int, inner: frozenset[str]) -> list[tuple[UnitOption, Held]]:
+    def _choices(self, position: int, inner: frozenset[str]) -> list[tuple[UnitOption, Placement]]:
         """Units and choices of held tensors of a member: one that stays among the members is backed on chip."""
         names = self.workload.einsums[position].tensors
         linking = [t for t, name in enumerate(names) if name in inner]
@@ -232,19 +232,19 @@ class Windows:
             if any(backing(held, t) > 0 for t in linking)
         ]
 
-    def _housed(self, choices: list[list[tuple[UnitOption, Held]]]) -> bool:
+    def _housed(self, choices: list[list[tuple[UnitOption, Placement]]]) -> bool:
         """True if every member can have a unit of its own, where it must."""
         if not self.apart:
             return True
         units = [{option.unit for option, _ in some} for some in choices]
         return any(len(set(u := [n for n in some if n is not None])) == len(u) for some in product(*units))
 
-    def _fit(self, members: range, choices: list[list[tuple[UnitOption, Held]]]) -> bool:
+    def _fit(self, members: range, choices: list[list[tuple[UnitOption, Placement]]]) -> bool:
         """True if every memory has room for a value of each tensor that the members must keep there for themselves."""
         limited = [(m, capacity) for m, capacity in enumerate(self.capacities) if m and capacity is not None]
         return all(sum(self._needs(m, members, choices)) <= capacity for m, capacity in limited)
 
-    def _needs(self, memory: int, members: range, choices: list[list[tuple[UnitOption, Held]]]) -> Iterator[int]:
+    def _needs(self, memory: int, members: range, choices: list[list[tuple[UnitOption, Placement]]]) -> Iterator[int]:
         """Bits of one value of each tensor that a member must keep in the memory for itself."""
         for i, some in zip(members, choices, strict=True):
             bits = [tensor.bits[memory] * self.shares[memory] for tensor in self.signatures[i].tensors]
@@ -270,7 +270,7 @@ class Windows:
                 found[i] = found.get(i, frozenset()) | window.inner & set(self.workload.einsums[i].tensors)
         return found
 
-    def around(self, position: int) -> list[Window]:
+    def around(self, position: int) -> list[Candidate]:
         """The windows that an Einsum is in."""
         return [window for window in self.all if position in window.members]
 

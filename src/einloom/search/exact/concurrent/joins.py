@@ -13,10 +13,10 @@ from functools import cached_property, reduce
 import numpy as np
 
 from ....cost.formulas.pipeline import Edge, drain_time
-from ..fusion.explore import Block
-from ..joining.join import Axes, Frontier, Group, Joiner, Live, Opened, Partial
+from ..fusion.explore import PmappingGroup
+from ..joining.join import Axes, Compatibility, Group, Joiner, LiveTensor, Opened, Partial
 from ..numerics.pareto import FloatArray, IntArray
-from .candidates import Windows
+from .candidates import Candidates
 from .rows import GroupBlock
 
 
@@ -33,7 +33,7 @@ class Sums:
 class GroupJoiner(Joiner):
     """A joiner for blocks of which some are members of groups. opened: sums, busy seconds, start, stage times."""
 
-    windows: Windows = field(kw_only=True)
+    windows: Candidates = field(kw_only=True)
     sums: Sums = field(kw_only=True)
     components: int = field(kw_only=True)
 
@@ -43,7 +43,9 @@ class GroupJoiner(Joiner):
 
     # ---- matching -------------------------------------------------------------------------------------------------
 
-    def _compatible(self, position: int, frontier: Frontier, block: Block, mine: dict[str, Live]) -> bool:
+    def _compatible(
+        self, position: int, frontier: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
+    ) -> bool:
         group, member = frontier.group, isinstance(block, GroupBlock)
         if group is None:
             fits = not member or (position in self.windows.reach and block.structure.depth > len(frontier.axes))
@@ -51,10 +53,12 @@ class GroupJoiner(Joiner):
             fits = member and block.structure.depth == len(frontier.axes) and self._apart(group, block)
         return fits and super()._compatible(position, frontier, block, mine)
 
-    def _apart(self, group: Group, block: Block) -> bool:
+    def _apart(self, group: Group, block: PmappingGroup) -> bool:
         return not isinstance(block, GroupBlock) or block.unit is None or block.unit not in group.units
 
-    def _group(self, position: int, before: Frontier, block: Block, mine: dict[str, Live], axes: Axes) -> Opened:
+    def _group(
+        self, position: int, before: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor], axes: Axes
+    ) -> Opened:
         if not isinstance(block, GroupBlock):
             return None
         depth = len(block.structure.loops)
@@ -70,11 +74,11 @@ class GroupJoiner(Joiner):
         units = group.units if block.unit is None else (*group.units, block.unit)
         return replace(group, units=units, made=(*group.made, *made))
 
-    def _grouped(self, position: int, before: Frontier, group: Opened) -> tuple[int, int, bool]:
+    def _grouped(self, position: int, before: Compatibility, group: Opened) -> tuple[int, int, bool]:
         opened = before.group or group
         return (opened.first, opened.outer, not group) if opened else super()._grouped(position, before, group)
 
-    def _slots(self, live: Live) -> int:
+    def _slots(self, live: LiveTensor) -> int:
         """Tiles of an exchanged tensor that its store holds in turns."""
         last = max(self._position[user] for user in self.workload.consumers[live.tensor])
         distance = last - self._position[self.workload.producers[live.tensor]]
@@ -82,14 +86,14 @@ class GroupJoiner(Joiner):
 
     # ---- room -----------------------------------------------------------------------------------------------------
 
-    def _standing(self, bits: IntArray, live: Live, block: Block, fresh: bool) -> IntArray:
+    def _standing(self, bits: IntArray, live: LiveTensor, block: PmappingGroup, fresh: bool) -> IntArray:
         if not isinstance(block, GroupBlock):
             return bits
         if not fresh:
             return np.zeros_like(bits)  # its producer brought it, for the whole group
         return np.asarray(bits // self.setting.shares[live.memory] * self._slots(live))
 
-    def _moment(self, before: IntArray, item: IntArray, block: Block) -> IntArray:
+    def _moment(self, before: IntArray, item: IntArray, block: PmappingGroup) -> IntArray:
         return before + item if isinstance(block, GroupBlock) else super()._moment(before, item, block)
 
     # ---- time -----------------------------------------------------------------------------------------------------
@@ -98,8 +102,8 @@ class GroupJoiner(Joiner):
         self,
         position: int,
         partial: Partial,
-        block: Block,
-        mine: dict[str, Live],
+        block: PmappingGroup,
+        mine: dict[str, LiveTensor],
         left: IntArray,
         right: IntArray,
         start: int,

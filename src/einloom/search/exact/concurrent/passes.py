@@ -19,19 +19,19 @@ from ....machine.levels import Fanout, Machine
 from ....mapping.tree import Mapping
 from ....problem import Objective, Problem
 from ...method import Watcher
-from ..attempt import ExactOptions, Pass
+from ..attempt import Attempt, ExactOptions
 from ..bounds.arc_consistency import common, keys_of
 from ..bounds.choices import Choices, Keys
 from ..bounds.cutoff import TIE
-from ..einsums.classes import Signature, UnitOption
-from ..einsums.holds import Held
-from ..fusion.explore import Allowed, Block, Stacks, Wanted
+from ..einsums.classes import EinsumClass, UnitOption
+from ..einsums.holds import Placement
+from ..fusion.explore import Allowed, PmappingGroup, Stacks, Wanted
 from ..joining.join import Joiner, Partial
 from ..model import Setting
 from ..numerics.pareto import FloatArray
 from ..prices.columns import leakage
 from ..traceback import Piece, Where, tree
-from .candidates import Components, Windows, drains
+from .candidates import Candidates, Components, drains
 from .joins import GroupJoiner, Sums
 from .rows import GroupBlock, GroupExplorer
 
@@ -50,7 +50,7 @@ def without_leakage(machine: Machine) -> Machine:
     return replace(machine, levels=tuple(levels))
 
 
-class ConcurrentPass(Pass):
+class ConcurrentAttempt(Attempt):
     """Complete solutions of a problem whose mapspace has groups, where these may be better than what is sequential."""
 
     joiner: type[GroupJoiner] = GroupJoiner
@@ -65,17 +65,17 @@ class ConcurrentPass(Pass):
     ) -> None:
         super().__init__(problem, options, watcher, counts, checkpoint)
         space = problem.mapspace
-        self.sequential = Pass(problem, options, watcher, counts, checkpoint)
+        self.sequential = Attempt(problem, options, watcher, counts, checkpoint)
         self.sequential.classes = self.classes
         self.apart = space.places == ("unit",)
         most = 1 if space.max_fused_loops == 0 else space.max_group
         self.components = Components.of(problem.machine, self.setting.columns)
         self.whole = whole = self._crowded()
-        first: dict[Signature, int] = {}
+        first: dict[EinsumClass, int] = {}
         self.alike = [first.setdefault(signature, i) for i, signature in enumerate(self.signatures)]
-        self._floors: dict[tuple[int, str | None, Held], FloatArray] = {}
+        self._floors: dict[tuple[int, str | None, Placement], FloatArray] = {}
         self._unlimited: dict[int, GroupExplorer] = {}  # asked for floors only
-        self.windows = Windows(
+        self.windows = Candidates(
             problem.workload, self.signatures, most, self.apart, whole.shares, whole.capacities, self._least_busy
         )
         self.dynamic, self.seconds = np.zeros((2, len(self.signatures)))
@@ -101,7 +101,7 @@ class ConcurrentPass(Pass):
         tracked = tuple(sorted({*self.setting.tracked, *finite}))
         return replace(self.setting, tracked=tracked, capacities=tuple(capacities))
 
-    def _least_busy(self, position: int, option: UnitOption, held: Held) -> FloatArray:
+    def _least_busy(self, position: int, option: UnitOption, held: Placement) -> FloatArray:
         first = self.alike[position]
         key = (first, option.unit, held)
         if first not in self._unlimited:
@@ -112,7 +112,7 @@ class ConcurrentPass(Pass):
         return self._floors[key]
 
     def _explorer(
-        self, signature: Signature, limits: FloatArray, inner: frozenset[int], bounds: list[tuple[int, float]]
+        self, signature: EinsumClass, limits: FloatArray, inner: frozenset[int], bounds: list[tuple[int, float]]
     ) -> GroupExplorer:
         classes, watch = self.classes[signature], (self.counts, self.checkpoint)
         return GroupExplorer(self.whole, classes, limits, *watch, self.components, inner, bounds, self.apart)
@@ -195,16 +195,16 @@ class ConcurrentPass(Pass):
         """For latency alone the sum of what Einsums take one after the other: mostly attained, and quickly shown."""
         return self.sequential.bound if self.sums.energy is None else None
 
-    def hurried(self, sliding: bool = True) -> Pass:
+    def hurried(self, sliding: bool = True) -> Attempt:
         """A pass over part of the sequential space: what it finds is in this space too."""
         return self.sequential.hurried(sliding)
 
     # ---- rows -----------------------------------------------------------------------------------------------------
 
-    def _blocks(self, limits: list[FloatArray]) -> list[list[Block]]:
+    def _blocks(self, limits: list[FloatArray]) -> list[list[PmappingGroup]]:
         alone = super()._blocks(limits)
         members = self._members(alone)
-        wide: dict[int, list[Block]] = {}
+        wide: dict[int, list[PmappingGroup]] = {}
         found = []
         for i, blocks in enumerate(alone):
             if id(blocks) not in wide:
@@ -214,16 +214,16 @@ class ConcurrentPass(Pass):
                 raise self._unmapped(i)
         return found
 
-    def _wanted(self) -> dict[Signature, Wanted]:
+    def _wanted(self) -> dict[EinsumClass, Wanted]:
         """Nothing is known if there may be groups: partners may be members of one."""
         return {} if self.windows.members else super()._wanted()
 
     def _grouped(self, position: int) -> bool:
         return position in self.windows.members
 
-    def _members(self, alone: list[list[Block]]) -> dict[int, list[GroupBlock]]:
+    def _members(self, alone: list[list[PmappingGroup]]) -> dict[int, list[GroupBlock]]:
         """The blocks of members; Einsums that look alike are explored once."""
-        alike: dict[tuple[Signature, frozenset[int], tuple[tuple[int, float], ...]], list[int]] = {}
+        alike: dict[tuple[EinsumClass, frozenset[int], tuple[tuple[int, float], ...]], list[int]] = {}
         for i, tensors in self.windows.members.items():
             names = self.problem.workload.einsums[i].tensors
             inner = frozenset(t for t, name in enumerate(names) if name in tensors)
@@ -246,7 +246,9 @@ class ConcurrentPass(Pass):
         explorer.allowed, explorer.stacks = met.allowed, met.stacks
         return explorer.members()
 
-    def _met(self, position: int, alone: list[list[Block]], members: dict[int, list[GroupBlock]]) -> dict[int, Allowed]:
+    def _met(
+        self, position: int, alone: list[list[PmappingGroup]], members: dict[int, list[GroupBlock]]
+    ) -> dict[int, Allowed]:
         """For each tensor of a member, the ways in which all explored Einsums that share it store it."""
         workload = self.problem.workload
         allowed: dict[int, Allowed] = {}
@@ -258,7 +260,7 @@ class ConcurrentPass(Pass):
                     allowed[t] = common(allowed[t], keys) if t in allowed else keys
         return allowed
 
-    def _allowed(self, position: int, found: list[list[Block]]) -> dict[int, Allowed]:
+    def _allowed(self, position: int, found: list[list[PmappingGroup]]) -> dict[int, Allowed]:
         """As for a sequential cascade, but members may store what they share in ways of their own."""
         members = {self.problem.workload.einsums[i].name for i in self.windows.members}
         shared = self.problem.workload.einsums[position].tensors
@@ -269,7 +271,7 @@ class ConcurrentPass(Pass):
         workload = self.problem.workload
         return {user for user in (*workload.consumers[tensor], workload.producers.get(tensor)) if user is not None}
 
-    def _widened(self, block: Block) -> Block:
+    def _widened(self, block: PmappingGroup) -> PmappingGroup:
         """The same rows with a place for every memory that members of a group share."""
         tracked = self.whole.tracked
         if tracked == self.setting.tracked:
@@ -293,7 +295,7 @@ class ConcurrentPass(Pass):
             components=len(self.components),
         )
 
-    def _mapping(self, parts: list[tuple[Partial, Block, int]]) -> Mapping:
+    def _mapping(self, parts: list[tuple[Partial, PmappingGroup, int]]) -> Mapping:
         pieces = self._pieces(parts)
         shared = [len(partial.frontier.axes) for partial, _, _ in parts]
         groups: dict[tuple[int, int], Where] = {}
@@ -309,14 +311,14 @@ class ConcurrentPass(Pass):
                     first = None
         return tree(self.problem.workload, self.problem.machine, pieces, shared, groups, self.users.away)
 
-    def _where(self, members: list[tuple[Block, int]]) -> Where:
+    def _where(self, members: list[tuple[PmappingGroup, int]]) -> Where:
         """The place of a group, from a row of each member."""
         units = [block.variants[block.variant[row]].option.unit for block, row in members]
         busy = [unit for unit in units if unit is not None]
         own = "unit" in self.problem.mapspace.places and len(set(busy)) == len(busy)
         return ("unit" if own else "shared"), ()
 
-    def _lowered(self, position: int, piece: Piece, block: Block, row: int, outer: int) -> Piece:
+    def _lowered(self, position: int, piece: Piece, block: PmappingGroup, row: int, outer: int) -> Piece:
         """The piece with those of its stores below the split that would only make the pipeline drain above it.
 
         outer: loops above the split that holds the group. What stands above one of them stays: it drains nothing.

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..einsums.classes import UnitOption
-from ..einsums.holds import Held, backing
-from ..einsums.spatial import Classes
-from ..fusion.explore import Block, Explorer, Remainder, Variant
-from ..fusion.templates import OwnStore, Structure
+from ..einsums.holds import Placement, backing
+from ..einsums.spatial import RankClasses
+from ..fusion.explore import Explorer, Origin, PmappingGroup, Remainder
+from ..fusion.templates import FusedTemplate, OwnStore
 from ..model import Setting
 from ..numerics.pareto import FloatArray, IntArray
 from ..prices.columns import leakage
@@ -24,7 +24,7 @@ from .candidates import Components, drains, kept_apart, may_be_apart
 
 
 @dataclass(eq=False)
-class GroupBlock(Block):
+class GroupBlock(PmappingGroup):
     """Rows of a member on one unit. cost: lower bounds of what they add. energy [n]: joules without leakage.
 
     busy [n, components]: seconds. start [n]: the first fused loop from which on its stores let tokens flow.
@@ -67,7 +67,7 @@ class GroupExplorer(Explorer):
     def __init__(
         self,
         setting: Setting,
-        classes: Classes,
+        classes: RankClasses,
         limits: FloatArray,
         counts: dict[str, int],
         checkpoint: Callable[[], None],
@@ -105,7 +105,7 @@ class GroupExplorer(Explorer):
                 found.append(self._member(chosen, None if number < 0 else self._names[int(number)]))
         return found
 
-    def least_busy(self, option: UnitOption, held: Held) -> FloatArray:
+    def least_busy(self, option: UnitOption, held: Placement) -> FloatArray:
         """Seconds per component that every member with this choice of held tensors takes; infinite if there is none."""
         chosen = np.flatnonzero(self.wanted[option.unit][self._numbers[option.unit][held]])
         if not len(chosen):
@@ -121,10 +121,10 @@ class GroupExplorer(Explorer):
     def _names(self) -> list[str | None]:
         return [option.unit for option in self.signature.units]
 
-    def _unit(self, variant: Variant) -> int:
+    def _unit(self, variant: Origin) -> int:
         return self._names.index(variant.option.unit)
 
-    def _member(self, block: Block, unit: str | None) -> GroupBlock:
+    def _member(self, block: PmappingGroup, unit: str | None) -> GroupBlock:
         width = len(self.components)
         energy, busy = block.cost[:, 0], np.ascontiguousarray(block.cost[:, 1 : 1 + width])
         seconds = np.min([self._weighed(block, component) + more for component, more in self.bounds], axis=0)
@@ -145,16 +145,16 @@ class GroupExplorer(Explorer):
             unit,
         )
 
-    def _weighed(self, block: Block, component: int) -> FloatArray:
+    def _weighed(self, block: PmappingGroup, component: int) -> FloatArray:
         """Seconds on a component that add up over the members of a group."""
         return block.cost[:, 1 + component]
 
     def _fill(
         self,
-        structure: Structure,
+        structure: FusedTemplate,
         own: tuple[OwnStore, ...],
         option: UnitOption,
-        held: Held,
+        held: Placement,
         memory: int,
         remainder: Remainder,
     ) -> None:
@@ -163,7 +163,7 @@ class GroupExplorer(Explorer):
         if inside and not any(s.over or s.asked for s in own) and kept_apart(self.signature, option, structure, own):
             super()._fill(self._lowered(structure, own), own, option, held, memory, remainder)
 
-    def _lowered(self, structure: Structure, own: tuple[OwnStore, ...]) -> Structure:
+    def _lowered(self, structure: FusedTemplate, own: tuple[OwnStore, ...]) -> FusedTemplate:
         """The structure with a note of the own stores that mostly stand below the split: there they serve one Einsum
         whatever the others access."""
         if not structure.alone:
@@ -173,7 +173,7 @@ class GroupExplorer(Explorer):
         alone = (replace(x, late=True) if (x.tensor, x.loops) in late else x for x in structure.alone)
         return replace(structure, alone=frozenset(alone))
 
-    def _settled(self, cost: FloatArray, structure: Structure, variant: Variant) -> FloatArray:
+    def _settled(self, cost: FloatArray, structure: FusedTemplate, variant: Origin) -> FloatArray:
         """Energy, seconds of each component, where tokens begin to flow, and (twice) the unit if units must differ."""
         start, _ = drains(self.signature, structure, variant.own, self.setting.shares)
         columns = [self.components.dynamic(cost)[:, None], self.components.busy(cost, variant.option.unit)]

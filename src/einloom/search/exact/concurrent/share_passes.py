@@ -17,25 +17,25 @@ import numpy as np
 from ....problem import Problem
 from ...method import Watcher
 from ..attempt import ExactOptions
-from ..bounds.relaxation import least_alone
-from ..einsums.classes import Signature, UnitOption
-from ..einsums.holds import Held
-from ..einsums.spatial import Classes
-from ..fusion.explore import Block
+from ..bounds.relaxation import einsum_bound
+from ..einsums.classes import EinsumClass, UnitOption
+from ..einsums.holds import Placement
+from ..einsums.spatial import RankClasses
+from ..fusion.explore import PmappingGroup
 from ..fusion.floors import Floors
-from ..joining.join import Axes, Frontier, Group, Live, Opened
+from ..joining.join import Axes, Compatibility, Group, LiveTensor, Opened
 from ..model import Setting
 from ..numerics.pareto import FloatArray
 from ..traceback import Where
-from .candidates import Window, Windows
+from .candidates import Candidate, Candidates
 from .joins import GroupJoiner
-from .passes import ConcurrentPass, Met
+from .passes import ConcurrentAttempt, Met
 from .rows import GroupBlock
 from .shares import Cut, ShareBlock, ShareExplorer, every_cut, narrowed, private
 
 
 @dataclass(frozen=True)
-class ShareWindows(Windows):
+class ShareWindows(Candidates):
     """Windows whose members may have shares of an axis.
 
     insides: memories behind each axis. whole: members may run on all instances, too.
@@ -44,7 +44,7 @@ class ShareWindows(Windows):
     insides: frozenset[frozenset[int]] = field(kw_only=True)
     whole: bool = field(kw_only=True)
 
-    def _fit(self, members: range, choices: list[list[tuple[UnitOption, Held]]]) -> bool:
+    def _fit(self, members: range, choices: list[list[tuple[UnitOption, Placement]]]) -> bool:
         """True if every memory has room, behind an axis for one member at a time."""
         limited = [(m, capacity) for m, capacity in enumerate(self.capacities) if m and capacity is not None]
         return (self.whole and super()._fit(members, choices)) or any(
@@ -57,7 +57,9 @@ class ShareWindows(Windows):
 class ShareJoiner(GroupJoiner):
     """A joiner for blocks of which some are members with a share of an axis."""
 
-    def _compatible(self, position: int, frontier: Frontier, block: Block, mine: dict[str, Live]) -> bool:
+    def _compatible(
+        self, position: int, frontier: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
+    ) -> bool:
         cut = block.cut if isinstance(block, ShareBlock) else None
         if cut is not None and any(live.memory in cut.inside for live in frontier.live):
             return False
@@ -71,7 +73,9 @@ class ShareJoiner(GroupJoiner):
         axis, left = group.cut
         return axis == cut.axis and left >= cut.share
 
-    def _group(self, position: int, before: Frontier, block: Block, mine: dict[str, Live], axes: Axes) -> Opened:
+    def _group(
+        self, position: int, before: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor], axes: Axes
+    ) -> Opened:
         group = super()._group(position, before, block, mine, axes)
         if group is False or not isinstance(block, ShareBlock):
             return group
@@ -82,7 +86,7 @@ class ShareJoiner(GroupJoiner):
         return replace(group, cut=(block.cut.axis, left)) if left > 0 else False
 
 
-class SharePass(ConcurrentPass):
+class ShareAttempt(ConcurrentAttempt):
     """Complete solutions of a problem whose groups may share out an axis."""
 
     joiner = ShareJoiner
@@ -99,7 +103,7 @@ class SharePass(ConcurrentPass):
         self.together = problem.mapspace.concurrent != "axis" and (self.timed or self.users.any_contested)
         self.cuts = every_cut(problem.machine, self.signatures)
         every = ((s, cut) for s in set(self.signatures) for cut in self.cuts)
-        self.narrow = {(s, cut): Classes(narrowed(s, cut), checkpoint) for s, cut in every}
+        self.narrow = {(s, cut): RankClasses(narrowed(s, cut), checkpoint) for s, cut in every}
         windows = self.windows
         self.windows = ShareWindows(
             windows.workload,
@@ -117,26 +121,26 @@ class SharePass(ConcurrentPass):
 
     # ---- bounds ---------------------------------------------------------------------------------------------------
 
-    def _least_of(self, setting: Setting, sig: Signature) -> float:
+    def _least_of(self, setting: Setting, sig: EinsumClass) -> float:
         """With a share of an axis that must be used in full, fewer instances may cost less."""
         least = super()._least_of(setting, sig)
         for cut in self.cuts if sig in self._joining else ():
             classes = self.narrow[sig, cut]
             if not self._fewer(sig, classes) and Floors(setting, classes, self.checkpoint).least() < least:
-                least = min(least, least_alone(setting, classes, self.checkpoint))
+                least = min(least, einsum_bound(setting, classes, self.checkpoint))
         return least
 
     @cached_property
-    def _joining(self) -> frozenset[Signature]:
+    def _joining(self) -> frozenset[EinsumClass]:
         """What Einsums that may be members look like."""
         return frozenset(self.signatures[i] for i in self.windows.members)
 
-    def _fewer(self, sig: Signature, classes: Classes) -> bool:
+    def _fewer(self, sig: EinsumClass, classes: RankClasses) -> bool:
         """True if all spatial choices of a share are choices of the whole axis too."""
         whole = {option.unit: set(self.classes[sig].spreads(option)) for option in sig.units}
         return all(whole[option.unit] >= set(classes.spreads(option)) for option in classes.signature.units)
 
-    def _least_busy(self, position: int, option: UnitOption, held: Held) -> FloatArray:
+    def _least_busy(self, position: int, option: UnitOption, held: Placement) -> FloatArray:
         """Per component the least seconds in any place; of those that a member has for itself, times its share."""
         key = (self.alike[position], option.unit, held)
         if key not in self._floors:
@@ -159,7 +163,7 @@ class SharePass(ConcurrentPass):
 
     def _sharer(
         self,
-        signature: Signature,
+        signature: EinsumClass,
         cut: Cut,
         limits: FloatArray,
         inner: frozenset[int],
@@ -188,7 +192,7 @@ class SharePass(ConcurrentPass):
                 found = max(found, most)
         return found
 
-    def _shared_out(self, window: Window, position: int, cut: Cut, most: float) -> bool:
+    def _shared_out(self, window: Candidate, position: int, cut: Cut, most: float) -> bool:
         """True if the other members can have what is left and take at most so many seconds each."""
         need = cut.share
         for i in window.members:
@@ -230,6 +234,6 @@ class SharePass(ConcurrentPass):
 
     # ---- joins and trees ------------------------------------------------------------------------------------------
 
-    def _where(self, members: list[tuple[Block, int]]) -> Where:
+    def _where(self, members: list[tuple[PmappingGroup, int]]) -> Where:
         cuts = [block.cut for block, _ in members if isinstance(block, ShareBlock)]
         return (cuts[0].name, tuple(cut.share for cut in cuts)) if cuts else super()._where(members)

@@ -14,13 +14,13 @@ import numpy as np
 
 from ....machine.levels import Machine
 from ....mapspace.ffm.shares import least_share
-from ..einsums.classes import Signature, UnitOption
-from ..einsums.holds import Held, backing
-from ..einsums.spatial import Classes
-from ..fusion.explore import Block, Variant
+from ..einsums.classes import EinsumClass, UnitOption
+from ..einsums.holds import Placement, backing
+from ..einsums.spatial import RankClasses
+from ..fusion.explore import Origin, PmappingGroup
 from ..fusion.match import Below
-from ..fusion.templates import OwnStore, Structure
-from ..fusion.tilings import Grid
+from ..fusion.templates import FusedTemplate, OwnStore
+from ..fusion.tilings import Tilings
 from ..model import Setting
 from ..numerics.pareto import FloatArray, IntArray
 from ..pmappings.sweep import Tables
@@ -46,7 +46,7 @@ class Cut:
         return least_share(self.size)
 
 
-def every_cut(machine: Machine, signatures: list[Signature]) -> tuple[Cut, ...]:
+def every_cut(machine: Machine, signatures: list[EinsumClass]) -> tuple[Cut, ...]:
     """Every share that leaves something to others, of one of all axes that no Einsum can tell apart."""
     found: list[Cut] = []
     seen: set[tuple[object, ...]] = set()
@@ -61,7 +61,7 @@ def every_cut(machine: Machine, signatures: list[Signature]) -> tuple[Cut, ...]:
     return tuple(found)
 
 
-def narrowed(signature: Signature, cut: Cut) -> Signature:
+def narrowed(signature: EinsumClass, cut: Cut) -> EinsumClass:
     """The Einsum with this share of the axis, on units that have one and with stores that may stand above a split of
     it. It has no units where nothing of it may.
 
@@ -123,7 +123,7 @@ class ShareExplorer(GroupExplorer):
     def __init__(
         self,
         setting: Setting,
-        classes: Classes,
+        classes: RankClasses,
         limits: FloatArray,
         counts: dict[str, int],
         checkpoint: Callable[[], None],
@@ -136,23 +136,23 @@ class ShareExplorer(GroupExplorer):
         self.cut = cut
         self.private = private(setting.machine, setting.columns, components, cut)
 
-    def least_busy(self, option: UnitOption, held: Held) -> FloatArray:
+    def least_busy(self, option: UnitOption, held: Placement) -> FloatArray:
         """Seconds per component that every row with this choice of held tensors takes."""
         mine = next((one for one in self.signature.units if one.unit == option.unit and held in one.held), None)
         return np.full(len(self.components), np.inf) if mine is None else super().least_busy(mine, held)
 
-    def _member(self, block: Block, unit: str | None) -> ShareBlock:
+    def _member(self, block: PmappingGroup, unit: str | None) -> ShareBlock:
         found = super()._member(block, unit)
         known = {name.name: getattr(found, name.name) for name in fields(found)}
         return ShareBlock(**known, cut=self.cut, alone=block.cost[:, -1])
 
-    def _weighed(self, block: Block, component: int) -> FloatArray:
+    def _weighed(self, block: PmappingGroup, component: int) -> FloatArray:
         """Seconds of what the member has for itself count as much as its share."""
         if self.private[component]:
             return np.asarray(block.cost[:, -1] * (self.cut.share / self.cut.size))
         return super()._weighed(block, component)
 
-    def _settled(self, cost: FloatArray, structure: Structure, variant: Variant) -> FloatArray:
+    def _settled(self, cost: FloatArray, structure: FusedTemplate, variant: Origin) -> FloatArray:
         """Energy, seconds of what branches share, where tokens begin to flow, seconds of all that they do not."""
         start, _ = drains(self.signature, structure, variant.own, self.setting.shares)
         busy = self.components.busy(cost, variant.option.unit)
@@ -163,9 +163,9 @@ class ShareExplorer(GroupExplorer):
     def _reserved(
         self,
         tables: Tables,
-        structure: Structure,
+        structure: FusedTemplate,
         own: tuple[OwnStore, ...],
-        grid: Grid,
+        grid: Tilings,
         below: Below,
         which: IntArray,
         rows: IntArray,

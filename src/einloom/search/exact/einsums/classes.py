@@ -1,7 +1,7 @@
 """One Einsum seen without names: all that its tables depend on, as hashable data.
 
-Comes in: a problem. Goes out: a `Signature` per Einsum. Einsums with equal signatures (the Q, K and V projections, the
-layers of a network) have equal tables and are explored once.
+Comes in: a problem. Goes out: an `EinsumClass` per Einsum. Einsums of one class (the Q, K and V projections, the layers
+of a network) have equal tables and are explored once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ....mapspace.limits.checks import fetched_once, limited_variables
 from ....mapspace.limits.data import UNLIMITED, Limits, Numbers, concerns
 from ....workload.einsum import Access, Workload
 from ....workload.selectors import Selector, select
-from .holds import Held, held_choices
+from .holds import Placement, held_choices
 from .users import Users, is_shared
 
 
@@ -112,11 +112,11 @@ class UnitOption:
     unit: str | None
     above: tuple[int, ...]
     fanouts: int
-    held: tuple[Held, ...]
+    held: tuple[Placement, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class EinsumClass:
     """An Einsum by position. extents: per rank variable; tensors: output first, then inputs; merge: classes allowed.
 
     alone: variables that may not merge because the mapspace names them. once: (memory, tensor) pairs of which nothing
@@ -136,13 +136,13 @@ class Signature:
     once: frozenset[tuple[int, int]] = frozenset()
 
 
-def signatures(users: Users, limits: Limits = UNLIMITED) -> list[Signature]:
+def signatures(users: Users, limits: Limits = UNLIMITED) -> list[EinsumClass]:
     """The signature of every Einsum, in program order."""
     merge = not fuses_below_fanout(users)
     return [signature(users, i, merge, limits) for i in range(len(users.workload.einsums))]
 
 
-def signature(users: Users, position: int, merge: bool, limits: Limits = UNLIMITED) -> Signature:
+def signature(users: Users, position: int, merge: bool, limits: Limits = UNLIMITED) -> EinsumClass:
     """The signature of the Einsum at `position`.
 
     Raises Infeasible if no compute unit accepts it or the machine's constraints admit no choice of stores.
@@ -170,7 +170,7 @@ def signature(users: Users, position: int, merge: bool, limits: Limits = UNLIMIT
         raise Infeasible(
             f"{machine.name}: what its memories must and may hold{also} leaves no choice of stores for {name}"
         )
-    return Signature(
+    return EinsumClass(
         extents,
         tensors,
         copy,

@@ -12,10 +12,10 @@ from ....mapspace.limits.data import Limits
 from ....workload.einsum import Workload
 from ....workload.selectors import select
 
-Held = tuple[frozenset[int], ...]
+Placement = tuple[frozenset[int], ...]
 
 
-def backing(held: Held, tensor: int) -> int:
+def backing(held: Placement, tensor: int) -> int:
     """The outermost memory that holds the tensor."""
     return next(m for m, tensors in enumerate(held) if tensor in tensors)
 

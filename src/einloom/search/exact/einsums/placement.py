@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .holds import Held
+from .holds import Placement
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Base:
     """
 
     parents: tuple[int, ...]
-    tails: frozenset[Held]
+    tails: frozenset[Placement]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +55,14 @@ class Contexts:
     outermost memory. first, at: numbers of the base and of the level that a choice meets at a memory.
     """
 
-    helds: tuple[Held, ...]
+    helds: tuple[Placement, ...]
     tensors: int
     fused: bool
     bases: list[list[Base]] = field(init=False)
     levels: list[list[Level]] = field(init=False)
     busy: list[list[bool]] = field(init=False)
-    base_of: dict[Held, int] = field(init=False)
-    level_of: dict[Held, int] = field(init=False)
+    base_of: dict[Placement, int] = field(init=False)
+    level_of: dict[Placement, int] = field(init=False)
 
     def __post_init__(self) -> None:
         memories = len(self.helds[0])
@@ -71,7 +71,7 @@ class Contexts:
         self.busy = [[] for _ in range(memories)]
         self.base_of, self.level_of = {}, {}
         for m in range(memories):
-            tails: dict[Held, set[Held]] = {}
+            tails: dict[Placement, set[Placement]] = {}
             for held in self.helds:
                 tails.setdefault(held[: m + 1], set()).add(held[m + 1 :])
             numbers: dict[Base, int] = {}
@@ -90,7 +90,7 @@ class Contexts:
                     self.level_of[prefix] = layers.setdefault(level, len(layers))
                 self.levels[m] = list(layers)
 
-    def _parents(self, prefix: Held) -> tuple[int, ...]:
+    def _parents(self, prefix: Placement) -> tuple[int, ...]:
         return tuple(max((m for m, h in enumerate(prefix) if t in h), default=-1) for t in range(self.tensors))
 
     def wanted(self, memory: int, base: int) -> bool:
@@ -102,7 +102,7 @@ class Contexts:
         return not (self.fused and self.levels[memory][level].backs)
 
 
-def links(helds: tuple[Held, ...]) -> frozenset[tuple[int, int, int]]:
+def links(helds: tuple[Placement, ...]) -> frozenset[tuple[int, int, int]]:
     """Every (tensor, parent, memory) of a store that is not a backing one, in any of the choices."""
     found = set()
     for held in helds:

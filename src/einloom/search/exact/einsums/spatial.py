@@ -11,24 +11,24 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .classes import AxisSignature, Signature, UnitOption
-from .holds import Held, backing
+from .classes import AxisSignature, EinsumClass, UnitOption
+from .holds import Placement, backing
 
-Spread = tuple[tuple[int, ...], ...]
+SpatialChoice = tuple[tuple[int, ...], ...]
 OFTEN = 1 << 12  # choices between two questions whether to stop
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Classes:
+class RankClasses:
     """Rank variables merged where that is exact: same relevance to every tensor, plain ranks only.
 
     members: variables of each class (dimension); extents: product of their extents. checkpoint: asked, while spatial
     choices are listed, whether to go on.
     """
 
-    signature: Signature
+    signature: EinsumClass
     checkpoint: Callable[[], None] = field(default=lambda: None, compare=False)
 
     @cached_property
@@ -82,10 +82,10 @@ class Classes:
         return self._plain[tensor][dimension]
 
     @cached_property
-    def _spreads(self) -> dict[UnitOption, tuple[Spread, ...]]:
+    def _spreads(self) -> dict[UnitOption, tuple[SpatialChoice, ...]]:
         return {option: tuple(_every_spread(self, option)) for option in self.signature.units}
 
-    def spreads(self, option: UnitOption) -> tuple[Spread, ...]:
+    def spreads(self, option: UnitOption) -> tuple[SpatialChoice, ...]:
         """Every spatial choice on one unit's path: for each visible axis the instances that each class takes.
 
         Rules: the product on an axis is at most its size, classes relevant to a barred tensor and padded ranks are not
@@ -105,7 +105,7 @@ class Classes:
             [all(spread[i][d] == 1 for i in upper for d in chosen) for spread in self.spreads(option)], bool
         )
 
-    def suited(self, option: UnitOption, held: Held) -> NDArray[np.bool_]:
+    def suited(self, option: UnitOption, held: Placement) -> NDArray[np.bool_]:
         """Mask of the spatial choices that a choice of stores goes with.
 
         A copy has spatial loops only above a backing store behind their fanout (rule 10). What is housed behind a
@@ -130,7 +130,7 @@ def divisors(n: int) -> tuple[int, ...]:
     return tuple(sorted({*small, *(n // i for i in small)}))
 
 
-def _every_spread(classes: Classes, option: UnitOption) -> tuple[Spread, ...]:
+def _every_spread(classes: RankClasses, option: UnitOption) -> tuple[SpatialChoice, ...]:
     s = classes.signature
     axes = [axis for axis in s.axes if axis.fanout < option.fanouts]
     if s.copy and not _backs_behind_fanouts(s, option):
@@ -171,7 +171,7 @@ def _every_spread(classes: Classes, option: UnitOption) -> tuple[Spread, ...]:
             return 1
         return max((full * most(i + 1, after) for _, after, full in choices(i, left)), default=0)
 
-    found: list[tuple[Spread, tuple[int, ...]]] = [((), classes.extents)]
+    found: list[tuple[SpatialChoice, tuple[int, ...]]] = [((), classes.extents)]
     for i in range(len(axes)):
         found = [
             ((*before, row), after)
@@ -192,8 +192,12 @@ def _watched(every: Iterable[T], checkpoint: Callable[[], None]) -> Iterator[T]:
 
 
 def _apart(
-    s: Signature, option: UnitOption, axes: list[AxisSignature], spreads: list[Spread], checkpoint: Callable[[], None]
-) -> tuple[Spread, ...]:
+    s: EinsumClass,
+    option: UnitOption,
+    axes: list[AxisSignature],
+    spreads: list[SpatialChoice],
+    checkpoint: Callable[[], None],
+) -> tuple[SpatialChoice, ...]:
     """One of all spatial choices that differ only in which of several like axes of a fanout takes what.
 
     Like axes join the same tensors under the same limits, so prices see what they take together. That holds as long as
@@ -208,21 +212,21 @@ def _apart(
     if len(set(marks)) == len(marks):
         return tuple(spreads)
     groups = [[i for i, mark in enumerate(marks) if mark == one] for one in dict.fromkeys(marks)]
-    once: dict[Spread, Spread] = {}
+    once: dict[SpatialChoice, SpatialChoice] = {}
     for spread in _watched(spreads, checkpoint):
         together = tuple(tuple(map(prod, zip(*(spread[i] for i in group), strict=True))) for group in groups)
         once.setdefault(together, spread)
     return tuple(once.values())
 
 
-def _backs_behind_fanouts(s: Signature, option: UnitOption) -> bool:
+def _backs_behind_fanouts(s: EinsumClass, option: UnitOption) -> bool:
     """True if in some choice of stores a memory behind a fanout backs something."""
     homes = (tensor.home for tensor in s.tensors if tensor.housed)
     backs = (backing(held, t) for held in option.held for t in range(len(s.tensors)))
     return any(option.above[m] for m in (*homes, *backs))
 
 
-def _padded(s: Signature) -> frozenset[int]:
+def _padded(s: EinsumClass) -> frozenset[int]:
     """Variables of ranks whose windows reach outside the declared shape."""
     found: set[int] = set()
     for tensor in s.tensors:

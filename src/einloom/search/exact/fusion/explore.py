@@ -1,7 +1,7 @@
 """Rows of one Einsum: every undominated pmapping, with the fused loops above its shared tensors spelled out.
 
-Comes in: a signature and its tables. Goes out: `Block`s. A block has one structure (fused loops in order, where each
-shared tensor is stored) and one row per choice of trips and of everything that stays inside the Einsum.
+Comes in: a class of Einsums and its tables. Goes out: `PmappingGroup`s. A group has one template (fused loops in order,
+where each shared tensor is stored) and one row per choice of trips and of everything that stays inside the Einsum.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..einsums.classes import UnitOption
-from ..einsums.holds import Held
+from ..einsums.holds import Placement
 from ..einsums.placement import links
-from ..einsums.spatial import Classes, Spread
+from ..einsums.spatial import RankClasses, SpatialChoice
 from ..model import Setting
 from ..numerics.divisibility import Lattice
 from ..numerics.pareto import FloatArray, IntArray, pareto
 from ..pmappings.backpointers import Compactor
-from ..pmappings.rows import CONTEXT, PLACED, SPREAD, Rows, Trail, union, wrapped
+from ..pmappings.rows import CONTEXT, PLACED, SPREAD, Backpointers, Rows, union, wrapped
 from ..pmappings.sweep import Room, Tables
-from ..prices.columns import Pricing, settle
+from ..prices.columns import Pricing, objective_columns
 from ..prices.traffic import accepted
 from .floors import Floors
 from .match import Below
-from .templates import OwnStore, Shape, Stacker, Structure
-from .tilings import LARGE, Grid, Grids
+from .templates import FusedTemplate, OwnStore, Shape, Stacker
+from .tilings import LARGE, Grids, Tilings
 
 Allowed = dict[Shape, IntArray]
-Stacks = dict[tuple[object, ...], tuple[tuple[Structure, tuple[OwnStore, ...]], ...]]
+Stacks = dict[tuple[object, ...], tuple[tuple[FusedTemplate, tuple[OwnStore, ...]], ...]]
 MANY = 4096  # rows of a block that are worth reducing before the blocks of one structure come together
 
 
@@ -48,37 +48,37 @@ def numbered(trips: IntArray, shape: Shape, sizes: tuple[int, ...]) -> IntArray:
 
 
 @dataclass(frozen=True)
-class Variant:
-    """How a block's rows were made: unit, held tensors down to the fused part's innermost memory, own stores in the
+class Origin:
+    """How a group's rows were made: unit, held tensors down to the fused part's innermost memory, own stores in the
     fused part, and what remains. pricings: by source of the remainder; which spatial choice, the leaf's rows know."""
 
     option: UnitOption
-    held: Held
+    held: Placement
     own: tuple[OwnStore, ...]
     memory: int
-    remainder: Trail
+    remainder: Backpointers
     pricings: tuple[Pricing, ...]
 
 
 @dataclass(eq=False)
-class Block:
-    """Rows with one structure. trips: [n, loops]. cost: [n, objective columns]. own: [n, tracked memories, depth +
+class PmappingGroup:
+    """Rows with one template. trips: [n, loops]. cost: [n, objective columns]. own: [n, tracked memories, depth +
     1] bits of own stores by the number of temporal loops above them, the last for everything local to the Einsum. Row
     `remainder` of variant number `variant` holds the rest."""
 
-    structure: Structure
+    structure: FusedTemplate
     trips: IntArray
     cost: FloatArray
     own: IntArray
     variant: IntArray
     remainder: IntArray
-    variants: tuple[Variant, ...] = field(default=())
+    variants: tuple[Origin, ...] = field(default=())
 
     def __len__(self) -> int:
         return len(self.cost)
 
-    def take(self, index: IntArray) -> Block:
-        return Block(
+    def take(self, index: IntArray) -> PmappingGroup:
+        return PmappingGroup(
             self.structure,
             self.trips[index],
             self.cost[index],
@@ -100,7 +100,9 @@ class Remainder:
 
 
 Wanted = dict[str | None, NDArray[np.bool_]]  # unit -> mask of its choices [stores, spatial]
-Place = tuple[int, Held, Spread, frozenset[int]]  # memory, held down to it, instances above it, own fused stores
+Place = tuple[
+    int, Placement, SpatialChoice, frozenset[int]
+]  # memory, held down to it, instances above it, own fused stores
 
 
 class Explorer:
@@ -114,7 +116,7 @@ class Explorer:
     def __init__(
         self,
         setting: Setting,
-        classes: Classes,
+        classes: RankClasses,
         limits: FloatArray,
         counts: dict[str, int],
         checkpoint: Callable[[], None] = lambda: None,
@@ -126,7 +128,7 @@ class Explorer:
         self.counts = counts
         self.checkpoint = checkpoint
         self.allowed: dict[int, Allowed] = {}
-        self.found: dict[Structure, list[Block]] = {}
+        self.found: dict[FusedTemplate, list[PmappingGroup]] = {}
         self._lattice = Lattice(classes.extents)
         self._grids = Grids(classes)
         self.floors = Floors(setting, classes, checkpoint)
@@ -134,7 +136,7 @@ class Explorer:
         self.stacks: Stacks = {}
         self.fusable = frozenset(t for t, tensor in enumerate(signature.tensors) if tensor.fusable)
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[PmappingGroup]:
         """The blocks, each reduced to its undominated rows."""
         for option in self.signature.units:
             places: dict[Place, list[tuple[Tables, int, Rows]]] = {}
@@ -152,7 +154,7 @@ class Explorer:
         return self._compact([b for parts in self.found.values() if len(b := self._reduce(parts))])
 
     @staticmethod
-    def _compact(blocks: list[Block]) -> list[Block]:
+    def _compact(blocks: list[PmappingGroup]) -> list[PmappingGroup]:
         """The same blocks, without the histories of rows that are in none of them."""
         chosen = [[np.flatnonzero(b.variant == v) for v in range(len(b.variants))] for b in blocks]
         compactor = Compactor(
@@ -216,7 +218,7 @@ class Explorer:
         contexts = tables.contexts
         for memory in range(tables.memories):
             numbers = contexts.level_of if memory else contexts.base_of
-            prefixes: dict[int, list[Held]] = {}
+            prefixes: dict[int, list[Placement]] = {}
             for prefix, number in numbers.items():
                 if len(prefix) == memory + 1:
                     prefixes.setdefault(number, []).append(prefix)
@@ -257,7 +259,7 @@ class Explorer:
         for structure, own in self.stacks[key]:
             self._fill(structure, own, option, held, memory, remainder)
 
-    def _stacked(self, option: UnitOption, place: Place) -> tuple[tuple[Structure, tuple[OwnStore, ...]], ...]:
+    def _stacked(self, option: UnitOption, place: Place) -> tuple[tuple[FusedTemplate, tuple[OwnStore, ...]], ...]:
         """The structures of a fused part: the same for all spatial choices over the same classes."""
         memory, held, upper, fused = place
         stacker = Stacker(
@@ -283,10 +285,10 @@ class Explorer:
 
     def _fill(
         self,
-        structure: Structure,
+        structure: FusedTemplate,
         own: tuple[OwnStore, ...],
         option: UnitOption,
-        held: Held,
+        held: Placement,
         memory: int,
         remainder: Remainder,
     ) -> None:
@@ -317,8 +319,8 @@ class Explorer:
             self.counts["slack"] = self.counts.get("slack", 0) + len(which) - len(kept)
             which, rows, cost = which[kept], rows[kept], cost[kept]
         which = index[which]
-        variant = Variant(option, held, own, memory, below.rows.trail, remainder.pricings)
-        block = Block(
+        variant = Origin(option, held, own, memory, below.rows.trail, remainder.pricings)
+        block = PmappingGroup(
             structure,
             grid.trips[which],
             self._settled(cost, structure, variant),
@@ -329,11 +331,11 @@ class Explorer:
         )
         self.found.setdefault(structure, []).append(block if len(block) < MANY else self._reduce([block]))
 
-    def _settled(self, cost: FloatArray, structure: Structure, variant: Variant) -> FloatArray:
+    def _settled(self, cost: FloatArray, structure: FusedTemplate, variant: Origin) -> FloatArray:
         """The columns by which complete rows compete and are joined."""
-        return settle(self.setting.machine, self.setting.columns, cost, self.setting.objective)
+        return objective_columns(self.setting.machine, self.setting.columns, cost, self.setting.objective)
 
-    def _shape(self, structure: Structure, tensor: int) -> Shape:
+    def _shape(self, structure: FusedTemplate, tensor: int) -> Shape:
         """Memory of a shared tensor and (rank, axis) of each loop above it, as its other users see them."""
         memory, depth = next(((m, d) for t, m, d in structure.backings if t == tensor), (0, 0))
         signature = self.signature.tensors[tensor]
@@ -344,7 +346,7 @@ class Explorer:
         """Per shared tensor how its other users store it, where that is known."""
         return {t: frozenset(keys) for t, keys in self.allowed.items()}
 
-    def _wanted(self, structure: Structure, grid: Grid) -> NDArray[np.bool_]:
+    def _wanted(self, structure: FusedTemplate, grid: Tilings) -> NDArray[np.bool_]:
         """Mask of the trips that every other user of the shared tensors has."""
         good = np.ones(len(grid), bool)
         for t, keys in self.allowed.items():
@@ -355,11 +357,13 @@ class Explorer:
                 good = good & np.asarray(grid.once(("wanted", t, memory, depth), make), bool)
         return good
 
-    def _known(self, grid: Grid, tensor: int, shape: Shape, known: IntArray) -> NDArray[np.bool_]:
+    def _known(self, grid: Tilings, tensor: int, shape: Shape, known: IntArray) -> NDArray[np.bool_]:
         numbers = numbered(grid.trips, shape, self.signature.tensors[tensor].shape)
         return np.asarray(known[np.minimum(np.searchsorted(known, numbers), len(known) - 1)] == numbers)
 
-    def _room(self, tables: Tables, structure: Structure, own: tuple[OwnStore, ...], grid: Grid) -> NDArray[np.bool_]:
+    def _room(
+        self, tables: Tables, structure: FusedTemplate, own: tuple[OwnStore, ...], grid: Tilings
+    ) -> NDArray[np.bool_]:
         """Mask of the trips whose backed tiles and own stores alone fit each memory and keep the mapspace's limits."""
         good = np.ones(len(grid), bool)
         filled: dict[int, IntArray] = {}
@@ -383,9 +387,9 @@ class Explorer:
     def _reserved(
         self,
         tables: Tables,
-        structure: Structure,
+        structure: FusedTemplate,
         own: tuple[OwnStore, ...],
-        grid: Grid,
+        grid: Tilings,
         below: Below,
         which: IntArray,
         rows: IntArray,
@@ -408,15 +412,15 @@ class Explorer:
                 reserved[:, i, -1] += below.rows.occupied[rows, tables.limited.index(m)]
         return reserved
 
-    def _reduce(self, parts: list[Block]) -> Block:
+    def _reduce(self, parts: list[PmappingGroup]) -> PmappingGroup:
         """One block of all parts, without rows that another with the same trips beats."""
         if len(parts) > 1:
-            variants: list[Variant] = []
+            variants: list[Origin] = []
             shifted = []
             for part in parts:
                 shifted.append(part.variant + len(variants))
                 variants.extend(part.variants)
-            block = Block(
+            block = PmappingGroup(
                 parts[0].structure,
                 np.concatenate([p.trips for p in parts]),
                 np.concatenate([p.cost for p in parts]),

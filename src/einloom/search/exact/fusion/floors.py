@@ -7,29 +7,29 @@ from collections.abc import Callable
 import numpy as np
 
 from ..einsums.classes import UnitOption
-from ..einsums.holds import Held
-from ..einsums.spatial import Classes, Spread
+from ..einsums.holds import Placement
+from ..einsums.spatial import RankClasses, SpatialChoice
 from ..model import Setting
 from ..numerics.pareto import FloatArray
-from ..prices.columns import Pricing, settle
+from ..prices.columns import Pricing, objective_columns
 from ..prices.traffic import Tiles
 
 
 class Floors:
     """Least costs of the choices of one signature; every spatial choice of a unit is priced at once."""
 
-    def __init__(self, setting: Setting, classes: Classes, checkpoint: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, setting: Setting, classes: RankClasses, checkpoint: Callable[[], None] = lambda: None) -> None:
         self.setting = setting
         self.classes = classes
         self.checkpoint = checkpoint
         self._tiles: dict[UnitOption, Tiles] = {}
 
-    def pricing(self, option: UnitOption, spreads: tuple[Spread, ...]) -> Pricing:
+    def pricing(self, option: UnitOption, spreads: tuple[SpatialChoice, ...]) -> Pricing:
         """Prices of some spatial choices."""
         s = self.setting
         return Pricing(s.machine, s.columns, self.classes, option.above, option.fanouts, spreads, option.unit)
 
-    def of(self, option: UnitOption, held: Held) -> FloatArray:
+    def of(self, option: UnitOption, held: Placement) -> FloatArray:
         """Least cost of a choice of stores [spatial choices, columns]: the leaf, and every own store filled once."""
         self.checkpoint()
         if option not in self._tiles:
@@ -44,9 +44,11 @@ class Floors:
                     total = total + tiles.least(t, parent, m)
         return total
 
-    def settled(self, option: UnitOption, held: Held) -> FloatArray:
+    def settled(self, option: UnitOption, held: Placement) -> FloatArray:
         """The same in the sums that make the objective [spatial choices, settled columns]."""
-        return settle(self.setting.machine, self.setting.columns, self.of(option, held), self.setting.objective)
+        return objective_columns(
+            self.setting.machine, self.setting.columns, self.of(option, held), self.setting.objective
+        )
 
     def least(self) -> float:
         """A quick lower bound on the Einsum's objective, over all choices; infinite if there is none."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..numerics.divisibility import Lattice
 from ..numerics.pareto import IntArray, ordered_skyline, ranking
-from ..pmappings.cost_to_go import Coming
+from ..pmappings.cost_to_go import CostToGo
 from ..pmappings.rows import FAR, PEND, PENDING, Rows
 from ..pmappings.sweep import Tables
 
@@ -20,7 +20,7 @@ PAIRS = 1 << 22  # compared at a time
 class Below:
     """Answers for one set of rows; every boundary is worked out once. coming: what the fused part may add to them."""
 
-    def __init__(self, tables: Tables, lattice: Lattice, rows: Rows, coming: Coming | None) -> None:
+    def __init__(self, tables: Tables, lattice: Lattice, rows: Rows, coming: CostToGo | None) -> None:
         self.tables = tables
         self.lattice = lattice
         values = tables.values(rows, coming)

@@ -1,6 +1,6 @@
 """Every way to stack fused loops and stores down to the lowest backing store of one Einsum.
 
-Comes in: a choice of held tensors and of spatial loops. Goes out: `Structure`s with the own stores between their
+Comes in: a choice of held tensors and of spatial loops. Goes out: `FusedTemplate`s with the own stores between their
 loops. Order: stores memory by memory; a fused loop iterates a variable that indexes every tensor still to be backed
 alone (no recomputation), each variable at most once; a loop directly below an own store is one that its tensor lacks
 (``lowering``). Only intermediates give loops a reason: the store of a lent tensor stands among theirs, below any loops;
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..einsums.classes import UnitOption
-from ..einsums.holds import Held, backing
-from ..einsums.spatial import Classes, Spread
+from ..einsums.holds import Placement, backing
+from ..einsums.spatial import RankClasses, SpatialChoice
 
 Shape = tuple[int, tuple[tuple[int | None, int | None], ...]]
 
@@ -28,7 +28,7 @@ class FusedLoop:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Between:
+class SplitConstraint:
     """What a tile that is kept, or is not, asks of the splits above its store: some split, or none, has from `least` to
     `most` of the Einsum's loops above it."""
 
@@ -54,13 +54,13 @@ class Alone:
 
 
 @dataclass(frozen=True, slots=True)
-class Structure:
+class FusedTemplate:
     """What partners must agree on, but for trips: loops in order, and (tensor, memory, loops above) per backed tensor;
     and what its own stores ask of the splits above them and of other Einsums."""
 
     loops: tuple[FusedLoop, ...]
     backings: tuple[tuple[int, int, int], ...]
-    asked: frozenset[Between] = frozenset()
+    asked: frozenset[SplitConstraint] = frozenset()
     alone: frozenset[Alone] = frozenset()
 
     @property
@@ -85,7 +85,7 @@ class OwnStore:
     memory: int
     depth: int
     over: tuple[int, ...] = ()
-    asked: frozenset[Between] = frozenset()
+    asked: frozenset[SplitConstraint] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +122,10 @@ class Stacker:
     each axis above it; fused: its own stores that stand in the fused part; welcome: for tensors whose other users are
     explored already, how those store them; lowering: memories whose own stores stand as low as they may."""
 
-    classes: Classes
+    classes: RankClasses
     option: UnitOption
-    held: Held
-    spread: Spread
+    held: Placement
+    spread: SpatialChoice
     memory: int
     fused: frozenset[int]
     fusable: frozenset[int]
@@ -133,13 +133,13 @@ class Stacker:
     lowering: frozenset[int]
     welcome: dict[int, frozenset[Shape]]
 
-    def structures(self) -> Iterator[tuple[Structure, tuple[OwnStore, ...]]]:
+    def structures(self) -> Iterator[tuple[FusedTemplate, tuple[OwnStore, ...]]]:
         """Every structure once, with its own stores."""
         backed = frozenset(t for t in self.fusable if self._backing(t) > 0)
         if not all((0, ()) in shapes for t, shapes in self.welcome.items() if t not in backed):
             return
         if self.memory == 0:
-            yield Structure((), ()), ()
+            yield FusedTemplate((), ()), ()
         elif self._leads((), backed) and all(self._spreadable(t) for t in backed):
             yield from self._descend(Stack(0, waiting=backed))
 
@@ -211,12 +211,12 @@ class Stacker:
         signature = self.classes.signature
         return tuple(tuple(t.rank_of(v) for v in range(len(signature.extents))) for t in signature.tensors)
 
-    def _descend(self, at: Stack) -> Iterator[tuple[Structure, tuple[OwnStore, ...]]]:
+    def _descend(self, at: Stack) -> Iterator[tuple[FusedTemplate, tuple[OwnStore, ...]]]:
         depth = len(at.loops)
         if not at.left and at.memory == self.memory:
             if max((d for _, _, d in at.backs), default=0) == depth:
-                asked = frozenset[Between]().union(*(s.asked for s in at.stores))
-                yield Structure(at.loops, tuple(sorted(at.backs)), asked, frozenset(self._alone(at))), at.stores
+                asked = frozenset[SplitConstraint]().union(*(s.asked for s in at.stores))
+                yield FusedTemplate(at.loops, tuple(sorted(at.backs)), asked, frozenset(self._alone(at))), at.stores
             return
         if not at.left:
             yield from self._cross(at)
@@ -260,9 +260,9 @@ class Stacker:
         for kept in range(len(run) + 1 if self._hoistable(at) else 1):
             asked = set()
             if kept:
-                asked.add(Between(run[kept - 1] + 1, depth - 1, False))
+                asked.add(SplitConstraint(run[kept - 1] + 1, depth - 1, False))
             if kept < len(run):
-                asked.add(Between(run[kept] + 1, run[kept - 1] if kept else depth - 1, True))
+                asked.add(SplitConstraint(run[kept] + 1, run[kept - 1] if kept else depth - 1, True))
             if all(x.least <= x.most or not x.some for x in asked):
                 real = frozenset(x for x in asked if x.least <= x.most)
                 yield OwnStore(tensor, at.memory, depth, tuple(run[:kept]), real)
@@ -328,7 +328,7 @@ class Stacker:
         """True if every tensor still to be backed may have these loops above it."""
         return all(self._above(t, loops) in begins for t, begins in self._beginnings.items() if t in waiting)
 
-    def _deepen(self, at: Stack) -> Iterator[tuple[Structure, tuple[OwnStore, ...]]]:
+    def _deepen(self, at: Stack) -> Iterator[tuple[FusedTemplate, tuple[OwnStore, ...]]]:
         """One more temporal loop."""
         depth = len(at.loops)
         usable = self._looping & self._common(at.waiting) - {x.variable for x in at.loops if x.axis is None}
@@ -340,7 +340,7 @@ class Stacker:
             if self._leads(loops, at.waiting):
                 yield from self._descend(Stack(at.memory, loops, at.stores, at.backs, at.left, at.waiting))
 
-    def _cross(self, at: Stack) -> Iterator[tuple[Structure, tuple[OwnStore, ...]]]:
+    def _cross(self, at: Stack) -> Iterator[tuple[FusedTemplate, tuple[OwnStore, ...]]]:
         """On to the next memory, under the spatial loops of the fanouts between."""
         new = at.memory + 1
         between = self._between(new)

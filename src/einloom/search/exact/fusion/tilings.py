@@ -10,8 +10,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..einsums.classes import Signature
-from ..einsums.spatial import Classes, Spread, divisors
+from ..einsums.classes import EinsumClass
+from ..einsums.spatial import RankClasses, SpatialChoice, divisors
 from ..numerics.pareto import FloatArray, IntArray
 from ..pmappings.sweep import Tables
 from .templates import FusedLoop, OwnStore
@@ -20,10 +20,10 @@ KEPT = 1 << 20  # choices of trips that are remembered at a time
 LARGE = 1 << 14  # a grid of more is filtered before anything is worked out
 
 
-class Grid:
+class Tilings:
     """Choices of trips [n, loops] of some fused loops; everything is worked out once."""
 
-    def __init__(self, classes: Classes, loops: tuple[FusedLoop, ...], trips: IntArray) -> None:
+    def __init__(self, classes: RankClasses, loops: tuple[FusedLoop, ...], trips: IntArray) -> None:
         self.classes = classes
         self.loops = loops
         self.trips = trips
@@ -32,9 +32,9 @@ class Grid:
     def __len__(self) -> int:
         return len(self.trips)
 
-    def take(self, index: IntArray) -> Grid:
+    def take(self, index: IntArray) -> Tilings:
         """Some of the choices."""
-        return Grid(self.classes, self.loops, self.trips[index])
+        return Tilings(self.classes, self.loops, self.trips[index])
 
     def once(self, key: object, make: Callable[[], NDArray[np.generic]]) -> NDArray[np.generic]:
         """What `make` gives, remembered by `key`."""
@@ -87,17 +87,17 @@ class Grid:
 class Grids:
     """The grids of one Einsum."""
 
-    def __init__(self, classes: Classes) -> None:
+    def __init__(self, classes: RankClasses) -> None:
         self.classes = classes
-        self._grids: dict[object, Grid] = {}
+        self._grids: dict[object, Tilings] = {}
         self._size = 0
 
-    def of(self, loops: tuple[FusedLoop, ...], spread: Spread) -> Grid:
+    def of(self, loops: tuple[FusedLoop, ...], spread: SpatialChoice) -> Tilings:
         """All trips of the loops: divisors above one for temporal ones, the spatial choice for the others."""
         fixed = tuple(self._instances(x, spread) for x in loops)
         key = (loops, fixed)
         if key not in self._grids:
-            grid = Grid(self.classes, loops, self._trips(self.classes.signature, loops, fixed))
+            grid = Tilings(self.classes, loops, self._trips(self.classes.signature, loops, fixed))
             if len(grid) > LARGE:
                 return grid
             if self._size > KEPT:
@@ -107,11 +107,11 @@ class Grids:
             self._size += len(grid)
         return self._grids[key]
 
-    def _instances(self, loop: FusedLoop, spread: Spread) -> int:
+    def _instances(self, loop: FusedLoop, spread: SpatialChoice) -> int:
         return 0 if loop.axis is None else spread[loop.axis][self.classes.of[loop.variable]]
 
     @staticmethod
-    def _trips(signature: Signature, loops: tuple[FusedLoop, ...], fixed: tuple[int, ...]) -> IntArray:
+    def _trips(signature: EinsumClass, loops: tuple[FusedLoop, ...], fixed: tuple[int, ...]) -> IntArray:
         options = [
             np.array([n] if n else divisors(signature.extents[loop.variable])[1:], np.int64)
             for loop, n in zip(loops, fixed, strict=True)
@@ -123,7 +123,7 @@ class Grids:
         return trips[_divide(signature, loops, trips)] if any(fixed) else trips
 
 
-def _divide(signature: Signature, loops: tuple[FusedLoop, ...], trips: IntArray) -> NDArray[np.bool_]:
+def _divide(signature: EinsumClass, loops: tuple[FusedLoop, ...], trips: IntArray) -> NDArray[np.bool_]:
     """Mask of trips that divide what is left of each variable: a temporal and a spatial loop may share one."""
     good = np.ones(len(trips), bool)
     x = np.tile(np.array(signature.extents, np.int64), (len(trips), 1))

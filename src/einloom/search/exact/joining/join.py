@@ -24,9 +24,9 @@ import numpy as np
 from ....workload.einsum import Workload
 from ..bounds.cutoff import settled
 from ..einsums.users import Users
-from ..fusion.explore import Block
+from ..fusion.explore import PmappingGroup
 from ..fusion.serving import NOTHING, Served, Serving, Step
-from ..fusion.templates import Between, FusedLoop
+from ..fusion.templates import FusedLoop, SplitConstraint
 from ..model import Setting
 from ..numerics.pareto import FloatArray, IntArray, pack, skyline
 
@@ -34,7 +34,7 @@ Key = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
+class LiveTensor:
     """A tensor that a later Einsum still needs: its memory, the loops above it, and the rank that each open loop
     iterates.
 
@@ -68,7 +68,7 @@ Axes = tuple[str | None, ...]  # of the open loops; None: temporal
 
 
 @dataclass(frozen=True, slots=True)
-class Frontier:
+class Compatibility:
     """What the next Einsum must match: the open loops' axes (None: temporal), the live tensors, and the group of
     Einsums that is open, if some run at the same time.
 
@@ -78,10 +78,10 @@ class Frontier:
     """
 
     axes: tuple[str | None, ...]
-    live: tuple[Live, ...]
+    live: tuple[LiveTensor, ...]
     group: Group | None = None
     splits: frozenset[int] = frozenset()
-    asked: frozenset[Between] = frozenset()
+    asked: frozenset[SplitConstraint] = frozenset()
     served: Served = NOTHING
 
     def temporal(self, depth: int) -> int:
@@ -99,12 +99,12 @@ class Partial:
     opened [n, g]: what an open group has gathered (g = 0 without one). lasting [n, memories, 2]: bits that stay for the
     whole run, and the worst moment so far without them (no memories where nothing may stay here or there)."""
 
-    frontier: Frontier
+    frontier: Compatibility
     trips: IntArray
     cost: FloatArray
     alive: IntArray
     peak: IntArray
-    parents: tuple[tuple[Partial | None, Block], ...]
+    parents: tuple[tuple[Partial | None, PmappingGroup], ...]
     parent: IntArray
     left: IntArray
     right: IntArray
@@ -169,7 +169,7 @@ class Joiner:
         empty = np.zeros((1, memories, 0), np.int64)
         return [
             Partial(
-                Frontier((), ()),
+                Compatibility((), ()),
                 np.zeros((1, 0), np.int64),
                 np.zeros((1, width)),
                 empty,
@@ -183,9 +183,9 @@ class Joiner:
             )
         ]
 
-    def step(self, position: int, partials: list[Partial], blocks: list[Block]) -> list[Partial]:
+    def step(self, position: int, partials: list[Partial], blocks: list[PmappingGroup]) -> list[Partial]:
         """All undominated joins of `partials` with the Einsum at `position`."""
-        found: dict[Frontier, list[Partial]] = {}
+        found: dict[Compatibility, list[Partial]] = {}
         alike: dict[Key, list[int]] = {}
         for number, partial in enumerate(partials):
             alike.setdefault(self._asks(position, partial.frontier), []).append(number)
@@ -206,7 +206,7 @@ class Joiner:
 
     # ---- matching -------------------------------------------------------------------------------------------------
 
-    def _accesses(self, position: int, block: Block) -> dict[str, Live]:
+    def _accesses(self, position: int, block: PmappingGroup) -> dict[str, LiveTensor]:
         """The shared tensors that the Einsum accesses, as this block stores them, with the rank of every fused loop."""
         einsum = self.workload.einsums[position]
         variables = einsum.variables
@@ -221,19 +221,21 @@ class Joiner:
                 v = variables[loop.variable]
                 rank = access.rank_of(v)
                 ranks.append(rank if rank is not None and access.indices[rank].simple else None)
-            table[access.tensor] = Live(access.tensor, memory, depth, tuple(ranks))
+            table[access.tensor] = LiveTensor(access.tensor, memory, depth, tuple(ranks))
         return table
 
     def _axes(self, loops: tuple[FusedLoop, ...]) -> tuple[str | None, ...]:
         return tuple(None if loop.axis is None else self.axis_names[loop.axis] for loop in loops)
 
-    def _asks(self, position: int, frontier: Frontier) -> Key:
+    def _asks(self, position: int, frontier: Compatibility) -> Key:
         """What decides which blocks of an Einsum are `_compatible`."""
         tensors = self.workload.einsums[position].tensors
         met = tuple(live for live in frontier.live if live.tensor in tensors)
         return frontier.axes, frontier.group, frozenset(live.memory for live in frontier.live), met
 
-    def _compatible(self, position: int, frontier: Frontier, block: Block, mine: dict[str, Live]) -> bool:
+    def _compatible(
+        self, position: int, frontier: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
+    ) -> bool:
         shared = len(frontier.axes)
         if shared > len(block.structure.loops) or self._axes(block.structure.loops)[:shared] != frontier.axes:
             return False
@@ -258,8 +260,8 @@ class Joiner:
         self,
         position: int,
         partial: Partial,
-        block: Block,
-        mine: dict[str, Live],
+        block: PmappingGroup,
+        mine: dict[str, LiveTensor],
         left: IntArray,
         right: IntArray,
         start: int,
@@ -275,7 +277,7 @@ class Joiner:
         axes = self._axes(block.structure.loops)[:open_loops]
         live_after = tuple(
             sorted(
-                (Live(x.tensor, x.memory, x.depth, self._tied(x, fresh, before, open_loops)) for x in after),
+                (LiveTensor(x.tensor, x.memory, x.depth, self._tied(x, fresh, before, open_loops)) for x in after),
                 key=lambda x: x.tensor,
             )
         )
@@ -287,7 +289,7 @@ class Joiner:
         if asked is None or served is None:
             return None
         splits = frozenset({*(d for d in before.splits if d < open_loops), open_loops} if self.asking else ())
-        frontier = Frontier(axes, live_after, group, splits, asked, served)
+        frontier = Compatibility(axes, live_after, group, splits, asked, served)
         trips = block.trips[right]
         cost = partial.cost[left] + block.cost[right]
         keep = ~self.hopeless(position, cost, start + right)
@@ -310,7 +312,7 @@ class Joiner:
             lasting[index],
         )
 
-    def _reasoned(self, after: list[Live]) -> int | None:
+    def _reasoned(self, after: list[LiveTensor]) -> int | None:
         """The loops that the next Einsum shares: those above the stores of intermediates that are still needed.
 
         None if an input is still needed below more: its store gives loops no reason (rule 7).
@@ -319,7 +321,13 @@ class Joiner:
         return None if any(live.depth > loops for live in after) else loops
 
     def _served(
-        self, position: int, before: Frontier, block: Block, after: list[Live], open_loops: int, group: Opened
+        self,
+        position: int,
+        before: Compatibility,
+        block: PmappingGroup,
+        after: list[LiveTensor],
+        open_loops: int,
+        group: Opened,
     ) -> Served | None:
         """What own stores ask of the Einsums to come; None if one of them would serve two Einsums."""
         if self.serving is None:
@@ -329,15 +337,17 @@ class Joiner:
         step = Step(position, alone, shared, open_loops, live, *self._grouped(position, before, group))
         return self.serving.after(before.served, step)
 
-    def _grouped(self, position: int, before: Frontier, group: Opened) -> tuple[int, int, bool]:
+    def _grouped(self, position: int, before: Compatibility, group: Opened) -> tuple[int, int, bool]:
         """(first member of the Einsum's group, loops above the split that holds it, whether the group ends here)."""
         return -1, 0, False
 
-    def _group(self, position: int, before: Frontier, block: Block, mine: dict[str, Live], axes: Axes) -> Opened:
+    def _group(
+        self, position: int, before: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor], axes: Axes
+    ) -> Opened:
         """The group that is open after the Einsum, if any; False if the Einsum may not run here with this block."""
         return None
 
-    def _asked(self, before: Frontier, block: Block, split: int) -> frozenset[Between] | None:
+    def _asked(self, before: Compatibility, block: PmappingGroup, split: int) -> frozenset[SplitConstraint] | None:
         """What is asked of the splits after the one below `split` loops; None if that is not as it was asked."""
         waiting = set(before.asked)
         for x in block.structure.asked:
@@ -349,7 +359,9 @@ class Joiner:
             return None
         return frozenset(x for x in waiting if split > x.most)
 
-    def _tied(self, live: Live, fresh: dict[str, Live], before: Frontier, open_loops: int) -> tuple[int | None, ...]:
+    def _tied(
+        self, live: LiveTensor, fresh: dict[str, LiveTensor], before: Compatibility, open_loops: int
+    ) -> tuple[int | None, ...]:
         """Ranks of the open loops that the producer stood under; loops opened later concern a finished tensor."""
         if live.tensor in fresh:
             return live.ranks[:open_loops]
@@ -358,9 +370,9 @@ class Joiner:
     def _occupy(
         self,
         partial: Partial,
-        block: Block,
-        fresh: dict[str, Live],
-        frontier: Frontier,
+        block: PmappingGroup,
+        fresh: dict[str, LiveTensor],
+        frontier: Compatibility,
         left: IntArray,
         right: IntArray,
         trips: IntArray,
@@ -417,7 +429,7 @@ class Joiner:
             fits &= worst[:, i] <= capacity
         return alive[:, :, :next_depth], peak[:, :, 1 : next_depth + 1], lasting, fits
 
-    def _lasting(self, before: IntArray, fresh: dict[str, Live], moment: IntArray) -> IntArray:
+    def _lasting(self, before: IntArray, fresh: dict[str, LiveTensor], moment: IntArray) -> IntArray:
         """Bits that stay for the whole run and the worst moment so far, per memory. moment: what is over at depth 0."""
         if not self._stays:
             return before
@@ -429,15 +441,15 @@ class Joiner:
                 lasting[:, self.setting.tracked.index(live.memory), 0] += whole
         return lasting
 
-    def _standing(self, bits: IntArray, live: Live, block: Block, fresh: bool) -> IntArray:
+    def _standing(self, bits: IntArray, live: LiveTensor, block: PmappingGroup, fresh: bool) -> IntArray:
         """Bits that a tile directly above the Einsum's split adds to its moment. fresh: no Einsum before had it."""
         return bits
 
-    def _moment(self, before: IntArray, item: IntArray, block: Block) -> IntArray:
+    def _moment(self, before: IntArray, item: IntArray, block: PmappingGroup) -> IntArray:
         """The worst moment of the Einsums below a split, from those before and the next one's."""
         return np.maximum(before, item)
 
-    def _tile(self, live: Live, trips: IntArray) -> IntArray:
+    def _tile(self, live: LiveTensor, trips: IntArray) -> IntArray:
         """Bits of the tensor's tile below the loops above its store; none if its room is taken for the whole run."""
         if self.workload.tensor(live.tensor).persistent:
             return np.zeros(len(trips), np.int64)
@@ -445,7 +457,7 @@ class Joiner:
         cut = [i for i in range(live.depth) if live.ranks[i] is not None]  # an input may lack the others
         return np.asarray(whole // trips[:, cut].prod(axis=1, initial=1))
 
-    def _width(self, live: Live) -> int:
+    def _width(self, live: LiveTensor) -> int:
         """Bits of a value of the tensor in its memory, times the tiles that a store holds in turns."""
         memory = self.setting.machine.memories[live.memory]
         return memory.bits(self.workload, self.users.first(live.tensor), live.tensor) * memory.capacity_share()
@@ -456,7 +468,7 @@ class Joiner:
 
     def _reduce(self, parts: list[Partial]) -> Partial:
         if len(parts) > 1:
-            parents: list[tuple[Partial | None, Block]] = []
+            parents: list[tuple[Partial | None, PmappingGroup]] = []
             shifted = []
             for part in parts:
                 shifted.append(part.parent + len(parents))

@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..numerics.pareto import IntArray
-from .rows import Trail
+from .rows import Backpointers
 
 
 class Compactor:
     """Cuts trails down. used: (trail, its rows that are of use), any number for each trail."""
 
-    def __init__(self, used: Iterable[tuple[Trail, IntArray]]) -> None:
+    def __init__(self, used: Iterable[tuple[Backpointers, IntArray]]) -> None:
         self._used: dict[int, NDArray[np.bool_]] = {}
-        self._order: list[Trail] = []  # sources before what was made from them
-        self._kept: dict[int, tuple[IntArray, Trail]] = {}
+        self._order: list[Backpointers] = []  # sources before what was made from them
+        self._kept: dict[int, tuple[IntArray, Backpointers]] = {}
         for trail, rows in used:
             self._visit(trail)
             self._used[id(trail)][rows] = True
@@ -29,32 +29,32 @@ class Compactor:
         for trail in self._order:
             self._kept[id(trail)] = self._cut(trail)
 
-    def _visit(self, trail: Trail) -> None:
+    def _visit(self, trail: Backpointers) -> None:
         if id(trail) not in self._used:
             self._used[id(trail)] = np.zeros(len(trail.x), bool)
             for source in trail.sources:
                 self._visit(source)
             self._order.append(trail)
 
-    def _mark(self, trail: Trail) -> None:
+    def _mark(self, trail: Backpointers) -> None:
         """What the rows of use were made from is of use."""
         rows = np.flatnonzero(self._used[id(trail)])
         for number, source in enumerate(trail.sources):
             self._used[id(source)][trail.row[rows[trail.source[rows] == number]]] = True
 
-    def _cut(self, trail: Trail) -> tuple[IntArray, Trail]:
+    def _cut(self, trail: Backpointers) -> tuple[IntArray, Backpointers]:
         rows = np.flatnonzero(self._used[id(trail)])
         source, row = trail.source[rows], trail.row[rows]
         for number, before in enumerate(trail.sources):
             mine = np.flatnonzero(source == number)
             row[mine] = np.searchsorted(self._kept[id(before)][0], row[mine])
         sources = tuple(self._kept[id(before)][1] for before in trail.sources)
-        return rows, Trail(trail.x[rows], trail.marks[rows], trail.action, sources, source, row)
+        return rows, Backpointers(trail.x[rows], trail.marks[rows], trail.action, sources, source, row)
 
-    def trail(self, trail: Trail) -> Trail:
+    def trail(self, trail: Backpointers) -> Backpointers:
         """What is left of a trail."""
         return self._kept[id(trail)][1]
 
-    def rows(self, trail: Trail, rows: IntArray) -> IntArray:
+    def rows(self, trail: Backpointers, rows: IntArray) -> IntArray:
         """The new numbers of rows of use."""
         return np.searchsorted(self._kept[id(trail)][0], rows)

@@ -16,7 +16,7 @@ from ..numerics.pareto import FloatArray
 
 
 @dataclass(frozen=True)
-class Coming:
+class CostToGo:
     """What all that is not charged yet adds to rows [n, columns], or to all of them alike [1, columns].
 
     grows: mask of the columns that it can add to; least: what it adds at least.
@@ -25,9 +25,9 @@ class Coming:
     grows: NDArray[np.bool_]
     least: FloatArray
 
-    def first(self) -> Coming:
+    def first(self) -> CostToGo:
         """What comes above the first row, for all rows."""
-        return Coming(self.grows[:1], self.least[:1])
+        return CostToGo(self.grows[:1], self.least[:1])
 
     def settled(self, cost: FloatArray, times: list[int]) -> FloatArray:
         """The costs with zeros for times that are final, and one column more: the least latency of each row.

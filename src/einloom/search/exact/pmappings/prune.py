@@ -13,12 +13,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..einsums.holds import Held
+from ..einsums.holds import Placement
 from ..einsums.placement import Contexts
 from ..numerics.pareto import FloatArray, IntArray, skyline
 from ..prices.columns import Pricing
 from ..prices.traffic import Tiles
-from .cost_to_go import Coming
+from .cost_to_go import CostToGo
 from .rows import CONTEXT, FRESH, OPEN, PENDING, PLACED, SPREAD, TARGET, TOP, Rows
 
 DENSE = 1 << 16  # numbers below this are ranked by a table, whatever their number
@@ -43,7 +43,7 @@ class Rules:
     dominance: bool = True
     limits: bool = True
     settled: bool = True
-    dive: bool = False
+    heuristic: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Stages(Tiles):
     def __init__(
         self,
         pricing: Pricing,
-        helds: tuple[Held, ...],
+        helds: tuple[Placement, ...],
         room: Room,
         limits: FloatArray,
         rules: Rules,
@@ -232,7 +232,7 @@ class Stages(Tiles):
         self.counts["slack"] = self.counts.get("slack", 0) + len(rows) - len(kept)
         return kept
 
-    def front(self, rows: Rows, marks: tuple[int, ...], coming: Coming | None) -> Rows:
+    def front(self, rows: Rows, marks: tuple[int, ...], coming: CostToGo | None) -> Rows:
         """Rows that no other row with the same extents, promises and `marks` beats in every cost and occupancy.
 
         coming: what may still be added to the costs, the same for all rows that compete.
@@ -243,7 +243,7 @@ class Stages(Tiles):
         self.counts["dominated"] = self.counts.get("dominated", 0) + len(rows) - len(kept)
         return rows if len(kept) == len(rows) else rows.take(kept)
 
-    def coming(self, rows: Rows, memory: int, base: bool = False) -> Coming | None:
+    def coming(self, rows: Rows, memory: int, base: bool = False) -> CostToGo | None:
         """What can still be added to rows at `memory`, where time counts. base: CONTEXT numbers its bases."""
         if not self.rules.settled or not self._times or not len(rows):
             return None
@@ -257,19 +257,19 @@ class Stages(Tiles):
         held = rows.marks[:, OPEN] | rows.marks[:, FRESH]
         for bit in range(len(self._deferred) if held.any() else 0):
             grows[np.flatnonzero(held >> bit & 1)] |= self._held_back[bit]
-        return Coming(grows, least)
+        return CostToGo(grows, least)
 
     @cached_property
     def _held_back(self) -> list[NDArray[np.bool_]]:
         """Per deferred link, as `_charging`."""
         return [self._charging(memory, parent * self.tensors + t) for t, parent, memory in self._deferred]
 
-    def values(self, rows: Rows, coming: Coming | None) -> FloatArray:
+    def values(self, rows: Rows, coming: CostToGo | None) -> FloatArray:
         """What rows are compared by: every column that differs, or in a dive one weighted sum."""
         cost, limits = rows.cost, self.limits
         if coming is not None:
             cost, limits = coming.settled(cost, self._times), np.append(limits, limits[self._times].max())
-        if self.rules.dive:
+        if self.rules.heuristic:
             cost = weighed(cost, limits)
         values = np.concatenate([cost, rows.occupied.astype(np.float64)], axis=1)
         used = values.max(axis=0) > values.min(axis=0)

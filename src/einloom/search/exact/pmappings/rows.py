@@ -21,7 +21,7 @@ PENDING, OPEN, FRESH, CONTEXT, SPREAD, PLACED, TOP, TARGET = range(8)
 
 
 @dataclass(eq=False)
-class Trail:
+class Backpointers:
     """What a mapping needs of rows: extents, marks, and which row of which source each was made from by `action`.
 
     Actions: ("leaf",); ("loops", class), one loop, the innermost of its kind; ("loops", None), any loops; ("store",
@@ -32,14 +32,14 @@ class Trail:
     x: IntArray
     marks: IntArray
     action: tuple[object, ...]
-    sources: tuple[Trail, ...]
+    sources: tuple[Backpointers, ...]
     source: NDArray[np.int32]
     row: NDArray[np.int32]
 
-    def take(self, index: NDArray[Any]) -> Trail:
+    def take(self, index: NDArray[Any]) -> Backpointers:
         """The chosen rows."""
         x, marks = self.x.take(index, axis=0), self.marks.take(index, axis=0)
-        return Trail(x, marks, self.action, self.sources, self.source.take(index), self.row.take(index))
+        return Backpointers(x, marks, self.action, self.sources, self.source.take(index), self.row.take(index))
 
 
 @dataclass(eq=False)
@@ -62,7 +62,7 @@ class Rows:
 
     cost: FloatArray
     occupied: IntArray
-    trail: Trail
+    trail: Backpointers
 
     @property
     def x(self) -> IntArray:
@@ -95,7 +95,7 @@ class Rows:
         return Rows(
             self.cost.take(index, axis=0) if cost is None else cost,
             self.occupied.take(index, axis=0) if occupied is None else occupied,
-            Trail(
+            Backpointers(
                 self.x.take(index, axis=0) if x is None else x,
                 new,
                 action,
@@ -120,7 +120,7 @@ MARK = {
 
 def wrapped(rows: Rows) -> Rows:
     """The same rows as a source of their own, so that a union remembers where each came from."""
-    trail = Trail(
+    trail = Backpointers(
         rows.x,
         rows.marks,
         ("same",),
@@ -137,7 +137,7 @@ def union(parts: list[Rows]) -> Rows:
         return parts[0]
     if len({part.trail.action for part in parts}) > 1:
         parts = [wrapped(part) for part in parts]
-    sources: list[Trail] = []
+    sources: list[Backpointers] = []
     shifted = []
     for part in parts:
         shifted.append(part.trail.source + np.int32(len(sources)))
@@ -145,7 +145,7 @@ def union(parts: list[Rows]) -> Rows:
     return Rows(
         np.concatenate([p.cost for p in parts]),
         np.concatenate([p.occupied for p in parts]),
-        Trail(
+        Backpointers(
             np.concatenate([p.x for p in parts]),
             np.concatenate([p.marks for p in parts]),
             parts[0].trail.action,

@@ -33,8 +33,8 @@ from .rows import (
     SPREAD,
     TARGET,
     TOP,
+    Backpointers,
     Rows,
-    Trail,
     union,
     wrapped,
 )
@@ -70,7 +70,7 @@ class Tables(Steps):
             cost = np.concatenate([self.leaf_cost(bases[b].parents) for b in chosen])
         x = np.ones((n, len(self.whole)), np.int64)
         none = np.zeros(n, np.int32)
-        return Rows(cost, np.zeros((n, len(self.limited)), np.int64), Trail(x, marks, ("leaf",), (), none, none))
+        return Rows(cost, np.zeros((n, len(self.limited)), np.int64), Backpointers(x, marks, ("leaf",), (), none, none))
 
     def base(self, memory: int) -> Rows:
         """Complete rows of everything below `memory`'s own stores; CONTEXT numbers the bases of the memory."""

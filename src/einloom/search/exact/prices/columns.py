@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ....cost.formulas import terms
 from ....machine.levels import Fanout, Machine, Toll
 from ....problem import Objective
-from ..einsums.spatial import Classes, Spread
+from ..einsums.spatial import RankClasses, SpatialChoice
 from ..numerics.pareto import FloatArray, IntArray
 
 
@@ -71,10 +71,10 @@ class Pricing:
 
     machine: Machine
     columns: tuple[Column, ...]
-    classes: Classes
+    classes: RankClasses
     above: tuple[int, ...]
     fanouts: int
-    spreads: tuple[Spread, ...]
+    spreads: tuple[SpatialChoice, ...]
     unit: str | None
 
     @cached_property
@@ -102,12 +102,12 @@ class Pricing:
         """For each memory, then the unit: per choice the first that agrees on every fanout above."""
         found = []
         for stop in (*self.above, self.fanouts):
-            seen: dict[Spread, int] = {}
+            seen: dict[SpatialChoice, int] = {}
             upper = [self.upper(i, stop) for i in range(len(self.spreads))]
             found.append(np.array([seen.setdefault(rows, i) for i, rows in enumerate(upper)], np.int64))
         return tuple(found)
 
-    def upper(self, choice: int, stop: int) -> Spread:
+    def upper(self, choice: int, stop: int) -> SpatialChoice:
         """Instances on the axes of the fanouts before `stop`."""
         visible = [axis for axis in self.classes.signature.axes if axis.fanout < self.fanouts]
         return tuple(row for axis, row in zip(visible, self.spreads[choice], strict=True) if axis.fanout < stop)
@@ -225,7 +225,7 @@ class Pricing:
         return vector
 
 
-def settle(machine: Machine, cols: tuple[Column, ...], cost: FloatArray, objective: Objective) -> FloatArray:
+def objective_columns(machine: Machine, cols: tuple[Column, ...], cost: FloatArray, objective: Objective) -> FloatArray:
     """Columns of complete Einsums -> additive objective columns: (E), (L), (E, L) or (traffic)."""
     times = [i for i, column in enumerate(cols) if column.kind == "time"]
     latency = cost[:, times].max(axis=1) if times else np.zeros(len(cost))

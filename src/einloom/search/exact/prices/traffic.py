@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ....cost.formulas import terms, windows
 from ....mapspace.limits.data import Numbers
-from ..einsums.spatial import Classes, divisors
+from ..einsums.spatial import RankClasses, divisors
 from ..numerics.pareto import FloatArray, IntArray
 from .columns import Pricing
 
@@ -46,7 +46,7 @@ class Tiles:
 
     def __init__(self, pricing: Pricing, shares: tuple[int, ...]) -> None:
         self.pricing = pricing
-        self.classes: Classes = pricing.classes
+        self.classes: RankClasses = pricing.classes
         self.shares = shares
         self.whole = np.array(self.classes.extents, np.int64)
         self._relevant = np.array(self.classes.relevance, bool).reshape(len(self.classes.relevance), len(self.whole))
