@@ -13,6 +13,16 @@ ORDER = (
     "search zoo certify diagnose report codegen fabric sweep interop published testing defects api schema cli __main__ "
     "__init__"
 ).split()
+ROOMS = {  # the same inside a folder; a later module of the list may import the earlier ones, and its own folder's
+    "search/exact": "numerics einsums prices pmappings model fusion traceback bounds joining attempt front concurrent "
+    "branch_and_bound",
+    "report": "data text draw frames compare page notebook figures",
+    "mapping": "tree extents normal text legality",
+    "mapspace": "limits space files ffm",
+    "dataflows": "families casts rewrites rules files concurrent_forms",
+    "reading": "writing dimensions arithmetic units yamltree jsonplaces located keys facts fields json_schema",
+    "zoo": "origins catalogue convnets attentions transformers workloads machines workload_by_name machine_by_name",
+}
 STRANGERS = [  # (who, must not see)
     ("cost", "oracle"),
     ("oracle", "cost"),
@@ -56,6 +66,22 @@ def test_imports_point_up(file: Path) -> None:
             assert not {name for name in seen if f"{name}.".startswith(f"{stranger}.")}, f"{who} sees {stranger}"
     if part == "oracle":
         assert {name.split(".")[0] for name in known} <= ORACLE_SEES
+
+
+@pytest.mark.parametrize("folder", ROOMS)
+def test_imports_point_up_inside(folder: str) -> None:
+    order = ROOMS[folder].split()
+    home = PACKAGE / folder
+    existing = {file.relative_to(home).with_suffix("").parts[0] for file in home.rglob("*.py")} - {"__init__"}
+    assert existing == set(order), "say where each room belongs"
+    prefix = folder.replace("/", ".") + "."
+    for file in sorted(home.rglob("*.py")):
+        room = file.relative_to(home).with_suffix("").parts[0]
+        if room == "__init__":
+            continue
+        seen = {name[len(prefix) :].split(".")[0] for name in imports(file) if name.startswith(prefix)}
+        below = {other for other in seen & set(order) if order.index(other) > order.index(room)}
+        assert not below, f"{file.relative_to(PACKAGE)} imports {sorted(below)}, which come after it"
 
 
 def test_the_list_is_of_what_exists() -> None:

@@ -8,9 +8,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .reporting import register
 from .version import VERSION as __version__  # noqa: N811 - the name that Python expects
 
 if TYPE_CHECKING:
@@ -83,6 +85,21 @@ __all__ = [
     "verify",
     "zoo",
 ]
+
+
+def _later(module: str, name: str) -> Callable[..., Any]:
+    """A function of a module that is imported when it is called."""
+
+    def call(*arguments: object) -> Any:
+        return getattr(import_module(f".{module}", __name__), name)(*arguments)
+
+    return call
+
+
+register("html", _later("report.notebook", "draw"))
+register("page", _later("report.page", "write_page"))
+register("frame", _later("report.frames", "frame_of"))
+register("comparison", _later("report.page.comparison", "comparison_page"))
 
 
 def __getattr__(name: str) -> Any:

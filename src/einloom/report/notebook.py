@@ -11,12 +11,14 @@ from ..reading.units import format as with_unit
 from ..result import Result
 from ..result.unmapped import Unmapped
 from ..workload.einsum import Workload
+from .compare import Comparison
 from .draw import cascade, looptree, pareto
 from .draw.markup import Html, el
 from .draw.scene import Scene, energy, size
 from .draw.subject import Subject
 from .draw.tracks import Part, legend, tracks
 from .page import nothing, summary
+from .page.comparison import comparison_table
 from .page.snippet import snippet
 
 FIRST = 12
@@ -39,6 +41,11 @@ def _(workload: Workload) -> str:
     words = el("p", f"{count} Einsum{'' if count == 1 else 's'}{repeat}; {ranks}", class_="note")
     tensors = el("details", el("summary", f"{len(workload.tensors)} tensors"), summary.shared(scene))
     return snippet(el("h3", workload.name), graph, more, words, tensors)
+
+
+@draw.register
+def _(comparison: Comparison) -> str:
+    return snippet(comparison_table(comparison))
 
 
 @draw.register

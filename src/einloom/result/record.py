@@ -181,14 +181,14 @@ class Result(Drawn):
 
     def report(self, path: str | Path) -> None:
         """Draw the result as one HTML file that needs no network. Raises SpecError if it cannot be written."""
-        reported("page.write_page", self, path)
+        reported("page", self, path)
 
     def to_frame(self, what: str = "actions") -> Any:
         """A pandas DataFrame of `what`: actions, energy, traffic, latency, occupancy, trace or front.
 
         Raises SpecError for anything else, MissingExtra without pandas.
         """
-        return reported("frames.frame_of", self, what)
+        return reported("frame", self, what)
 
     def write(self, path: str | Path) -> None:
         """Write the result as JSON, whole or not at all."""

@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..numerics.divisibility import divisors
 from .classes import AxisSignature, EinsumClass, UnitOption
 from .holds import Placement, backing
 
@@ -124,12 +125,6 @@ class RankClasses:
 
 
 @lru_cache(maxsize=4096)
-def divisors(n: int) -> tuple[int, ...]:
-    """The divisors of n, ascending."""
-    small = [i for i in range(1, int(n**0.5) + 1) if n % i == 0]
-    return tuple(sorted({*small, *(n // i for i in small)}))
-
-
 def _every_spread(classes: RankClasses, option: UnitOption) -> tuple[SpatialChoice, ...]:
     s = classes.signature
     axes = [axis for axis in s.axes if axis.fanout < option.fanouts]

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..einsums.classes import EinsumClass
-from ..einsums.spatial import RankClasses, SpatialChoice, divisors
+from ..einsums.spatial import RankClasses, SpatialChoice
+from ..numerics.divisibility import divisors
 from ..numerics.pareto import FloatArray, IntArray
 from ..pmappings.sweep import Tables
 from .templates import FusedLoop, OwnStore

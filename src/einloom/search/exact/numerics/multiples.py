@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..einsums.spatial import divisors
+from .divisibility import divisors
 from .pareto import IntArray
 
 

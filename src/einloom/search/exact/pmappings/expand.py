@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..einsums.spatial import divisors
+from ..numerics.divisibility import divisors
 from ..numerics.multiples import Multiples
 from ..numerics.pareto import IntArray
 from ..prices.traffic import Slide

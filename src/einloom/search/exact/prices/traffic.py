@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from ....cost.formulas import terms, windows
 from ....mapspace.limits.data import Numbers
-from ..einsums.spatial import RankClasses, divisors
+from ..einsums.spatial import RankClasses
+from ..numerics.divisibility import divisors
 from ..numerics.pareto import FloatArray, IntArray
 from .columns import Pricing
 
