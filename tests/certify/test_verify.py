@@ -216,7 +216,7 @@ def bounded(workload: str, machine: str) -> tuple[float, Data]:
     """The least EDP, and the file of a run that ended with the mapping of least energy, and the least EDP as bound."""
     best = el.map(workload, machine, "edp").value
     frugal = el.map(workload, machine, "energy")
-    asked = el.verbs.problem(workload, machine, "edp")
+    asked = el.api.problem(workload, machine, "edp")
     plain = Result.of(asked, frugal.mapping)
     assert plain.value > best * 1.04
     certificate = Certificate(Guarantee.BOUNDED, plain.value, best, asked.mapspace.describe())

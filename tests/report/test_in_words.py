@@ -30,7 +30,7 @@ def test_a_mapping_prints_as_its_tree_and_a_result_as_one_line() -> None:
 
 
 def test_what_ended_a_search_is_said() -> None:
-    asked = el.verbs.problem("residual-diamond", "simple:dram_energy=10,glb_bits=512", "edp")
+    asked = el.api.problem("residual-diamond", "simple:dram_energy=10,glb_bits=512", "edp")
     recorder = Recorder()
     whole = answer((Labelled("", asked),), "exact", Budget(), recorder)
     steps = recorder.counts["evaluated"] - 1

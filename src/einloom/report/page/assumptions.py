@@ -93,6 +93,7 @@ NOT_MODELLED = (
     "Control",
     "Links for anything but a pipeline",
     "Recomputation",
+    "One position of a rank, read while the rank is computed",
     "Power gating",
 )
 """Headings of docs/model/not-modelled.md."""
