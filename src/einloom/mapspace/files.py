@@ -34,11 +34,10 @@ from ..machine.levels import Machine
 from ..workload.einsum import Workload
 from ..yamltree import dump_yaml
 from .limits import AxisLimit, BackLimit, HoldLimit, HoldRule, Limit, Limits, LoopLimit, Numbers, TileLimit
-from .space import CONCURRENT, LARGEST_GROUP, Concurrent, Mapspace
+from .space import CONCURRENT, LARGEST_GROUP, SPACES, Concurrent, Mapspace
 
 VERSION = 1
 AnyLimit = TypeVar("AnyLimit", bound=Limit)
-SPACES = ("ffm",)
 HOLDS: tuple[HoldRule, ...] = ("keep", "may_keep", "bypass", "once")
 
 
