@@ -34,11 +34,10 @@ from ..reading.yamltree import dump_yaml
 from ..workload.einsum import Workload
 from ..workload.selectors import Selector, selector, unknown_names
 from .limits.data import AxisLimit, BackLimit, HoldLimit, HoldRule, Limit, Limits, LoopLimit, Numbers, TileLimit
-from .space import CONCURRENT, LARGEST_GROUP, Concurrent, Mapspace
+from .space import CONCURRENT, LARGEST_GROUP, SPACES, Concurrent, Mapspace
 
 VERSION = 1
 AnyLimit = TypeVar("AnyLimit", bound=Limit)
-SPACES = ("ffm",)
 HOLDS: tuple[HoldRule, ...] = ("keep", "may_keep", "bypass", "once")
 
 
