@@ -7,12 +7,13 @@ next node is chosen in every way that the grammar allows; `wellformed.problems` 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations, pairwise, permutations, product
-from math import prod
+from math import gcd, isqrt, prod
 
-from ..machine.levels import Machine
+from ..machine.levels import Machine, Memory
 from ..mapping.placement import outermost_home, visible_memories
 from ..mapping.tree import Compute, Loop, Mapping, Nest, Split, Store
 from ..mapping.wellformed import problems
@@ -40,9 +41,14 @@ def enumerate_trees(workload: Workload, machine: Machine, mapspace: Mapspace) ->
                     yield form
 
 
-def candidates(workload: Workload, machine: Machine) -> Iterator[Mapping]:
-    """Every tree that the grammar lets one write within rules 1-4; many break the others or the machine's limits."""
-    grammar = _Grammar(workload, machine)
+def candidates(
+    workload: Workload, machine: Machine, checkpoint: Callable[[], None] = lambda: None
+) -> Iterator[Mapping]:
+    """Every tree that the grammar lets one write within rules 1-4; many break the others or the machine's limits.
+
+    checkpoint: called wherever a nest is begun, so that a caller can stop between two trees that are far apart.
+    """
+    grammar = _Grammar(workload, machine, checkpoint)
     outer = machine.memories[0].name
     einsums = tuple(e.name for e in workload.einsums)
     user = {t: e.name for e in reversed(workload.einsums) for t in e.tensors}
@@ -55,6 +61,13 @@ def candidates(workload: Workload, machine: Machine) -> Iterator[Mapping]:
         state = _State(einsums, extents, frozenset((outer, t) for t in top))
         for nest in grammar.nests(state, fresh=True, looped=True):
             yield Mapping((Store(outer, top), *nest) if top else nest)
+
+
+@lru_cache(maxsize=4096)
+def _divisors(number: int) -> tuple[int, ...]:
+    """The divisors from 2 up, ascending."""
+    small = [n for n in range(1, isqrt(number) + 1) if number % n == 0]
+    return tuple(sorted({*small, *(number // n for n in small)} - {1}))
 
 
 def _subsets(items: list[str]) -> Iterator[tuple[str, ...]]:
@@ -93,8 +106,9 @@ class _State:
 class _Grammar:
     """Chooses the next node in every possible way."""
 
-    def __init__(self, workload: Workload, machine: Machine) -> None:
-        self.workload, self.machine = workload, machine
+    def __init__(self, workload: Workload, machine: Machine, checkpoint: Callable[[], None]) -> None:
+        self.workload, self.machine, self.checkpoint = workload, machine, checkpoint
+        self.allowed: dict[tuple[str, str, str], bool] = {}
         self.known: dict[tuple[_State, bool], tuple[Nest, ...]] = {}
 
     def nests(self, state: _State, fresh: bool, looped: bool) -> Iterator[Nest]:
@@ -103,6 +117,7 @@ class _Grammar:
         looped: a split may follow, because a loop (or the root) stands between it and the split above.
         """
         for block, below in self.store_blocks(state):
+            self.checkpoint()
             if not block and not fresh:
                 continue
             for rest in self.after_stores(below, block, looped):
@@ -228,7 +243,8 @@ class _Grammar:
         free = [
             memory.name
             for memory in self.machine.memories[1:]
-            if place[memory.name] > state.spatial_reach
+            if all(self.may_stand(memory, e.name, tensor) for e in here)
+            and place[memory.name] > state.spatial_reach
             and all(place[m] < place[memory.name] for m, t in state.stored if t == tensor)
             and all(place[m] <= place[memory.name] for e in here for m, t in state.stored if t in e.tensors)
         ]
@@ -236,6 +252,14 @@ class _Grammar:
             own = len(chosen) if backed else len(chosen) - 1
             if not chosen or ((len(here) == 1 or own == 0) and (backed or len(here) == len(users))):
                 yield chosen
+
+    def may_stand(self, memory: Memory, einsum: str, tensor: str) -> bool:
+        """True if the memory may hold the tensor in some tree, whatever is held above."""
+        key = memory.name, einsum, tensor
+        if key not in self.allowed:
+            above = ((), self.workload.einsum(einsum).tensors)
+            self.allowed[key] = any(tensor in self.machine.may_hold(memory, self.workload, einsum, a) for a in above)
+        return self.allowed[key]
 
     # -- loops ----------------------------------------------------------------------------------------------------
 
@@ -277,8 +301,7 @@ class _Grammar:
 
     def trips(self, state: _State, binds: Binds) -> Iterator[int]:
         """Numbers of trips, at least 2, that cut every bound extent evenly."""
-        extents = [state.left(einsum, variable) for einsum, variable in binds]
-        yield from (n for n in range(2, min(extents) + 1) if all(extent % n == 0 for extent in extents))
+        yield from _divisors(gcd(*(state.left(einsum, variable) for einsum, variable in binds)))
 
     def bindings(self, state: _State) -> Iterator[Binds]:
         """One variable for every Einsum of the group; producer's and consumer's index one rank of their tensor."""
