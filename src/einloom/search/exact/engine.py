@@ -59,6 +59,8 @@ class Exact:
             raise SpecError(
                 f"exact proves optima under latency rule 'einsum', not {problem.latency_rule!r}", suggestion="einsum"
             )
+        if problem.mapspace.name != "ffm":
+            raise SpecError(f"exact does not search the space {problem.mapspace.name!r} yet", suggestion="ffm")
         with sound(self.name, problem):
             run = Run(problem, self.options, budget or Budget(), watch or Watcher())
             run.begin()
