@@ -9,6 +9,8 @@ from .limits import UNLIMITED, Limits
 
 Concurrent = Literal["none", "unit", "shared", "any", "axis", "everywhere"]
 LARGEST_GROUP = 4
+SPACES = ("ffm", "ragged")
+TILES = {"ffm": "perfect tiles", "ragged": "tiles of any size, of which the inner ones divide the outer ones"}
 PLACES: dict[Concurrent, tuple[str, ...]] = {
     "none": (),
     "unit": ("unit",),
@@ -17,8 +19,6 @@ PLACES: dict[Concurrent, tuple[str, ...]] = {
     "axis": ("axis",),
     "everywhere": ("unit", "shared", "axis"),
 }
-SPACES = ("ffm", "ragged")
-TILES = {"ffm": "perfect tiles", "ragged": "tiles of any size, of which the inner ones divide the outer ones"}
 CONCURRENT: tuple[Concurrent, ...] = tuple(PLACES)
 TITLES = {"unit": "@ unit", "axis": "@ AXIS in shares of a quarter"}
 
@@ -27,12 +27,11 @@ TITLES = {"unit": "@ unit", "axis": "@ AXIS in shares of a quarter"}
 class Mapspace:
     """A named set of mappings.
 
-    name: ``ffm``, or ``ragged`` with uneven tiles (rule 2).
-
-    max_fused_loops: at most this many temporal loops of one Einsum stand above its lowest backing store
-    that is not in the outermost memory; None means no limit. limits: what else a user asks (rule 12). title: what the
-    user calls this choice of limits. concurrent: where groups of Einsums may run at the same time (rule 13): nowhere,
-    ``@ unit``, ``shared``, on either, ``@ AXIS``, or on all three. max_group: most Einsums of one group.
+    name: ``ffm``, or ``ragged`` with uneven tiles (rule 2). max_fused_loops: at most this many temporal loops of one
+    Einsum stand above its lowest backing store that is not in the outermost memory; None means no limit. limits: what
+    else a user asks (rule 12). title: what the user calls this choice of limits. concurrent: where groups of Einsums
+    may run at the same time (rule 13): nowhere, ``@ unit``, ``shared``, on either, ``@ AXIS``, or on all three.
+    max_group: most Einsums of one group.
     """
 
     name: str = "ffm"
