@@ -120,7 +120,7 @@ def few(files: Files, most: int = CANDIDATES, longest: int = STEPS) -> list[Mapp
             raise TooLarge
 
     found = []
-    for tree in candidates(workload, chip, step):
+    for tree in candidates(workload, chip, checkpoint=step):
         found.append(tree)
         if len(found) > most:
             raise TooLarge
