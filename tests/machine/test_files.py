@@ -14,7 +14,7 @@ from einloom.errors import SpecError, SpecErrors
 from einloom.machine.files import machine_from_data, parse_machine, read_machine
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory, Toll
 from einloom.machine.write import machine_data, machine_text, write_machine
-from einloom.workload.einsum import Fact
+from einloom.workload.facts import Fact
 
 GOOD = """\
 schema: machine/1

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from einloom.errors import SpecError, SpecErrors
 from einloom.workload.build import build_workload
-from einloom.workload.einsum import Fact, Workload
+from einloom.workload.einsum import Workload
+from einloom.workload.facts import Fact
 from einloom.workload.files import (
     parse_workload,
     read_workload,

@@ -18,7 +18,8 @@ from ..mapspace.dataflow_files import NAMES, dataflow
 from ..mapspace.dataflows import together
 from ..problem import Problem
 from ..workload import load as workloads
-from ..workload.einsum import Fact, Workload
+from ..workload.einsum import Workload
+from ..workload.facts import Fact
 from ..workload.named import Entry, Parameter
 from ..workload.notation import einsum_text
 

@@ -23,8 +23,7 @@ from ..constraints import selector
 from ..errors import SpecError, nearest
 from ..keys import BOOLEAN, NAME, TEXT, Choice, Each, Either, Key, Number, Plain, Record, Table, Written
 from ..located import Located, from_data, read_file, read_text
-from ..workload.einsum import Fact
-from ..workload.facts import ORIGIN, PARAMETERS, FactReader, read_parameters
+from ..workload.facts import ORIGIN, PARAMETERS, Fact, FactReader, read_parameters
 from ..workload.fields import read_record
 from .levels import Axis, ComputeUnit, Fanout, Level, Link, Machine, Memory, Toll
 

@@ -15,7 +15,8 @@ from typing import Literal
 
 from ..constraints import Selector, select, selector
 from ..reporting import Drawn
-from ..workload.einsum import Einsum, Fact, Workload
+from ..workload.einsum import Einsum, Workload
+from ..workload.facts import Fact
 
 ALL = selector("all")
 NOTHING = selector("nothing")

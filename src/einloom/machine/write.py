@@ -9,8 +9,7 @@ from typing import Any
 from .. import writing
 from ..keys import Each, Number, Record, Shape, Table, Written
 from ..units import format
-from ..workload.einsum import Fact
-from ..workload.facts import ORIGIN, fact_table, noted
+from ..workload.facts import ORIGIN, Fact, fact_table, noted
 from ..yamltree import dump_yaml
 from .files import AXIS, COMPUTE, LINK, MEMORY, TOLL, VERSION
 from .levels import Axis, ComputeUnit, Fanout, Level, Link, Machine, Memory, Toll

@@ -1,4 +1,4 @@
-"""All trees of the space `ffm` of a tiny problem, straight from the grammar.
+"""All trees of a named space of a tiny problem, straight from the grammar.
 
 Comes in: workload, machine, mapspace. Goes out: every tree of the space that is well formed (capacity is not asked),
 one of each set that means the same (docs/counting.md lists the sets). Nothing is left out because it looks bad: the
@@ -13,12 +13,14 @@ from itertools import combinations, pairwise, permutations, product
 from math import prod
 
 from ..machine.levels import Machine
+from ..mapping.extents import tile_of
 from ..mapping.placement import outermost_home, visible_memories
 from ..mapping.tree import Compute, Loop, Mapping, Nest, Split, Store
 from ..mapping.wellformed import problems
 from ..workload.einsum import Workload
 from .ffm import outside
 from .groups import grouped_forms
+from .ragged import tiles
 from .space import Mapspace
 
 Binds = tuple[tuple[str, str], ...]
@@ -28,7 +30,7 @@ def enumerate_trees(workload: Workload, machine: Machine, mapspace: Mapspace) ->
     """Every well-formed tree of `mapspace`, up to writing the same schedule differently."""
     axes = {name: axis.size for name, axis in machine.axes.items()}
     emptier = "axis" in mapspace.places and any(axis.use == "full" for axis in machine.axes.values())
-    for candidate in candidates(workload, machine):
+    for candidate in candidates(workload, machine, mapspace.name):
         if problems(workload, machine, candidate):
             continue
         inside = not outside(workload, machine, mapspace, candidate)
@@ -40,9 +42,9 @@ def enumerate_trees(workload: Workload, machine: Machine, mapspace: Mapspace) ->
                     yield form
 
 
-def candidates(workload: Workload, machine: Machine) -> Iterator[Mapping]:
+def candidates(workload: Workload, machine: Machine, space: str = "ffm") -> Iterator[Mapping]:
     """Every tree that the grammar lets one write within rules 1-4; many break the others or the machine's limits."""
-    grammar = _Grammar(workload, machine)
+    grammar = _Grammar(workload, machine, space)
     outer = machine.memories[0].name
     einsums = tuple(e.name for e in workload.einsums)
     user = {t: e.name for e in reversed(workload.einsums) for t in e.tensors}
@@ -81,9 +83,9 @@ class _State:
     def left(self, einsum: str, variable: str) -> int:
         return dict(self.extents)[einsum, variable]
 
-    def divide(self, binds: Binds, trips: int) -> _State:
-        bound = set(binds)
-        return replace(self, extents=tuple((k, n // trips if k in bound else n) for k, n in self.extents))
+    def divide(self, loop: Loop) -> _State:
+        bound = set(loop.binds)
+        return replace(self, extents=tuple((k, tile_of(loop, n) if k in bound else n) for k, n in self.extents))
 
     @property
     def finished(self) -> bool:
@@ -93,8 +95,8 @@ class _State:
 class _Grammar:
     """Chooses the next node in every possible way."""
 
-    def __init__(self, workload: Workload, machine: Machine) -> None:
-        self.workload, self.machine = workload, machine
+    def __init__(self, workload: Workload, machine: Machine, space: str) -> None:
+        self.workload, self.machine, self.space = workload, machine, space
         self.known: dict[tuple[_State, bool], tuple[Nest, ...]] = {}
 
     def nests(self, state: _State, fresh: bool, looped: bool) -> Iterator[Nest]:
@@ -253,8 +255,8 @@ class _Grammar:
         bound = {bind for loop in above for bind in loop.binds}
         for binds in self.bindings(state):
             if not bound & set(binds):
-                for trips in self.trips(state, binds):
-                    yield from self.temporal_blocks(state.divide(binds, trips), (*above, Loop(binds, trips)))
+                for loop in self.loops(state, binds, None):
+                    yield from self.temporal_blocks(state.divide(loop), (*above, loop))
 
     def spatial_blocks(self, state: _State) -> Iterator[tuple[tuple[Loop, ...], _State]]:
         """Every set of spatial loops, axis by axis; no order of them changes anything."""
@@ -268,17 +270,25 @@ class _Grammar:
                     mine = [loop for loop in loops if loop.axis == axis.name]
                     taken = {bind for loop in mine for bind in loop.binds}
                     room = axis.size // prod(loop.trips for loop in mine)
-                    for trips in self.trips(below, binds):
-                        if trips <= room and not taken & set(binds):
-                            after = replace(below.divide(binds, trips), spatial_reach=place[axis.name])
-                            grown.append(((*loops, Loop(binds, trips, None, axis.name)), after))
+                    for loop in self.loops(below, binds, axis.name):
+                        if loop.trips <= room and not taken & set(binds):
+                            after = replace(below.divide(loop), spatial_reach=place[axis.name])
+                            grown.append(((*loops, loop), after))
                 partial += grown
         yield from partial
 
-    def trips(self, state: _State, binds: Binds) -> Iterator[int]:
-        """Numbers of trips, at least 2, that cut every bound extent evenly."""
+    def loops(self, state: _State, binds: Binds, axis: str | None) -> Iterator[Loop]:
+        """Every loop of at least 2 trips: an even one for any extents, an uneven one for equal ones that are whole."""
         extents = [state.left(einsum, variable) for einsum, variable in binds]
-        yield from (n for n in range(2, min(extents) + 1) if all(extent % n == 0 for extent in extents))
+        if self.space == "ffm" or len(set(extents)) > 1:
+            even = (n for n in range(2, min(extents) + 1) if all(extent % n == 0 for extent in extents))
+            yield from (Loop(binds, n, None, axis) for n in even)
+            return
+        extent = extents[0]
+        whole = all(self.workload.extents[variable] == extent for _, variable in binds)
+        for tile in tiles(self.space, extent, whole):
+            trips = -(-extent // tile)
+            yield Loop(binds, trips, None if tile == -(-extent // trips) else tile, axis)
 
     def bindings(self, state: _State) -> Iterator[Binds]:
         """One variable for every Einsum of the group; producer's and consumer's index one rank of their tensor."""

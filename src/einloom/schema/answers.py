@@ -11,8 +11,7 @@ from ..cost.record import ActionName
 from ..errors import Ended
 from ..keys import NAME, NAMES, TEXT, Choice, Each, Either, Key, Number, Plain, Record, Shape, Table
 from ..machine.files import MACHINE, SET
-from ..mapspace.files import SPACES
-from ..mapspace.space import CONCURRENT
+from ..mapspace.space import CONCURRENT, SPACES
 from ..problem import Guarantee, LatencyRule
 from ..workload.files import WORKLOAD
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .build import build_workload
-from .einsum import Fact, Workload
+from .einsum import Workload
+from .facts import Fact
 from .origins import CHOSEN, Values, bits_fact, rank_facts
 
 TABLE = "TileFlow paper (MICRO'23), Table 2"

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from ..errors import SpecError
 from .build import build_workload
-from .einsum import Einsum, Fact, Workload
+from .einsum import Einsum, Workload
+from .facts import Fact
 from .notation import parse_einsum
 from .origins import CHOSEN, Values, rank_facts
 

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from ..reporting import Drawn
+from .facts import Fact
 
 Kind = Literal["multiply", "map", "copy"]
 Reduction = Literal["sum", "max", "online_softmax"]
@@ -128,15 +129,6 @@ class Tensor:
     def size(self) -> int:
         """Number of elements."""
         return prod(self.shape)
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """Where one number comes from: `path` names it, `kind` says how far to trust it."""
-
-    path: str
-    source: str
-    kind: Literal["printed", "code", "derived", "assumed"]
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ level or file around it, and a number without any source leaves no fact.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeVar, cast, get_args
 
 from ..arithmetic import Named, exact
@@ -16,10 +17,20 @@ from ..keys import TEXT, Choice, Key, Table
 from ..keys import Number as NumberShape
 from ..located import Located
 from ..units import UNIT_NAMES, Quantity, described, measured
-from .einsum import Fact
 
 FactKind = Literal["printed", "code", "derived", "assumed"]
 KINDS: tuple[FactKind, ...] = get_args(FactKind)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Where one number comes from: `path` names it, `kind` says how far to trust it."""
+
+    path: str
+    source: str
+    kind: FactKind
+
+
 UNLIMITED = float("inf")
 """What a parameter called ``unlimited`` is; only fields that may be unlimited accept it."""
 ORIGIN = (

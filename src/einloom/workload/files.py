@@ -26,8 +26,8 @@ from ..keys import NAME, NAMES, TEXT, Each, Either, Key, Number, Record, Table, 
 from ..located import Located, from_data, read_file, read_text
 from ..yamltree import dump_yaml
 from .build import build_workload, tensor_shape
-from .einsum import Einsum, Fact, Workload
-from .facts import ORIGIN, PARAMETERS, FactReader, fact_table, noted, read_parameters
+from .einsum import Einsum, Workload
+from .facts import ORIGIN, PARAMETERS, Fact, FactReader, fact_table, noted, read_parameters
 from .fields import Places, located_at, read_record, read_shape
 from .notation import einsum_text, parse_einsum
 

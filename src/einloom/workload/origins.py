@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from .einsum import Fact
-from .facts import FactKind
+from .facts import Fact, FactKind
 
 Values = Mapping[str, int]
 CHOSEN = "a parameter of the zoo entry"

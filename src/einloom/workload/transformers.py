@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 
 from ..errors import SpecError
 from .build import build_workload
-from .einsum import Einsum, Fact, Workload
+from .einsum import Einsum, Workload
+from .facts import Fact
 from .notation import parse_einsum
 from .origins import CHOSEN, Values, bits_fact, rank_facts
 

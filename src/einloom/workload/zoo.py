@@ -12,7 +12,8 @@ from ..units import parse
 from .attentions import SHAPES, attention
 from .build import build_workload
 from .convnets import resnet18, vgg16
-from .einsum import Fact, Workload
+from .einsum import Workload
+from .facts import Fact
 from .named import Entry, Parameter, check_keys, choose
 from .notation import parse_einsum
 from .origins import CHOSEN, INPUTS, Values, bits_fact, chosen_facts, rank_facts

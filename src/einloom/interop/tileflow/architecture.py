@@ -19,7 +19,7 @@ from ...arithmetic import Number
 from ...constraints import Selector, selector
 from ...located import Located
 from ...machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
-from ...workload.einsum import Fact
+from ...workload.facts import Fact
 from .sections import real, whole
 
 STORAGE = ("DRAM", "SRAM", "regfile", "smartbuffer_SRAM", "smartbuffer_RF")

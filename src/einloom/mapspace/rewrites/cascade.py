@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from ...errors import SpecError
 from ...workload.build import build_workload
-from ...workload.einsum import Access, Einsum, Fact, Index, Workload
+from ...workload.einsum import Access, Einsum, Index, Workload
+from ...workload.facts import Fact
 from ..casts import Cast
 from ..families import Family
 
