@@ -2,7 +2,7 @@
 
 schema: mapspace/1
 name: my-dataflow                    # what you call it
-space: ffm                           # the named space that is limited
+space: ffm                           # the named space that is limited: ffm, or ragged with uneven tiles
 max_fused_loops: 2
 concurrent: any                      # groups of Einsums at the same time: none, unit, shared, any (of the two),
                                      # axis, or everywhere (all three)
@@ -34,11 +34,10 @@ from ..reading.yamltree import dump_yaml
 from ..workload.einsum import Workload
 from ..workload.selectors import Selector, selector, unknown_names
 from .limits.data import AxisLimit, BackLimit, HoldLimit, HoldRule, Limit, Limits, LoopLimit, Numbers, TileLimit
-from .space import CONCURRENT, LARGEST_GROUP, Concurrent, Mapspace
+from .space import CONCURRENT, LARGEST_GROUP, SPACES, Concurrent, Mapspace
 
 VERSION = 1
 AnyLimit = TypeVar("AnyLimit", bound=Limit)
-SPACES = ("ffm",)
 HOLDS: tuple[HoldRule, ...] = ("keep", "may_keep", "bypass", "once")
 
 

@@ -9,6 +9,8 @@ from .limits.data import UNLIMITED, Limits
 
 Concurrent = Literal["none", "unit", "shared", "any", "axis", "everywhere"]
 LARGEST_GROUP = 4
+SPACES = ("ffm", "ragged")
+TILES = {"ffm": "perfect tiles", "ragged": "tiles of any size, of which the inner ones divide the outer ones"}
 PLACES: dict[Concurrent, tuple[str, ...]] = {
     "none": (),
     "unit": ("unit",),
@@ -25,10 +27,11 @@ TITLES = {"unit": "@ unit", "axis": "@ AXIS in shares of a quarter"}
 class Mapspace:
     """A named set of mappings.
 
-    name: ``ffm``. max_fused_loops: at most this many temporal loops of one Einsum stand above its lowest backing store
-    that is not in the outermost memory; None means no limit. limits: what else a user asks (rule 12). title: what the
-    user calls this choice of limits. concurrent: where groups of Einsums may run at the same time (rule 13): nowhere,
-    ``@ unit``, ``shared``, on either, ``@ AXIS``, or on all three. max_group: most Einsums of one group.
+    name: ``ffm``, or ``ragged`` with uneven tiles (rule 2). max_fused_loops: at most this many temporal loops of one
+    Einsum stand above its lowest backing store that is not in the outermost memory; None means no limit. limits: what
+    else a user asks (rule 12). title: what the user calls this choice of limits. concurrent: where groups of Einsums
+    may run at the same time (rule 13): nowhere, ``@ unit``, ``shared``, on either, ``@ AXIS``, or on all three.
+    max_group: most Einsums of one group.
     """
 
     name: str = "ffm"
@@ -48,8 +51,8 @@ class Mapspace:
         limit = "any number of" if self.max_fused_loops is None else f"at most {self.max_fused_loops}"
         loops = "loop" if self.max_fused_loops == 1 else "loops"
         line = (
-            f"{self.name}: perfect tiles, one loop per rank variable between two stores, sequential splits in program "
-            f"order, no recomputation, {limit} fused {loops}"
+            f"{self.name}: {TILES[self.name]}, one loop per rank variable between two stores, sequential splits in "
+            f"program order, no recomputation, {limit} fused {loops}"
         )
         if self.places:
             where = " or ".join(TITLES.get(place, place) for place in self.places)

@@ -10,8 +10,7 @@ from typing import get_args
 from ..cost.breakdown import ActionName
 from ..errors import Ended
 from ..machine.files import MACHINE, SET
-from ..mapspace.files import SPACES
-from ..mapspace.space import CONCURRENT
+from ..mapspace.space import CONCURRENT, SPACES
 from ..problem import Guarantee, LatencyRule
 from ..reading.keys import NAME, NAMES, TEXT, Choice, Each, Either, Key, Number, Plain, Record, Shape, Table
 from ..workload.files import WORKLOAD

@@ -123,7 +123,11 @@ class Optimizer(Protocol):
 
 
 _METHODS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {"exact": ("einloom.search.exact", "Exact"), "exhaustive": ("einloom.search.enumerated", "Enumerated")}
+    {
+        "exact": ("einloom.search.exact", "Exact"),
+        "exhaustive": ("einloom.search.enumerated", "Enumerated"),
+        "principles": ("einloom.search.principles", "Principles"),
+    }
 )
 
 
