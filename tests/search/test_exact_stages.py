@@ -23,6 +23,7 @@ from einloom.search.exact.prices.traffic import Prices
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
 
+ALL_RULES = Rules()
 ALL = frozenset({0, 1, 2})  # Z, A, B: the output first
 HELD: Placement = (ALL, ALL)
 DRAM, GLB, Z, A, B, M, N, K = 0, 1, 0, 1, 2, 0, 1, 2
@@ -47,7 +48,7 @@ def prices() -> Prices:
     return Prices(LinkPrices(machine, cost, classes, option.above, option.fanouts, (spread,), option.unit), (1, 1))
 
 
-def expansion(limit: float = np.inf, rules: Rules = Rules()) -> Expansion:
+def expansion(limit: float = np.inf, rules: Rules = ALL_RULES) -> Expansion:
     levels = Levels(prices(), (HELD,), Room((None, 8), ()), fused=False)
     return Expansion(levels, Pruner(levels, np.array([limit]), rules, {}))
 
@@ -93,10 +94,10 @@ def test_expansion_places_a_store_above_loops() -> None:
 def test_expansion_drops_what_does_not_fit() -> None:
     stage = expansion()
     leaf = sweep(stage, GLB).bases[GLB]
-    x = np.array([stage.prices.whole])
+    x, before = np.array([stage.prices.whole]), stage.pruner.counts["capacity"]
     zero = np.zeros(1, np.int64)
     assert stage.store(leaf, zero, zero + A, x, leaf.marks[:, 8:], GLB) == []  # A whole has 12 bits, GLB 8
-    assert stage.pruner.counts["capacity"] == 1
+    assert stage.pruner.counts["capacity"] == before + 1
 
 
 def test_pruner_compares_rows_of_equal_extents() -> None:
@@ -117,9 +118,10 @@ def test_pruner_counts_what_is_still_to_come() -> None:
 
 @pytest.mark.parametrize("rules", [Rules(), Rules(dominance=False), Rules(stationary=False, lowering=False)])
 def test_sweep_finds_the_least(rules: Rules) -> None:
-    """By hand, 8 bits: Z stays (2 x 2), A and B pass: m in 2 parts reads B twice: 132 + 2 x 66 + 80."""
+    """By hand, with 8 bits: a tile of Z (2 x 2) stays while k runs, so B is read for each half of m; the 24 operations
+    write Z into the buffer."""
     rows = relaxed(expansion(rules=rules))
-    assert rows.cost.min() == 132 + 2 * 66 + 80
+    assert rows.cost.min() == 24 + 132 + 2 * 66 + 80
     assert (rows.occupied <= 8).all()
 
 
@@ -128,7 +130,9 @@ def test_sweep_stops_where_it_is_told() -> None:
     assert set(table.bases) == set(table.levels) == {GLB}
     complete = [rows for rows in table.levels[GLB] if (rows.marks[:, PLACED] == 0b111).any()]
     assert len(complete) == 1
-    assert len(closed(expansion(), complete[0], GLB)) == len(complete[0])
+    boundary = closed(expansion(), complete[0], GLB)  # whatever store is on top: those compete now
+    assert len({tuple(x) for x in boundary.x.tolist()}) == len({tuple(x) for x in complete[0].x.tolist()})
+    assert boundary.cost.min() == complete[0].cost.min()
 
 
 def test_promises() -> None:
