@@ -1,0 +1,48 @@
+"""The edge of an array: where its rows and columns read from, and the quantiser of every row.
+
+Each left and top input has a multiplexer over memory and the arrays that the table of configurations puts beside it; each
+row has a quantiser of its own, and sums leave at full width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from amaranth.hdl import Const, Module, Mux, Signal, signed
+from amaranth.lib.wiring import Component, In, Out
+
+from ..describe import Element
+
+
+class Quantiser(Component):
+    """A sum shifted to the right and cut to the range of an operand."""
+
+    def __init__(self, element: Element) -> None:
+        self.element = element
+        super().__init__(
+            {
+                "sum": In(signed(element.sum_bits)),
+                "shift": In(element.shift_bits),
+                "value": Out(signed(element.operand_bits)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        bits = self.element.operand_bits
+        shifted = Signal(signed(self.element.sum_bits))
+        m.d.comb += shifted.eq(self.sum >> self.shift)
+        high = shifted[bits - 1 :]
+        fits = (high == 0) | high.all()
+        least, most = Const(-(1 << (bits - 1)), signed(bits)), Const((1 << (bits - 1)) - 1, signed(bits))
+        m.d.comb += self.value.eq(Mux(fits, shifted[:bits], Mux(shifted[-1], least, most)))
+        return m
+
+
+def choose(select: Any, sources: Sequence[Any]) -> Any:
+    """The source of that number; the first one for numbers beyond the last."""
+    chosen = sources[0]
+    for i, source in enumerate(sources[1:], 1):
+        chosen = Mux(select == i, source, chosen)
+    return chosen

@@ -1,0 +1,88 @@
+"""The fabric as files: Verilog by way of yosys, and the C++ testbench for Verilator.
+
+Amaranth writes RTLIL, module by module; Debian's yosys reads it and writes Verilog. The element, the row and the array
+are each one module, so a fabric of 65,536 elements is a file of the same size as one of four.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import warnings
+from pathlib import Path
+from typing import Any
+
+from amaranth.back import rtlil
+from amaranth.hdl import ClockDomain, UnusedElaboratable
+from amaranth.lib.wiring import Component
+
+from ..describe import Fabric
+from ..tools import tool
+from .array import ARRAY, ELEMENT, ROW, Rectangle, Row
+from .element import ProcessingElement
+from .fabric import FabricTop
+
+TOP = "fabric"
+TESTBENCH = Path(__file__).parent / "testbench.cpp"
+
+
+def rtlil_files(fabric: Fabric, folder: Path) -> list[Path]:
+    """RTLIL of every module of the fabric, in `folder`."""
+    element = fabric.element
+    parts: dict[str, Component] = {
+        ELEMENT: ProcessingElement(element),
+        ROW: Row(element, fabric.columns, instances=True),
+        ARRAY: Rectangle(element, fabric.rows, fabric.columns, instances=True),
+        TOP: FabricTop(fabric, instances=True),
+    }
+    written = []
+    for name, part in parts.items():
+        path = folder / f"{name}.il"
+        path.write_text(rtlil_text(part, name, reset=name == TOP), encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def rtlil_text(part: Component, name: str, reset: bool = False) -> str:
+    """RTLIL of one component; its clock is called clk, its reset, if it has one, rst."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnusedElaboratable)  # children that stand in the text as instances alone
+        module: Any = part.elaborate(None)
+        domain = ClockDomain("sync", reset_less=not reset)
+        module.domains += domain
+        ports = [domain.clk, *([domain.rst] if reset else []), *(getattr(part, n) for n in part.signature.members)]
+        return rtlil.convert(module, name=name, ports=ports, emit_src=False)
+
+
+def verilog(fabric: Fabric, folder: Path) -> Path:
+    """Write ``fabric.v`` into the folder. Raises SpecError where yosys is missing."""
+    yosys = tool("yosys")
+    sources = rtlil_files(fabric, folder)
+    target = folder / f"{TOP}.v"
+    script = "; ".join(
+        (
+            *(f"read_rtlil {path.name}" for path in sources),
+            f"hierarchy -check -top {TOP}",
+            "proc",
+            "opt_clean",
+            f"write_verilog -noattr {target.name}",
+        )
+    )
+    subprocess.run([yosys, "-q", "-p", script], cwd=folder, check=True, capture_output=True, text=True)
+    for path in sources:
+        path.unlink()
+    return target
+
+
+def testbench(fabric: Fabric, folder: Path) -> Path:
+    """Write ``testbench.cpp`` into the folder: the words of every port are the only thing that differs."""
+    element = fabric.element
+    bits = {
+        "LEFT": element.operand_bits * fabric.rows * fabric.count,
+        "PSUM": element.sum_bits * fabric.rows * fabric.count,
+        "TOP": element.operand_bits * fabric.columns * fabric.count,
+    }
+    heads = [f"#define {name}_WORDS {-(-size // 32)}" for name, size in bits.items()]
+    heads.append(f"#define FLUSH {fabric.count * (fabric.rows + fabric.columns) + 4}")
+    target = folder / "testbench.cpp"
+    target.write_text("\n".join(heads) + "\n" + TESTBENCH.read_text(encoding="utf-8"), encoding="utf-8")
+    return target
