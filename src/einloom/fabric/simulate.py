@@ -52,7 +52,7 @@ class Compiled:
         if verilog_text is not None:
             source.write_text(verilog_text, encoding="utf-8")
         bench = testbench(fabric, folder)
-        quick = ["-CFLAGS", "-O1 -std=c++17", "--x-assign", "fast", "-O3"]
+        quick = ["-CFLAGS", "-std=c++17", "-MAKEFLAGS", "OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0"]
         command = [verilator, "--cc", "--exe", "--build", "-Wno-fatal", *quick, "--top-module", "fabric"]
         done = subprocess.run(
             [*command, source.name, bench.name, "-o", "bench"], cwd=folder, capture_output=True, text=True, check=False

@@ -97,6 +97,7 @@ def place(m: Module, name: str, kind: str, child: Component, wires: dict[str, An
         ways = {port: "i" if member.flow == In else "o" for port, member in members.items()}
         connected: dict[str, Any] = {f"{way}_{port}": wires[port] for port, way in ways.items()}
         m.submodules[name] = Instance(kind, i_clk=ClockSignal(), **connected)
+        child._MustUse__silence = True  # only its ports are needed: Amaranth would warn that it is in no design
         return
     m.submodules[name] = child
     for port, member in members.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Const, Module, Mux, Signal, signed
+from amaranth.hdl import Array, Const, Module, Mux, Signal, signed
 from amaranth.lib.wiring import Component, In, Out
 
 from ..describe import Element
@@ -46,3 +46,16 @@ def choose(select: Any, sources: Sequence[Any]) -> Any:
     for i, source in enumerate(sources[1:], 1):
         chosen = Mux(select == i, source, chosen)
     return chosen
+
+
+def bits_for(number: int) -> int:
+    """Bits of a register for 0 to `number`."""
+    return max(1, number.bit_length())
+
+
+def table(values: Sequence[int], select: Any) -> Any:
+    """A constant per configuration, of as many bits as the largest needs."""
+    bits = bits_for(max(values))
+    if len(set(values)) == 1:
+        return Const(values[0], bits)
+    return Array(Const(v, bits) for v in values)[select]

@@ -57,7 +57,7 @@ class ProcessingElement(Component):
         elif not element.shadow or not element.holds:
             m.d.sync += act.eq(self.left)
         addend = Mux(self.own, psum, self.left_psum) if "own" in controls(element) else self.left_psum
-        m.d.sync += psum.eq(addend + act * weight)
+        m.d.sync += psum.eq((addend + act * weight)[: element.sum_bits])
         return m
 
 

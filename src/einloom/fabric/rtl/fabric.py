@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Const, Module, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib.wiring import Component, In, Out
 
-from ..describe import Fabric, Source
+from ..describe import MEMORY, Fabric, Source
 from .array import ARRAY, Rectangle, place
-from .edge import Quantiser, choose
+from .edge import Quantiser, bits_for, choose, table
 from .element import controls
 from .sequencer import STEPS_BITS, Sequencer
 
@@ -70,7 +70,12 @@ class FabricTop(Component):
             "right_psum": sums * fabric.rows,
             "bottom": wide * fabric.columns,
         } | dict.fromkeys(controls(element), 1)
-        return {name: Signal(size, name=f"array_{i}_{name}") for name, size in sizes.items()}
+        read = {source.array for j in range(fabric.count) for source in fabric.left_sources(j) if source.kind == "next"}
+        above = {source.array for j in range(fabric.count) for source in fabric.top_sources(j) if source.kind == "next"}
+        unread = {"right"} - ({"right"} if i in read else set()) | {"bottom"} - ({"bottom"} if i in above else set())
+        # a name with "unused" in it tells linters that nobody is meant to read it
+        names = {n: f"array_{i}_{n}" + ("_unused" if n in unread else "") for n in sizes}
+        return {n: Signal(size, name=names[n]) for n, size in sizes.items()}
 
     def _quantised(self, m: Module, i: int, sums: Any) -> Signal:
         """The sums of every row of an array as operands: a quantiser per row."""
@@ -105,32 +110,27 @@ class FabricTop(Component):
                 return wires[source.array]["bottom"]
             return self.top.word_select(i, fabric.element.operand_bits * fabric.columns)
 
+        chained = any(x.kind == "next" for x in lefts)
         plain = [lefts.index(c.left(fabric, i, False)) for c in fabric.configurations]
         turning = [lefts.index(c.left(fabric, i, True)) for c in fabric.configurations]
         upper = [tops.index(c.top(fabric, i)) for c in fabric.configurations]
-        select, select_top = Signal(4, name=f"left_select_{i}"), Signal(4, name=f"top_select_{i}")
-        m.d.comb += select.eq(_table(plain, s.chosen))
+        select = Signal(bits_for(len(lefts) - 1), name=f"left_select_{i}")
+        select_top = Signal(bits_for(len(tops) - 1), name=f"top_select_{i}")
+        m.d.comb += select.eq(table(plain, s.chosen))
         with m.If(s.turning):
-            m.d.comb += select.eq(_table(turning, s.chosen))
+            m.d.comb += select.eq(table(turning, s.chosen))
         m.d.comb += [
-            select_top.eq(_table(upper, s.chosen)),
+            select_top.eq(table(upper, s.chosen)),
             wires[i]["left"].eq(choose(select, [operand(x) for x in lefts])),
-            wires[i]["left_psum"].eq(choose(select, [psum(x) for x in lefts])),
+            wires[i]["left_psum"].eq(choose(select, [psum(x) for x in lefts]) if chained else psum(MEMORY)),
             wires[i]["top"].eq(choose(select_top, [above(x) for x in tops])),
         ]
 
     def _control(self, m: Module, i: int, wires: dict[str, Any], s: Sequencer) -> None:
         """Which of the two groups of control bits the array listens to."""
-        second = _table([int(c.reads_sums(self.fabric, i)) for c in self.fabric.configurations], s.chosen)
+        second = table([int(c.reads_sums(self.fabric, i)) for c in self.fabric.configurations], s.chosen)
         group = Signal(name=f"group_{i}")
         m.d.comb += group.eq(second)
         for name in controls(self.fabric.element):
             source = getattr(s, name)
             m.d.comb += wires[name].eq(source.bit_select(group, 1) if name in ("shift", "own") else source)
-
-
-def _table(values: list[int], select: Any) -> Any:
-    """A constant per configuration."""
-    if len(set(values)) == 1:
-        return Const(values[0], 4)
-    return Array(Const(v, 4) for v in values)[select]

@@ -6,10 +6,11 @@ phase is as long as the last value needs to arrive; `cycles.py` has the same sum
 
 from __future__ import annotations
 
-from amaranth.hdl import Array, Const, Module, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib.wiring import Component, In, Out
 
 from ..describe import OPERATIONS, Fabric
+from .edge import table
 
 STEPS_BITS = 16
 PHASES = ("idle", "load", "swap", "run", "turn", "again", "drain")
@@ -47,11 +48,10 @@ class Sequencer(Component):
         operation, steps, more, tiles = Signal(2), Signal(STEPS_BITS), Signal(STEPS_BITS), Signal(STEPS_BITS)
         number = {name: i for i, name in enumerate(PHASES)}
         op = {name: operation == i for i, name in enumerate(OPERATIONS)}
-        rows = Array(Const(r, width) for r, _ in shapes)[self.chosen]
-        columns = Array(Const(c, width) for _, c in shapes)[self.chosen]
+        high, wide = [r for r, _ in shapes], [c for _, c in shapes]
+        rows, columns = table(high, self.chosen), table(wide, self.chosen)
         shadow = self.fabric.element.shadow
-        fresh_columns = Array(Const(c, width) for _, c in shapes)[self.configuration]
-        fresh_rows = Array(Const(r, width) for r, _ in shapes)[self.configuration]
+        fresh_rows, fresh_columns = table(high, self.configuration), table(wide, self.configuration)
 
         def enter(name: str, length: object) -> None:
             m.d.sync += [phase.eq(number[name]), left.eq(length)]

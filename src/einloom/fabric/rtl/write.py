@@ -7,12 +7,11 @@ are each one module, so a fabric of 65,536 elements is a file of the same size a
 from __future__ import annotations
 
 import subprocess
-import warnings
 from pathlib import Path
 from typing import Any
 
 from amaranth.back import rtlil
-from amaranth.hdl import ClockDomain, UnusedElaboratable
+from amaranth.hdl import ClockDomain
 from amaranth.lib.wiring import Component
 
 from ..describe import Fabric
@@ -22,6 +21,12 @@ from .element import ProcessingElement
 from .fabric import FabricTop
 
 TOP = "fabric"
+HEAD = """// Generated. All modules stand in one file; operands of unequal widths are extended as Verilog does; the selects of a
+// casez are one-hot by construction, so its patterns never meet.
+/* verilator lint_off DECLFILENAME */
+/* verilator lint_off WIDTH */
+/* verilator lint_off CASEOVERLAP */
+"""
 TESTBENCH = Path(__file__).parent / "testbench.cpp"
 
 
@@ -44,13 +49,12 @@ def rtlil_files(fabric: Fabric, folder: Path) -> list[Path]:
 
 def rtlil_text(part: Component, name: str, reset: bool = False) -> str:
     """RTLIL of one component; its clock is called clk, its reset, if it has one, rst."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnusedElaboratable)  # children that stand in the text as instances alone
-        module: Any = part.elaborate(None)
-        domain = ClockDomain("sync", reset_less=not reset)
-        module.domains += domain
-        ports = [domain.clk, *([domain.rst] if reset else []), *(getattr(part, n) for n in part.signature.members)]
-        return rtlil.convert(module, name=name, ports=ports, emit_src=False)
+    part._MustUse__silence = True  # elaborated here, as the root of its own design
+    module: Any = part.elaborate(None)
+    domain = ClockDomain("sync", reset_less=not reset)
+    module.domains += domain
+    ports = [domain.clk, *([domain.rst] if reset else []), *(getattr(part, n) for n in part.signature.members)]
+    return str(rtlil.convert(module, name=name, ports=ports, emit_src=False))
 
 
 def verilog(fabric: Fabric, folder: Path) -> Path:
@@ -63,13 +67,15 @@ def verilog(fabric: Fabric, folder: Path) -> Path:
             *(f"read_rtlil {path.name}" for path in sources),
             f"hierarchy -check -top {TOP}",
             "proc",
-            "opt_clean",
+            *["wreduce", "opt_clean -purge"] * 3,  # narrower results leave narrower operands behind
             f"write_verilog -noattr {target.name}",
         )
     )
     subprocess.run([yosys, "-q", "-p", script], cwd=folder, check=True, capture_output=True, text=True)
     for path in sources:
         path.unlink()
+    text = target.read_text(encoding="utf-8").partition("\n")[2].lstrip()  # without the line that names yosys
+    target.write_text(f"{HEAD}{text}", encoding="utf-8")
     return target
 
 
