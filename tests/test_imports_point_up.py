@@ -10,7 +10,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "einloom"
 ORDER = (
     "version errors stops writing reporting dimensions arithmetic units yamltree jsonplaces keys located workload "
-    "constraints machine mapping oracle cost mapspace selections problem result search certify report codegen "
+    "constraints machine mapping oracle cost mapspace selections problem result search certify fabric report codegen "
     "hardware sweep interop published zoo defects verbs schema cli __main__ __init__"
 ).split()
 STRANGERS = [  # (who, must not see)

@@ -1,9 +1,9 @@
 """A fabric as data: arrays of processing elements, what an element can do, and the table of legal configurations.
 
-Comes in: YAML of the schema ``fabric/1`` (`data/` has five). Goes out: `Fabric`. A configuration joins arrays to regions
-of one shape; array i of a region stands in row i // width and column i % width of it. A column configuration has two
-regions: the sums of the first, quantised row by row, are what the second reads on its left edge. Everything else follows
-from this table: which multiplexers the RTL has, which tiles a mapping may have, and how many cycles they take.
+Comes in: YAML of the schema ``fabric/1`` (`data/` has five). Goes out: `Fabric`. A configuration joins arrays to
+regions of one shape; array i of a region stands in row i // width and column i % width of it. A column configuration
+has two regions: the sums of the first, quantised row by row, are what the second reads on its left edge. Everything
+else follows from this table: which multiplexers the RTL has, which tiles a mapping may have, and how many cycles they take.
 """
 
 from __future__ import annotations
@@ -197,11 +197,15 @@ class Fabric:
         names = [c.name for c in self.configurations]
         if configuration not in names:
             close = nearest(configuration, names)
-            return SpecError(f"{self.name} has no configuration {configuration!r}; it has {', '.join(names)}", suggestion=close)
+            return SpecError(
+                f"{self.name} has no configuration {configuration!r}; it has {', '.join(names)}", suggestion=close
+            )
         if any((operation, configuration) == (o, c.name) for o, c in self.operations()):
             return None
         can = sorted({o for o, c in self.operations() if c.name == configuration})
-        return SpecError(f"{self.name} cannot do {operation!r} as {configuration}; it can do {', '.join(can) or 'nothing'}")
+        return SpecError(
+            f"{self.name} cannot do {operation!r} as {configuration}; it can do {', '.join(can) or 'nothing'}"
+        )
 
 
 def fabric(name: str) -> Fabric:
@@ -215,7 +219,9 @@ def fabric(name: str) -> Fabric:
     if name.endswith((".yaml", ".yml")):
         return fabric_from(read_file(name))
     if name not in NAMES:
-        raise SpecError(f"there is no fabric {name!r:.60}; those that ship are {', '.join(NAMES)}", suggestion=nearest(name, NAMES))
+        raise SpecError(
+            f"there is no fabric {name!r:.60}; those that ship are {', '.join(NAMES)}", suggestion=nearest(name, NAMES)
+        )
     return _shipped(name)
 
 
@@ -291,9 +297,13 @@ def _check(view: Located, found: Fabric) -> None:
             raise view.require("configurations").error(f"two configurations are called {name}")
     for kind in found.fusion:
         if kind not in ("tile", "column"):
-            raise view.require("fusion").error(f"{kind!r:.40} is none of tile, column", nearest(kind, ("tile", "column")))
+            raise view.require("fusion").error(
+                f"{kind!r:.40} is none of tile, column", nearest(kind, ("tile", "column"))
+            )
         if not (element.holds and element.owns):
-            raise view.require("fusion").error(f"fusion by {kind} needs elements that hold an operand and that keep sums")
+            raise view.require("fusion").error(
+                f"fusion by {kind} needs elements that hold an operand and that keep sums"
+            )
     if any(c.column for c in found.configurations) and "column" not in found.fusion:
         raise view.require("configurations").error("a column configuration needs 'column' under fusion")
     if element.sum_bits < 2 * element.operand_bits:

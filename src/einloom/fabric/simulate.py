@@ -1,7 +1,7 @@
 """The RTL executed: jobs in, the sums that left and the cycles that were taken out.
 
-With Verilator a fabric is compiled once and then fed any number of jobs; Amaranth's own simulator needs no other program
-and is slow, so it takes a few.
+With Verilator a fabric is compiled once and then fed any number of jobs; Amaranth's own simulator needs no other
+program and is slow, so it takes a few.
 """
 
 from __future__ import annotations
@@ -83,7 +83,11 @@ def _words(job: Job) -> bytes:
     operation = OPERATIONS.index(job.operation)
     head = np.array([operation, number, job.steps, job.more, job.tiles, job.shift, job.cycles, 0], "<u4")
     vectors = stimuli(job)
-    sides = ((vectors.left, element.operand_bits), (vectors.psum, element.sum_bits), (vectors.top, element.operand_bits))
+    sides = (
+        (vectors.left, element.operand_bits),
+        (vectors.psum, element.sum_bits),
+        (vectors.top, element.operand_bits),
+    )
     return head.tobytes() + np.concatenate([_packed(v, bits) for v, bits in sides], axis=1).tobytes()
 
 
@@ -102,7 +106,7 @@ def _unpacked(words: np.ndarray[tuple[int, int], np.dtype[np.uint32]], job: Job)
     rows = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, bitorder="little")
     each = rows[:, : bits * fabric.rows * fabric.count].reshape(words.shape[0], fabric.count, fabric.rows, bits)
     values = (each.astype(np.int64) << np.arange(bits)).sum(axis=3)
-    return np.where(each[..., -1] == 1, values - (1 << bits), values)
+    return np.asarray(np.where(each[..., -1] == 1, values - (1 << bits), values), np.int64)
 
 
 def by_amaranth(jobs: Sequence[Job]) -> list[Ran]:

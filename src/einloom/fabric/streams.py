@@ -4,7 +4,7 @@ A `Job` is one operation in one configuration with its operands, one set per cop
 vectors of every cycle, `results` picks the answer out of what left the arrays, `expected` is what NumPy says it is.
 Operands smaller than the region are filled up with zeros.
 
-    hold    C = A B + P     A (m x k) stays, B flows in from above, sums leave on the right; for B stationary, feed B', A'
+    hold    C = A B + P     A (m x k) stays, B flows in from above, sums leave on the right; with B held: B', A'
     os      C = A B         C (m x l) stays, A flows in from the left and B from above
     tile    E = q(A B) D    C (m x l) stays as sums, is quantised in place, and stays as the operand
     column  E = q(A B) D    A stays in one region, E in the next; every column of C crosses between them
@@ -67,14 +67,14 @@ class Job:
     def steps(self) -> int:
         """Steps of the first stream: the longest of all regions."""
         axis = 0 if self.operation in ("os", "tile") else 1
-        return max(b.shape[axis] for one in self.operands for _, b, _ in one.tiles)
+        return max(int(b.shape[axis]) for one in self.operands for _, b, _ in one.tiles)
 
     @property
     def more(self) -> int:
         """Steps of the second stream of ``tile``."""
         if self.operation != "tile":
             return 0
-        return max(one.d.shape[1] for one in self.operands if one.d is not None)
+        return max(int(one.d.shape[1]) for one in self.operands if one.d is not None)
 
     @property
     def tiles(self) -> int:
@@ -120,17 +120,17 @@ class _Feeder:
     def load(self, start: int, held: Matrix) -> None:
         """A tile for the elements, its last column first, in the C cycles from `start`."""
         for r, c in np.ndindex(held.shape):
-            self._row(self.out.left, start + self.columns - 1 - c, r, held[r, c], self.region)
+            self._row(self.out.left, start + self.columns - 1 - c, r, int(held[r, c]), self.region)
 
     def from_left(self, start: int, streamed: Matrix) -> None:
         """Element (r, t) enters row r in cycle start + t + r."""
         for r, t in np.ndindex(streamed.shape):
-            self._row(self.out.left, start + t + r, r, streamed[r, t], self.region)
+            self._row(self.out.left, start + t + r, r, int(streamed[r, t]), self.region)
 
     def partial(self, start: int, sums: Matrix) -> None:
         """Partial sums (r, t), one cycle behind the operands that they are added to."""
         for r, t in np.ndindex(sums.shape):
-            self._row(self.out.psum, start + t + r + 1, r, sums[r, t], self.region)
+            self._row(self.out.psum, start + t + r + 1, r, int(sums[r, t]), self.region)
 
     def from_top(self, start: int, streamed: Matrix, region: int = 0) -> None:
         """Element (t, c) enters column c in cycle start + t + c."""
@@ -190,7 +190,7 @@ def _column(feeder: _Feeder, one: Operands) -> None:
 def results(job: Job, seen: Matrix) -> list[Matrix]:
     """The answers among the sums that left: `seen` is [cycle, array, row]; one matrix per tile and region."""
     found = []
-    rows, columns = job.configuration.extents(job.fabric)
+    _, columns = job.configuration.extents(job.fabric)
     for copy, one in enumerate(job.operands):
         region = copy * job.configuration.regions + (job.configuration.regions - 1)
         out = _sums(job, seen, region)
@@ -205,7 +205,6 @@ def results(job: Job, seen: Matrix) -> list[Matrix]:
                 wide = b.shape[1] if one.d is None else one.d.shape[1]
                 last = out[job.cycles - columns : job.cycles]
                 found.append(last[::-1][:wide, : a.shape[0]].T)
-    assert rows >= 1
     return found
 
 
@@ -239,7 +238,7 @@ def _expected(job: Job) -> Iterator[Matrix]:
 
 def quantised(sums: Matrix, shift: int, bits: int) -> Matrix:
     """Sums shifted to the right and cut to the range of an operand."""
-    return np.clip(sums >> shift, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    return np.asarray(np.clip(sums >> shift, -(1 << (bits - 1)), (1 << (bits - 1)) - 1), np.int64)
 
 
 def wrapped(values: Matrix, bits: int) -> Matrix:

@@ -1,7 +1,7 @@
 """The edge of an array: where its rows and columns read from, and the quantiser of every row.
 
-Each left and top input has a multiplexer over memory and the arrays that the table of configurations puts beside it; each
-row has a quantiser of its own, and sums leave at full width.
+Each left and top input has a multiplexer over memory and the arrays that the table of configurations puts beside it;
+each row has a quantiser of its own, and sums leave at full width.
 """
 
 from __future__ import annotations

@@ -57,6 +57,10 @@ class FabricTop(Component):
             child = Rectangle(fabric.element, fabric.rows, fabric.columns)
             place(m, f"array_{i}", ARRAY, child, wires[i], self.instances)
         m.d.comb += self.right_psum.eq(Cat(*(w["right_psum"] for w in wires)))
+        s = sequencer  # what a simpler fabric has no use for
+        spare = Cat(s.turning, s.column, s.shift, s.own, s.load, s.swap, s.chosen, self.shift)
+        spare_unused = Signal(len(spare))
+        m.d.comb += spare_unused.eq(spare)
         return m
 
     def _wires(self, i: int) -> dict[str, Any]:

@@ -6,6 +6,8 @@ phase is as long as the last value needs to arrive; `cycles.py` has the same sum
 
 from __future__ import annotations
 
+from typing import Any
+
 from amaranth.hdl import Module, Signal
 from amaranth.lib.wiring import Component, In, Out
 
@@ -64,19 +66,18 @@ class Sequencer(Component):
                 enter(name, length)
 
         running = steps + rows + columns
-        with m.If(phase == number["idle"]):
-            with m.If(self.start):
-                m.d.sync += [
-                    operation.eq(self.operation),
-                    steps.eq(self.steps),
-                    more.eq(self.more_steps),
-                    tiles.eq(self.tiles),
-                    self.chosen.eq(self.configuration),
-                ]
-                with m.If((self.operation == OPERATIONS.index("hold")) | (self.operation == OPERATIONS.index("column"))):
-                    enter("load", fresh_columns)
-                with m.Else():
-                    enter("run", self.steps + fresh_rows + fresh_columns - 1)
+        with m.If(phase == number["idle"]), m.If(self.start):
+            m.d.sync += [
+                operation.eq(self.operation),
+                steps.eq(self.steps),
+                more.eq(self.more_steps),
+                tiles.eq(self.tiles),
+                self.chosen.eq(self.configuration),
+            ]
+            with m.If((self.operation == OPERATIONS.index("hold")) | (self.operation == OPERATIONS.index("column"))):
+                enter("load", fresh_columns)
+            with m.Else():
+                enter("run", self.steps + fresh_rows + fresh_columns - 1)
         with m.Elif(left != 1):
             m.d.sync += left.eq(left - 1)
         with m.Elif(phase == number["load"]):
@@ -107,15 +108,17 @@ class Sequencer(Component):
         with m.Else():
             enter("idle", 1)
         self._drive(m, phase, op, number)
+        spare_unused = Signal(self.fabric.configuration_bits)
+        m.d.comb += spare_unused.eq(self.configuration)
         return m
 
-    def _drive(self, m: Module, phase: Signal, op: dict[str, object], number: dict[str, int]) -> None:
+    def _drive(self, m: Module, phase: Signal, op: dict[str, Any], number: dict[str, int]) -> None:
         """What the arrays do in each phase; bit 1 of shift and own is for the arrays that read from the others."""
         at = {name: phase == i for name, i in number.items()}
         loading = at["load"] | at["turn"]
-        summing = at["run"] & (op["os"] | op["tile"])  # type: ignore[operator]
-        reading = at["run"] & op["column"]  # type: ignore[operator]
-        ahead = at["run"] & op["hold"]  # type: ignore[operator]
+        summing = at["run"] & (op["os"] | op["tile"])
+        reading = at["run"] & op["column"]
+        ahead = at["run"] & op["hold"]
         m.d.comb += [
             self.busy.eq(~at["idle"]),
             self.turning.eq(at["turn"]),

@@ -6,7 +6,9 @@ are each one module, so a fabric of 65,536 elements is a file of the same size a
 
 from __future__ import annotations
 
+import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,10 @@ from .element import ProcessingElement
 from .fabric import FabricTop
 
 TOP = "fabric"
-HEAD = """// Generated. All modules stand in one file; operands of unequal widths are extended as Verilog does; the selects of a
-// casez are one-hot by construction, so its patterns never meet.
+NUMBERED = re.compile(r"\b_\d+_\b")
+"""A wire that yosys named: declared, driven and read, so it stands there three times or more unless nobody reads it."""
+HEAD = """// Generated. All modules stand in one file; operands of unequal widths are extended as Verilog does; the selects
+// of a casez are one-hot by construction, so its patterns never meet.
 /* verilator lint_off DECLFILENAME */
 /* verilator lint_off WIDTH */
 /* verilator lint_off CASEOVERLAP */
@@ -66,6 +70,7 @@ def verilog(fabric: Fabric, folder: Path) -> Path:
         (
             *(f"read_rtlil {path.name}" for path in sources),
             f"hierarchy -check -top {TOP}",
+            "setattr -set keep 1 w:spare_unused",
             "proc",
             *["wreduce", "opt_clean -purge"] * 3,  # narrower results leave narrower operands behind
             f"write_verilog -noattr {target.name}",
@@ -75,8 +80,19 @@ def verilog(fabric: Fabric, folder: Path) -> Path:
     for path in sources:
         path.unlink()
     text = target.read_text(encoding="utf-8").partition("\n")[2].lstrip()  # without the line that names yosys
-    target.write_text(f"{HEAD}{text}", encoding="utf-8")
+    target.write_text(HEAD + _open_outputs_named(text), encoding="utf-8")
     return target
+
+
+def _open_outputs_named(text: str) -> str:
+    """The Verilog with outputs that nobody reads called so, as linters expect; yosys gives them numbers."""
+    modules = []
+    for module in text.split("endmodule"):
+        used = Counter(NUMBERED.findall(module))
+        for name in [name for name, count in used.items() if count == 2]:
+            module = re.sub(rf"\b{name}\b", f"{name}unused", module)
+        modules.append(module)
+    return "endmodule".join(modules)
 
 
 def testbench(fabric: Fabric, folder: Path) -> Path:
