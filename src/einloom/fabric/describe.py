@@ -3,7 +3,7 @@
 Comes in: YAML of the schema ``fabric/1`` (`data/` has five). Goes out: `Fabric`. A configuration joins arrays to
 regions of one shape; array i of a region stands in row i // width and column i % width of it. A column configuration
 has two regions: the sums of the first, quantised row by row, are what the second reads on its left edge. Everything
-else follows from this table: which multiplexers the RTL has, which tiles a mapping may have, and how many cycles they take.
+else follows from this table: which multiplexers the RTL has, which tiles a mapping may have, how many cycles they take.
 """
 
 from __future__ import annotations

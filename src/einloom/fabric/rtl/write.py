@@ -25,8 +25,8 @@ from .fabric import FabricTop
 TOP = "fabric"
 NUMBERED = re.compile(r"\b_\d+_\b")
 """A wire that yosys named: declared, driven and read, so it stands there three times or more unless nobody reads it."""
-HEAD = """// Generated. All modules stand in one file; operands of unequal widths are extended as Verilog does; the selects
-// of a casez are one-hot by construction, so its patterns never meet.
+HEAD = """// Generated. All modules stand in one file; operands of unequal widths are extended as Verilog does; the
+// selects of a casez are one-hot by construction, so its patterns never meet.
 /* verilator lint_off DECLFILENAME */
 /* verilator lint_off WIDTH */
 /* verilator lint_off CASEOVERLAP */
