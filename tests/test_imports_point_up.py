@@ -10,8 +10,8 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "einloom"
 ORDER = (
     "version errors stops writing reporting dimensions arithmetic units yamltree jsonplaces keys located workload "
-    "constraints machine mapping oracle cost mapspace selections problem result search certify fabric report codegen "
-    "hardware sweep interop published zoo defects verbs schema cli __main__ __init__"
+    "constraints machine mapping oracle cost mapspace selections problem result search certify testing fabric report "
+    "codegen hardware sweep interop published zoo defects verbs schema cli __main__ __init__"
 ).split()
 STRANGERS = [  # (who, must not see)
     ("cost", "oracle"),

@@ -27,7 +27,7 @@ from ..units import parse
 from ..version import VERSION
 from ..workload.einsum import Workload
 from ..workload.files import workload_data, workload_text
-from . import compare, explain, figures, interop, output, rewrite, schema
+from . import compare, explain, figures, interop, output, rewrite, rtl, schema
 from .guard import FAILED, Commands, fail, guarded, stopped
 
 json_option = click.option(
@@ -275,6 +275,7 @@ schema.register(main, guarded)
 rewrite.register(main, guarded)
 compare.register(main, guarded)
 figures.register(main, guarded)
+rtl.register(main, guarded)
 
 
 def _answer(found: Result | Unmapped | object, json_path: str | None, printed: str) -> None:

@@ -2,8 +2,9 @@
 
 R and C are the rows and columns of elements of a region, s the steps of a stream. A value that enters at row r and
 column c is added r + c + 2 cycles later, so a stream of s steps ends after s + R + C - 1 cycles in place, after
-s + R + C where sums flow out. Loading, draining and turning sums into operands each shift a whole row: C cycles. With a shadow register the
-next tile is loaded behind a running one, and one cycle swaps it in. The RTL is measured to take exactly as long.
+s + R + C where sums flow out. Loading, draining and turning sums into operands each shift a whole row: C cycles. With a
+shadow register the next tile is loaded behind a running one, and one cycle swaps it in. The RTL is measured to take
+exactly as long.
 """
 
 from __future__ import annotations

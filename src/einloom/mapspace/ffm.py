@@ -1,4 +1,6 @@
-"""The space `ffm`, rule by rule: why a legal tree is not in it. Definition and numbers of the rules: docs/mapspace.md.
+"""The spaces `ffm` and `ragged`, rule by rule: why a legal tree is not in one.
+
+Definition and numbers of the rules: docs/mapspace.md.
 
 Every rule speaks of the *path* of an Einsum: the loops above its leaf and the stores there that hold its own tensors.
 """
@@ -24,6 +26,7 @@ from ..workload.einsum import Access, Workload
 from .groups import group_reasons
 from .limited import share_allowed, total_allowed, unmet
 from .limits import UNLIMITED, Limits
+from .ragged import ragged_reasons
 from .shares import axes_left
 from .space import Mapspace
 
@@ -42,7 +45,7 @@ def outside(workload: Workload, machine: Machine, mapspace: Mapspace, mapping: M
     if mapping.einsums != tuple(e.name for e in workload.einsums):
         reasons.append(f"rule 1: the leaves stand in the order {', '.join(mapping.einsums)}, not in program order")
     rules = (
-        _perfect,
+        _tiled,
         _hierarchical,
         _block_order,
         _one_loop,
@@ -186,6 +189,13 @@ class _Tree:
         return node.memory
 
 
+def _tiled(tree: _Tree, einsum: str) -> Iterator[str]:
+    """Rule 2, as the space has it."""
+    if tree.mapspace.name == "ragged":
+        return ragged_reasons(tree.workload, tree.paths[einsum], tree.cuts, einsum)
+    return _perfect(tree, einsum)
+
+
 def _perfect(tree: _Tree, einsum: str) -> Iterator[str]:
     below = extents_along(tree.workload, tree.paths[einsum], tree.cuts, einsum)
     for i, (_, node) in enumerate(tree.paths[einsum]):
@@ -198,7 +208,7 @@ def _perfect(tree: _Tree, einsum: str) -> Iterator[str]:
             extent = below[i - 1][v] if i else tree.workload.extents[v]
             if (einsum, i) in tree.cuts:
                 yield f"rule 2: '{describe(node)}' cuts {einsum}.{v} unevenly, as its consumers need it"
-            elif node.trips * tile_of(node, extent) != extent and tree.mapspace.name == "ffm":
+            elif node.trips * tile_of(node, extent) != extent:
                 yield f"rule 2: '{describe(node)}' cuts {einsum}.{v} of extent {extent} unevenly"
 
 

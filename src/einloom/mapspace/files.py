@@ -2,7 +2,7 @@
 
 schema: mapspace/1
 name: my-dataflow                    # what you call it
-space: ffm                           # the named space that is limited
+space: ffm                           # the named space that is limited: ffm, or ragged with uneven tiles
 max_fused_loops: 2
 concurrent: any                      # groups of Einsums at the same time: none, unit, shared, any (of the two),
                                      # axis, or everywhere (all three)

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from ..cost.evaluate import evaluate, legality
-from ..errors import BudgetExhausted, Ended, Infeasible, SpecError
+from ..errors import BudgetExhausted, Ended, Infeasible
 from ..mapping.tree import Mapping
 from ..mapspace.enumerate import enumerate_trees
 from ..problem import Budget, Guarantee, Problem
@@ -53,10 +53,8 @@ class Exhaustive:
         """The best legal tree; of several that are equally good, the first.
 
         Raises Infeasible if no tree of the space is legal, BudgetExhausted if the budget ends before a legal one was
-        seen, SpecError for a space other than ``ffm``.
+        seen.
         """
-        if problem.mapspace.name != "ffm":
-            raise SpecError(f"exhaustive knows the mapspace ffm, not {problem.mapspace.name!r}", suggestion="ffm")
         budget = budget or Budget()
         started = monotonic()
         workload, machine = problem.workload, problem.machine

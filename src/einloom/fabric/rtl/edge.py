@@ -59,3 +59,17 @@ def table(values: Sequence[int], select: Any) -> Any:
     if len(set(values)) == 1:
         return Const(values[0], bits)
     return Array(Const(v, bits) for v in values)[select]
+
+
+class Selector(Component):
+    """A multiplexer by itself, as area is measured of: `sources` vectors of so many bits, packed."""
+
+    def __init__(self, sources: int, bits: int) -> None:
+        self.sources, self.bits = sources, bits
+        super().__init__({"select": In(bits_for(sources - 1)), "given": In(sources * bits), "chosen": Out(bits)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        every = [self.given.word_select(i, self.bits) for i in range(self.sources)]
+        m.d.comb += self.chosen.eq(choose(self.select, every))
+        return m

@@ -6,8 +6,8 @@
 
 ``own`` keeps the sum where it is (output-stationary), else sums flow to the right (input- or weight-stationary: which
 of the two depends on what is fed from where). Nothing clears a sum: streams end in zeros, and every phase of the
-sequencer is long enough for these to arrive everywhere, so each phase leaves sums of zero behind. For the same reason no register
-is reset: as many idle cycles as an array has rows and columns flush it.
+sequencer is long enough for these to arrive everywhere, so each phase leaves sums of zero behind. For the same reason
+no register is reset: as many idle cycles as an array has rows and columns flush it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Public kits for tests: random problems, and what must be true of every problem."""
