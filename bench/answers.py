@@ -28,14 +28,14 @@ from types import FrameType
 from typing import Any
 
 from bench.mutate import mutated
-from einloom import verbs
-from einloom.certify.explain import explain_problem, explain_result
+from einloom import api as verbs
 from einloom.cli import main as command
+from einloom.diagnose import explain_problem, explain_result
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget
 from einloom.result.document import digest, text
 from einloom.search.answer import answer
-from einloom.search.protocol import Recorder
+from einloom.search.method import Recorder
 from einloom.search.several import Labelled
 
 SECONDS = 10.0

@@ -20,16 +20,16 @@ from pathlib import Path
 
 import numpy as np
 
-from einloom.cost.arrays import Arrays, price_many, retile
+from einloom.cost.batch.arrays import Arrays, price_many, retile
 from einloom.cost.evaluate import evaluate
 from einloom.machine.levels import Machine
-from einloom.machine.load import load_machine
 from einloom.mapping.extents import addressed_paths
 from einloom.mapping.text import parse_mapping
 from einloom.mapping.tree import Loop, Mapping
 from einloom.version import VERSION
 from einloom.workload.einsum import Workload
-from einloom.workload.load import load_workload
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.workload_by_name import load_workload
 
 from .rows import append, commit
 
@@ -45,7 +45,7 @@ FIRST = """
 import json, time
 import numpy as np
 from bench.arrays import problem
-from einloom.cost.arrays import price_many
+from einloom.cost.batch.arrays import price_many
 *asked, tiles = problem(1000)
 started = time.process_time()
 price_many(*asked, tiles, compiled=True)

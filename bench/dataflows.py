@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from einloom.mapspace.dataflow_files import dataflow
+from einloom.dataflows.files import dataflow
 from einloom.published.cells import (
     ATTENTIONS,
     COMPARED,

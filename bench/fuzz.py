@@ -24,21 +24,21 @@ from pathlib import Path
 from types import FrameType
 
 from bench.mutate import CANARY, mutated
-from einloom import verbs
+from einloom import api as verbs
 from einloom.errors import EinloomError, SpecError, SpecErrors
 from einloom.interop.accelforge import export
 from einloom.interop.accelforge.read import read as read_accelforge
 from einloom.interop.tileflow import export as export_tileflow
 from einloom.interop.tileflow.read import read as read_tileflow
 from einloom.machine.files import parse_machine, read_machine
-from einloom.machine.load import load_machine
 from einloom.machine.write import machine_text
+from einloom.mapping.legality.structure import problems
 from einloom.mapping.text import print_mapping
-from einloom.mapping.wellformed import problems
 from einloom.mapspace.files import mapspace_text, parse_mapspace, read_mapspace
 from einloom.result import Result
 from einloom.workload.files import parse_workload, read_workload, workload_text
-from einloom.workload.load import load_workload
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.workload_by_name import load_workload
 
 SECONDS = 5.0
 MEGABYTES = 800

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 import einloom as el
-from einloom.mapping.concurrent import concurrent
+from einloom.mapping.legality.concurrency import concurrent
 from einloom.mapping.tree import Nest, Split, einsums_below
 from einloom.mapspace.space import CONCURRENT, Mapspace
 from einloom.result import Result

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import einloom as el
-from einloom import verbs
+from einloom import api as verbs
 from einloom.errors import EinloomError
 from einloom.result import Result
 from einloom.result.unmapped import read_answer
@@ -56,7 +56,7 @@ if moment:
         listen()
         begin()
     __main__.stops.leave_at_once = leave_at_once
-    import einloom.search.protocol as protocol
+    import einloom.search.method as protocol
     heard = protocol.Recorder.incumbent
     def incumbent(self, value, mapping=None):
         heard(self, value, mapping)

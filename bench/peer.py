@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from einloom import verbs
+from einloom import api as verbs
 from einloom.interop.accelforge import export
 from einloom.version import VERSION
 

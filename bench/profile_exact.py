@@ -21,7 +21,7 @@ from einloom.machine.levels import Machine
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Problem, objective
 from einloom.search.exact import Exact
-from einloom.search.protocol import Watcher
+from einloom.search.method import Watcher
 from einloom.workload.einsum import Workload
 
 PACKAGE = Path(einloom.__file__).parent

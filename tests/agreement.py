@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import fsum
 
-from einloom.cost.accesses import Link as Crossing
-from einloom.cost.accesses import instance_choices, links, moves, operations
 from einloom.cost.evaluate import instance_traffic, price
-from einloom.cost.occupancy import occupancy
-from einloom.cost.paths import paths
+from einloom.cost.room.occupancy import occupancy
+from einloom.cost.traffic.accesses import Link as Crossing
+from einloom.cost.traffic.accesses import instance_choices, links, moves, operations
+from einloom.cost.traffic.paths import paths
 from einloom.machine.levels import Link, Machine, Memory, Toll
-from einloom.mapping.wellformed import problems
+from einloom.mapping.legality.structure import problems
 from einloom.oracle import Simulation, simulate
 from trees import Case, random_case
 

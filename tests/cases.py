@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from einloom.constraints import selector
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from einloom.mapping.tree import Compute, Loop, Mapping, Node, Split, Store
 from einloom.workload.einsum import Access, Einsum, Index, Tensor, Workload
+from einloom.workload.selectors import selector
 
 
 def index(text: str) -> Index:

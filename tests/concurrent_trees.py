@@ -13,7 +13,7 @@ from typing import Literal
 
 from cases import cascade
 from einloom.machine.levels import ALL, NOTHING, Axis, ComputeUnit, Fanout, Link, Machine, Memory
-from einloom.mapping.concurrent import instances_used
+from einloom.mapping.legality.concurrency import instances_used
 from einloom.mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, leaves
 from einloom.workload.einsum import Workload
 from trees import Case, TreeGrower, random_case

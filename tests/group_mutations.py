@@ -8,14 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from einloom.search.exact import concurrent, fused, groups, members, pipelines
-from einloom.search.exact.fused import Block, Explorer
-from einloom.search.exact.groups import Windows
-from einloom.search.exact.held import Held, backing
-from einloom.search.exact.join import Frontier, Joiner, Key, Partial
-from einloom.search.exact.pipelines import GroupJoiner
-from einloom.search.exact.signature import Signature, UnitOption
-from einloom.search.exact.skyline import FloatArray, IntArray
+from einloom.search.exact.concurrent import candidates as groups
+from einloom.search.exact.concurrent import joins as pipelines
+from einloom.search.exact.concurrent import passes as concurrent
+from einloom.search.exact.concurrent import rows as members
+from einloom.search.exact.concurrent.candidates import Candidates
+from einloom.search.exact.concurrent.joins import GroupJoiner
+from einloom.search.exact.einsums.classes import EinsumClass, UnitOption
+from einloom.search.exact.einsums.holds import Placement, backing
+from einloom.search.exact.fusion import explore as fused
+from einloom.search.exact.fusion.explore import Explorer, PmappingGroup
+from einloom.search.exact.joining.join import Compatibility, Joiner, Key, Partial
+from einloom.search.exact.numerics.pareto import FloatArray, IntArray
 
 Mutation = Callable[[pytest.MonkeyPatch], None]
 MUTATIONS: dict[str, Mutation] = {}
@@ -94,7 +98,7 @@ def rows_of_members_compete_by_energy_and_longest_component(patch: pytest.Monkey
         kept = np.stack([cost[:, 0], cost[:, 1:].max(axis=1, initial=0.0)], axis=1)
         return right(trips, kept, reserved)
 
-    def reduce(self: members.GroupExplorer, parts: list[Block]) -> Block:
+    def reduce(self: members.GroupExplorer, parts: list[PmappingGroup]) -> PmappingGroup:
         with pytest.MonkeyPatch.context() as inner:
             inner.setattr(fused, "pareto", pareto)
             return Explorer._reduce(self, parts)
@@ -129,7 +133,7 @@ def every_loop_feeds_the_pipeline(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def groups_take_at_least_what_their_members_take_alone(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Windows, "seconds", lambda self, alone: alone.copy())
+    patch.setattr(Candidates, "seconds", lambda self, alone: alone.copy())
 
 
 @mutation
@@ -154,7 +158,7 @@ def members_may_share_a_unit(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def members_stand_on_the_innermost_memory(patch: pytest.MonkeyPatch) -> None:
-    def may_be_apart(signature: Signature, option: UnitOption, held: Held) -> bool:
+    def may_be_apart(signature: EinsumClass, option: UnitOption, held: Placement) -> bool:
         links = [t for t, tensor in enumerate(signature.tensors) if tensor.intermediate]
         return all(backing(held, t) in (0, len(option.above) - 1) for t in links)
 
@@ -164,7 +168,7 @@ def members_stand_on_the_innermost_memory(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def members_need_a_loop_of_all_their_tensors(patch: pytest.MonkeyPatch) -> None:
-    def may_be_apart(signature: Signature, option: UnitOption, held: Held) -> bool:
+    def may_be_apart(signature: EinsumClass, option: UnitOption, held: Placement) -> bool:
         return any(all(v in tensor.variables for tensor in signature.tensors) for v in range(len(signature.extents)))
 
     patch.setattr(groups, "may_be_apart", may_be_apart)
@@ -175,7 +179,7 @@ def members_need_a_loop_of_all_their_tensors(patch: pytest.MonkeyPatch) -> None:
 def partial_cascades_are_matched_whatever_group_is_open(patch: pytest.MonkeyPatch) -> None:
     right = Joiner._asks
 
-    def asks(self: Joiner, position: int, frontier: Frontier) -> Key:
+    def asks(self: Joiner, position: int, frontier: Compatibility) -> Key:
         return right(self, position, replace(frontier, group=None))
 
     patch.setattr(Joiner, "_asks", asks)

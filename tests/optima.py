@@ -8,11 +8,11 @@ from functools import cache
 
 import pytest
 
+from einloom.cost.breakdown import Cost
 from einloom.cost.evaluate import evaluate, legality
-from einloom.cost.record import Cost
 from einloom.errors import Infeasible
-from einloom.mapspace.enumerate import enumerate_trees
-from einloom.mapspace.ffm import outside
+from einloom.mapspace.ffm.enumerate import enumerate_trees
+from einloom.mapspace.ffm.rules import outside
 from einloom.problem import Objective, Problem
 from einloom.result import Result
 from einloom.search.exact import Exact, ExactOptions

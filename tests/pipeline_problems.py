@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from random import Random
 
-from einloom.constraints import selector
 from einloom.machine.levels import ComputeUnit, Level, Machine, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
+from einloom.workload.selectors import selector
 
 FAMILIES: dict[str, tuple[tuple[str, ...], ...]] = {
     "chain": (

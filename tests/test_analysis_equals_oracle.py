@@ -14,13 +14,13 @@ import pytest
 
 from agreement import Subject, differences, subject
 from cases import arrayed, cascade, simple, tree
-from einloom.constraints import selector
-from einloom.cost.occupancy import occupancy
-from einloom.cost.paths import paths
+from einloom.cost.room.occupancy import occupancy
+from einloom.cost.traffic.paths import paths
 from einloom.machine.levels import Machine, Memory
-from einloom.mapping.wellformed import problems
+from einloom.mapping.legality.structure import problems
 from einloom.oracle import simulate
 from einloom.workload.einsum import Workload
+from einloom.workload.selectors import selector
 from trees import FEATURES
 
 TREES = 2150

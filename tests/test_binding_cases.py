@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from cases import cascade
-from einloom.cost.accesses import links
 from einloom.cost.evaluate import evaluate, latencies, legality
-from einloom.cost.paths import paths
-from einloom.cost.pipeline import Edge, drain_time
+from einloom.cost.formulas.pipeline import Edge, drain_time
+from einloom.cost.traffic.accesses import links
+from einloom.cost.traffic.paths import paths
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapping.text import parse_mapping
 from einloom.oracle import simulate

@@ -13,12 +13,13 @@ import pytest
 
 from agreement import Subject, differences, priced
 from concurrent_trees import concurrent_case, fused, kinds, loaded
-from einloom.cost import moments, occupancy, paths, visits
-from einloom.cost.accesses import Link, links
 from einloom.cost.evaluate import price
-from einloom.cost.schedule import Schedule
+from einloom.cost.room import moments, occupancy
+from einloom.cost.time.schedule import Schedule
+from einloom.cost.traffic import paths, visits
+from einloom.cost.traffic.accesses import Link, links
 from einloom.machine.levels import NOTHING, Fanout
-from einloom.mapping.wellformed import problems
+from einloom.mapping.legality.structure import problems
 from einloom.oracle import simulate
 from trees import Case, random_case
 

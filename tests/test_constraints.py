@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import einloom.constraints
-from einloom.constraints import select, selector, unknown_names
+import einloom.workload.selectors
 from einloom.errors import SpecError
 from einloom.workload.build import build_workload
+from einloom.workload.selectors import select, selector, unknown_names
 
 W = build_workload(
     "w",
@@ -23,7 +23,7 @@ W = build_workload(
 
 
 def test_doctests() -> None:
-    assert doctest.testmod(einloom.constraints).failed == 0
+    assert doctest.testmod(einloom.workload.selectors).failed == 0
 
 
 @pytest.mark.parametrize(

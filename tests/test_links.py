@@ -13,19 +13,20 @@ import einloom as el
 from agreement import Subject, differences, priced
 from cases import cascade
 from concurrent_trees import linked_case, loaded
-from einloom.constraints import select
-from einloom.cost import accesses, occupancy
 from einloom.cost import evaluate as evaluate_module
 from einloom.cost.evaluate import evaluate, latencies, legality
-from einloom.cost.event import event_time
+from einloom.cost.room import occupancy
+from einloom.cost.time.event import event_time
+from einloom.cost.traffic import accesses
 from einloom.errors import IllegalMapping, SpecError
 from einloom.machine.files import parse_machine
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Link, Machine, Memory
 from einloom.machine.write import machine_text
+from einloom.mapping.legality.structure import problems
 from einloom.mapping.text import parse_mapping, print_mapping
-from einloom.mapping.wellformed import problems
 from einloom.oracle import simulate
 from einloom.workload.einsum import Workload
+from einloom.workload.selectors import select
 
 WAY = Link("way", axis="core", read_throughput=2.0, read_energy=3.0, hops=2)
 

@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from einloom.errors import SpecError, SpecErrors, nearest
-from einloom.located import from_data, read_file, read_text
-from einloom.yamltree import dump_yaml
+from einloom.reading.located import from_data, read_file, read_text
+from einloom.reading.yamltree import dump_yaml
 
 GOOD = """\
 schema: machine/1

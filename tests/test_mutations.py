@@ -13,9 +13,12 @@ from typing import Any
 import pytest
 
 from agreement import Subject, differences, subject
-from einloom.cost import accesses, evaluate, occupancy, paths, terms, windows
-from einloom.cost.accesses import Link
-from einloom.cost.occupancy import Tile
+from einloom.cost import evaluate
+from einloom.cost.formulas import terms, windows
+from einloom.cost.room import occupancy
+from einloom.cost.room.occupancy import Tile
+from einloom.cost.traffic import accesses, paths
+from einloom.cost.traffic.accesses import Link
 from einloom.machine.levels import Memory
 
 Mutation = Callable[[pytest.MonkeyPatch], None]

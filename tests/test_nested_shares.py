@@ -10,18 +10,19 @@ from itertools import pairwise
 import pytest
 
 from concurrent_trees import concurrent_case, kinds, nested_case
-from einloom.cost import schedule
 from einloom.cost.evaluate import latencies, legality, price
-from einloom.cost.paths import paths
-from einloom.cost.schedule import Part, Schedule
+from einloom.cost.time import schedule
+from einloom.cost.time.schedule import Part, Schedule
+from einloom.cost.traffic.paths import paths
 from einloom.machine.files import parse_machine
 from einloom.machine.levels import Machine
 from einloom.mapping.text import parse_mapping
 from einloom.mapping.tree import Mapping
-from einloom.oracle import journal, simulate
+from einloom.oracle import simulate
 from einloom.oracle.compile import Compiler
 from einloom.oracle.execute import Execution
 from einloom.oracle.reference import random_inputs
+from einloom.oracle.time import journal
 from einloom.workload.einsum import Workload
 from einloom.workload.files import parse_workload
 

@@ -13,20 +13,21 @@ from hypothesis import strategies as st
 from numpy.random import Generator
 
 from cases import arrayed, cascade, dram, machine, simple, tree
-from einloom.constraints import selector
-from einloom.cost import compiled, program, terms
-from einloom.cost.arrays import Arrays, count_many, price_many, retile
+from einloom.cost.batch import compiled, program
+from einloom.cost.batch.arrays import Arrays, count_many, price_many, retile
+from einloom.cost.batch.retile import plain_paths
+from einloom.cost.batch.template import largest_count, template
 from einloom.cost.evaluate import evaluate, legality
-from einloom.cost.occupancy import occupancy
-from einloom.cost.paths import paths
-from einloom.cost.retile import plain_paths
-from einloom.cost.template import largest_count, template
-from einloom.cost.terms import Cut
+from einloom.cost.formulas import terms
+from einloom.cost.formulas.terms import Cut
+from einloom.cost.room.occupancy import occupancy
+from einloom.cost.traffic.paths import paths
 from einloom.errors import IllegalMapping, SpecError
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory, Toll
 from einloom.mapping.extents import Address, addressed_paths
 from einloom.mapping.tree import Loop, Mapping
 from einloom.workload.einsum import Workload
+from einloom.workload.selectors import selector
 
 Tiles = dict[Address, np.ndarray]
 MATMUL = cascade("E: Z[m,n] = A[m,k] * B[k,n]", {"m": 7, "n": 6, "k": 5}, bits=3)

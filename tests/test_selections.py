@@ -10,22 +10,22 @@ import pytest
 from click.testing import CliRunner
 
 import einloom as el
+from einloom.api import problems
 from einloom.cli import main
-from einloom.constraints import selector
 from einloom.errors import EinloomWarning, Infeasible
 from einloom.machine.files import parse_machine
-from einloom.machine.load import load_machine
-from einloom.machine.load import names as machines
 from einloom.mapspace.files import parse_mapspace
-from einloom.mapspace.limits import UNLIMITED, HoldLimit, Limits
+from einloom.mapspace.limits.data import UNLIMITED, HoldLimit, Limits
 from einloom.mapspace.space import Mapspace
+from einloom.problem.selections import machine_selectors, unused_selectors
 from einloom.result import Result
 from einloom.result.unmapped import Unmapped, read_answer
-from einloom.selections import machine_selectors, unused_selectors
-from einloom.verbs import problems
 from einloom.workload.build import build_workload
-from einloom.workload.load import load_workload
-from einloom.workload.load import names as workloads
+from einloom.workload.selectors import selector
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.machine_by_name import names as machines
+from einloom.zoo.workload_by_name import load_workload
+from einloom.zoo.workload_by_name import names as workloads
 
 PRODUCT = build_workload(
     "product", ["T[m,n] = X[m,k] * W[k,n]", "Y[m,n] = relu(T[m,n])"], dict.fromkeys("mnk", 4), bits=8

@@ -13,17 +13,17 @@ import pytest
 from agreement import Subject, differences, priced
 from cases import cascade
 from concurrent_trees import concurrent_case, fused, linked_case
-from einloom.constraints import selector
-from einloom.cost import accesses
-from einloom.cost.accesses import Link
 from einloom.cost.evaluate import evaluate, latencies
-from einloom.cost.event import event_time
+from einloom.cost.time.event import event_time
+from einloom.cost.traffic import accesses
+from einloom.cost.traffic.accesses import Link
 from einloom.errors import SpecError
 from einloom.machine.files import parse_machine
 from einloom.machine.levels import Machine, Toll
+from einloom.mapping.legality.structure import problems
 from einloom.mapping.text import parse_mapping
-from einloom.mapping.wellformed import problems
 from einloom.oracle import simulate
+from einloom.workload.selectors import selector
 from trees import random_case
 
 CASES = 300

@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import einloom.arithmetic
-import einloom.dimensions
-import einloom.units
-from einloom.arithmetic import arithmetic
+import einloom.reading.arithmetic
+import einloom.reading.dimensions
+import einloom.reading.units
+from einloom.dataflows.files import parse_dataflow
 from einloom.errors import SpecError
 from einloom.machine.files import parse_machine
-from einloom.machine.load import load_machine
-from einloom.mapspace.dataflow_files import parse_dataflow
 from einloom.mapspace.files import parse_mapspace
-from einloom.units import UNIT_NAMES, Quantity, format, measured, parse, suffixes
+from einloom.reading.arithmetic import arithmetic
+from einloom.reading.units import UNIT_NAMES, Quantity, format, measured, parse, suffixes
 from einloom.workload.files import parse_workload
-from einloom.workload.load import load_workload
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.workload_by_name import load_workload
 
 
-@pytest.mark.parametrize("module", [einloom.arithmetic, einloom.dimensions, einloom.units])
+@pytest.mark.parametrize("module", [einloom.reading.arithmetic, einloom.reading.dimensions, einloom.reading.units])
 def test_doctests(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 

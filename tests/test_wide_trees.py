@@ -19,15 +19,15 @@ import pytest
 from agreement import Subject, differences, priced
 from cases import cascade, machine, tree
 from concurrent_trees import fused, kinds
-from einloom.cost import occupancy as occupancies
-from einloom.cost import windows
-from einloom.cost.accesses import Link
+from einloom.cost.batch.retile import plain_paths
 from einloom.cost.evaluate import evaluate, latencies, legality
-from einloom.cost.event import event_time
-from einloom.cost.retile import plain_paths
+from einloom.cost.formulas import windows
+from einloom.cost.room import occupancy as occupancies
+from einloom.cost.time.event import event_time
+from einloom.cost.traffic.accesses import Link
 from einloom.errors import SpecError
 from einloom.machine.levels import ComputeUnit, Machine, Memory
-from einloom.mapping.wellformed import problems
+from einloom.mapping.legality.structure import problems
 from einloom.oracle import execute, simulate
 from einloom.workload.einsum import Einsum
 from trees import Case

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
-from einloom.constraints import selector
 from einloom.machine.levels import Machine
-from einloom.mapspace.limits import AxisLimit, BackLimit, HoldLimit, Limits, LoopLimit, Numbers, TileLimit
+from einloom.mapspace.limits.data import AxisLimit, BackLimit, HoldLimit, Limits, LoopLimit, Numbers, TileLimit
 from einloom.workload.einsum import Workload
+from einloom.workload.selectors import selector
 
 KINDS = ("holds", "backs", "loops", "tiles", "axes")
 

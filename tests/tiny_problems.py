@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from random import Random
 
-from einloom.constraints import selector
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
 from einloom.workload.notation import parse_einsum
+from einloom.workload.selectors import selector
 
 CASCADES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("Z[m,n] = A[m,k] * B[k,n]",), ("m", "n", "k")),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from einloom.constraints import selector
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory, Toll
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
+from einloom.workload.selectors import selector
 
 CHAINS: tuple[tuple[tuple[str, ...], dict[str, tuple[int, ...]]], ...] = (
     (("T[m] = exp(X[m])", "Z[m] = exp(T[m])"), {"m": (3, 4, 5, 7)}),

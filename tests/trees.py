@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from einloom.constraints import select, selector
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from einloom.mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, path
 from einloom.oracle.compile import Compiler
 from einloom.oracle.contexts import Contexts
 from einloom.workload.einsum import Workload
+from einloom.workload.selectors import select, selector
 from small_workloads import random_workload
 
 FEATURES = (

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from concurrent_trees import made_concurrent
-from einloom.constraints import selector
 from einloom.machine.levels import Machine, Memory, Toll
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
 from einloom.workload.notation import parse_einsum
+from einloom.workload.selectors import selector
 from trees import Case, TreeGrower, random_machine
 
 WIDE = (

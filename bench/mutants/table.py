@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.mutants.draw import Mutant
 from bench.mutants.trial import Verdict
 from bench.rows import append
-from einloom.located import read_file
+from einloom.reading.located import read_file
 
 Identity = tuple[str, str, str, str]
 Row = Mapping[str, str]

@@ -8,41 +8,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .reporting import register
 from .version import VERSION as __version__  # noqa: N811 - the name that Python expects
 
 if TYPE_CHECKING:
     from . import zoo
+    from .api import evaluate, explain, map, simulate, verify
+    from .dataflows.rewrites import rewrite
     from .errors import BudgetExhausted, EinloomError, EinloomWarning, IllegalMapping, Infeasible, SpecError
     from .machine.levels import Machine
-    from .machine.load import load_machine
     from .mapping.tree import Mapping
-    from .mapspace.rewrites import rewrite
     from .problem import Budget, Certificate, Guarantee, Problem
     from .report import figures
     from .report.compare import compare
     from .result import Result
-    from .verbs import evaluate, explain, map, simulate, verify
     from .workload.einsum import Workload
-    from .workload.load import load_workload
+    from .zoo.machine_by_name import load_machine
+    from .zoo.workload_by_name import load_workload
 
 _MODULES = {"zoo": "zoo", "figures": "report.figures"}
 _HOMES = {
-    "map": "verbs",
-    "evaluate": "verbs",
-    "simulate": "verbs",
-    "explain": "verbs",
-    "verify": "verbs",
-    "rewrite": "mapspace.rewrites",
+    "map": "api",
+    "evaluate": "api",
+    "simulate": "api",
+    "explain": "api",
+    "verify": "api",
+    "rewrite": "dataflows.rewrites",
     "compare": "report.compare",
     "Result": "result",
     "Mapping": "mapping.tree",
     "Workload": "workload.einsum",
     "Machine": "machine.levels",
-    "load_workload": "workload.load",
-    "load_machine": "machine.load",
+    "load_workload": "zoo.workload_by_name",
+    "load_machine": "zoo.machine_by_name",
     "Problem": "problem",
     "Budget": "problem",
     "Certificate": "problem",
@@ -83,6 +85,21 @@ __all__ = [
     "verify",
     "zoo",
 ]
+
+
+def _later(module: str, name: str) -> Callable[..., Any]:
+    """A function of a module that is imported when it is called."""
+
+    def call(*arguments: object) -> Any:
+        return getattr(import_module(f".{module}", __name__), name)(*arguments)
+
+    return call
+
+
+register("html", _later("report.notebook", "draw"))
+register("page", _later("report.page", "write_page"))
+register("frame", _later("report.frames", "frame_of"))
+register("comparison", _later("report.page.comparison", "comparison_page"))
 
 
 def __getattr__(name: str) -> Any:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from . import writing
 from .errors import Defect, SpecError
 from .machine.write import machine_text
 from .mapspace.files import mapspace_text
 from .problem import Problem
+from .reading import writing
 from .version import VERSION
 from .workload.files import workload_text
 

@@ -1,18 +1,24 @@
-"""The door from data to `report`: objects that are asked to draw themselves open it, and nothing opens it before.
+"""The door from data to pictures: whoever draws registers here, and objects that are asked to draw themselves call it.
 
-Data comes before `report` in the flow, so it is named here by text only: importing data imports nothing of it.
+Data comes before `report` in the flow and knows nothing of it: `einloom` itself introduces the two.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Callable
 from typing import Any
 
+_DRAWERS: dict[str, Callable[..., Any]] = {}
 
-def reported(function: str, *arguments: object) -> Any:
-    """What ``MODULE.FUNCTION`` of `einloom.report` makes of the arguments."""
-    module, _, name = function.rpartition(".")
-    return getattr(import_module(f"einloom.report.{module}"), name)(*arguments)
+
+def register(what: str, draw: Callable[..., Any]) -> None:
+    """From now on `draw` answers for `what`: html, page, frame or comparison."""
+    _DRAWERS[what] = draw
+
+
+def reported(what: str, *arguments: object) -> Any:
+    """What the one registered for `what` makes of the arguments."""
+    return _DRAWERS[what](*arguments)
 
 
 class Drawn:
@@ -22,4 +28,4 @@ class Drawn:
 
     def _repr_html_(self) -> str:
         """The object as a piece of HTML without scripts."""
-        return str(reported("notebook.draw", self))
+        return str(reported("html", self))

@@ -79,7 +79,7 @@ def test_problems_of_einloom_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     from bench import alone
     from bench.problems import ALONE, BenchProblem
 
-    from einloom import verbs
+    from einloom import api as verbs
 
     assert len({p.name for p in ALONE}) == len(ALONE)
     for p in ALONE:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from einloom.certify.explain import Explanation, explain_problem, parse_explanation
-from einloom.certify.explain.feasible import objections
-from einloom.certify.explain.record import Relaxation
+from einloom.diagnose import Explanation, explain_problem, parse_explanation
+from einloom.diagnose.feasibility import objections
+from einloom.diagnose.record import Relaxation
 from einloom.mapping.text import parse_mapping
 from einloom.search.exact import Exact
 from planted_conflicts import CASES, Planted

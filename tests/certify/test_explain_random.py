@@ -14,15 +14,15 @@ from random import Random
 
 import pytest
 
-from einloom.certify.explain import Explanation, explain_problem
-from einloom.certify.explain.constraints import Constraint, constraints, demands_full_use, only, said, where
-from einloom.certify.explain.feasible import objections
-from einloom.certify.explain.record import Conflict, Relaxation
-from einloom.constraints import selector
+from einloom.diagnose import Explanation, explain_problem
+from einloom.diagnose.constraints import Constraint, constraints, demands_full_use, only, said, where
+from einloom.diagnose.feasibility import objections
+from einloom.diagnose.record import Conflict, Relaxation
 from einloom.mapping.tree import Mapping
-from einloom.mapspace.enumerate import enumerate_trees
-from einloom.mapspace.limits import AxisLimit, BackLimit, HoldLimit, Limits, Numbers, TileLimit
+from einloom.mapspace.ffm.enumerate import enumerate_trees
+from einloom.mapspace.limits.data import AxisLimit, BackLimit, HoldLimit, Limits, Numbers, TileLimit
 from einloom.problem import Problem
+from einloom.workload.selectors import selector
 from tiny_problems import tiny_problem
 
 SEEDS = (1006, 1036, 1100, 1112, 1167, 1180, 1186, 1199, 1220, 1235, 1237, 1244, 1303, 1320)

@@ -10,16 +10,16 @@ import pytest
 from click.testing import CliRunner
 
 import einloom as el
-from einloom.certify.explain import Explanation, explain_problem, explain_result, parse_explanation
-from einloom.certify.explain.alternatives import forced
-from einloom.certify.explain.constraints import with_level
-from einloom.certify.explain.influence import larger
 from einloom.cli import main
+from einloom.diagnose import Explanation, explain_problem, explain_result, parse_explanation
+from einloom.diagnose.alternatives import forced
+from einloom.diagnose.constraints import with_level
+from einloom.diagnose.sensitivity import larger
 from einloom.errors import SpecError
-from einloom.report.html import write_page
+from einloom.report.page import write_page
 from einloom.result.unmapped import Unmapped, read_answer
 from einloom.search.exact import Exact
-from einloom.search.protocol import Watcher
+from einloom.search.method import Watcher
 from planted_conflicts import CASES
 
 CHAIN, BUFFER = "matmuls:n=3,m=8,kn=8", "simple:glb_bits=300,dram_energy=10,glb_throughput=24"
@@ -259,7 +259,7 @@ def test_the_panel_escapes_names_and_names_the_runs(found: Explanation, best: el
 
 
 def test_a_search_that_contradicts_the_definition_of_the_space_settles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("einloom.certify.explain.feasible.objections", lambda problem, mapping: ("rule 3: wrong",))
+    monkeypatch.setattr("einloom.diagnose.feasibility.objections", lambda problem, mapping: ("rule 3: wrong",))
     found = el.explain(CHAIN, BUFFER)
     assert (found.status, found.complete) == ("unfinished", False)
     assert "not one: rule 3: wrong" in found.reason

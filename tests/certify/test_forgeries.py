@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import einloom as el
+from einloom.api import problem
 from einloom.certify.again import Answer
 from einloom.certify.likeness import machine_likeness, title_likeness, workload_likeness
 from einloom.certify.verdict import Verdict
@@ -23,7 +24,6 @@ from einloom.certify.verify import verify
 from einloom.problem import Certificate, Guarantee
 from einloom.result import Result
 from einloom.result.document import digest
-from einloom.verbs import problem
 
 FORGERIES = Path(__file__).resolve().parents[1] / "inputs" / "forgeries"
 Data = dict[str, Any]

@@ -216,7 +216,7 @@ def bounded(workload: str, machine: str) -> tuple[float, Data]:
     """The least EDP, and the file of a run that ended with the mapping of least energy, and the least EDP as bound."""
     best = el.map(workload, machine, "edp").value
     frugal = el.map(workload, machine, "energy")
-    asked = el.verbs.problem(workload, machine, "edp")
+    asked = el.api.problem(workload, machine, "edp")
     plain = Result.of(asked, frugal.mapping)
     assert plain.value > best * 1.04
     certificate = Certificate(Guarantee.BOUNDED, plain.value, best, asked.mapspace.describe())
@@ -248,8 +248,8 @@ def test_bounds_are_derived_again(workload: str, machine: str, bound: float, val
 
 def test_tiles_kept_across_two_memories_are_found_again() -> None:
     """LB keeps B while A and Z move through GLB: more than enumeration bears, and a tree that no pruning rule makes."""
-    from einloom.constraints import selector
     from einloom.machine.levels import ComputeUnit, Machine, Memory
+    from einloom.workload.selectors import selector
 
     levels = (
         Memory("DRAM", None, 100.0, 100.0),

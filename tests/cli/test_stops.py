@@ -21,17 +21,17 @@ from click.testing import CliRunner
 
 import einloom as el
 from einloom import stops
+from einloom.api import problem
 from einloom.certify import verify as certify
-from einloom.certify.explain import Asker
 from einloom.cli import main
+from einloom.diagnose import Asker
 from einloom.errors import Ended
 from einloom.result.sweep import read_sweep
 from einloom.result.unmapped import Unmapped, read_answer
-from einloom.search.exact import engine
-from einloom.search.exact.passes import Pass
-from einloom.search.protocol import Recorder
+from einloom.search.exact import branch_and_bound as engine
+from einloom.search.exact.attempt import Attempt
+from einloom.search.method import Recorder
 from einloom.sweep import sweep_capacity
-from einloom.verbs import problem
 
 ROOT = Path(__file__).resolve().parents[2]
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
@@ -119,7 +119,7 @@ def test_map_without_a_mapping_leaves_the_bound(
 @both
 def test_map_of_several_leaves_an_answer(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two signals before the first mapping of any number of tiles."""
-    monkeypatch.setattr(Pass, "lower_bound", stopping(Pass.lower_bound, number, times=2))
+    monkeypatch.setattr(Attempt, "lower_bound", stopping(Attempt.lower_bound, number, times=2))
     path = tmp_path / "r.json"
     asked = ("conv-chain:c=2,h=4,w=4,l=2,k=2", "two-level", "--dataflow", "isos")
     code, _, _ = run("map", *asked, "--json", path)
@@ -142,7 +142,7 @@ def test_explain_keeps_what_is_known(number: int, tmp_path: Path, monkeypatch: p
     assert code == CODES[signal.Signals(number)] and WORDS[signal.Signals(number)] in said
     data = json.loads(path.read_text(encoding="utf-8"))
     assert data["status"] == "infeasible" and data["complete"] is False and len(data["runs"]) >= 1
-    assert "budget" not in shown + said
+    assert "the budget ended" not in shown + said
 
 
 @both
@@ -162,7 +162,7 @@ def test_verify_keeps_the_checks(number: int, saved: Path, monkeypatch: pytest.M
     ("words", "module", "name"),
     [
         (("simulate", "r.json", "--json", "out"), "einloom.oracle.simulate", "evaluate_cascade"),
-        (("report", "r.json", "-o", "out"), "einloom.report.html.page", "shell"),
+        (("report", "r.json", "-o", "out"), "einloom.report.page.page", "shell"),
         (("compare", "r.json", "r.json", "-o", "out"), "einloom.report.compare", "read_answer"),
         (("show", "r.json", "--json", "out"), "einloom.cli.commands", "read_answer"),
     ],

@@ -15,10 +15,11 @@ from click.testing import CliRunner
 
 import einloom as el
 from einloom.cli import main
-from einloom.report import nests, text
-from einloom.report.live import line
-from einloom.report.table import WIDTH
-from einloom.search.protocol import Recorder
+from einloom.report.text import nests
+from einloom.report.text import results as text
+from einloom.report.text.live import line
+from einloom.report.text.table import WIDTH
+from einloom.search.method import Recorder
 
 PLAIN = "store DRAM: A B Z\nfor m in 2\nfor n in 2\nfor k in 2\ncompute Z @ MAC\n"
 TINY = "matmul:m=2,n=2,k=2"

@@ -7,7 +7,7 @@ import pytest
 from einloom.errors import SpecError
 from einloom.fabric.cycles import cycles
 from einloom.fabric.describe import DATA, NAMES, fabric, fabric_from
-from einloom.located import read_text
+from einloom.reading.located import read_text
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from einloom.errors import SpecError, SpecErrors
-from einloom.jsonplaces import JsonPlaces, refuse_oddities
-from einloom.located import from_data
 from einloom.machine.files import parse_machine
-from einloom.machine.load import load_machine
 from einloom.mapping.text import parse_mapping
+from einloom.reading.jsonplaces import JsonPlaces, refuse_oddities
+from einloom.reading.located import from_data
 from einloom.workload.files import parse_workload
-from einloom.workload.load import load_workload
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.workload_by_name import load_workload
 
 MACHINE = """\
 schema: machine/1

@@ -8,10 +8,10 @@ import time
 import pytest
 
 from einloom.errors import SpecError
-from einloom.located import MAX_ERRORS
 from einloom.machine.files import parse_machine
+from einloom.reading.located import MAX_ERRORS
+from einloom.reading.yamltree import MAX_YAML, parse_yaml
 from einloom.workload.files import parse_workload
-from einloom.yamltree import MAX_YAML, parse_yaml
 
 HEAD = "schema: workload/1\nname: x\nbits: 8\n"
 MACHINE = "schema: machine/1\nname: x\nlevels:\n"

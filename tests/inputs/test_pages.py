@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from einloom.constraints import KEYWORDS, select, selector
-from einloom.keys import Choice, Each, Either, Number, Record, Shape, Table, Written
-from einloom.keys import Plain as PlainShape
 from einloom.machine.files import AXIS, COMPUTE, FANOUT, LINK, MACHINE, MEMORY
+from einloom.reading.keys import Choice, Each, Either, Number, Record, Shape, Table, Written
+from einloom.reading.keys import Plain as PlainShape
 from einloom.workload.build import build_workload
 from einloom.workload.files import EINSUM, WORKLOAD
+from einloom.workload.selectors import KEYWORDS, select, selector
 from pages import DOCS, blocks, play, promised_exit, run, write_file
 
 PAGE = DOCS / "inputs.md"

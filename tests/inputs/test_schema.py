@@ -12,22 +12,22 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from einloom import verbs
+from einloom import api as verbs
 from einloom.cli import main
 from einloom.errors import SpecError
-from einloom.keys import Each, Either, Record, Shape, Table
-from einloom.located import Located
 from einloom.machine.files import machine_from_data, parse_machine
-from einloom.machine.load import load_machine
-from einloom.machine.load import names as machines
 from einloom.machine.write import machine_data, machine_text
 from einloom.mapspace.files import mapspace_from_data
+from einloom.reading.keys import Each, Either, Record, Shape, Table
+from einloom.reading.located import Located
+from einloom.reading.yamltree import Node, parse_yaml
 from einloom.result import Result
 from einloom.schema import KINDS, json_schema
 from einloom.workload.files import parse_workload, workload_data, workload_from_data, workload_text
-from einloom.workload.load import load_workload
-from einloom.workload.load import names as workloads
-from einloom.yamltree import Node, parse_yaml
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.machine_by_name import names as machines
+from einloom.zoo.workload_by_name import load_workload
+from einloom.zoo.workload_by_name import names as workloads
 
 jsonschema = pytest.importorskip("jsonschema")  # an extra; CI has it
 SAVED = sorted((Path(__file__).parents[1] / "report" / "results").glob("*.json"))
@@ -142,9 +142,9 @@ def test_every_machine_of_the_zoo(name: str) -> None:
 
 
 def test_the_files_that_ship() -> None:
-    import einloom.machine
+    import einloom.zoo
 
-    files = sorted((Path(einloom.machine.__file__).parent / "data").glob("*.yaml"))
+    files = sorted((Path(einloom.zoo.__file__).parent / "data").glob("*.yaml"))
     assert len(files) >= 6
     for file in files:
         VALIDATORS["machine"].validate(plain(parse_yaml(file.read_text(encoding="utf-8"), file.name)))

@@ -14,11 +14,11 @@ from einloom.interop.accelforge import export, read
 from einloom.interop.accelforge.read import Imported, read_texts
 from einloom.machine.files import parse_machine
 from einloom.machine.levels import Machine
-from einloom.mapspace.limits import HoldLimit
+from einloom.mapspace.limits.data import HoldLimit
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Guarantee, Objective, Problem
 from einloom.search.exact import Exact
-from einloom.workload.load import load_workload
+from einloom.zoo.workload_by_name import load_workload
 
 MACRO = """
 arch:

@@ -55,7 +55,7 @@ def test_time_outs_and_failures(tmp_path: Path) -> None:
 def test_bench_problems_are_problems_that_the_peer_can_be_asked() -> None:
     from bench.problems import PROBLEMS
 
-    from einloom import verbs
+    from einloom import api as verbs
     from einloom.interop.accelforge import export
 
     assert len({p.name for p in PROBLEMS}) == len(PROBLEMS)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from einloom import verbs
+from einloom import api as verbs
 from einloom.cli import main
 from einloom.cost.evaluate import evaluate
 from einloom.errors import SpecError

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from einloom.cli import main
 from einloom.errors import SpecError
 from einloom.interop.accelforge.read import Imported, read_texts
-from einloom.mapspace.limits import AxisLimit, Numbers
+from einloom.mapspace.limits.data import AxisLimit, Numbers
 
 ARCH = """\
 arch:

@@ -10,8 +10,8 @@ import pytest
 from einloom.errors import SpecError
 from einloom.interop.accelforge import export
 from einloom.interop.accelforge.read import read_texts
-from einloom.machine.load import load_machine
-from einloom.workload.load import load_workload
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.workload_by_name import load_workload
 
 WORDS = (
     "{{ n }} {% if 1 %} {% for i in range(9) %} {% endfor %} !Memory !X *a &a << inf -1 0 1e400 ~All | & ( ) [ ] { } "

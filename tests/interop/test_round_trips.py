@@ -6,16 +6,16 @@ from itertools import product
 
 import pytest
 
-from einloom.constraints import selector
 from einloom.errors import SpecError
 from einloom.interop.accelforge import export
 from einloom.interop.accelforge.read import read_texts
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
-from einloom.machine.load import load_machine
 from einloom.mapspace.space import Mapspace
 from einloom.problem import objective
 from einloom.workload.build import build_workload
-from einloom.workload.load import load_workload
+from einloom.workload.selectors import selector
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.workload_by_name import load_workload
 
 WORKLOADS = (
     "matmul:m=4,n=4,k=4",

@@ -11,16 +11,16 @@ import pytest
 from click.testing import CliRunner
 
 from einloom.cli import main
-from einloom.cost.accesses import moves
 from einloom.cost.evaluate import evaluate, legality, views
+from einloom.cost.traffic.accesses import moves
 from einloom.errors import IllegalMapping, SpecError
 from einloom.interop.tileflow import RULES, compare, export, read_statistics, read_texts
 from einloom.interop.tileflow.cycles import einloom_cycles, groups
 from einloom.interop.tileflow.nodes import Tile, tiles_below
 from einloom.interop.tileflow.rules import COUNT_RULES, Case, counts
-from einloom.machine.load import load_machine
 from einloom.mapping.text import parse_mapping, print_mapping
-from einloom.workload.load import load_workload
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.workload_by_name import load_workload
 from tileflow_files import FOLDER, NAMES, case, statistics, texts
 
 COUNTED = [name for name in NAMES if statistics(name) is not None and name != "attention-edge"]

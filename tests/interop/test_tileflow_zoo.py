@@ -8,8 +8,8 @@ import pytest
 
 from einloom.cost.evaluate import legality
 from einloom.interop.tileflow import read
-from einloom.machine.load import load_machine
-from einloom.workload.load import load_workload, names
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.workload_by_name import load_workload, names
 from tileflow_files import FOLDER, case
 
 ATTENTIONS = [entry.name for entry in names() if "self-attention" in entry.description]

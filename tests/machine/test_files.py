@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from einloom.constraints import selector
 from einloom.errors import SpecError, SpecErrors
 from einloom.machine.files import machine_from_data, parse_machine, read_machine
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory, Toll
 from einloom.machine.write import machine_data, machine_text, write_machine
-from einloom.workload.facts import Fact
+from einloom.reading.facts import Fact
+from einloom.workload.selectors import selector
 
 GOOD = """\
 schema: machine/1

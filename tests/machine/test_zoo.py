@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-import einloom.machine.load
-import einloom.machine.zoo
-from einloom.constraints import select
+import einloom.zoo.machine_by_name
+import einloom.zoo.machine_entries
 from einloom.errors import SpecError
 from einloom.machine.files import parse_machine
 from einloom.machine.levels import Machine
-from einloom.machine.load import load_machine, names
 from einloom.machine.write import machine_text, write_machine
-from einloom.workload.load import load_workload
+from einloom.workload.selectors import select
+from einloom.zoo.machine_by_name import load_machine, names
+from einloom.zoo.workload_by_name import load_workload
 
 GPT3 = load_workload("gpt3-6.7b:tokens=256")
 
 
-@pytest.mark.parametrize("module", [einloom.machine.load, einloom.machine.zoo])
+@pytest.mark.parametrize("module", [einloom.zoo.machine_by_name, einloom.zoo.machine_entries])
 def test_doctests(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 

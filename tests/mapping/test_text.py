@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from cases import arrayed, cascade, simple
 from einloom.errors import SpecError
 from einloom.machine.levels import Machine
+from einloom.mapping.legality.structure import problems
 from einloom.mapping.normal import normal_form
-from einloom.mapping.text import MAX_DEPTH, describe, parse_mapping, print_mapping
-from einloom.mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store
-from einloom.mapping.wellformed import problems
+from einloom.mapping.text import MAX_DEPTH, parse_mapping, print_mapping
+from einloom.mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, describe
 from einloom.workload.einsum import Workload
 
 GOLDEN = Path(__file__).parent / "golden"

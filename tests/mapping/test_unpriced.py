@@ -6,7 +6,6 @@ import pytest
 
 from einloom.cost.evaluate import evaluate
 from einloom.errors import IllegalMapping, Infeasible
-from einloom.machine.load import load_machine
 from einloom.mapping.tree import Compute, Loop, Mapping, Store
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
@@ -14,6 +13,7 @@ from einloom.search.exact import Exact
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Access, Einsum, Index, Tensor, Workload
 from einloom.workload.notation import parse_einsum
+from einloom.zoo.machine_by_name import load_machine
 
 
 def test_online_softmax() -> None:

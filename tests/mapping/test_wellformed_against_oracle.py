@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 import trees
+from einloom.mapping.legality.structure import problems
 from einloom.mapping.tree import Loop, Mapping, Nest, Node, Split, Store
-from einloom.mapping.wellformed import problems
 from einloom.oracle import simulate
 
 CONVENTIONS = ("but is listed", "must be backed by", "is persistent", "has no common backing store")

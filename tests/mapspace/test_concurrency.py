@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from einloom.cost.evaluate import evaluate
+from einloom.dataflows.concurrent_forms import concurrent_forms, grouped
 from einloom.mapping.tree import Split, einsums_below
-from einloom.mapspace.concurrency import concurrent_forms, grouped
 from worked import given
 
 SEQUENTIAL: dict[str, Any] = {

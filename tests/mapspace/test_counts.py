@@ -7,16 +7,16 @@ from collections.abc import Callable
 import pytest
 
 from cases import cascade, machine
-from einloom.constraints import selector
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
+from einloom.mapping.legality.structure import problems
 from einloom.mapping.normal import normal_form
 from einloom.mapping.text import parse_mapping, print_mapping
-from einloom.mapping.wellformed import problems
-from einloom.mapspace import enumerate as enumeration
-from einloom.mapspace.enumerate import candidates, enumerate_trees
-from einloom.mapspace.ffm import outside
+from einloom.mapspace.ffm import enumerate as enumeration
+from einloom.mapspace.ffm.enumerate import candidates, enumerate_trees
+from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.space import Mapspace
 from einloom.workload.einsum import Workload
+from einloom.workload.selectors import selector
 
 FFM = Mapspace()
 TWO_LEVELS = machine(Memory("DRAM"), Memory("GLB"), ComputeUnit("MAC"))

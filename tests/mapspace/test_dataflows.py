@@ -7,29 +7,29 @@ from pathlib import Path
 
 import pytest
 
-from einloom.constraints import selector
+from einloom.api import map as solve
+from einloom.api import problem
 from einloom.cost.evaluate import evaluate, legality
+from einloom.dataflows import files as dataflow_files
+from einloom.dataflows.casts import cast
+from einloom.dataflows.families import NAMES, family
+from einloom.dataflows.files import dataflow, parse_dataflow
+from einloom.dataflows.rules import Dataflow
 from einloom.errors import Infeasible, SpecError
 from einloom.machine.levels import ComputeUnit, Machine, Memory
-from einloom.machine.load import load_machine
+from einloom.mapping.legality.structure import problems
 from einloom.mapping.text import parse_mapping
 from einloom.mapping.tree import Mapping
-from einloom.mapping.wellformed import problems
-from einloom.mapspace import dataflow_files
-from einloom.mapspace.casts import cast
-from einloom.mapspace.dataflow_files import dataflow, parse_dataflow
-from einloom.mapspace.dataflows import Dataflow
-from einloom.mapspace.enumerate import enumerate_trees
-from einloom.mapspace.families import NAMES, family
-from einloom.mapspace.ffm import outside
+from einloom.mapspace.ffm.enumerate import enumerate_trees
+from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.files import check_mapspace, mapspace_text, parse_mapspace
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective
-from einloom.verbs import map as solve
-from einloom.verbs import problem
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
-from einloom.workload.load import load_workload
+from einloom.workload.selectors import selector
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.workload_by_name import load_workload
 
 SOFTMAX = (
     "A[h,m,l] = Q[h,m,k] * K[h,k,l]",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from cases import cascade, machine, simple
-from einloom.constraints import selector
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
+from einloom.mapping.legality.structure import problems
 from einloom.mapping.text import parse_mapping
-from einloom.mapping.wellformed import problems
-from einloom.mapspace.ffm import full_use, outside
+from einloom.mapspace.ffm.rules import full_use, outside
 from einloom.mapspace.space import Mapspace
 from einloom.workload.einsum import Workload
+from einloom.workload.selectors import selector
 
 MATMUL = cascade("E: Z[m,n] = A[m,k] * B[k,n]", {"m": 4, "n": 4, "k": 4})
 TWO = cascade("E0: T[m,n] = A[m,k] * B[k,n]\nE1: Z[m,q] = T[m,n] * C[n,q]", {"m": 4, "n": 4, "k": 4, "q": 4})

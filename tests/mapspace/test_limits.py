@@ -7,25 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from einloom.constraints import selector
-from einloom.cost.accesses import links
-from einloom.cost.paths import paths
+from einloom.api import map as solve
+from einloom.api import verify
+from einloom.cost.traffic.accesses import links
+from einloom.cost.traffic.paths import paths
 from einloom.errors import Infeasible, SpecError
-from einloom.machine.load import load_machine
 from einloom.mapping.extents import addressed_paths
+from einloom.mapping.legality.structure import problems
 from einloom.mapping.text import parse_mapping
 from einloom.mapping.tree import Compute, Mapping, Node
-from einloom.mapping.wellformed import problems
-from einloom.mapspace.ffm import full_use, outside
+from einloom.mapspace.ffm.rules import full_use, outside
 from einloom.mapspace.files import check_mapspace, mapspace_text, parse_mapspace, read_mapspace
-from einloom.mapspace.limited import unmet
-from einloom.mapspace.limits import AxisLimit, BackLimit, HoldLimit, Limits, LoopLimit, Numbers, TileLimit
+from einloom.mapspace.limits.checks import unmet
+from einloom.mapspace.limits.data import AxisLimit, BackLimit, HoldLimit, Limits, LoopLimit, Numbers, TileLimit
 from einloom.mapspace.space import Mapspace
 from einloom.result import Result
-from einloom.verbs import map as solve
-from einloom.verbs import verify
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
+from einloom.workload.selectors import selector
+from einloom.zoo.machine_by_name import load_machine
 from trees import random_case
 
 MACHINE = load_machine("simple")

@@ -11,14 +11,14 @@ import pytest
 
 from agreement import Subject, differences, priced
 from cases import cascade, machine, simple
-from einloom.cost.terms import Cut, covered, visits
+from einloom.cost.formulas.terms import Cut, covered, visits
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
+from einloom.mapping.legality.structure import problems
 from einloom.mapping.normal import normal_form
 from einloom.mapping.text import parse_mapping
-from einloom.mapping.wellformed import problems
-from einloom.mapspace.enumerate import candidates, enumerate_trees
-from einloom.mapspace.ffm import outside
-from einloom.mapspace.ragged import balanced, shares
+from einloom.mapspace.ffm.enumerate import candidates, enumerate_trees
+from einloom.mapspace.ffm.ragged import balanced, shares
+from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.space import Mapspace
 from einloom.oracle import simulate
 from einloom.workload.einsum import Workload

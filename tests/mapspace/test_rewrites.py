@@ -14,31 +14,31 @@ import numpy.typing as npt
 import pytest
 from click.testing import CliRunner
 
+from einloom.api import explain, simulate, verify
+from einloom.api import map as solve
+from einloom.api import problems as asked
 from einloom.cli import main
-from einloom.constraints import selector
+from einloom.dataflows.casts import cast
+from einloom.dataflows.families import family
+from einloom.dataflows.files import dataflow, parse_dataflow
+from einloom.dataflows.rewrites import online_softmax, rewrite, windows
 from einloom.errors import BudgetExhausted, Infeasible, SpecError
-from einloom.machine.load import load_machine
+from einloom.mapping.legality.structure import problems
 from einloom.mapping.text import parse_mapping
 from einloom.mapping.tree import Compute, Loop, Mapping, Nest, Split
-from einloom.mapping.wellformed import problems
-from einloom.mapspace.casts import cast
-from einloom.mapspace.dataflow_files import dataflow, parse_dataflow
-from einloom.mapspace.families import family
-from einloom.mapspace.limits import HoldLimit, LoopLimit, Numbers
-from einloom.mapspace.rewrites import online_softmax, rewrite, windows
+from einloom.mapspace.limits.data import HoldLimit, LoopLimit, Numbers
 from einloom.oracle.reference import evaluate_cascade, random_inputs
 from einloom.problem import Guarantee
-from einloom.report.text import summary
+from einloom.report.text.results import summary
 from einloom.result import Result
-from einloom.search.protocol import Recorder
-from einloom.verbs import explain, simulate, verify
-from einloom.verbs import map as solve
-from einloom.verbs import problems as asked
+from einloom.search.method import Recorder
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Access, Einsum, Workload
 from einloom.workload.files import parse_workload, workload_text
-from einloom.workload.load import load_workload
 from einloom.workload.notation import einsum_text
+from einloom.workload.selectors import selector
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.workload_by_name import load_workload
 
 SOFTMAX = (
     "A[h,m,l] = Q[h,m,k] * K[h,k,l]",

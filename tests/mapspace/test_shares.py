@@ -7,19 +7,19 @@ from itertools import product
 
 import pytest
 
-from einloom.constraints import selector
 from einloom.errors import SpecError
-from einloom.located import read_text
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapping.text import parse_mapping
-from einloom.mapspace.ffm import full_use, outside
+from einloom.mapspace.ffm.concurrency import grouped_forms
+from einloom.mapspace.ffm.rules import full_use, outside
+from einloom.mapspace.ffm.shares import every_share, least_share
 from einloom.mapspace.files import mapspace_from
-from einloom.mapspace.groups import grouped_forms
-from einloom.mapspace.shares import every_share, least_share
 from einloom.mapspace.space import CONCURRENT, Mapspace
+from einloom.reading.located import read_text
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
 from einloom.workload.notation import parse_einsum
+from einloom.workload.selectors import selector
 
 
 def tree(split: str, first: int, second: int) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from cases import arrayed, cascade, energy, machine, simple, tree
-from einloom.constraints import selector
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.oracle import Simulation, simulate
 from einloom.workload.einsum import Workload
+from einloom.workload.selectors import selector
 
 FOUR = {"m": 4, "n": 4, "k": 4}
 

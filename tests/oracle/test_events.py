@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from einloom.cost.pipeline import Edge, drain_time
-from einloom.oracle.events import Operation, execute
+from einloom.cost.formulas.pipeline import Edge, drain_time
+from einloom.oracle.time.events import Operation, execute
 
 CHAIN = (Edge(0, 1), Edge(1, 2))
 

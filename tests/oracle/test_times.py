@@ -11,16 +11,16 @@ import pytest
 
 from cases import cascade
 from concurrent_trees import concurrent_case, loaded
-from einloom.constraints import selector
-from einloom.cost import schedule
 from einloom.cost.evaluate import latencies, legality
-from einloom.cost.event import event_time
-from einloom.cost.pipeline import Edge, drain_time
+from einloom.cost.formulas.pipeline import Edge, drain_time
+from einloom.cost.time import schedule
+from einloom.cost.time.event import event_time
 from einloom.errors import SpecError
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from einloom.mapping.text import parse_mapping
 from einloom.oracle import Simulation, simulate
 from einloom.workload.einsum import Workload
+from einloom.workload.selectors import selector
 from trees import Case, random_case
 from worked import DOCS, load_cases, priced
 

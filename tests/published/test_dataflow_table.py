@@ -7,23 +7,23 @@ from math import prod
 
 import pytest
 
-from einloom.constraints import selector
+from einloom.api import map as solve
 from einloom.cost.evaluate import legality
+from einloom.dataflows.files import dataflow
+from einloom.dataflows.rewrites import online_softmax
 from einloom.errors import Infeasible
 from einloom.machine.levels import ComputeUnit, Machine, Memory
-from einloom.machine.load import load_machine
 from einloom.mapping.text import parse_mapping
-from einloom.mapspace.dataflow_files import dataflow
-from einloom.mapspace.ffm import outside
-from einloom.mapspace.limits import BackLimit, Limits, LoopLimit, Numbers
-from einloom.mapspace.rewrites import online_softmax
+from einloom.mapspace.ffm.rules import outside
+from einloom.mapspace.limits.data import BackLimit, Limits, LoopLimit, Numbers
 from einloom.mapspace.space import Mapspace
 from einloom.published.cells import FREE, Cell, upgraded
 from einloom.published.dataflow_table import speed_ups, table
 from einloom.published.dataflows import cell, cells, crowded
-from einloom.verbs import map as solve
 from einloom.workload.build import build_workload
-from einloom.workload.load import load_workload
+from einloom.workload.selectors import selector
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.workload_by_name import load_workload
 
 TILEFLOW_EDGE = 262_144  # cycles of TileFlow's published Bert-S mapping, which is not legal (docs/tileflow.md)
 

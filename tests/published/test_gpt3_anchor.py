@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from einloom.cost.evaluate import evaluate
-from einloom.machine.load import load_machine
 from einloom.mapping.text import parse_mapping
 from einloom.workload.build import build_workload
+from einloom.zoo.machine_by_name import load_machine
 
 MAPPING = """
 store DRAM: I_in WV Y

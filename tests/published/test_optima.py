@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from einloom.machine.load import load_machine
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Problem, objective
 from einloom.result import Result
 from einloom.search.exact import Exact
-from einloom.search.protocol import Watcher
-from einloom.workload.load import load_workload
+from einloom.search.method import Watcher
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.workload_by_name import load_workload
 
 TOLERANCE = 1e-6
 

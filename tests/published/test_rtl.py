@@ -11,9 +11,9 @@ import pytest
 
 from einloom.cost.evaluate import evaluate
 from einloom.machine.levels import Level, Machine
-from einloom.machine.zoo import zoo_machine
 from einloom.published import rtl
 from einloom.published.rtl import Compared, compare, published, summary
+from einloom.zoo.machine_entries import zoo_machine
 
 
 @cache

@@ -19,7 +19,7 @@ from pipeline import pipelined
 
 from einloom import Result
 from einloom.report.compare import compare
-from einloom.report.html import write_page
+from einloom.report.page import write_page
 from einloom.result.unmapped import Unmapped, read_answer
 
 RESULTS = Path(__file__).parent / "results"

@@ -7,8 +7,8 @@ from einloom.machine.levels import ComputeUnit, Memory
 from einloom.mapping.tree import Compute, Loop, Mapping, Store
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
+from einloom.reading.facts import Fact
 from einloom.workload.einsum import Access, Einsum, Index, Tensor, Workload
-from einloom.workload.facts import Fact
 
 IMAGE = "<img src=x onerror=boom()>"
 SCRIPT = "</script><script>boom()</script>"

@@ -13,11 +13,11 @@ from chromium import chrome, resize
 from large_network import chain
 
 from einloom import Result, figures
+from einloom.api import problem
 from einloom.report.compare import compare
-from einloom.report.html import write_page
+from einloom.report.page import write_page
 from einloom.result.unmapped import Unmapped, read_answer
 from einloom.sweep import sweep_capacity
-from einloom.verbs import problem
 
 HERE = Path(__file__).parent
 FIGURES = HERE.parents[1] / "docs" / "figures"

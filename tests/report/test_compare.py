@@ -15,8 +15,8 @@ from test_page import Outline
 import einloom as el
 from einloom.cli import main
 from einloom.report.compare import compare
-from einloom.report.html.pareto import Trade, front, picture
-from einloom.report.table import WIDTH
+from einloom.report.draw.pareto import Trade, front, picture
+from einloom.report.text.table import WIDTH
 
 RESULTS = Path(__file__).parent / "results"
 CHAINS = tuple(RESULTS / f"chain-{name}.json" for name in ("loops0", "loops1", "edp"))

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import einloom as el
 from einloom.cli import main
 from einloom.report.compare import labels_of
-from einloom.report.html.roofline import points
+from einloom.report.draw.roofline import points
 
 matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'einloom[figures]'")
 figures = el.figures
@@ -128,7 +128,7 @@ def test_what_cannot_be_drawn_is_said(results: dict[str, el.Result], tmp_path: P
     code, output = run("figure", "energy", RESULTS / "infeasible.json", "-o", tmp_path / "f.pdf")
     assert code == 2 and "holds no mapping" in output
     code, output = run("figure", "energy", RESULTS / "matmul.json", "-o", tmp_path / "no" / "f.pdf")
-    assert code == 2 and "No such file" in output
+    assert code == 2 and "there is no folder" in output
 
 
 def test_without_matplotlib_the_extra_is_named() -> None:

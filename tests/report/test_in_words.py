@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import einloom as el
 from einloom.problem import Budget
-from einloom.report import text
-from einloom.report.html import page
+from einloom.report.page import page
+from einloom.report.text import results as text
 from einloom.result.unmapped import Unmapped, parse_answer
 from einloom.search.answer import answer
-from einloom.search.protocol import Recorder
+from einloom.search.method import Recorder
 from einloom.search.several import Labelled
 
 
@@ -30,7 +30,7 @@ def test_a_mapping_prints_as_its_tree_and_a_result_as_one_line() -> None:
 
 
 def test_what_ended_a_search_is_said() -> None:
-    asked = el.verbs.problem("residual-diamond", "simple:dram_energy=10,glb_bits=512", "edp")
+    asked = el.api.problem("residual-diamond", "simple:dram_energy=10,glb_bits=512", "edp")
     recorder = Recorder()
     whole = answer((Labelled("", asked),), "exact", Budget(), recorder)
     steps = recorder.counts["evaluated"] - 1

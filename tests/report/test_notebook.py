@@ -14,7 +14,7 @@ from test_page import Outline
 
 import einloom as el
 from einloom.report.frames import FRAMES
-from einloom.report.html.snippet import _scoped_style
+from einloom.report.page.snippet import _scoped_style
 from einloom.result.unmapped import Unmapped
 
 TUTORIAL = Path(__file__).resolve().parents[2] / "examples" / "tutorial.ipynb"
@@ -50,9 +50,8 @@ def test_no_style_leaves_the_box() -> None:
 
 
 def test_data_does_not_import_its_drawing() -> None:
-    code = (
-        "import einloom.workload.load, einloom.result, sys; print([m for m in sys.modules if 'einloom.report.' in m])"
-    )
+    shown = "print([m for m in sys.modules if 'einloom.report.' in m])"
+    code = f"import einloom.zoo.workload_by_name, einloom.result, sys; {shown}"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from einloom import Result, SpecError
 from einloom.cli import main
-from einloom.report import text
-from einloom.report.limits import limits
-from einloom.report.table import WIDTH
+from einloom.report.text import results as text
+from einloom.report.text.limits import limits
+from einloom.report.text.table import WIDTH
 from einloom.result.unmapped import Unmapped, parse_answer, read_answer
 
 FORCED = """\

@@ -14,16 +14,17 @@ from hostile_names import IMAGE, QUOTE, SCRIPT, STYLE
 
 from einloom import Result
 from einloom.cli import main
-from einloom.report.html import bars, page
-from einloom.report.html.assumptions import ASSUMPTIONS, NOT_MODELLED
-from einloom.report.html.cascade import groups
-from einloom.report.html.layers import layout
-from einloom.report.html.markup import Html, el
-from einloom.report.html.occupancy import columns
-from einloom.report.html.plot import Scale
-from einloom.report.html.roofline import points
-from einloom.report.html.sources import anchor
-from einloom.report.html.subject import Subject
+from einloom.report.draw import bars
+from einloom.report.draw.cascade import groups
+from einloom.report.draw.layers import layout
+from einloom.report.draw.markup import Html, el
+from einloom.report.draw.occupancy import columns
+from einloom.report.draw.plot import Scale
+from einloom.report.draw.roofline import points
+from einloom.report.draw.subject import Subject
+from einloom.report.page import page
+from einloom.report.page.assumptions import ASSUMPTIONS, NOT_MODELLED
+from einloom.report.page.sources import anchor
 
 NAMES = ("matmul", "conv-chain", "gpt3", "large", "hostile", "pipeline", "pareto")
 MODEL = Path(__file__).resolve().parents[2] / "docs" / "model"

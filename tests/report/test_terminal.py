@@ -14,10 +14,11 @@ from click.testing import CliRunner
 
 import einloom as el
 from einloom.cli import main
-from einloom.report import nests, text
-from einloom.report.live import display, line, obstacle
-from einloom.report.table import WIDTH
-from einloom.search.protocol import Recorder
+from einloom.report.text import nests
+from einloom.report.text import results as text
+from einloom.report.text.live import display, line, obstacle
+from einloom.report.text.table import WIDTH
+from einloom.search.method import Recorder
 
 HERE = Path(__file__).parent
 VIEWS: dict[str, Callable[[el.Result], str]] = {

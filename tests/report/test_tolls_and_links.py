@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from einloom.api import explain
+from einloom.api import map as solve
 from einloom.machine.files import parse_machine
 from einloom.machine.levels import Machine
 from einloom.report.frames import actions
-from einloom.report.html.page import page
-from einloom.report.text import breakdown
-from einloom.verbs import explain
-from einloom.verbs import map as solve
+from einloom.report.page.page import page
+from einloom.report.text.results import breakdown
 
 TOLLS = """
 schema: machine/1

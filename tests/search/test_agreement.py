@@ -7,21 +7,21 @@ from random import Random
 
 import pytest
 
-from einloom.constraints import selector
 from einloom.errors import Infeasible
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact, ExactOptions
-from einloom.search.exact.agreement import Keys
-from einloom.search.exact.floors import Floors
-from einloom.search.exact.passes import Pass
-from einloom.search.exact.signature import UnitOption
-from einloom.search.exact.skyline import IntArray
-from einloom.search.exact.tiles import Tiles
-from einloom.search.protocol import Watcher
+from einloom.search.exact.attempt import Attempt
+from einloom.search.exact.bounds.choices import Keys
+from einloom.search.exact.einsums.classes import UnitOption
+from einloom.search.exact.fusion.floors import Floors
+from einloom.search.exact.numerics.pareto import IntArray
+from einloom.search.exact.prices.traffic import Tiles
+from einloom.search.method import Watcher
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
+from einloom.workload.selectors import selector
 from optima import enumerated, optimum, same, searched
 
 CASCADES = (
@@ -105,7 +105,7 @@ def test_what_instances_access(stride: int, dilation: int) -> None:
     """Every way to share out the iterations: temporal trips outside, instances, tiles inside; the least is counted."""
     for p, r, instances in product((2, 4, 6), (2, 3, 4), (2, 3)):
         asked = convolution(stride, dilation, p, r, instances)
-        attempt = Pass(asked, ExactOptions(), Watcher(), {}, lambda: None)
+        attempt = Attempt(asked, ExactOptions(), Watcher(), {}, lambda: None)
         (signature,) = attempt.signatures
         (option,) = signature.units
         classes = attempt.classes[signature]

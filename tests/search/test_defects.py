@@ -13,7 +13,7 @@ import pytest
 from einloom.cost.evaluate import legality
 from einloom.errors import SpecError
 from einloom.machine.files import parse_machine
-from einloom.mapspace.ffm import outside
+from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Guarantee, Objective, Problem
 from einloom.result import Result

@@ -12,7 +12,6 @@ from random import Random
 
 import pytest
 
-from einloom.constraints import selector
 from einloom.errors import Infeasible
 from einloom.machine.levels import ComputeUnit, Machine, Memory
 from einloom.mapspace.space import Mapspace
@@ -21,6 +20,7 @@ from einloom.search.exact import Exact, ExactOptions, Rules
 from einloom.search.exhaustive import Exhaustive
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
+from einloom.workload.selectors import selector
 from optima import optimum, same
 from tiny_problems import tiny_machine, tiny_problem
 

@@ -17,11 +17,11 @@ import pytest
 
 from einloom.cost.evaluate import evaluate, legality
 from einloom.errors import Infeasible
+from einloom.mapping.legality.structure import problems
 from einloom.mapping.tree import Mapping
-from einloom.mapping.wellformed import problems
-from einloom.mapspace.enumerate import candidates
-from einloom.mapspace.ffm import outside
-from einloom.mapspace.limits import Limits
+from einloom.mapspace.ffm.enumerate import candidates
+from einloom.mapspace.ffm.rules import outside
+from einloom.mapspace.limits.data import Limits
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Problem
 from einloom.search.exact import Exact

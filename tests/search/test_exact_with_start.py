@@ -10,23 +10,23 @@ from random import Random
 
 import pytest
 
+from einloom.api import problems
 from einloom.certify.verify import verify
 from einloom.cost.evaluate import evaluate, legality
 from einloom.errors import Infeasible, SpecError
-from einloom.machine.load import load_machine
 from einloom.mapping.tree import Mapping
-from einloom.mapspace.enumerate import enumerate_trees
-from einloom.mapspace.ffm import outside
+from einloom.mapspace.ffm.enumerate import enumerate_trees
+from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Objective, Problem
 from einloom.result import Result
 from einloom.search.exact import Exact, ExactOptions
-from einloom.search.protocol import Recorder
+from einloom.search.method import Recorder
 from einloom.search.several import Labelled, best_of
 from einloom.search.starts import fitting
-from einloom.verbs import problems
 from einloom.workload.build import build_workload
-from einloom.workload.load import load_workload
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.workload_by_name import load_workload
 from pipeline_problems import pipeline_problem
 from tiny_problems import tiny_problem
 

@@ -11,13 +11,13 @@ from random import Random
 import pytest
 
 from einloom.certify.verify import verify
-from einloom.constraints import selector
 from einloom.errors import Defect
 from einloom.machine.levels import Toll
 from einloom.problem import Problem
 from einloom.search.exact import Exact
-from einloom.search.exact.pricing import Pricing
+from einloom.search.exact.prices.columns import Pricing
 from einloom.search.exhaustive import Exhaustive
+from einloom.workload.selectors import selector
 from tiny_groups import group_problem
 from tiny_problems import tiny_problem
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from cases import cascade, machine
-from einloom.constraints import selector
 from einloom.cost.evaluate import evaluate, legality
 from einloom.errors import BudgetExhausted, Infeasible
 from einloom.machine.levels import ComputeUnit, Machine, Memory
@@ -15,6 +14,7 @@ from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Objective, Problem
 from einloom.search.exhaustive import Exhaustive, enumerate_trees
 from einloom.workload.einsum import Workload
+from einloom.workload.selectors import selector
 
 CHAIN = cascade("E0: T[m] = exp(A[m])\nE1: Z[m] = exp(T[m])", {"m": 2})
 MATMUL = cascade("E: Z[m,n] = A[m,k] * B[k,n]", {"m": 2, "n": 2, "k": 1})

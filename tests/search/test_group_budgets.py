@@ -8,12 +8,12 @@ import pytest
 
 from einloom.certify.verify import verify
 from einloom.errors import BudgetExhausted
-from einloom.mapping.concurrent import has_concurrent
-from einloom.mapspace.ffm import outside
+from einloom.mapping.legality.concurrency import has_concurrent
+from einloom.mapspace.ffm.rules import outside
 from einloom.problem import Budget, Guarantee, Problem
 from einloom.result import Result
 from einloom.search.exact import Exact
-from einloom.search.protocol import Recorder
+from einloom.search.method import Recorder
 from pipeline_problems import pipeline_problem
 
 CASES = (("chain", 11), ("fork", 59), ("fork", 80))

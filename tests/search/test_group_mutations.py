@@ -11,17 +11,17 @@ from random import Random
 
 import pytest
 
-from einloom.constraints import selector
-from einloom.cost.pipeline import Edge, drain_time
+from einloom.cost.formulas.pipeline import Edge, drain_time
 from einloom.errors import Defect, Infeasible
 from einloom.machine.levels import ComputeUnit, Machine, Memory
-from einloom.mapspace.ffm import outside
-from einloom.mapspace.limits import Limits, LoopLimit, Numbers, TileLimit
+from einloom.mapspace.ffm.rules import outside
+from einloom.mapspace.limits.data import Limits, LoopLimit, Numbers, TileLimit
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
+from einloom.workload.selectors import selector
 from group_mutations import MUTATIONS
 from pipeline_problems import pipeline_problem
 from tiny_groups import group_problem

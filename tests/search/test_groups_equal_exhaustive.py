@@ -15,19 +15,19 @@ from textwrap import dedent
 import pytest
 
 from einloom.certify.verify import verify
-from einloom.constraints import selector
 from einloom.errors import Infeasible
 from einloom.machine.levels import ComputeUnit, Machine, Memory, Toll
-from einloom.mapping.concurrent import has_concurrent
+from einloom.mapping.legality.concurrency import has_concurrent
 from einloom.mapping.text import parse_mapping
 from einloom.mapping.tree import Mapping, Split
-from einloom.mapspace.ffm import outside
+from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.space import Concurrent, Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact
 from einloom.search.exhaustive import Exhaustive
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
+from einloom.workload.selectors import selector
 from optima import enumerated, searched
 from tiny_groups import group_problem
 

@@ -11,18 +11,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from einloom.constraints import selector
 from einloom.errors import Defect, Infeasible
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
-from einloom.search.exact import signature
-from einloom.search.exact.join import Joiner
-from einloom.search.exact.passes import Pass
-from einloom.search.exact.spatial import Classes
-from einloom.search.exact.structures import Stacker
-from einloom.search.exact.users import Users
+from einloom.search.exact.attempt import Attempt
+from einloom.search.exact.einsums import classes as signature
+from einloom.search.exact.einsums.spatial import RankClasses
+from einloom.search.exact.einsums.users import Users
+from einloom.search.exact.fusion.templates import Stacker
+from einloom.search.exact.joining.join import Joiner
 from einloom.workload.build import build_workload
+from einloom.workload.selectors import selector
 from optima import best_of_all, optimum
 
 FAST, CORES = 8.0, Fanout("F", (Axis("x", 2),))
@@ -185,7 +185,7 @@ def own_widths(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(signature, "_tensor", lambda *given: replace(found := right(*given), backed=found.bits))
 
 
-def everywhere(self: Classes, option: signature.UnitOption, held: object) -> object:
+def everywhere(self: RankClasses, option: signature.UnitOption, held: object) -> object:
     return np.ones(len(self.spreads(option)), bool)
 
 
@@ -196,7 +196,7 @@ MISTAKES: dict[str, tuple[tuple[str, ...], Mistake]] = {
         lambda patch: patch.setattr(signature, "_whole", lambda *given: ()),
     ),
     "states as any intermediate": (("spread state",), tensors(persistent=False)),
-    "nothing is set aside": (("no room beside it",), lambda patch: patch.setattr(Pass, "set_aside", {})),
+    "nothing is set aside": (("no room beside it",), lambda patch: patch.setattr(Attempt, "set_aside", {})),
     "set aside twice": (("no room beside it", "room beside it"), own_widths),
     "states make room": (
         ("state and what comes after", "state and what came before", "state, three times"),
@@ -204,7 +204,7 @@ MISTAKES: dict[str, tuple[tuple[str, ...], Mistake]] = {
     ),
     "any spatial choice with any stores": (
         ("spread copy", "spread sum"),
-        lambda patch: patch.setattr(Classes, "suited", everywhere),
+        lambda patch: patch.setattr(RankClasses, "suited", everywhere),
     ),
     "declared shapes": (
         ("part of a shape",),

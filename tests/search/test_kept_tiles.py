@@ -6,18 +6,18 @@ from collections.abc import Callable
 
 import pytest
 
-from einloom.constraints import selector
 from einloom.errors import Defect
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
-from einloom.mapspace.ffm import outside
+from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact
-from einloom.search.exact.join import Joiner
-from einloom.search.exact.structures import Stacker
+from einloom.search.exact.fusion.templates import Stacker
+from einloom.search.exact.joining.join import Joiner
 from einloom.search.exhaustive import Exhaustive
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
+from einloom.workload.selectors import selector
 
 
 def cascade(texts: tuple[str, ...], sizes: dict[str, int], *levels: Memory | Fanout, objective: str) -> Problem:

@@ -7,16 +7,16 @@ from random import Random
 
 import pytest
 
-from einloom.constraints import selector
 from einloom.errors import BudgetExhausted, Infeasible
 from einloom.machine.levels import ALL, NOTHING, Axis, Fanout, Machine
 from einloom.problem import Budget, Problem
-from einloom.search.exact.engine import Exact
-from einloom.search.exact.signature import signature
-from einloom.search.exact.spatial import Classes
-from einloom.search.exact.users import Users
+from einloom.search.exact.branch_and_bound import Exact
+from einloom.search.exact.einsums.classes import signature
+from einloom.search.exact.einsums.spatial import RankClasses
+from einloom.search.exact.einsums.users import Users
 from einloom.search.exhaustive import Exhaustive
 from einloom.workload.build import build_workload
+from einloom.workload.selectors import selector
 from tiny_problems import tiny_machine, tiny_problem
 
 
@@ -73,5 +73,5 @@ def test_alike_means_joining_the_same() -> None:
         levels = tiny_machine(Random(0), 8).levels
         machine = Machine(name, (levels[0], Fanout("F", (Axis("a", 4), second)), levels[-1]))
         sig = signature(Users(matmul, machine), 0, merge=True)
-        counts[name] = len(Classes(sig).spreads(sig.units[0]))
+        counts[name] = len(RankClasses(sig).spreads(sig.units[0]))
     assert counts["like"] < counts["unlike"]

@@ -11,12 +11,12 @@ import pytest
 from einloom.certify.verify import verify
 from einloom.errors import BudgetExhausted, Infeasible, SpecError
 from einloom.machine.levels import Machine, Memory
-from einloom.machine.load import load_machine
 from einloom.problem import Budget, Guarantee, Objective, Problem, objective
 from einloom.result import FrontPoint, Result
 from einloom.result.document import digest
 from einloom.search.exact import Exact
 from einloom.search.exhaustive import Exhaustive
+from einloom.zoo.machine_by_name import load_machine
 from tiny_problems import tiny_problem
 
 SEVERAL = (7, 18, 21, 43, 60, 77, 79, 80, 86, 91, 98, 113, 123, 127)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from einloom.certify.verify import verify
-from einloom.constraints import selector
 from einloom.errors import Infeasible, SpecError
 from einloom.machine.levels import ComputeUnit, Machine, Memory
 from einloom.mapspace.space import Mapspace
@@ -34,6 +33,7 @@ from einloom.search.principles.roles import roles
 from einloom.search.principles.trees import unfused_tree
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
+from einloom.workload.selectors import selector
 
 ONE = ("C[m,l] = A[m,k] * B[k,l]",)
 TWO = ("C[b,m,l] = A[b,m,k] * B[b,k,l]", "E[b,m,n] = C[b,m,l] * D[b,l,n]")

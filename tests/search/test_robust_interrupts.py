@@ -16,14 +16,14 @@ from random import Random
 
 import pytest
 
-from einloom import verbs
+from einloom import api as verbs
 from einloom.errors import BudgetExhausted
 from einloom.mapping.tree import Mapping
 from einloom.problem import Budget, Guarantee, Problem
 from einloom.result import Result
 from einloom.result.unmapped import Unmapped, read_answer
 from einloom.search.exact import Exact
-from einloom.search.protocol import Recorder
+from einloom.search.method import Recorder
 from tiny_problems import tiny_problem
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +42,7 @@ from einloom.cli import main
 main(["map", *sys.argv[3:], "--json", "r.json"])
 """
 AT_FIRST_INCUMBENT = """
-from einloom.search.protocol import Recorder
+from einloom.search.method import Recorder
 heard = Recorder.incumbent
 def incumbent(self, value, mapping=None):
     first = self.best_mapping is None

@@ -7,18 +7,18 @@ from dataclasses import replace
 
 import pytest
 
-from einloom.constraints import selector
 from einloom.errors import Defect
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact
-from einloom.search.exact.members import GroupExplorer
-from einloom.search.exact.passes import Pass
-from einloom.search.exact.serving import NOTHING, Guard, Served, Serving, Step
-from einloom.search.exact.structures import Alone, OwnStore, Stack, Stacker, Structure
-from einloom.search.exact.users import Users
+from einloom.search.exact.attempt import Attempt
+from einloom.search.exact.concurrent.rows import GroupExplorer
+from einloom.search.exact.einsums.users import Users
+from einloom.search.exact.fusion.serving import NOTHING, Guard, Served, Serving, Step
+from einloom.search.exact.fusion.templates import Alone, FusedTemplate, OwnStore, Stack, Stacker
 from einloom.workload.build import build_workload
+from einloom.workload.selectors import selector
 from optima import best_of_all, optimum
 
 READERS = ("T[m] = X[m] * E[]", "Z[m] = T[m] * E[]")
@@ -77,7 +77,7 @@ NOT_UNDER, NOT_LATE, SERVED = Stacker._alone, GroupExplorer._lowered, Serving._g
 
 
 def nobody_asks(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Pass, "_serving", lambda self, blocks: None)
+    patch.setattr(Attempt, "_serving", lambda self, blocks: None)
 
 
 def stores_below_others_of_their_depth(patch: pytest.MonkeyPatch) -> None:
@@ -95,7 +95,7 @@ def nothing_before(patch: pytest.MonkeyPatch) -> None:
 
 
 def members_as_others(patch: pytest.MonkeyPatch) -> None:
-    def lowered(self: GroupExplorer, structure: Structure, own: tuple[OwnStore, ...]) -> Structure:
+    def lowered(self: GroupExplorer, structure: FusedTemplate, own: tuple[OwnStore, ...]) -> FusedTemplate:
         return structure
 
     patch.setattr(GroupExplorer, "_lowered", lowered)

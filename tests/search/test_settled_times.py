@@ -7,20 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from einloom.constraints import selector
 from einloom.machine.levels import ComputeUnit, Machine, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact, ExactOptions, Rules
-from einloom.search.exact.coming import Coming
-from einloom.search.exact.concurrent import ConcurrentPass
-from einloom.search.exact.fused import Explorer
-from einloom.search.exact.rows import FRESH, OPEN, Rows
-from einloom.search.exact.skyline import skyline
-from einloom.search.exact.stages import Stages
-from einloom.search.protocol import Watcher
+from einloom.search.exact.concurrent.passes import ConcurrentAttempt
+from einloom.search.exact.fusion.explore import Explorer
+from einloom.search.exact.numerics.pareto import skyline
+from einloom.search.exact.pmappings.cost_to_go import CostToGo
+from einloom.search.exact.pmappings.prune import Stages
+from einloom.search.exact.pmappings.rows import FRESH, OPEN, Rows
+from einloom.search.method import Watcher
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
+from einloom.workload.selectors import selector
 
 UNPRUNED = ExactOptions(Rules(settled=False), incumbent=False)
 
@@ -50,9 +50,9 @@ def test_columns_taken_as_final_too_early_are_noticed(monkeypatch: pytest.Monkey
     """Stores of memories further out still add to the ports that the compared rows use."""
     true = Stages.coming
 
-    def coming(self: Stages, rows: Rows, memory: int, base: bool = False) -> Coming | None:
+    def coming(self: Stages, rows: Rows, memory: int, base: bool = False) -> CostToGo | None:
         found = true(self, rows, memory, base)
-        return None if found is None else Coming(np.zeros_like(found.grows), found.least)
+        return None if found is None else CostToGo(np.zeros_like(found.grows), found.least)
 
     monkeypatch.setattr(Stages, "coming", coming)
     assert optimum(ExactOptions(incumbent=False)) == 168
@@ -62,7 +62,7 @@ def test_forgotten_charges_that_are_put_off_are_noticed(monkeypatch: pytest.Monk
     """A store that keeps its tile is charged when a loop further out moves it: till then its columns grow."""
     true = Stages.coming
 
-    def coming(self: Stages, rows: Rows, memory: int, base: bool = False) -> Coming | None:
+    def coming(self: Stages, rows: Rows, memory: int, base: bool = False) -> CostToGo | None:
         charged = rows.take(np.arange(len(rows)))
         charged.marks[:, [OPEN, FRESH]] = 0
         return true(self, charged, memory, base)
@@ -74,7 +74,7 @@ def test_forgotten_charges_that_are_put_off_are_noticed(monkeypatch: pytest.Monk
 def test_members_of_groups_are_compared_by_every_time() -> None:
     """Their seconds on one component are added to those of other Einsums, final or not."""
     problem = replace(kept_waiting(), mapspace=Mapspace(concurrent="any"))
-    attempt = ConcurrentPass(problem, ExactOptions(), Watcher(), {}, lambda: None)
+    attempt = ConcurrentAttempt(problem, ExactOptions(), Watcher(), {}, lambda: None)
     limits = np.full(len(attempt.setting.columns), np.inf)
     member = attempt._explorer(attempt.signatures[0], limits, frozenset(), [])
     member.wanted = {}  # a single Einsum is no member of any group
@@ -94,7 +94,7 @@ def compared(explorer: Explorer) -> int:
 def test_final_times_count_once() -> None:
     """Joules, a port that grows, one that does not, compute; the port gets at least 3 s more."""
     cost = np.array([[1.0, 2.0, 8.0, 9.0], [1.0, 2.0, 9.0, 4.0], [1.0, 7.0, 1.0, 2.0], [2.0, 1.0, 10.0, 1.0]])
-    coming = Coming(np.array([[False, True, False, False]]), np.array([[0.0, 3.0, 0.0, 0.0]]))
+    coming = CostToGo(np.array([[False, True, False, False]]), np.array([[0.0, 3.0, 0.0, 0.0]]))
     settled = coming.settled(cost, [1, 2, 3])
     assert settled.tolist() == [[1, 2, 0, 0, 9], [1, 2, 0, 0, 9], [1, 7, 0, 0, 10], [2, 1, 0, 0, 10]]
     keys = np.zeros(4, np.int64)

@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from einloom.constraints import selector
 from einloom.errors import Infeasible
 from einloom.machine.levels import Machine, Memory
-from einloom.machine.load import load_machine
-from einloom.mapspace.limits import BackLimit, Limits, LoopLimit, Numbers
+from einloom.mapspace.limits.data import BackLimit, Limits, LoopLimit, Numbers
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Objective, Problem
-from einloom.search.exact import Exact, glance
-from einloom.search.protocol import Watcher
+from einloom.search.exact import Exact, first_feasible
+from einloom.search.method import Watcher
 from einloom.search.several import Labelled, best_of
 from einloom.search.starts import fitting
 from einloom.workload.build import build_workload
+from einloom.workload.selectors import selector
+from einloom.zoo.machine_by_name import load_machine
 
 PAIR = build_workload(
     "pair", ("B[m,n] = A[m,k] * W[k,n]", "C[m,p] = B[m,n] * V[n,p]"), {"m": 8, "k": 4, "n": 8, "p": 4}, bits=8
@@ -60,11 +60,11 @@ class Ended(Watcher):
 
 
 def test_a_glance_is_a_mapping_of_the_space_or_nothing() -> None:
-    found = glance(asked(4096), Budget(), Watcher())
+    found = first_feasible(asked(4096), Budget(), Watcher())
     assert found is not None
     assert fitting(asked(4096), (found,)) == (found,)
-    assert glance(asked(64 * 8 - 1), Budget(), Watcher()) is None
-    assert glance(asked(4096), Budget(), Ended()) is None
+    assert first_feasible(asked(64 * 8 - 1), Budget(), Watcher()) is None
+    assert first_feasible(asked(4096), Budget(), Ended()) is None
 
 
 def test_a_problem_without_a_mapping_is_not_searched_first() -> None:

@@ -16,23 +16,23 @@ import numpy as np
 import pytest
 
 from einloom.certify.verify import verify
-from einloom.constraints import selector
 from einloom.errors import EinloomError
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
-from einloom.mapping.concurrent import axis_of, concurrent
+from einloom.mapping.legality.concurrency import axis_of, concurrent
 from einloom.mapping.tree import Mapping, Nest, Split
-from einloom.mapspace.ffm import outside
+from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.result import Result
-from einloom.search.exact import sharing
-from einloom.search.exact.join import Joiner
-from einloom.search.exact.members import GroupExplorer
-from einloom.search.exact.pipelines import GroupJoiner
-from einloom.search.exact.shares import ShareExplorer
-from einloom.search.exact.sharing import ShareJoiner, SharePass
+from einloom.search.exact.concurrent import share_passes as sharing
+from einloom.search.exact.concurrent.joins import GroupJoiner
+from einloom.search.exact.concurrent.rows import GroupExplorer
+from einloom.search.exact.concurrent.share_passes import ShareAttempt, ShareJoiner
+from einloom.search.exact.concurrent.shares import ShareExplorer
+from einloom.search.exact.joining.join import Joiner
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
+from einloom.workload.selectors import selector
 from optima import enumerated, same, searched
 from tiny_shares import share_problem
 
@@ -146,7 +146,7 @@ def shared_components_do_not(patch: pytest.MonkeyPatch) -> None:
 def shares_are_not_weighed(patch: pytest.MonkeyPatch) -> None:
     """The least seconds of what a branch has for itself add up as if all branches waited for it."""
 
-    def floors(self: SharePass, position: int, option: Any, held: Any) -> Any:
+    def floors(self: ShareAttempt, position: int, option: Any, held: Any) -> Any:
         explorers = [
             self._sharer(self.signatures[position], cut, np.full(len(self.setting.columns), np.inf), frozenset(), [])
             for cut in self.cuts
@@ -154,7 +154,7 @@ def shares_are_not_weighed(patch: pytest.MonkeyPatch) -> None:
         every = [explorer.least_busy(option, held) for explorer in explorers]
         return np.min([np.full(len(self.components), np.inf), *every], axis=0)
 
-    patch.setattr(SharePass, "_least_busy", floors)
+    patch.setattr(ShareAttempt, "_least_busy", floors)
 
 
 def the_whole_axis_is_asked_for(patch: pytest.MonkeyPatch) -> None:
@@ -169,7 +169,7 @@ def _without_full(signature: Any, cut: Any) -> Any:
 
 def least_energy_of_all_instances(patch: pytest.MonkeyPatch) -> None:
     """An Einsum is taken to cost what it costs at least on the whole axis."""
-    patch.setattr(SharePass, "_fewer", lambda self, sig, classes: True)
+    patch.setattr(ShareAttempt, "_fewer", lambda self, sig, classes: True)
 
 
 MISTAKES: tuple[Patch, ...] = (

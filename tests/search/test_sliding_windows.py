@@ -7,19 +7,19 @@ from itertools import product
 import numpy as np
 import pytest
 
-from einloom.constraints import selector
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
-from einloom.mapspace.ffm import outside
+from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Objective, Problem
 from einloom.search.exact import Exact, ExactOptions, Rules
-from einloom.search.exact.floors import Floors
-from einloom.search.exact.passes import Pass
-from einloom.search.exact.tiles import Tiles
+from einloom.search.exact.attempt import Attempt
+from einloom.search.exact.fusion.floors import Floors
+from einloom.search.exact.prices.traffic import Tiles
 from einloom.search.exhaustive import Exhaustive
-from einloom.search.protocol import Watcher
+from einloom.search.method import Watcher
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
+from einloom.workload.selectors import selector
 from tiny_problems import tiny_problem
 
 
@@ -32,8 +32,8 @@ def convolution(text: str, sizes: dict[str, int], inputs: int | None = None) -> 
     return Problem(workload, Machine("m", levels), Mapspace(), Objective("latency"))
 
 
-def searched(problem: Problem, counts: dict[str, int] | None = None) -> Pass:
-    return Pass(problem, ExactOptions(), Watcher(), {} if counts is None else counts, lambda: None)
+def searched(problem: Problem, counts: dict[str, int] | None = None) -> Attempt:
+    return Attempt(problem, ExactOptions(), Watcher(), {} if counts is None else counts, lambda: None)
 
 
 def accessed(problem: Problem, tensor: int) -> int:
@@ -100,7 +100,7 @@ def test_the_first_dive_follows_no_window() -> None:
     """It looks at fewer rows than the second, and what it finds is a mapping of the space."""
     problem = tiny_problem(1185)
     looked = []
-    for dive in searched(problem).dives():
+    for dive in searched(problem).heuristics():
         dive.lower_bound()
         dive.counts.clear()
         found = dive.run(8.0)
@@ -109,4 +109,4 @@ def test_the_first_dive_follows_no_window() -> None:
         looked.append(dive.counts["evaluated"])
     assert len(looked) == 2
     assert looked[0] < looked[1]
-    assert len(searched(tiny_problem(1)).dives()) == 1
+    assert len(searched(tiny_problem(1)).heuristics()) == 1

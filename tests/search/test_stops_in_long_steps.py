@@ -7,17 +7,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from einloom.machine.load import load_machine
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import ExactOptions
-from einloom.search.exact.agreement import Keys
-from einloom.search.exact.floors import Floors
-from einloom.search.exact.fused import Explorer
-from einloom.search.exact.passes import Pass
-from einloom.search.exact.spatial import Classes
-from einloom.search.protocol import Watcher
-from einloom.workload.load import load_workload
+from einloom.search.exact.attempt import Attempt
+from einloom.search.exact.bounds.choices import Keys
+from einloom.search.exact.einsums.spatial import RankClasses
+from einloom.search.exact.fusion.explore import Explorer
+from einloom.search.exact.fusion.floors import Floors
+from einloom.search.method import Watcher
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.workload_by_name import load_workload
 
 
 class Enough(Exception):
@@ -36,22 +36,22 @@ def after(calls: int) -> Callable[[], None]:
     return checkpoint
 
 
-def on(machine: str) -> Pass:
+def on(machine: str) -> Attempt:
     problem = Problem(load_workload("tileflow-cc3"), load_machine(machine), Mapspace(), Objective("latency"))
-    return Pass(problem, ExactOptions(), Watcher(), {}, lambda: None)
+    return Attempt(problem, ExactOptions(), Watcher(), {}, lambda: None)
 
 
 @pytest.fixture(scope="module")
-def attempt() -> Pass:
+def attempt() -> Attempt:
     return on("tileflow-edge")
 
 
-def test_listing_spatial_choices(attempt: Pass) -> None:
+def test_listing_spatial_choices(attempt: Attempt) -> None:
     signature = attempt.signatures[0]
     for calls in (0, 10):
         with pytest.raises(Enough):
-            Classes(signature, after(calls)).spreads(signature.units[0])
-    assert Classes(signature, after(0)) == Classes(signature)
+            RankClasses(signature, after(calls)).spreads(signature.units[0])
+    assert RankClasses(signature, after(0)) == RankClasses(signature)
 
 
 def test_pricing_choices() -> None:
@@ -63,7 +63,7 @@ def test_pricing_choices() -> None:
         Keys().choices(Floors(attempt.setting, classes, after(1)))
 
 
-def test_growing_rows(attempt: Pass) -> None:
+def test_growing_rows(attempt: Attempt) -> None:
     """A single table, without the question before it."""
     classes = attempt.classes[attempt.signatures[0]]
     endless = np.full(len(attempt.setting.columns), np.inf)

@@ -13,19 +13,19 @@ import numpy as np
 import pytest
 
 from cases import cascade, machine, tree
-from einloom.constraints import selector
+from einloom.cost.breakdown import Cost
 from einloom.cost.evaluate import evaluate, legality
-from einloom.cost.record import Cost
 from einloom.errors import Infeasible
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapping.tree import Mapping
-from einloom.mapspace.enumerate import enumerate_trees
-from einloom.mapspace.limits import AxisLimit, HoldLimit, Limits, Numbers
+from einloom.mapspace.ffm.enumerate import enumerate_trees
+from einloom.mapspace.limits.data import AxisLimit, HoldLimit, Limits, Numbers
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact, ExactOptions
 from einloom.search.exhaustive import Exhaustive
 from einloom.workload.einsum import Workload
+from einloom.workload.selectors import selector
 
 FREE = 2.0**-10  # joules per access of a buffer: counts, but never against an access of DRAM
 MAC = ComputeUnit("MAC", 1.0, 0.0)

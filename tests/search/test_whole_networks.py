@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from einloom.machine.load import load_machine
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Objective, Problem
 from einloom.search.exact import Exact, ExactOptions, Rules
-from einloom.search.exact.aim import Aim
-from einloom.search.exact.lines import Lines
+from einloom.search.exact.bounds.cutoff import Cutoff
+from einloom.search.exact.bounds.weighted_sums import Lines
 from einloom.search.exhaustive import Exhaustive
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
+from einloom.zoo.machine_by_name import load_machine
 
 SMALL = {
     "two consumers far apart": (
@@ -126,7 +126,7 @@ def test_lines_bound_every_sum_of_choices() -> None:
         sums = (rows[0][:, None, None] + rows[1][None, :, None] + rows[2][None, None]).reshape(-1, 2)
         best = float(sums.prod(axis=1).min())
         least = np.stack([part.min(axis=0) for part in rows])
-        lines = Lines.of(Aim((1.0, 1.0), best), least)
+        lines = Lines.of(Cutoff((1.0, 1.0), best), least)
         bounds = lines.extend(rows[0]) + sum(lines.extend(part).min(axis=0) for part in rows[1:])
         sure = (rows[0] + least[1:].sum(axis=0)).prod(axis=1) > best * (1 + 1e-9)
         beyond = lines.beyond(bounds)

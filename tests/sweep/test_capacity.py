@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 import einloom as el
+from einloom.api import problem
 from einloom.cli import main
 from einloom.result.sweep import Point, read_sweep
 from einloom.result.unmapped import Unmapped
 from einloom.sweep import sweep_capacity
-from einloom.verbs import problem
 
 SIZES = [2**power * 8 for power in (5, 6, 7, 8, 9, 10, 11)]
 KIB = "1024 bit, 2 KiB, 4 KiB"

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from einloom.errors import SpecError, SpecErrors
+from einloom.reading.facts import Fact
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
-from einloom.workload.facts import Fact
 from einloom.workload.files import (
     parse_workload,
     read_workload,

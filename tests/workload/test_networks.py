@@ -10,14 +10,14 @@ import pytest
 from einloom.certify.verify import verify
 from einloom.cost.evaluate import evaluate
 from einloom.errors import SpecError
-from einloom.machine.load import load_machine
 from einloom.mapspace.space import Mapspace
 from einloom.oracle.simulate import simulate
 from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact
 from einloom.workload.einsum import Workload
-from einloom.workload.load import load_workload
-from einloom.workload.transformers import stacked
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.transformers import stacked
+from einloom.zoo.workload_by_name import load_workload
 
 
 def operations(workload: Workload, kernel: str) -> int:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import einloom.workload.notation as notation
-from einloom.constraints import KEYWORDS
 from einloom.errors import SpecError
 from einloom.workload.einsum import Access, Einsum, Index
 from einloom.workload.notation import einsum_text, parse_einsum
+from einloom.workload.selectors import KEYWORDS
 
 
 def test_doctests() -> None:

@@ -13,7 +13,7 @@ from math import prod
 from ..errors import BudgetExhausted, Infeasible
 from ..problem import Budget, Guarantee, Problem
 from ..result import Result
-from ..search.protocol import Optimizer, Watcher, optimizer
+from ..search.method import Optimizer, Watcher, optimizer
 
 TINY_POINTS, TINY_EINSUMS, TINY_LEVELS, TINY_SECONDS = 16, 2, 4, 10.0
 SMALL_TILES, SMALL_EINSUMS = 1000, 8

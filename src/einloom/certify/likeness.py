@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
+from ..dataflows.files import NAMES, dataflow
+from ..dataflows.rules import together
 from ..errors import EinloomError, SpecError
-from ..machine import load as machines
 from ..machine.levels import Axis, Fanout, Machine
-from ..mapspace.dataflow_files import NAMES, dataflow
-from ..mapspace.dataflows import together
 from ..problem import Problem
-from ..workload import load as workloads
+from ..reading.facts import Fact
 from ..workload.einsum import Workload
-from ..workload.facts import Fact
-from ..workload.named import Entry, Parameter
 from ..workload.notation import einsum_text
+from ..zoo import machine_by_name as machines
+from ..zoo import workload_by_name as workloads
+from ..zoo.catalogue import Entry, Parameter
 
 MOST_BUILT = 15_000  # facts and numbers, in all that is built for one comparison
 FEW = (1, 2, 3)

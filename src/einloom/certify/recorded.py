@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from ..problem import Guarantee
 from ..result import Result
-from ..search.protocol import optimizers
+from ..search.method import optimizers
 from ..version import VERSION
 from .verdict import Check
 

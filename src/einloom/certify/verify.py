@@ -13,11 +13,11 @@ from dataclasses import replace
 from itertools import pairwise
 from math import isclose, isfinite
 
+from ..cost.breakdown import Cost
 from ..cost.evaluate import evaluate, legality, views
-from ..cost.event import event_seconds
-from ..cost.record import Cost
+from ..cost.time.event import event_seconds
 from ..errors import BudgetExhausted, EinloomError, Infeasible, SpecError
-from ..mapspace.ffm import outside
+from ..mapspace.ffm.rules import outside
 from ..problem import MODEL_VERSION, Certificate, Guarantee
 from ..result import Provenance, Result
 from .again import Answer, solve_again

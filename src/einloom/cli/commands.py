@@ -8,22 +8,24 @@ from pathlib import Path
 
 import click
 
-from .. import stops, verbs, zoo
+from .. import api as verbs
+from .. import stops, zoo
 from ..certify.verdict import Check, Verdict
+from ..dataflows.files import dataflow_data, dataflow_text
+from ..dataflows.rules import Dataflow
 from ..errors import Ended, SpecError
 from ..machine.write import machine_data, machine_text
 from ..mapping.tree import Mapping
-from ..mapspace.dataflow_files import dataflow_data, dataflow_text
-from ..mapspace.dataflows import Dataflow
 from ..problem import OBJECTIVES, Budget
-from ..report import answers, nests, text
-from ..report.live import display
+from ..reading.units import parse
+from ..report.text import answers, nests
+from ..report.text import results as text
+from ..report.text.live import display
 from ..result import Result
 from ..result.unmapped import Unmapped, read_answer
 from ..search.answer import answer
-from ..search.protocol import Recorder, optimizers
+from ..search.method import Recorder, optimizers
 from ..search.several import Labelled
-from ..units import parse
 from ..version import VERSION
 from ..workload.einsum import Workload
 from ..workload.files import workload_data, workload_text
@@ -240,8 +242,8 @@ def show_verb(result: str, parts: str | None, json_path: str | None) -> None:
 @guarded
 def report_verb(result: str, page_path: str | None, explanation: str | None) -> None:
     """Draw a saved result as one HTML file that needs no network. Nothing is searched."""
-    from ..certify.explain import read_explanation
-    from ..report.html import any_page
+    from ..diagnose import read_explanation
+    from ..report.page import any_page
 
     target = str(Path(result).with_suffix(".html")) if page_path is None else page_path
     output.refuse(target)

@@ -6,14 +6,15 @@ from collections.abc import Callable
 
 import click
 
-from .. import stops, verbs
-from ..certify.explain import Explanation, explain_problem, explain_result, parse_explanation
+from .. import api as verbs
+from .. import stops
+from ..diagnose import Explanation, explain_problem, explain_result, parse_explanation
 from ..errors import SpecError
 from ..problem import OBJECTIVES, Problem
-from ..report.live import display
+from ..report.text.live import display
 from ..result import Result, document
 from ..result.unmapped import parse_answer
-from ..search.protocol import Recorder
+from ..search.method import Recorder
 from . import output
 from .guard import stopped
 

@@ -9,14 +9,14 @@ from typing import Any
 import click
 
 from .. import stops
+from ..api import problem
 from ..errors import Ended, SpecError, nearest
 from ..problem import Problem
-from ..report.table import columns
-from ..report.text import bits, objective_value
+from ..reading.units import parse
+from ..report.text.results import bits, objective_value
+from ..report.text.table import columns
 from ..result import Result
 from ..result.sweep import Point, Sweep, read_sweep
-from ..units import parse
-from ..verbs import problem
 from .guard import stopped
 from .output import deliver, tell
 

@@ -8,22 +8,23 @@ from typing import TypeVar
 
 import click
 
-from .. import verbs, writing
+from .. import api as verbs
 from ..cost.evaluate import legality
 from ..errors import SpecError
-from ..located import file_text
 from ..machine.levels import Machine
-from ..machine.load import load_machine
 from ..machine.write import machine_text
 from ..mapping.text import parse_mapping, print_mapping
 from ..mapping.tree import Mapping
 from ..mapspace.files import mapspace_text
 from ..problem import OBJECTIVES
-from ..units import parse
+from ..reading import writing
+from ..reading.located import file_text
+from ..reading.units import parse
 from ..workload.einsum import Workload
 from ..workload.files import workload_text
-from ..workload.load import load_workload
-from ..workload.named import split_call
+from ..zoo.catalogue import split_call
+from ..zoo.machine_by_name import load_machine
+from ..zoo.workload_by_name import load_workload
 from .output import tell
 
 Verb = TypeVar("Verb", bound=Callable[..., None])

@@ -15,8 +15,8 @@ from contextlib import suppress
 
 import click
 
-from .. import writing
 from ..errors import SpecError, combined
+from ..reading import writing
 
 Output = tuple[str | None, Callable[[], str]]
 """A file, ``-`` for standard output, None for nowhere; and what makes the text for it."""

@@ -16,11 +16,11 @@ def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callab
     @guarded
     def rewrite_verb(workload: str, call: str) -> None:
         """Print an equivalent of WORKLOAD, as in online_softmax:tiles=4 or windows:height=7,width=4."""
-        from ..mapspace.rewrites import rewrite
-        from ..units import parse
+        from ..dataflows.rewrites import rewrite
+        from ..reading.units import parse
         from ..workload.files import workload_text
-        from ..workload.load import load_workload
-        from ..workload.named import split_call
+        from ..zoo.catalogue import split_call
+        from ..zoo.workload_by_name import load_workload
 
         name, texts = split_call(call)
         made = rewrite(load_workload(workload), name, **{key: int(parse(text, "count")) for key, text in texts.items()})

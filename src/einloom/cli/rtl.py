@@ -13,7 +13,7 @@ from ..errors import MissingExtra, SpecError
 from ..fabric.describe import NAMES, Fabric, fabric
 from ..fabric.simulate import Compiled, by_amaranth
 from ..fabric.tools import missing, tool
-from ..report.table import columns
+from ..report.text.table import columns
 from .guard import FAILED, fail
 
 Guard = Callable[[Callable[..., None]], Callable[..., None]]

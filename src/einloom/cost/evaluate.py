@@ -10,18 +10,18 @@ from functools import reduce
 from ..errors import IllegalMapping, SpecError, nearest
 from ..machine.levels import ComputeUnit, Machine, Memory, Toll
 from ..machine.levels import Link as LinkLevel
+from ..mapping.legality.structure import problems
 from ..mapping.tree import Mapping
-from ..mapping.wellformed import problems
 from ..workload.einsum import Workload
-from . import terms
-from .accesses import Link, Move, instance_choices, links, moves, operations
-from .fits import overflows
-from .latency import component_time, passing_time
-from .occupancy import occupancy
-from .paths import Path, paths
-from .record import Action, ActionName, Cost, Latencies, Occupancy
-from .schedule import Schedule
-from .terms import Number
+from .breakdown import Action, ActionName, Cost, Latencies, Occupancy
+from .formulas import terms
+from .formulas.terms import Number
+from .room.fits import overflows
+from .room.occupancy import occupancy
+from .time.components import component_time, passing_time
+from .time.schedule import Schedule
+from .traffic.accesses import Link, Move, instance_choices, links, moves, operations
+from .traffic.paths import Path, paths
 
 LATENCY_RULES = ("einsum", "tile")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from ..errors import SpecError, nearest
-from ..located import Located, read_file
+from ..reading.located import Located, read_file
 
 VERSION = 1
 DATA = Path(__file__).parent / "data"

@@ -19,12 +19,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..constraints import selector
 from ..errors import SpecError, nearest
-from ..keys import BOOLEAN, NAME, TEXT, Choice, Each, Either, Key, Number, Plain, Record, Table, Written
-from ..located import Located, from_data, read_file, read_text
-from ..workload.facts import ORIGIN, PARAMETERS, Fact, FactReader, read_parameters
-from ..workload.fields import read_record
+from ..reading.facts import ORIGIN, PARAMETERS, Fact, FactReader, read_parameters
+from ..reading.fields import read_record
+from ..reading.keys import BOOLEAN, NAME, TEXT, Choice, Each, Either, Key, Number, Plain, Record, Table, Written
+from ..reading.located import Located, from_data, read_file, read_text
+from ..workload.selectors import selector
 from .levels import Axis, ComputeUnit, Fanout, Level, Link, Machine, Memory, Toll
 
 VERSION = 1

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .. import writing
-from ..keys import Each, Number, Record, Shape, Table, Written
-from ..units import format
-from ..workload.facts import ORIGIN, Fact, fact_table, noted
-from ..yamltree import dump_yaml
+from ..reading import writing
+from ..reading.facts import ORIGIN, Fact, fact_table, noted
+from ..reading.keys import Each, Number, Record, Shape, Table, Written
+from ..reading.units import format
+from ..reading.yamltree import dump_yaml
 from .files import AXIS, COMPUTE, LINK, MEMORY, TOLL, VERSION
 from .levels import Axis, ComputeUnit, Fanout, Level, Link, Machine, Memory, Toll
 

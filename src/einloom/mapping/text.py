@@ -24,7 +24,7 @@ from typing import NoReturn
 from ..errors import SpecError, combined, nearest
 from ..machine.levels import Machine
 from ..workload.einsum import Workload
-from .tree import Compute, Loop, Mapping, Nest, Node, Split, SplitKind, Store, einsums_below
+from .tree import Compute, Loop, Mapping, Nest, Node, Split, SplitKind, Store, einsums_below, lines
 
 MAX_TEXT_LENGTH = 4_000_000
 MAX_DEPTH = 64
@@ -42,38 +42,6 @@ def print_mapping(mapping: Mapping, workload: Workload) -> str:
     Einsum below by the same name, and with its tile if the tree gives one.
     """
     return "".join(f"{line}\n" for line in lines(mapping.nest))
-
-
-def lines(nest: Nest) -> Iterator[str]:
-    """The text of a nest, line by line."""
-    for i, node in enumerate(nest):
-        if isinstance(node, Store):
-            yield f"store {node.memory}: {' '.join(node.tensors)}" + (f" slots {node.slots}" if node.slots else "")
-        elif isinstance(node, Loop):
-            yield _loop_line(node, einsums_below(nest[i + 1 :]))
-        elif isinstance(node, Compute):
-            yield f"compute {node.einsum}" + (f" @ {node.unit}" if node.unit else "")
-        else:
-            where = "" if node.where is None else " shared" if node.where == "shared" else f" @ {node.where}"
-            shares = f" shares {' '.join(map(str, node.shares))}" if node.shares else ""
-            yield f"split {node.kind}{where}{shares}:"
-            for branch in node.branches:
-                for j, line in enumerate(lines(branch)):
-                    yield ("  - " if j == 0 else "    ") + line
-
-
-def _loop_line(loop: Loop, below: tuple[str, ...]) -> str:
-    names = {variable for _, variable in loop.binds}
-    short = len(names) == 1 and tuple(einsum for einsum, _ in loop.binds) == below
-    binds = names.pop() if short else ", ".join(f"{einsum}.{variable}" for einsum, variable in loop.binds)
-    tile = "" if loop.tile is None else f" tile {loop.tile}"
-    axis = "" if loop.axis is None else f" @ {loop.axis}"
-    return f"{'for' if loop.axis is None else 'par'} {binds} in {loop.trips}{tile}{axis}"
-
-
-def describe(loop: Loop) -> str:
-    """The loop as messages quote it: as `print_mapping` writes it, in the short form wherever all names agree."""
-    return _loop_line(loop, tuple(einsum for einsum, _ in loop.binds))
 
 
 def parse_mapping(text: str, workload: Workload, machine: Machine, file: str | None = None) -> Mapping:

@@ -27,13 +27,13 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TypeVar, cast
 
-from ..constraints import Selector, selector, unknown_names
 from ..errors import SpecError, nearest
-from ..located import Located, from_data, read_file, read_text
 from ..machine.levels import Machine
+from ..reading.located import Located, from_data, read_file, read_text
+from ..reading.yamltree import dump_yaml
 from ..workload.einsum import Workload
-from ..yamltree import dump_yaml
-from .limits import AxisLimit, BackLimit, HoldLimit, HoldRule, Limit, Limits, LoopLimit, Numbers, TileLimit
+from ..workload.selectors import Selector, selector, unknown_names
+from .limits.data import AxisLimit, BackLimit, HoldLimit, HoldRule, Limit, Limits, LoopLimit, Numbers, TileLimit
 from .space import CONCURRENT, LARGEST_GROUP, SPACES, Concurrent, Mapspace
 
 VERSION = 1

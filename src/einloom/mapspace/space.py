@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from .limits import UNLIMITED, Limits
+from .limits.data import UNLIMITED, Limits
 
 Concurrent = Literal["none", "unit", "shared", "any", "axis", "everywhere"]
 LARGEST_GROUP = 4

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
-from ..constraints import select
 from ..machine.levels import Fanout, Link, Machine, Memory, Toll
 from ..mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, einsums_below
 from ..workload.einsum import Access, Workload
+from ..workload.selectors import select
 from .branches import (
     at_once,
     branch_reasons,

@@ -11,9 +11,9 @@ from ..mapping.tree import Mapping
 from ..workload.einsum import Workload
 from .compile import Compiler
 from .execute import Execution
-from .journal import Journal
 from .plan import Coords
 from .reference import evaluate_cascade, random_inputs
+from .time.journal import Journal
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..machine.load import load_machine
+from ..zoo.machine_by_name import load_machine
 
 ATTENTIONS = tuple(
     f"tileflow-{name}"

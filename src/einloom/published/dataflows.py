@@ -13,26 +13,26 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
-from ..constraints import select
+from ..cost.breakdown import Cost
 from ..cost.evaluate import evaluate
-from ..cost.record import Cost
+from ..dataflows.concurrent_forms import concurrent_forms
+from ..dataflows.files import dataflow
+from ..dataflows.rules import Dataflow, together
 from ..errors import BudgetExhausted, IllegalMapping, Infeasible, SpecError
 from ..machine.levels import Machine, Memory
-from ..machine.load import load_machine
 from ..mapping.text import parse_mapping
 from ..mapping.tree import Mapping
-from ..mapspace.concurrency import concurrent_forms
-from ..mapspace.dataflow_files import dataflow
-from ..mapspace.dataflows import Dataflow, together
-from ..mapspace.limits import concerns
+from ..mapspace.limits.data import concerns
 from ..mapspace.space import Mapspace
 from ..problem import Budget, Objective, Problem
-from ..search.protocol import Recorder
+from ..search.method import Recorder
 from ..search.resources import resident_bytes
 from ..search.several import Labelled, best_of
 from ..search.starts import fitting
 from ..workload.einsum import Workload
-from ..workload.load import load_workload
+from ..workload.selectors import select
+from ..zoo.machine_by_name import load_machine
+from ..zoo.workload_by_name import load_workload
 from .cells import ATTENTIONS, COMPARED, CONVOLUTIONS, FREE, MACHINES, Cell, family_of
 
 MEMORY = 6 << 30  # bytes that one search may take

@@ -14,13 +14,13 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from ..cost.event import event_time
+from ..cost.time.event import event_time
 from ..machine.levels import Machine
-from ..machine.zoo import zoo_machine
 from ..mapping.text import parse_mapping
 from ..mapping.tree import Mapping
 from ..workload.build import build_workload
 from ..workload.einsum import Workload
+from ..zoo.machine_entries import zoo_machine
 
 DATA = Path(__file__).parent / "data"
 FREQUENCY = 400e6

@@ -14,15 +14,16 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from .. import writing
 from ..errors import SpecError
 from ..machine.write import machine_data
 from ..mapspace.space import Mapspace
+from ..reading import writing
+from ..reporting import Drawn, reported
 from ..result import Result, document
 from ..result.unmapped import Unmapped, read_answer
 from ..workload.files import workload_data
-from .table import WIDTH, columns
-from .text import bits, fused, joules, objective_value, seconds
+from .text.results import bits, fused, joules, objective_value, seconds
+from .text.table import WIDTH, columns
 
 if TYPE_CHECKING:
     import pandas
@@ -51,7 +52,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Drawn):
     """Results side by side. warnings: why they may not be comparable, in sentences; empty if they are."""
 
     rows: tuple[Row, ...]
@@ -120,9 +121,7 @@ class Comparison:
 
     def to_html(self) -> str:
         """One page that needs no network."""
-        from .html.comparison import comparison_page
-
-        return comparison_page(self)
+        return str(reported("comparison", self))
 
     def write(self, path: str | Path) -> None:
         """Write the page. Raises SpecError if the file cannot be written."""
@@ -130,12 +129,6 @@ class Comparison:
 
     def __str__(self) -> str:
         return text(self)
-
-    def _repr_html_(self) -> str:
-        from .html.comparison import comparison_table
-        from .html.snippet import snippet
-
-        return snippet(comparison_table(self))
 
 
 QUANTITIES: tuple[tuple[str, Callable[[Result], float]], ...] = (

@@ -6,18 +6,20 @@ from collections.abc import Sequence
 from functools import singledispatch
 
 from ..machine.levels import Fanout, Level, Machine, Memory, Toll
-from ..mapping.text import describe
-from ..mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, einsums_below
+from ..mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, describe, einsums_below
+from ..reading.units import format as with_unit
 from ..result import Result
 from ..result.unmapped import Unmapped
-from ..units import format as with_unit
 from ..workload.einsum import Workload
-from .html import cascade, looptree, nothing, pareto, summary
-from .html.markup import Html, el
-from .html.scene import Scene, energy, size
-from .html.snippet import snippet
-from .html.subject import Subject
-from .html.tracks import Part, legend, tracks
+from .compare import Comparison
+from .draw import cascade, looptree, pareto
+from .draw.markup import Html, el
+from .draw.scene import Scene, energy, size
+from .draw.subject import Subject
+from .draw.tracks import Part, legend, tracks
+from .page import nothing, summary
+from .page.comparison import comparison_table
+from .page.snippet import snippet
 
 FIRST = 12
 
@@ -39,6 +41,11 @@ def _(workload: Workload) -> str:
     words = el("p", f"{count} Einsum{'' if count == 1 else 's'}{repeat}; {ranks}", class_="note")
     tensors = el("details", el("summary", f"{len(workload.tensors)} tensors"), summary.shared(scene))
     return snippet(el("h3", workload.name), graph, more, words, tensors)
+
+
+@draw.register
+def _(comparison: Comparison) -> str:
+    return snippet(comparison_table(comparison))
 
 
 @draw.register

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from ..located import Located
 from ..machine.files import machine_from
 from ..machine.levels import Machine
 from ..machine.write import machine_data
 from ..mapspace.files import check_mapspace, groups_data, groups_from, limits_data, limits_from
-from ..mapspace.limits import UNLIMITED
+from ..mapspace.limits.data import UNLIMITED
 from ..mapspace.space import SPACES, Mapspace
 from ..problem import LatencyRule, Problem, objective
+from ..reading.located import Located
 from ..workload.einsum import Workload
 from ..workload.files import workload_data, workload_from
 

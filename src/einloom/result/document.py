@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import SpecError
-from ..jsonplaces import refuse_oddities
-from ..located import file_text
-from ..yamltree import MAX_FILE_BYTES
+from ..reading.jsonplaces import refuse_oddities
+from ..reading.located import file_text
+from ..reading.yamltree import MAX_FILE_BYTES
 
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 

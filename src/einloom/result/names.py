@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ..errors import nearest
-from ..located import Located
 from ..machine.levels import ComputeUnit, Machine, Memory, Toll
 from ..mapping.tree import Mapping
+from ..reading.located import Located
 from ..workload.einsum import Workload
 
 _DOERS: dict[str, tuple[type[Memory | Toll | ComputeUnit], str]] = {

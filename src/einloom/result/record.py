@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..cost.breakdown import Cost, Latencies
 from ..cost.evaluate import evaluate, views
-from ..cost.record import Cost, Latencies
 from ..errors import Ended
 from ..machine.levels import Machine
 from ..mapping.text import print_mapping
@@ -170,42 +170,42 @@ class Result(Drawn):
 
     def to_data(self) -> dict[str, Any]:
         """Plain data, as the JSON file holds it, digest included."""
-        from .file import result_data
+        from .files import result_data
 
         return result_data(self)
 
     def to_json(self) -> str:
-        from .file import result_text
+        from .files import result_text
 
         return result_text(self)
 
     def report(self, path: str | Path) -> None:
         """Draw the result as one HTML file that needs no network. Raises SpecError if it cannot be written."""
-        reported("html.write_page", self, path)
+        reported("page", self, path)
 
     def to_frame(self, what: str = "actions") -> Any:
         """A pandas DataFrame of `what`: actions, energy, traffic, latency, occupancy, trace or front.
 
         Raises SpecError for anything else, MissingExtra without pandas.
         """
-        return reported("frames.frame_of", self, what)
+        return reported("frame", self, what)
 
     def write(self, path: str | Path) -> None:
         """Write the result as JSON, whole or not at all."""
-        from .file import write_result
+        from .files import write_result
 
         write_result(self, path)
 
     @staticmethod
     def from_json(text: str, file: str = "<result>") -> Result:
         """The result that a JSON text holds. Raises SpecError with the place of whatever is wrong."""
-        from .file import parse_result
+        from .files import parse_result
 
         return parse_result(text, file)
 
     @staticmethod
     def read(path: str | Path) -> Result:
         """The result in a file. Raises SpecError with the place of whatever is wrong."""
-        from .file import read_result
+        from .files import read_result
 
         return read_result(path)

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..errors import SpecError
-from ..located import from_data
+from ..reading.located import from_data
 from . import document
 from .record import Result
 from .unmapped import Unmapped, read_answer

@@ -11,11 +11,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, cast, get_args
 
-from .. import writing
 from ..errors import BudgetExhausted, Ended, Infeasible
-from ..located import Located, from_data
 from ..machine.levels import Machine
 from ..problem import Problem
+from ..reading import writing
+from ..reading.located import Located, from_data
 from ..reporting import Drawn
 from ..workload.einsum import Workload
 from . import document

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from ..errors import SpecError, nearest
-from ..keys import Record
 from ..machine.files import MACHINE
 from ..machine.files import VERSION as MACHINE_VERSION
 from ..mapspace.files import VERSION as MAPSPACE_VERSION
-from ..result.file import VERSION as RESULT_VERSION
+from ..reading.json_schema import record_schema
+from ..reading.keys import Record
+from ..result.files import VERSION as RESULT_VERSION
 from ..workload.files import VERSION as WORKLOAD_VERSION
 from ..workload.files import WORKLOAD
 from .answers import MAPSPACE, RESULT
-from .shapes import record_schema
 
 KINDS: dict[str, tuple[Record, int]] = {
     "workload": (WORKLOAD, WORKLOAD_VERSION),

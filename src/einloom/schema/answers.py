@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import get_args
 
-from ..cost.record import ActionName
+from ..cost.breakdown import ActionName
 from ..errors import Ended
-from ..keys import NAME, NAMES, TEXT, Choice, Each, Either, Key, Number, Plain, Record, Shape, Table
 from ..machine.files import MACHINE, SET
 from ..mapspace.space import CONCURRENT, SPACES
 from ..problem import Guarantee, LatencyRule
+from ..reading.keys import NAME, NAMES, TEXT, Choice, Each, Either, Key, Number, Plain, Record, Shape, Table
 from ..workload.files import WORKLOAD
 
 WHOLE = Number("count", sourced=False, plain=True)

@@ -15,7 +15,7 @@ from ..problem import Budget, Certificate, Guarantee, Problem
 from ..result import Result
 from ..result.unmapped import Unmapped
 from .checked import certified, priced, sound
-from .protocol import Recorder
+from .method import Recorder
 from .several import Labelled, best_of
 
 

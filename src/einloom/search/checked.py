@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from math import isclose, isfinite
 
+from ..cost.breakdown import Cost
 from ..cost.evaluate import evaluate
-from ..cost.record import Cost
 from ..errors import Defect, IllegalMapping
 from ..mapping.text import print_mapping
 from ..mapping.tree import Mapping
-from ..mapspace.ffm import outside
+from ..mapspace.ffm.rules import outside
 from ..problem import Certificate, Guarantee, Problem
 
 SAME = 1e-9  # relative: sums of equal parts in another order

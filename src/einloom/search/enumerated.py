@@ -9,7 +9,7 @@ from ..problem import Budget, Certificate, Guarantee, Problem
 from ..result import Result
 from .checked import certified, priced, sound
 from .exhaustive import Exhaustive
-from .protocol import Recorder, Watcher
+from .method import Recorder, Watcher
 
 
 class Enumerated:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..cost.evaluate import evaluate, legality
 from ..errors import BudgetExhausted, Ended, Infeasible
 from ..mapping.tree import Mapping
-from ..mapspace.enumerate import enumerate_trees
+from ..mapspace.ffm.enumerate import enumerate_trees
 from ..problem import Budget, Guarantee, Problem
 from ..result import FrontPoint
 from .resources import resident_bytes
@@ -17,7 +17,7 @@ from .resources import resident_bytes
 SAME = 1 + 1e-12  # sums of equal parts may differ in the last place
 
 if TYPE_CHECKING:
-    from .protocol import Watcher
+    from .method import Watcher
 
 __all__ = ["Exhaustive", "Found", "enumerate_trees"]
 

@@ -15,7 +15,7 @@ from ..errors import BudgetExhausted, Ended, Infeasible, SpecError
 from ..mapping.tree import Mapping
 from ..problem import Alternative, Budget, Certificate, Guarantee, Problem
 from ..result import Result
-from .protocol import Optimizer, Recorder, Watcher, optimizer
+from .method import Optimizer, Recorder, Watcher, optimizer
 from .starts import fitting, misfits, refusal
 
 BETTER = 1 - 4e-9  # of the best value so far: what is above this is not better, as `exact` compares
@@ -98,13 +98,13 @@ class _Several:
     def look_around(self) -> None:
         """Take the first problem in which a quick look finds a mapping: it is the start of all, whatever the others
         cost. Else one that has no mapping, solved first, would take the whole budget."""
-        from .exact import glance
+        from .exact import first_feasible
 
         for i, each in enumerate(self.asked):
             budget = self.left()
             if budget is None:
                 return
-            mapping = glance(each.problem, budget, _Inner(self, each.label))
+            mapping = first_feasible(each.problem, budget, _Inner(self, each.label))
             if mapping is not None:
                 self.starts[i] = (mapping,)
                 return

@@ -12,7 +12,7 @@ from ..cost.evaluate import legality
 from ..errors import SpecError
 from ..mapping.normal import normal_form
 from ..mapping.tree import Mapping
-from ..mapspace.ffm import outside
+from ..mapspace.ffm.rules import outside
 from ..problem import Problem
 
 

@@ -7,18 +7,18 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from ..constraints import selector
 from ..errors import SpecError, nearest
 from ..machine.levels import Machine, Memory
 from ..mapping.tree import Mapping
-from ..mapspace.limits import BackLimit
+from ..mapspace.limits.data import BackLimit
 from ..problem import Budget, Problem
 from ..result import Result
 from ..result.sweep import Point, Sweep
 from ..result.unmapped import Unmapped
 from ..search.answer import answer
-from ..search.protocol import Recorder
+from ..search.method import Recorder
 from ..search.several import Labelled
+from ..workload.selectors import selector
 from . import executors
 from .store import Store
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .. import writing
 from ..errors import Ended, SpecError
 from ..mapping.tree import Mapping
 from ..problem import MODEL_VERSION, Problem
+from ..reading import writing
 from ..result import Result, document
 from ..result.sweep import index_data, read_index
 from ..result.unmapped import Unmapped, read_answer

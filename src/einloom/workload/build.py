@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import SpecError, combined, nearest
+from ..reading.facts import Fact
 from .einsum import Access, Einsum, Index, Tensor, Workload
-from .facts import Fact
 from .notation import check_einsum, check_name, parse_einsum
 
 MAX_SIZE = 2**40

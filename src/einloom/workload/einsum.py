@@ -13,8 +13,8 @@ from math import prod
 from types import MappingProxyType
 from typing import Literal
 
+from ..reading.facts import Fact
 from ..reporting import Drawn
-from .facts import Fact
 
 Kind = Literal["multiply", "map", "copy"]
 Reduction = Literal["sum", "max", "online_softmax"]

@@ -20,15 +20,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .. import writing
 from ..errors import SpecError, SpecErrors
-from ..keys import NAME, NAMES, TEXT, Each, Either, Key, Number, Record, Table, Written
-from ..located import Located, from_data, read_file, read_text
-from ..yamltree import dump_yaml
+from ..reading import writing
+from ..reading.facts import ORIGIN, PARAMETERS, Fact, FactReader, fact_table, noted, read_parameters
+from ..reading.fields import Places, located_at, read_record, read_shape
+from ..reading.keys import NAME, NAMES, TEXT, Each, Either, Key, Number, Record, Table, Written
+from ..reading.located import Located, from_data, read_file, read_text
+from ..reading.yamltree import dump_yaml
 from .build import build_workload, tensor_shape
 from .einsum import Einsum, Workload
-from .facts import ORIGIN, PARAMETERS, Fact, FactReader, fact_table, noted, read_parameters
-from .fields import Places, located_at, read_record, read_shape
 from .notation import einsum_text, parse_einsum
 
 VERSION = 1

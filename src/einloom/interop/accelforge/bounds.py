@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ...constraints import Selector, selector
 from ...errors import SpecError, nearest
-from ...located import Located
-from ...mapspace.limits import AxisLimit, Numbers
+from ...mapspace.limits.data import AxisLimit, Numbers
+from ...reading.located import Located
 from ...workload.einsum import Workload
+from ...workload.selectors import Selector, selector
 
 OPERATORS = ("==", "<=", ">=", "<", ">")
 PRODUCT = "product"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from ...errors import SpecError, SpecErrors, combined, nearest
-from ...located import Located
+from ...reading.located import Located
 from ...workload.build import build_workload
 from ...workload.einsum import Access, Einsum, Index, Kind, Reduction, Workload
 from ...workload.notation import RESERVED, parse_einsum

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf, isfinite
 
-from ...arithmetic import exact
 from ...errors import SpecError
-from ...located import Located
+from ...reading.arithmetic import exact
+from ...reading.located import Located
 from ...workload.einsum import Workload
 from .expressions import Value, evaluate, is_number
 from .models import Missing, Modelled

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias, TypeGuard
 
-from ...arithmetic import MAX_EXPONENT, MAX_NUMBER_BITS, exact
 from ...errors import SpecError, nearest
+from ...reading.arithmetic import MAX_EXPONENT, MAX_NUMBER_BITS, exact
 
 MAX_LENGTH = 2000
 MAX_ITEMS = 10_000

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Literal
 
 from ...errors import SpecError
-from ...located import Located
+from ...reading.located import Located
 from .expressions import TensorSet, Value, evaluate, parse
 from .scopes import Layered
 from .sets import COPIED, PRODUCT

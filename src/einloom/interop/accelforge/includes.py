@@ -15,8 +15,8 @@ from itertools import islice
 from pathlib import Path
 
 from ...errors import SpecError, SpecErrors, nearest
-from ...located import file_text
-from ...yamltree import refuse_unreadable
+from ...reading.located import file_text
+from ...reading.yamltree import refuse_unreadable
 
 MAX_DEPTH = 8
 MAX_FILES = 50

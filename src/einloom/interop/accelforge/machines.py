@@ -14,12 +14,12 @@ from math import inf
 from types import MappingProxyType
 from typing import Literal
 
-from ...constraints import Selector, select, selector
 from ...errors import SpecError, combined
-from ...located import Located
 from ...machine.files import structure_problems
 from ...machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory, Toll
-from ...mapspace.limits import AxisLimit, HoldLimit, Limits
+from ...mapspace.limits.data import AxisLimit, HoldLimit, Limits
+from ...reading.located import Located
+from ...workload.selectors import Selector, select, selector
 from .bounds import axis_limits, directions, same_everywhere
 from .components import Action, Symbols, entries, speed
 from .expressions import evaluate

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ...located import Located
+from ...reading.located import Located
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...errors import SpecError, nearest
-from ...located import Located
 from ...machine.levels import Machine
 from ...mapping.tree import Mapping
-from ...mapspace.limits import UNLIMITED
+from ...mapspace.limits.data import UNLIMITED
 from ...mapspace.space import Mapspace
+from ...reading.located import Located
 from ...workload.einsum import Workload
 from .cascades import Cascade, cascade_from
 from .components import Symbols

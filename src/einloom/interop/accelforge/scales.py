@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
 
-from ...constraints import Selector, select
-from ...located import Located
 from ...machine.levels import Memory
+from ...reading.located import Located
 from ...workload.einsum import Workload
+from ...workload.selectors import Selector, select
 
 Number = Fraction | float
 

@@ -13,10 +13,10 @@ from collections.abc import Mapping as Table
 from dataclasses import replace
 
 from ...errors import nearest
-from ...located import Located
 from ...machine.levels import Machine
 from ...mapping.extents import addressed_paths
 from ...mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, leaves
+from ...reading.located import Located
 from ...workload.einsum import Workload
 from .expressions import Value, positive_integer
 from .tagged import TAG

@@ -14,7 +14,7 @@ from contextlib import suppress
 from fractions import Fraction
 
 from ...errors import SpecError
-from ...located import Located
+from ...reading.located import Located
 from .expressions import Value, evaluate
 
 

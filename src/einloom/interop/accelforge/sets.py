@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Mapping, Sequence
 
-from ...constraints import Selector, selector
 from ...errors import SpecError, nearest
 from ...machine.levels import Memory
+from ...workload.selectors import Selector, selector
 
 COPIED = "Copied"
 PRODUCT = "Product"

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import SpecError
-from ...located import Located, file_text
-from ...yamltree import MAX_YAML, Node, refuse_unreadable
-from ...yamltree import _tree as tree_of_events
+from ...reading.located import Located, file_text
+from ...reading.yamltree import MAX_YAML, Node, refuse_unreadable
+from ...reading.yamltree import _tree as tree_of_events
 from .expressions import Value
 from .includes import Library
 from .template import Expanded, expand

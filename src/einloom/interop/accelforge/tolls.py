@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, lcm
 
-from ...constraints import Selector, select, selector
-from ...located import Located
 from ...machine.levels import Toll
+from ...reading.located import Located
+from ...workload.selectors import Selector, select, selector
 from .components import Action, Components, entries, speed
 from .formulas import ports as ports_of
 from .sets import imported_set

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from keyword import iskeyword
 from pathlib import Path
 
-from ... import writing
-from ...constraints import select
 from ...errors import SpecError
 from ...machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory, Toll
 from ...mapspace.space import Mapspace
 from ...problem import Objective
+from ...reading import writing
+from ...reading.yamltree import dump_yaml
 from ...workload.einsum import Access, Einsum, Index, Workload
-from ...yamltree import dump_yaml
+from ...workload.selectors import select
 from .sets import COPIED, PRODUCT, always_held_above, exported_set, set_names
 
 METRICS: Mapping[str, int] = {"latency": 1, "energy": 2, "edp": 128}
@@ -55,8 +55,8 @@ def export(
 ) -> Exported:
     """The AccelForge files of a problem.
 
-    >>> from ...workload.load import load_workload
-    >>> from ...machine.load import load_machine
+    >>> from ...zoo.workload_by_name import load_workload
+    >>> from ...zoo.machine_by_name import load_machine
     >>> sorted(export(load_workload("matmul:m=4,n=4,k=4"), load_machine("simple")).files)
     ['arch.yaml', 'einloom.yaml', 'mapper.yaml', 'workload.yaml']
 

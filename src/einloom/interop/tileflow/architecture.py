@@ -15,11 +15,11 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Literal
 
-from ...arithmetic import Number
-from ...constraints import Selector, selector
-from ...located import Located
 from ...machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
-from ...workload.facts import Fact
+from ...reading.arithmetic import Number
+from ...reading.facts import Fact
+from ...reading.located import Located
+from ...workload.selectors import Selector, selector
 from .sections import real, whole
 
 STORAGE = ("DRAM", "SRAM", "regfile", "smartbuffer_SRAM", "smartbuffer_RF")

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, prod
 
-from ...constraints import select
-from ...cost import terms
 from ...cost.evaluate import price
-from ...cost.latency import component_time
-from ...cost.paths import Path
-from ...cost.schedule import Schedule
+from ...cost.formulas import terms
+from ...cost.time.components import component_time
+from ...cost.time.schedule import Schedule
+from ...cost.traffic.paths import Path
 from ...machine.levels import Memory
+from ...workload.selectors import select
 from .nodes import CONCURRENT, Node, Op, Scope, Tile, operators_below
 from .rules import COUNT_RULES, RULES, Case, Counts, Rule, counts
 from .siblings import left_behind

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ...arithmetic import Number, arithmetic
 from ...errors import SpecError, nearest
-from ...located import Located
+from ...reading.arithmetic import Number, arithmetic
+from ...reading.located import Located
 from .operators import Problem
 from .sections import truth, whole, words
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...arithmetic import Number
 from ...errors import SpecError, nearest
-from ...located import Located
+from ...reading.arithmetic import Number
+from ...reading.located import Located
 from ...workload.build import build_workload
 from ...workload.einsum import Access, Einsum, Index, Workload
 from ...workload.notation import FUNCTIONS

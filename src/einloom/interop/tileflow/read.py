@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import SpecError
-from ...located import Located, read_file, read_text
 from ...machine.levels import Machine
 from ...mapping.tree import Mapping
+from ...reading.located import Located, read_file, read_text
 from ...workload.einsum import Workload
 from .architecture import DEFAULT_WORD_BITS, Architecture, architecture_from, machine_from
 from .nodes import mapping_nodes

@@ -19,13 +19,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
-from ...cost import terms
-from ...cost.accesses import Link, links
-from ...cost.paths import Path, PathStore, paths
-from ...cost.terms import Number
+from ...cost.formulas import terms
+from ...cost.formulas.terms import Number
+from ...cost.traffic.accesses import Link, links
+from ...cost.traffic.paths import Path, PathStore, paths
 from ...errors import IllegalMapping, SpecError
 from ...machine.levels import Machine
-from ...mapping.wellformed import problems
+from ...mapping.legality.structure import problems
 from ...workload.einsum import Workload
 from .nodes import Kind
 from .read import Imported

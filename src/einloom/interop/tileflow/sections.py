@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from ...arithmetic import Number, arithmetic, exact
 from ...errors import SpecError, nearest
-from ...located import Located
+from ...reading.arithmetic import Number, arithmetic, exact
+from ...reading.located import Located
 
 READ = ("architecture", "problem", "mapping", "macro", "check")
 LEFT_OUT = ("output", "verbose", "tileflow-mapper")

@@ -10,10 +10,10 @@ from fractions import Fraction
 from itertools import product
 from math import prod
 
-from ...cost import terms
-from ...cost.paths import Path, PathLoop
+from ...cost.formulas import terms
+from ...cost.traffic.paths import Path, PathLoop
 from ...errors import SpecError
-from ...mapping.concurrent import axis_of, shares
+from ...mapping.legality.concurrency import axis_of, shares
 from .trees import Layout, TileAt
 
 MAX_INSTANCES = 2**20

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import get_args
 
 from ...errors import SpecError
-from ...located import file_text
+from ...reading.located import file_text
 from .cycles import cycle_effects, einloom_cycles
 from .read import Imported
 from .rules import Case, Counts, What, counts, effects

@@ -11,13 +11,13 @@ from collections.abc import Mapping as Table
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ... import writing
 from ...errors import SpecError
 from ...machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory, Toll
 from ...mapping.normal import normal_form
 from ...mapping.tree import Loop, Mapping, Nest, Split, Store
+from ...reading import writing
+from ...reading.yamltree import dump_yaml
 from ...workload.einsum import Access, Workload
-from ...yamltree import dump_yaml
 from .branches import mapping_data
 from .read import read_texts
 

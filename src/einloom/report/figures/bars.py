@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
-from ...cost.record import Action, ActionName
+from ...cost.breakdown import Action, ActionName
 from ...errors import SpecError
 from ...result import Result
 from ..compare import labels_of
-from ..html.scene import energy, time
-from ..text import bits
+from ..draw.scene import energy, time
+from ..text.results import bits
 from .canvas import INK, SOFT, colour, look, sheet, styled
 
 if TYPE_CHECKING:

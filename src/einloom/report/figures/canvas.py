@@ -8,9 +8,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ... import writing
 from ...errors import MissingExtra, SpecError, nearest
-from ..html.palette import COLOURS
+from ...reading import writing
+from ..draw.palette import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

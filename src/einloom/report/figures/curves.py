@@ -10,10 +10,10 @@ from ...result import Result
 from ...result.sweep import Sweep
 from ...result.unmapped import Unmapped
 from ..compare import labels_of
-from ..html.pareto import Trade, front, of_result
-from ..html.roofline import points, roofs
-from ..html.scene import energy, time
-from ..text import bits
+from ..draw.pareto import Trade, front, of_result
+from ..draw.roofline import points, roofs
+from ..draw.scene import energy, time
+from ..text.results import bits
 from .canvas import INK, SOFT, colour, sheet, styled
 
 if TYPE_CHECKING:

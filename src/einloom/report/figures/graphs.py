@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from ...errors import SpecError
 from ...result import Result
 from ...workload.einsum import Workload
-from ..html.cascade import Group, graph, groups
-from ..html.layers import Layout, layout
-from ..html.occupancy import bands, columns
-from ..html.scene import Scene
-from ..html.subject import Subject
-from ..text import bits
+from ..draw.cascade import Group, graph, groups
+from ..draw.layers import Layout, layout
+from ..draw.occupancy import bands, columns
+from ..draw.scene import Scene
+from ..draw.subject import Subject
+from ..text.results import bits
 from .canvas import INK, SOFT, bare, look, sheet, styled
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...mapping.tree import Loop, Nest, Split, Store, einsums_below
 from ...result import Result
-from ..html.scene import energy, time
-from ..html.subject import Subject
+from ..draw.scene import energy, time
+from ..draw.subject import Subject
 from .canvas import INK, LINE, MEMORY_COLOURS, SOFT, bare, look, styled
 
 if TYPE_CHECKING:

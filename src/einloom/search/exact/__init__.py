@@ -1,7 +1,7 @@
 """The exact search (FFM's problem, table by table)."""
 
-from .engine import Exact, glance
-from .passes import ExactOptions
-from .tables import Rules
+from .attempt import ExactOptions
+from .branch_and_bound import Exact, first_feasible
+from .pmappings.sweep import Rules
 
-__all__ = ["Exact", "ExactOptions", "Rules", "glance"]
+__all__ = ["Exact", "ExactOptions", "Rules", "first_feasible"]

@@ -6,7 +6,7 @@ that X lacks takes a tile of one; Y and Z, the others, come again once per trip 
 
     traffic = |X| + |Y| n2 + |Z| n1,        room = t1 t2 + t1 + t2  (or t1 t2 + min(t1, t2) + 1)
 
-This is the one formula of the project outside `cost/terms.py` that multiplies trips by sizes; tests hold it to
+This is the one formula of the project outside `cost/formulas/terms.py` that multiplies trips by sizes; tests hold it to
 `evaluate`, to brute force and to `exact` (docs/principles.md).
 """
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 from ...errors import Infeasible, SpecError
 from ...mapping.tree import Mapping
-from ...mapspace.ffm import outside
+from ...mapspace.ffm.rules import outside
 from ...problem import Budget, Certificate, Guarantee, Problem
 from ...result import Result
 from ..checked import certified, priced, sound
-from ..protocol import Recorder, Watcher
+from ..method import Recorder, Watcher
 from .matmul import Cutting, best_schedule
 from .pairs import best_fused
 from .roles import Roles, pair_of, roles

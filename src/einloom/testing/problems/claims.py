@@ -13,16 +13,16 @@ from itertools import pairwise
 from math import isclose, prod
 from random import Random
 
+from ...cost.breakdown import Cost
 from ...cost.evaluate import evaluate, latencies, legality
-from ...cost.record import Cost
 from ...errors import BudgetExhausted, IllegalMapping, Infeasible, SpecError
 from ...machine.files import machine_from_data
 from ...machine.levels import Machine
 from ...machine.write import machine_data
 from ...mapping.text import parse_mapping, print_mapping
 from ...mapping.tree import Mapping
-from ...mapspace.enumerate import enumerate_trees
-from ...mapspace.ffm import outside
+from ...mapspace.ffm.enumerate import enumerate_trees
+from ...mapspace.ffm.rules import outside
 from ...mapspace.files import mapspace_data, mapspace_from_data
 from ...mapspace.space import Mapspace
 from ...oracle import simulate

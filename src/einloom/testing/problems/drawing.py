@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from random import Random
 
 from ...mapping.tree import Mapping
-from ...mapspace.enumerate import candidates
+from ...mapspace.ffm.enumerate import candidates
 from .cascades import OWN, built, cascade
 from .dimensions import DIMENSIONS, dimensions_of, impossible, pairs
 from .files import Files

@@ -8,15 +8,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ... import writing
-from ...located import read_file
 from ...machine.files import machine_from, machine_from_data
 from ...machine.levels import Machine
 from ...mapspace.files import check_mapspace, mapspace_from, mapspace_from_data
 from ...mapspace.space import Mapspace
+from ...reading import writing
+from ...reading.located import read_file
+from ...reading.yamltree import dump_yaml
 from ...workload.einsum import Workload
 from ...workload.files import workload_from, workload_from_data
-from ...yamltree import dump_yaml
 
 Data = dict[str, Any]
 NAMES = ("workload", "machine", "mapspace")

@@ -1,0 +1,414 @@
+"""The public verbs as functions; `einloom` and the command line call these and nothing further in.
+
+Workloads, machines and mappings may be given as objects, as the names of the zoo, or as files.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from .certify import verify as _verify
+from .certify.verdict import Check, Verdict
+from .cost.breakdown import Cost
+from .cost.evaluate import evaluate as _evaluate
+from .cost.time.event import event_seconds
+from .dataflows.files import dataflow as named_dataflow
+from .dataflows.rules import Dataflow, together
+from .defects import saved
+from .diagnose import Explanation, explain_problem, explain_result
+from .errors import Defect, EinloomWarning, SpecError, combined, nearest
+from .machine.levels import Machine
+from .mapping.text import parse_mapping
+from .mapping.tree import Mapping
+from .mapspace.files import check_mapspace, located_limit, read_mapspace
+from .mapspace.space import Mapspace
+from .oracle.simulate import Simulation
+from .oracle.simulate import simulate as _simulate
+from .problem import Budget, Problem, known_rule, objective
+from .problem.selections import machine_selectors, unused_selectors
+from .reading.located import file_text
+from .result import Result
+from .result.unmapped import Unmapped, read_answer
+from .search.method import Watcher
+from .search.several import Labelled, best_of
+from .search.starts import misfits, refusal
+from .workload.einsum import Workload
+from .workload.selectors import unknown_names
+from .zoo.machine_by_name import load_machine, located_key
+from .zoo.workload_by_name import load_workload
+
+SIMULATED_POINTS = 2_000_000
+Known = Mapping | Result | str
+Flows = Dataflow | str | Sequence[Dataflow | str]
+
+
+def problem(
+    workload: Workload | str,
+    machine: Machine | str,
+    goal: str = "energy",
+    max_fused_loops: int | None = None,
+    mapspace: Mapspace | str | None = None,
+    dataflow: Flows | None = None,
+    full_use: bool = False,
+) -> Problem:
+    """The mapping problem; names and files are read. Raises SpecError for whatever does not fit together.
+
+    mapspace: an object or a file; `max_fused_loops` replaces its limit. dataflow: instead, an object, a name or a file,
+    or several, whose limits all hold. full_use: every Einsum uses as many instances of the axes as it can. Warns
+    (EinloomWarning) of selectors that select none of the workload's tensors.
+    """
+    asked = _problem(workload, machine, goal, max_fused_loops, mapspace, dataflow, full_use)
+    _warn(asked, machine, mapspace)
+    return asked
+
+
+def _problem(
+    workload: Workload | str,
+    machine: Machine | str,
+    goal: str,
+    max_fused_loops: int | None,
+    mapspace: Mapspace | str | None,
+    dataflow: Flows | None,
+    full_use: bool,
+) -> Problem:
+    cascade = load_workload(workload) if isinstance(workload, str) else workload
+    hardware = load_machine(machine) if isinstance(machine, str) else machine
+    hardware = hardware.in_full_use() if full_use else hardware
+    check_names(cascade, hardware, machine if isinstance(machine, str) else None)
+    if flows := _flows(dataflow):
+        if mapspace is not None:
+            raise SpecError("a dataflow is a mapspace already; give one of the two")
+        cascade, *others = (choice.workload for choice in flows[0].choices(cascade))
+        if others:
+            raise SpecError(
+                f"{flows[0].name} makes {len(others) + 1} workloads of this one, and one is asked about: "
+                "take what `einloom rewrite` prints"
+            )
+        mapspace = together(flows, cascade, hardware)
+    space = read_mapspace(mapspace, hardware, cascade) if isinstance(mapspace, str) else mapspace or Mapspace()
+    check_mapspace(cascade, space)
+    if max_fused_loops is not None:
+        space = replace(space, max_fused_loops=max_fused_loops)
+    return Problem(cascade, hardware, space, objective(goal, hardware))
+
+
+def problems(
+    workload: Workload | str,
+    machine: Machine | str,
+    goal: str = "energy",
+    max_fused_loops: int | None = None,
+    mapspace: Mapspace | str | None = None,
+    dataflow: Flows | None = None,
+    full_use: bool = False,
+) -> tuple[Labelled, ...]:
+    """The mapping problems of which the best is asked: one, or one per number of tiles of a dataflow that rewrites.
+
+    Of several dataflows the first rewrites.
+    """
+    flows = _flows(dataflow)
+    if not flows or flows[0].rewrite is None:
+        return (Labelled("", problem(workload, machine, goal, max_fused_loops, mapspace, flows, full_use)),)
+    cascade = load_workload(workload) if isinstance(workload, str) else workload
+    found = tuple(
+        Labelled(choice.label, _problem(choice.workload, machine, goal, max_fused_loops, mapspace, flows, full_use))
+        for choice in flows[0].choices(cascade)
+    )
+    _warn(found[0].problem, machine, mapspace)  # the others differ in numbers of tiles alone
+    return found
+
+
+def _flows(dataflow: Flows | None) -> tuple[Dataflow, ...]:
+    """The dataflows meant; names and files are read."""
+    named = () if dataflow is None else (dataflow,) if isinstance(dataflow, Dataflow | str) else dataflow
+    return tuple(named_dataflow(flow) if isinstance(flow, str) else flow for flow in named)
+
+
+def _warn(asked: Problem, machine: Machine | str, mapspace: Mapspace | str | None) -> None:
+    """Warn of what the problem says to no effect; with a place where machine and mapspace came from files."""
+    for unused in unused_selectors(asked.workload, asked.machine, asked.mapspace.limits):
+        view = None
+        if unused.key is not None and isinstance(machine, str):
+            view = located_key(machine, unused.key)
+        elif unused.limit is not None and isinstance(mapspace, str):
+            view = located_limit(mapspace, asked.machine, unused.limit)
+        told = unused.message if view is None else str(view.error(unused.message))
+        warnings.warn(told, EinloomWarning, stacklevel=_outside())
+
+
+def _outside() -> int:
+    """How many frames up the caller of the package stands, counted from the caller of this function."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == __package__:
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def check_names(workload: Workload, machine: Machine, origin: str | None = None) -> None:
+    """Refuse a machine whose limits speak of tensors that the workload does not have, all of them at once.
+
+    origin: what the machine was loaded from; if that is a file, errors have its line.
+    """
+    known = [tensor.name for tensor in workload.tensors]
+    wrong = []
+    for place, which in machine_selectors(machine):
+        for name in unknown_names(which, workload):
+            message = f"machine {machine.name}, {place}: {name!r} in {str(which)!r} is no tensor of {workload.name}"
+            view = None if origin is None else located_key(origin, place)
+            close = nearest(name, known)
+            wrong.append(SpecError(message, suggestion=close) if view is None else view.error(message, close))
+    if wrong:
+        raise combined(wrong)
+
+
+def map(
+    workload: Workload | str,
+    machine: Machine | str,
+    objective: str = "energy",
+    *,
+    max_fused_loops: int | None = None,
+    mapspace: Mapspace | str | None = None,
+    dataflow: Flows | None = None,
+    full_use: bool = False,
+    method: str = "exact",
+    seconds: float | None = None,
+    steps: int | None = None,
+    memory: int | None = None,
+    start: Known | Sequence[Known] = (),
+    watch: Watcher | None = None,
+) -> Result:
+    """The best mapping of a workload onto a machine, with its certificate.
+
+    >>> import einloom as el
+    >>> el.map("matmul:m=4,n=4,k=4", "simple", max_fused_loops=1).certificate.gap
+    0.0
+
+    objective: ``energy``, ``latency``, ``edp``, ``energy^A*latency^B``, ``traffic:MEMORY`` or ``pareto``. mapspace:
+    limits of the space, an object or a file. dataflow: those of a published dataflow, an object, a name or a file
+    (docs/dataflows.md), or of several together. full_use: every Einsum uses as many instances of the axes as it can, as
+    if the machine said ``use: full`` of all of them. seconds, steps, memory: a budget of wall time, of evaluated
+    points, of bytes that the process may hold; what is found by then comes back with a bound. start: mappings that are
+    known already, as objects, results, texts or files; ``exact`` looks below the best of them
+    (docs/exact.md). Raises SpecError, Infeasible, BudgetExhausted; and Defect, if einloom contradicts itself: what is
+    found is checked once more, and the problem is saved in the working directory so that it can be reported.
+    """
+    asked = problems(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use)
+    known = starts(asked, (start,) if isinstance(start, Mapping | Result | str) else start)
+    return solve(asked, method, Budget(seconds, steps, memory), watch, known)
+
+
+def solve(
+    asked: Problem | tuple[Labelled, ...],
+    method: str = "exact",
+    budget: Budget | None = None,
+    watch: Watcher | None = None,
+    start: Sequence[Mapping] = (),
+) -> Result:
+    """The answer of `method` to a problem, or the best of its answers to several.
+
+    Raises as `map`; Defect if einloom contradicts itself: then the problem is saved where the user works.
+    """
+    budget, watch = budget or Budget(), Watcher() if watch is None else watch
+    labelled = (Labelled("", asked),) if isinstance(asked, Problem) else asked
+    try:
+        return best_of(labelled, method, budget, watch, start)
+    except Defect as defect:
+        raise saved(defect) from defect.__cause__
+
+
+def starts(asked: Sequence[Labelled], known: Sequence[Known]) -> tuple[Mapping, ...]:
+    """The mappings that a search may start from: of objects, results (every point of a front), texts and files.
+
+    Raises SpecError, with the file, for one that is a legal mapping in the space of none of the problems.
+    """
+    found: list[Mapping] = []
+    for one in known:
+        file = one if isinstance(one, str) and "\n" not in one else None
+        for mapping in _known(one, file, asked):
+            reasons = [misfits(each.problem, mapping) for each in asked]
+            if all(reasons):
+                raise refusal(min(reasons, key=len), file)
+            found.append(mapping)
+    return tuple(found)
+
+
+def _known(one: Known, file: str | None, asked: Sequence[Labelled]) -> tuple[Mapping, ...]:
+    if isinstance(one, str):
+        text = one if file is None else file_text(file)
+        if not text.lstrip().startswith("{"):
+            return (_parsed(text, file, asked),)
+        answer = read_answer(file) if file is not None else Result.from_json(text)
+        if isinstance(answer, Unmapped):
+            raise SpecError("that search found no mapping, so none can start from it", file=file)
+        one = answer
+    if isinstance(one, Mapping):
+        return (one,)
+    return tuple(dict.fromkeys((one.mapping, *(point.mapping for point in one.front))))
+
+
+def _parsed(text: str, file: str | None, asked: Sequence[Labelled]) -> Mapping:
+    """The mapping that a text means for the first problem that it fits, or else for the first that has its names."""
+    found, wrong = [], []
+    for each in asked:
+        try:
+            found.append(parse_mapping(text, each.problem.workload, each.problem.machine, file))
+        except SpecError as error:
+            wrong.append(error)
+        else:
+            if not misfits(each.problem, found[-1]):
+                return found[-1]
+    if not found:
+        raise wrong[0]
+    return found[0]
+
+
+def evaluate(
+    workload: Workload | str | Result,
+    machine: Machine | str | None = None,
+    mapping: Mapping | str | None = None,
+    objective: str = "energy",
+    latency_rule: str | None = None,
+) -> Result:
+    """The cost of a given mapping (an object, its text, or a file), or of the mapping in a result or result file.
+
+    latency_rule: ``einsum`` or ``tile``; by default that of the result, or ``einsum``. Raises IllegalMapping with every
+    reason, SpecError for an unknown rule.
+    """
+    asked, tree = given(workload, machine, mapping, objective)
+    if latency_rule is not None:
+        asked = replace(asked, latency_rule=known_rule(latency_rule))
+    found = Result.of(asked, tree, _evaluate(asked.workload, asked.machine, tree, asked.latency_rule))
+    assert found.latencies is not None
+    event = event_seconds(asked.workload, asked.machine, tree)
+    return replace(found, latencies=replace(found.latencies, event=event))
+
+
+def given(
+    workload: Workload | str | Result,
+    machine: Machine | str | None = None,
+    mapping: Mapping | str | None = None,
+    objective: str = "energy",
+) -> tuple[Problem, Mapping]:
+    """The problem and the mapping that three arguments, or a single result, speak of."""
+    if machine is None or mapping is None:
+        if machine is not None or isinstance(workload, Workload):
+            raise SpecError("a workload, a machine and a mapping are needed, or one result")
+        result = Result.read(workload) if isinstance(workload, str) else workload
+        return result.problem, result.mapping
+    if isinstance(workload, Result):
+        raise SpecError("a result brings its own machine and mapping")
+    asked = problem(workload, machine, objective)
+    if isinstance(mapping, Mapping):
+        return asked, mapping
+    if mapping.endswith(".json"):
+        return asked, parse_mapping(Result.read(mapping).mapping_text, asked.workload, asked.machine, mapping)
+    if "\n" in mapping:
+        return asked, parse_mapping(mapping, asked.workload, asked.machine)
+    return asked, parse_mapping(file_text(mapping), asked.workload, asked.machine, mapping)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One executed mapping beside its price. differences: counts that are not the same, as text; empty if all are."""
+
+    problem: Problem
+    mapping: Mapping
+    simulation: Simulation
+    cost: Cost
+    differences: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        return self.simulation.correct and not self.simulation.reasons and not self.differences
+
+
+def simulate(
+    workload: Workload | str | Result,
+    machine: Machine | str | None = None,
+    mapping: Mapping | str | None = None,
+    seed: int = 0,
+) -> Comparison:
+    """Execute a mapping with real integers, and hold what was counted against what `evaluate` says.
+
+    For small sizes: raises SpecError beyond two million points of all Einsums together, IllegalMapping as `evaluate`.
+    """
+    asked, tree = given(workload, machine, mapping)
+    points = sum(_points(asked.workload, einsum.name) for einsum in asked.workload.einsums)
+    if points > SIMULATED_POINTS:
+        raise SpecError(
+            f"{asked.workload.name} has {points:,} points; simulate executes at most {SIMULATED_POINTS:,} one by one"
+        )
+    cost = _evaluate(asked.workload, asked.machine, tree, asked.latency_rule)
+    simulation = _simulate(asked.workload, asked.machine, tree, seed)
+    return Comparison(asked, tree, simulation, cost, _differences(simulation, cost))
+
+
+def _points(workload: Workload, einsum: str) -> int:
+    total = 1
+    for variable in workload.einsum(einsum).variables:
+        total *= workload.extents[variable]
+    return total
+
+
+def _differences(simulation: Simulation, cost: Cost) -> tuple[str, ...]:
+    if simulation.reasons:
+        return ()
+    priced = {
+        (a.einsum, a.component, a.tensor, str(a.action)): a.count
+        for a in cost.actions
+        if a.tensor is not None and a.count and a.action in ("read", "write")
+    }
+    found = []
+    for key in sorted({*priced, *simulation.counts}):
+        counted, computed = simulation.counts.get(key, 0), priced.get(key, 0)
+        if counted != computed:
+            found.append(f"{' '.join(key)}: executed {counted}, priced {computed}")
+    for o in cost.occupancy:
+        if (held := simulation.occupancy.get(o.memory, 0)) != o.bits:
+            found.append(f"occupancy of {o.memory}: executed {held} bits, priced {o.bits}")
+    return tuple(found)
+
+
+def verify(result: Result | str | Path, quick: bool = False) -> Verdict:
+    """Whether everything that a result (or result file) claims is true; `quick` does not solve again."""
+    return Verdict(tuple(checks(result, quick)))
+
+
+def checks(result: Result | str | Path, quick: bool = False) -> Iterator[Check]:
+    """The checks of `verify`, each as soon as it is made."""
+    yield from _verify.checks(result if isinstance(result, Result) else Result.read(result), quick)
+
+
+def explain(
+    workload: Workload | str | Result | Unmapped,
+    machine: Machine | str | None = None,
+    objective: str = "energy",
+    *,
+    max_fused_loops: int | None = None,
+    mapspace: Mapspace | str | None = None,
+    dataflow: Flows | None = None,
+    full_use: bool = False,
+    quick: bool = False,
+    seconds: float | None = None,
+    watch: Watcher | None = None,
+) -> Explanation:
+    """Why a problem has no mapping and what would give it one, or what binds a mapping; see docs/explain.md.
+
+    workload: with a machine, as in `map`; alone, a saved answer (an object or a file), of which a result is explained
+    as it is and anything else as the problem that it had. quick: no optima are searched for. seconds: budget of wall
+    time; what is known by then comes back, marked as not complete. Raises SpecError.
+    """
+    if machine is not None:
+        if isinstance(workload, Result | Unmapped):
+            raise SpecError("a saved answer brings its own machine")
+        asked = problem(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use)
+        return explain_problem(asked, quick, seconds, watch)
+    if isinstance(workload, Workload):
+        raise SpecError("a workload and a machine are needed, or one saved answer")
+    answer = read_answer(workload) if isinstance(workload, str) else workload
+    if isinstance(answer, Result):
+        return explain_result(answer, quick, seconds, watch)
+    return explain_problem(answer.problem, quick, seconds, watch)

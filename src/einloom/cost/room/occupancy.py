@@ -1,0 +1,433 @@
+"""How many bits live in one instance of every memory at the worst moment.
+
+A tile is alive from the first to the last leaf below its store that touches it, everything between included. Where a
+temporal loop stands between the store and a split, or the store keeps elements into its next visit, it is alive in all
+branches. Backing tiles of persistent tensors are alive for the whole run, once per repeat; tiles of their inner stores
+are like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+from ...machine.levels import Link as LinkLevel
+from ...machine.levels import Machine, Memory
+from ...mapping.extents import Address
+from ...mapping.legality.concurrency import axis_of, stage_distance
+from ...mapping.tree import Split, Store
+from ...workload.einsum import Workload
+from ..breakdown import Occupancy
+from ..formulas import terms, windows
+from ..formulas.terms import Number
+from ..traffic.accesses import Link, by_tensor, rank_use
+from ..traffic.boxes import Shared, volume
+from ..traffic.paths import Path, PathLoop, PathStore
+from .moments import Moment, fullest
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A stored tile: the leaves below its store, by order, and the paths of the Einsums that touch it.
+
+    within: the leaves at which the tile may be alive. stays: it is the backing tile of a persistent tensor. steps: the
+    temporal loops above the store whose next iteration may find elements of the tile again, each with a flag (or an
+    array of flags) that says whether it has one. unlike: the users' boxes, if a loop moves them in different ways.
+    """
+
+    store: PathStore
+    below: range
+    within: range
+    users: tuple[Path, ...]
+    width: int
+    copies: int
+    stays: bool
+    steps: tuple[tuple[PathLoop, Number], ...]
+    unlike: Shared | None = None
+
+    def alive(self, path: Path, choice: dict[int, int]) -> Number:
+        """1 if the tile is alive when `path` reaches its leaf, else 0; an array of both where trips are arrays."""
+        if self.stays:
+            return 1
+        if path.order not in self.below:
+            return 0
+        first, last = self.users[0], self.users[-1]
+        if first.order <= path.order <= last.order:
+            return 1
+        flag: Number = 0
+        for end in (first, last):
+            for loop in end.loops:
+                if loop.axis is None and self.store.place < loop.place and path.shares(end, loop.place):
+                    flag = terms.maximum(flag, terms.positive(loop.trips - 1))
+        return flag if isinstance(flag, int) and flag else terms.maximum(flag, self.kept(choice))
+
+    def kept(self, choice: dict[int, int]) -> Number:
+        """1 if the visit of `choice` leaves elements to the next visit, else 0.
+
+        Loops in `choice` are asked piece by piece, because a piece may be empty; every other loop is in its first.
+        """
+        inside = [loop.place for loop, _ in self.steps if loop.place in self.moving]
+        flag: Number = 0
+        for loop, keeps in self.steps:
+            if loop.place not in inside:
+                flag = terms.maximum(flag, keeps)
+        if (isinstance(flag, int) and flag) or not inside:
+            return flag
+        outer = tuple(sorted((p, i) for p, i in choice.items() if p in self.moving and p not in inside))
+        return self._visits(outer)[tuple(choice.get(place, 0) for place in inside)]
+
+    @cached_property
+    def _known(self) -> dict[tuple[tuple[int, int], ...], dict[tuple[int, ...], int]]:
+        return {}
+
+    def _visits(self, outer: tuple[tuple[int, int], ...]) -> dict[tuple[int, ...], int]:
+        """For every iteration of the moving steps: does the visit before or in it leave elements to the one after?"""
+        if outer not in self._known:
+            moving = [loop for loop, _ in self.steps if loop.place in self.moving]
+            table: dict[tuple[int, ...], int] = {}
+            waiting: list[tuple[int, ...]] = []
+            before: tuple[tuple[int, int], ...] | None = None
+            for at in product(*(range(loop.trips) for loop in moving)):
+                box = self._box({**dict(outer), **{loop.place: i for loop, i in zip(moving, at, strict=True)}})
+                if box is not None:
+                    again = before is not None and all(
+                        min(a[1], b[1]) > max(a[0], b[0]) for a, b in zip(before, box, strict=True)
+                    )
+                    table.update(dict.fromkeys(waiting, int(again)))
+                    waiting, before = [], box
+                waiting.append(at)
+            table.update(dict.fromkeys(waiting, 0))
+            self._known[outer] = table
+        return self._known[outer]
+
+    def _box(self, choice: dict[int, int]) -> tuple[tuple[int, int], ...] | None:
+        """The windows of the complex ranks in one iteration; None if no user has work in it."""
+        if self.unlike is not None:
+            return self.unlike.box(choice)
+        busy = tuple(user for user in self.users if not user.idle(choice, self.store.place))
+        if not busy:
+            return None
+        shape = self.users[0].workload.tensor(self.store.tensor).shape
+        places = {loop.place for user in self.users for loop in user.loops}
+        full = {**dict.fromkeys(places, 0), **choice}
+        box = []
+        for rank, size in enumerate(shape):
+            if self._complex(rank):
+                uses = tuple(rank_use(u, self.store.tensor, rank, self.store.place, {}, None) for u in busy)
+                box.append(windows.hull(uses, full, size) or (0, 0))
+        return tuple(box)
+
+    def _complex(self, rank: int) -> bool:
+        return any(user.complex_rank(user.einsum.access(self.store.tensor), rank) for user in self.users)
+
+    def size(self, choice: dict[int, int]) -> Number:
+        """Values in the tile for one choice of pieces, every other loop in its first."""
+        if self.unlike is not None:
+            box = self.unlike.box({at: choice.get(at, 0) for at in self.unlike.places})
+            return 0 if box is None else volume(box)
+        total = self._plain if not choice or self._ragged.isdisjoint(choice) else self._plain_at(choice)
+        for rank in self._windows:
+            total = total * rank.extent(choice)
+        return total
+
+    @cached_property
+    def _plain(self) -> Number:
+        """Product of the extents of the ranks that are one plain variable, in the largest tile."""
+        total: Number = 1
+        for extent, loops in self._plain_ranks:
+            total = total * terms.largest(extent, tuple(loop.cut(0) for loop in loops))
+        return total
+
+    @cached_property
+    def _plain_ranks(self) -> tuple[tuple[int, tuple[PathLoop, ...]], ...]:
+        """(extent, loops above the store) of every rank that is one plain variable."""
+        first = self.users[0]
+        indices = enumerate(first.einsum.access(self.store.tensor).indices)
+        variables = [index.variables[0] for rank, index in indices if not self._complex(rank)]
+        above = {v: tuple(loop for loop in first.by_variable[v] if loop.place < self.store.place) for v in variables}
+        return tuple((first.extent(v), loops) for v, loops in above.items())
+
+    @cached_property
+    def _ragged(self) -> frozenset[int]:
+        """Places of the loops whose pieces of a plain rank differ."""
+        found: set[int] = set()
+        for extent, loops in self._plain_ranks:
+            whole: Number = extent
+            for loop in loops:
+                if not isinstance(loop.tile, int) or whole != loop.tile * loop.trips:
+                    found.update(other.place for other in loops)
+                whole = loop.tile
+        return frozenset(found)
+
+    def _plain_at(self, choice: dict[int, int]) -> int:
+        """As `_plain`, for one choice of pieces."""
+        total = 1
+        for extent, loops in self._plain_ranks:
+            for loop in loops:
+                extent = loop.cut(0).extent_of(extent, choice.get(loop.place, 0), 0)
+            total *= extent
+        return total
+
+    @cached_property
+    def _windows(self) -> tuple[_Window, ...]:
+        """The other ranks."""
+        shape = self.users[0].workload.tensor(self.store.tensor).shape
+        found = []
+        for rank, size in enumerate(shape):
+            if self._complex(rank):
+                uses = tuple(rank_use(u, self.store.tensor, rank, self.store.place, {}, None) for u in self.users)
+                places = sorted({p for u in uses for _, _, chain in u.terms for p, _ in chain})
+                found.append(_Window(uses, size, tuple(places)))
+        return tuple(found)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return (self.store.address, self.store.tensor)
+
+    def bits(self, choice: dict[int, int]) -> Number:
+        return self.size(choice) * self.width * self.copies
+
+    @cached_property
+    def moving(self) -> frozenset[int]:
+        """Places of the loops that change the tile's size, or end its use, in other ways than a ragged edge."""
+        found: set[int] = set()
+        steps = {loop.place for loop, _ in self.steps}
+        for user in self.users:
+            access = user.einsum.access(self.store.tensor)
+            for rank, index in enumerate(access.indices):
+                if self._complex(rank):
+                    for variable in index.variables:
+                        found.update(p.place for p in user.by_variable[variable])
+            for variable in user.derived:
+                if any(p.place in steps for p in user.by_variable[variable]):
+                    found.update(p.place for p in user.by_variable[variable])
+        if self.unlike is not None:
+            found.update(self.unlike.places)
+        many = {p.place for user in self.users for p in user.loops if not (isinstance(p.trips, int) and p.trips == 1)}
+        return frozenset(place for place in found & many if place < self.store.place)
+
+
+@dataclass(frozen=True)
+class _Window:
+    """A complex rank of a tile: how its users reach it, its declared size, the loops that move the window."""
+
+    uses: tuple[windows.RankUse, ...]
+    size: int
+    places: tuple[int, ...]
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, ...], int]:
+        return {}
+
+    def extent(self, choice: dict[int, int]) -> int:
+        """Size of the window for one choice of pieces; loops that are not in it are in their first."""
+        at = tuple([choice.get(place, 0) for place in self.places])
+        if at not in self._known:
+            self._known[at] = windows.extent_at(self.uses, self.size, tuple(zip(self.places, at, strict=True)))
+        return self._known[at]
+
+
+def tiles(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> tuple[Tile, ...]:
+    """Every stored tile of the mapping, with its lifetime."""
+    found: list[Tile] = []
+    below = _leaves_below(all_paths)
+    touching = by_tensor(all_paths)
+    for store in _stores(all_paths):
+        users = tuple(p for p in touching.get(store.tensor, ()) if p.holds(store))
+        memory = machine.memory(store.memory)
+        if not users or isinstance(memory, LinkLevel):
+            continue
+        width = memory.bits(workload, users[0].einsum.name, store.tensor)
+        stays = _persists(workload, store, users[0])
+        copies = slots(memory, store, users) * (workload.repeat if stays else 1)
+        link = Link(workload, machine, users[0], store.tensor, store, store, users, False)
+        steps = () if stays else _steps(link)
+        within = below[store.address] if steps else _span(store, users, below)
+        found.append(Tile(store, below[store.address], within, users, width, copies, stays, steps, link.unlike))
+    return tuple(found)
+
+
+def _stores(all_paths: tuple[Path, ...]) -> Iterator[PathStore]:
+    """Every store of the tree in program order, one for each of its tensors."""
+    seen: set[Address] = set()
+    for path in all_paths:
+        for place, (address, node) in enumerate(zip(path.addresses, path.nodes, strict=True)):
+            if isinstance(node, Store) and address not in seen:
+                seen.add(address)
+                yield from (PathStore(place, node.memory, tensor, address, node.slots) for tensor in node.tensors)
+
+
+def _leaves_below(all_paths: tuple[Path, ...]) -> dict[Address, range]:
+    """Address of a node -> orders of the leaves below it; program order keeps them together."""
+    first: dict[Address, int] = {}
+    last: dict[Address, int] = {}
+    for path in all_paths:
+        for address in path.addresses:
+            first.setdefault(address, path.order)
+            last[address] = path.order
+    return {address: range(start, last[address] + 1) for address, start in first.items()}
+
+
+def _span(store: PathStore, users: tuple[Path, ...], below: dict[Address, range]) -> range:
+    """Orders of the leaves from the first to the last user, and of all in loops around either, below the store."""
+    start, stop = users[0].order, users[-1].order + 1
+    for end in (users[0], users[-1]):
+        for loop in end.loops:
+            if loop.place > store.place and loop.axis is None and not (isinstance(loop.trips, int) and loop.trips == 1):
+                around = below[end.addresses[loop.place]]
+                start, stop = min(start, around.start), max(stop, around.stop)
+                break
+    return range(start, stop)
+
+
+def slots(memory: Memory, store: PathStore, users: tuple[Path, ...]) -> int:
+    """How many tiles a store holds in turns: as written, else 2 with double buffering, else what an exchange takes.
+
+    A tile that stages of a pipeline exchange needs one slot more than they stand apart. A store above a loop of tokens
+    holds a place for each of them already.
+    """
+    if store.slots is not None:
+        return store.slots
+    return max(memory.capacity_share(), 1 + max((distance for _, distance in exchanges(store, users)), default=0))
+
+
+def exchanges(store: PathStore, users: tuple[Path, ...]) -> Iterator[tuple[Path, int]]:
+    """(consumer, stage distance) of everyone who reads the store's tile one stage or more behind its producer."""
+    for producer in (user for user in users if user.einsum.output.tensor == store.tensor):
+        for fork in producer.forks:
+            between = (store.place < n.place < fork.place for n in producer.holders(store.tensor))
+            looped = (store.place < n.place < fork.place and n.axis is None and n.trips > 1 for n in producer.loops)
+            if fork.split.kind != "pipelined" or fork.place < store.place or any(between) or any(looped):
+                continue
+            for user in users:
+                if any(f.address == fork.address and f.branch != fork.branch for f in user.forks):
+                    yield user, stage_distance(fork.split, producer.einsum.name, user.einsum.name)
+
+
+def _persists(workload: Workload, store: PathStore, user: Path) -> bool:
+    """True for the backing store of a persistent tensor: its tile stays for the whole run, one for each repeat."""
+    return workload.tensor(store.tensor).persistent and user.holders(store.tensor)[0].address == store.address
+
+
+def _steps(link: Link) -> tuple[tuple[PathLoop, Number], ...]:
+    """The loops above a store that may keep elements of its tile: those its tensor lacks, and the sliding one."""
+    keeps, sliding = link.retention
+    found: list[tuple[PathLoop, Number]] = []
+    for loop in link.path.loops:
+        if loop.place == sliding:
+            if _slides(link, loop):
+                found.append((loop, 1))
+        elif loop.place in keeps:
+            flag = terms.positive(loop.trips - 1) * keeps[loop.place]
+            if not isinstance(flag, int) or flag:
+                found.append((loop, flag))
+    return tuple(found)
+
+
+def _slides(link: Link, loop: PathLoop) -> bool:
+    """True if some step of the sliding loop finds elements of the tile again: windows that overlap."""
+    if link.unlike is not None:
+        return link.unlike.overlaps(loop.place)
+    for rank, size in enumerate(link.workload.tensor(link.tensor).shape):
+        if any(u.complex_rank(u.einsum.access(link.tensor), rank) for u in link.users):
+            uses = tuple(rank_use(u, link.tensor, rank, link.place, {}, None) for u in link.users)
+            places = {place for use in uses for _, _, chain in use.terms for place, _ in chain}
+            if loop.place in places and windows.overlaps(uses, size, loop.place):
+                return True
+    return False
+
+
+def _choices(path: Path, found: list[Tile]) -> Iterator[dict[int, int]]:
+    """Every combination of pieces of the loops that change tiles on this path, as far as it has work in them."""
+    places = {place for tile in found for place in tile.moving}
+    loops = [loop for loop in path.loops if loop.place in places]
+    for combination in product(*(range(loop.trips) for loop in loops)):
+        choice = {loop.place: i for loop, i in zip(loops, combination, strict=True)}
+        if path.even or not path.idle(choice, len(path.nodes)):
+            yield choice
+
+
+def peak(
+    all_tiles: tuple[Tile, ...], all_paths: tuple[Path, ...], memory: str
+) -> tuple[Number, tuple[tuple[str, Number], ...]]:
+    """(bits, tensors alive with their bits) at the worst moment of one instance of `memory`; no tensors for arrays.
+
+    One leaf at a time: without concurrent splits, or for the view of a single path.
+    """
+    mine = [tile for tile in all_tiles if tile.store.memory == memory]
+    number = {tile.key: i for i, tile in enumerate(mine)}
+    always = [(tile, tile.bits({})) for tile in mine if tile.stays and not tile.moving]
+    base: Number = sum(bits for _, bits in always)
+    worst: Number = 0
+    alive_then: list[tuple[Tile, Number]] = []
+    for path, near, changing in _near(mine, all_paths):
+        for choice in _choices(path, changing):
+            flags = [(tile, tile.alive(path, choice)) for tile in near]
+            sizes = [(tile, tile.bits(choice) * flag) for tile, flag in flags if not isinstance(flag, int) or flag]
+            total: Number = base + sum(bits for _, bits in sizes)
+            if not isinstance(total, int) or not isinstance(worst, int):
+                worst = terms.maximum(worst, total)
+            elif total > worst:
+                worst, alive_then = total, sizes
+    fullest_known = isinstance(worst, int) and worst > 0
+    listed = sorted((*always, *alive_then) if fullest_known else (), key=lambda entry: number[entry[0].key])
+    return worst, tuple((tile.store.tensor, bits) for tile, bits in listed)
+
+
+def _near(mine: list[Tile], all_paths: tuple[Path, ...]) -> Iterator[tuple[Path, list[Tile], list[Tile]]]:
+    """For each path the tiles that may be alive at its leaf, and those stored above it that change with loops.
+
+    Backing tiles of persistent tensors are left out, unless they change.
+    """
+    near: dict[int, list[Tile]] = {path.order: [] for path in all_paths}
+    changing = [tile for tile in mine if tile.moving]
+    for tile in mine:
+        if not tile.stays:
+            for order in tile.within:
+                if order in near:
+                    near[order].append(tile)
+        elif tile.moving:
+            for listed in near.values():
+                listed.append(tile)
+    for path in all_paths:
+        yield path, near[path.order], [tile for tile in changing if tile.stays or path.order in tile.below]
+
+
+def _forked_peak(
+    machine: Machine, all_tiles: tuple[Tile, ...], all_paths: tuple[Path, ...], memory: str
+) -> tuple[int, tuple[tuple[str, int], ...]]:
+    """As `peak`, where some branches run at the same time."""
+    mine = [tile for tile in all_tiles if tile.store.memory == memory]
+    staying = tuple((tile.store.tensor, tile.bits({})) for tile in mine if tile.stays)
+    moments: list[Moment] = []
+    for path, near, changing in _near([tile for tile in mine if not tile.stays], all_paths):
+        for choice in _choices(path, changing):
+            live = tuple(
+                (tile.key, sum(fork.place < tile.store.place for fork in path.forks), tile.store.tensor, bits)
+                for tile in near
+                if (bits := tile.bits(choice) * tile.alive(path, choice))
+            )
+            moments.append(Moment(path.forks, live))
+
+    def private(split: Split) -> bool:
+        axis = axis_of(split)
+        return axis is not None and machine.position[memory] > machine.position[axis]
+
+    bits, alive = fullest(moments, private)
+    return bits + sum(n for _, n in staying), (*staying, *alive)
+
+
+def occupancy(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> tuple[Occupancy, ...]:
+    """Peak occupancy of every memory that stores something."""
+    all_tiles = tiles(workload, machine, all_paths)
+    used = [m for m in machine.memories if any(tile.store.memory == m.name for tile in all_tiles)]
+    result = []
+    for memory in used:
+        if any(path.forks for path in all_paths):
+            bits, alive = _forked_peak(machine, all_tiles, all_paths, memory.name)
+        else:
+            bits, alive = peak(all_tiles, all_paths, memory.name)
+        result.append(Occupancy(memory.name, bits, memory.size, alive))
+    return tuple(result)

@@ -1,0 +1,375 @@
+"""How many values every store reads and writes: the tree walk.
+
+Comes in: the paths of a well-formed mapping. Goes out: `Move` records, one for each (Einsum, memory, tensor, action)
+and link, in values, over all instances or for one instance. A link joins a store to the next store of its tensor above
+(or the leaf to its innermost stores); what crosses it is a product of per-rank counts from `terms` and `windows`. What
+crosses it passes the tolls that the machine lists between its two ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Table
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import prod
+
+from ...machine.levels import Axis, Machine, Toll
+from ...machine.levels import Link as LinkLevel
+from ...workload.einsum import Access, Workload
+from ...workload.selectors import select
+from ..breakdown import ActionName
+from ..formulas import terms, windows
+from ..formulas.terms import Number
+from .boxes import Shared
+from .paths import Path, PathLoop, PathStore
+
+Picks = dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Values that `einsum` reads from or writes to `memory`, or that pass the toll of that name down or up.
+
+    count: over all instances, or of one instance.
+    """
+
+    einsum: str
+    memory: str
+    tensor: str
+    action: ActionName
+    count: Number
+
+
+@dataclass(frozen=True)
+class Link:
+    """A store (or the leaf, child None) and the next store of its tensor above, seen from the path it is charged to.
+
+    users: paths of all Einsums below the child that access the tensor. written: the charged Einsum writes the tensor.
+    """
+
+    workload: Workload
+    machine: Machine
+    path: Path
+    tensor: str
+    parent: PathStore
+    child: PathStore | None
+    users: tuple[Path, ...]
+    written: bool
+
+    @property
+    def place(self) -> int:
+        return len(self.path.nodes) if self.child is None else self.child.place
+
+    @cached_property
+    def known(self) -> dict[tuple[tuple[int, int], ...] | None, tuple[Move, ...]]:
+        """What `moves` found, by picked instance."""
+        return {}
+
+    @cached_property
+    def access(self) -> Access:
+        return self.path.einsum.access(self.tensor)
+
+    @cached_property
+    def relevant(self) -> frozenset[int]:
+        """Places of the loops on which the tile depends, for any of the users."""
+        moved = ((loop, user.einsum.access(self.tensor)) for user in self.users for loop in user.loops)
+        return frozenset(loop.place for loop, access in moved if loop.variable in access.variables)
+
+    @cached_property
+    def unlike(self) -> Shared | None:
+        """The users' boxes, if a loop above moves them in different ways: then ranks are no factors."""
+        if self.child is None or self.written or (self.place, self.tensor) not in self.path.unlike:
+            return None
+        shape = self.workload.tensor(self.tensor).shape
+        ranks = range(len(shape))
+        users = tuple((u, tuple(rank_use(u, self.tensor, r, self.place, {}, None) for r in ranks)) for u in self.users)
+        return Shared(users, shape, self.place)
+
+    @cached_property
+    def axes(self) -> Table[int, Axis]:
+        return {loop.place: self.machine.axes[loop.axis] for loop in self.path.loops if loop.axis is not None}
+
+    @cached_property
+    def edge(self) -> int:
+        """Place of the innermost sequential split above the child: loops further out find nothing that is kept."""
+        return max((s for s in self.path.splits if s < self.place), default=-1)
+
+    @cached_property
+    def retention(self) -> tuple[dict[int, Number], int | None]:
+        """(per temporal loop that the tensor lacks, a flag: is the tile kept over it; place of the sliding loop).
+
+        Walks outwards from the store: loops that the tensor lacks, directly above, keep the tile; the first that it
+        depends on slides; a sequential split, or anything further out, forgets. The leaf keeps nothing.
+        """
+        keeps: dict[int, Number] = {}
+        sliding: int | None = None
+        still: Number = self.child is not None
+        for loop in reversed([p for p in self.path.loops if p.place < self.place and p.axis is None]):
+            if loop.place < self.edge:
+                still = False
+            if loop.place not in self.relevant:
+                keeps[loop.place] = still
+                continue
+            if isinstance(loop.trips, int):
+                if loop.trips > 1:
+                    sliding = loop.place if isinstance(still, bool) and still else sliding
+                    still = False
+            else:
+                still = still & (loop.trips == 1)
+        return keeps, sliding
+
+    @cached_property
+    def tolls(self) -> tuple[Toll, ...]:
+        """The tolls that the machine lists between the two ends of the link; those of a copy stand on its input's."""
+        if not self.machine.tolls:
+            return ()
+        place = self.machine.position
+        if self.child is not None:
+            ends = [place[self.parent.memory], place[self.child.memory]]
+        elif self.path.leaf.unit is not None:
+            ends = [place[self.parent.memory], place[self.path.leaf.unit]]
+        elif self.written:
+            return ()
+        else:
+            ends = [place[self.path.holders(access.tensor)[-1].memory] for access in self.path.einsum.accesses]
+        return tuple(toll for toll in self.machine.tolls if min(ends) < place[toll.name] < max(ends))
+
+    @cached_property
+    def _sides(self) -> dict[tuple[bool, str | None], frozenset[int]]:
+        """What `above` found."""
+        return {}
+
+    def above(self, at_parent: bool, toll: Toll | None) -> frozenset[int]:
+        """Places of the spatial loops above the parent, the child or the toll: they count in each instance."""
+        key = (at_parent, toll.name if toll is not None else None)
+        if key not in self._sides:
+            self._sides[key] = frozenset(place for place in self.axes if self._apart(place, at_parent, toll))
+        return self._sides[key]
+
+    def _apart(self, place: int, at_parent: bool, toll: Toll | None) -> bool:
+        if toll is None:
+            return place < (self.parent.place if at_parent else self.place)
+        return self.machine.position[self.axes[place].name] < self.machine.position[toll.name]
+
+    def _once(self, above: frozenset[int], combine: bool, busiest: bool, fresh: bool) -> dict[int, Number]:
+        """Which loops on the way to the child count one piece only.
+
+        above: places of the spatial loops above the side at which we count. combine: other spatial loops that the
+        tensor lacks count once where their axis multicasts (or reduces) it. busiest: spatial loops in `above` count the
+        picked instance only. fresh: temporal loops that the tensor lacks count their first piece only.
+        """
+        flags: dict[int, Number] = {}
+        keeps = self.retention[0]
+        for loop in self.path.loops:
+            if loop.axis is None:
+                flags[loop.place] = (fresh or keeps.get(loop.place, 0)) if loop.place not in self.relevant else 0
+            elif loop.place in above:
+                flags[loop.place] = int(busiest)
+            elif combine and loop.place not in self.relevant:
+                flags[loop.place] = int(self._joined(self.axes[loop.place]))
+            else:
+                flags[loop.place] = 0
+        return flags
+
+    def _joined(self, axis: Axis) -> bool:
+        """True if instances along the axis that ask for the same values, or add to them, count once above."""
+        above = self.machine.memory(self.parent.memory)
+        if isinstance(above, LinkLevel) and not self.written:
+            return above.multicast
+        which = axis.reduce if self.written else axis.multicast
+        return self.tensor in select(which, self.workload, self.path.einsum.name)
+
+    def moved(
+        self, *, at_parent: bool = True, picks: Picks | None, fresh: bool = False, toll: Toll | None = None
+    ) -> Number:
+        """Values that cross the link, counted at one side, or at a toll on the way: over all instances, or (`picks`)
+        of one instance there."""
+        above = self.above(at_parent, toll)
+        flags = self._once(above, at_parent, picks is not None, fresh)
+        picks = None if picks is None else {place: i for place, i in picks.items() if place in above}
+        if self.unlike is not None:
+            return self._together(self.unlike, flags, picks or {})
+        sliding = None if self.written else self.retention[1]
+        total: Number = 1
+        for rank in range(len(self.access.indices)):
+            total = total * self._rank(rank, flags, picks, sliding)
+        for variable in self.path.einsum.variables:
+            if variable not in self.access.variables:
+                cuts = self.path.cuts(variable, self.place, lambda loop: flags[loop.place], picks)
+                total = total * terms.visits(self.path.extent(variable), cuts)
+        return total
+
+    def _together(self, unlike: Shared, flags: dict[int, Number], picks: Picks) -> int:
+        """As `moved`, with the boxes that all users need together."""
+        keeps, sliding = self.retention
+        keeping = {place for place, kept in keeps.items() if kept} | ({sliding} if sliding is not None else set())
+        loops = {loop.place: loop for user in self.users for loop in user.loops if loop.place < self.place}
+        pieces = {
+            at: range(picks.get(at, 0), picks.get(at, 0) + 1) if flags[at] and at not in keeping else range(loop.trips)
+            for at, loop in sorted(loops.items())
+        }
+        return unlike.moved(pieces, keeping)
+
+    def _rank(self, rank: int, flags: dict[int, Number], picks: Picks | None, sliding: int | None) -> Number:
+        index = self.access.indices[rank]
+        users = (self.path,) if self.written or self.child is None else self.users
+        if not any(user.complex_rank(user.einsum.access(self.tensor), rank) for user in users):
+            variable = index.variables[0]
+            cuts = self.path.cuts(variable, self.place, lambda loop: flags[loop.place], picks)
+            return terms.covered(self.path.extent(variable), cuts)
+        uses = tuple(rank_use(user, self.tensor, rank, self.place, flags, picks) for user in users)
+        return windows.moved(uses, self.workload.tensor(self.tensor).shape[rank], sliding)
+
+
+def rank_use(
+    path: Path, tensor: str, rank: int, place: int, flags: Table[int, Number], picks: Picks | None
+) -> windows.RankUse:
+    """How the Einsum of `path` reaches a rank of `tensor` below the loops above `place`."""
+    index = path.einsum.access(tensor).indices[rank]
+    chains = []
+    for variable, coefficient in index.terms:
+        loops = [loop for loop in path.by_variable[variable] if loop.place < place]
+        chain = tuple(
+            (loop.place, loop.cut(flags.get(loop.place, 0), picks.get(loop.place, 0) if picks else 0)) for loop in loops
+        )
+        chains.append((coefficient, path.extent(variable), chain))
+    return windows.RankUse(tuple(chains), index.constant)
+
+
+def by_tensor(all_paths: tuple[Path, ...]) -> dict[str, list[Path]]:
+    """Tensor -> the paths of the Einsums that access it, in program order."""
+    table: dict[str, list[Path]] = {}
+    for path in all_paths:
+        for tensor in path.einsum.tensors:
+            table.setdefault(tensor, []).append(path)
+    return table
+
+
+def links(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> tuple[Link, ...]:
+    """Every link of the mapping, each once, charged to the first Einsum below that accesses the tensor."""
+    found: list[Link] = []
+    seen: set[tuple[tuple[int, ...], str]] = set()
+    touching = by_tensor(all_paths)
+    for path in all_paths:
+        for access in path.einsum.accesses:
+            written = access.tensor == path.einsum.output.tensor
+            holders = path.holders(access.tensor)
+            for parent, child in pairwise(holders):
+                if (child.address, access.tensor) in seen:
+                    continue
+                seen.add((child.address, access.tensor))
+                users = tuple(p for p in touching[access.tensor] if p.holds(child))
+                found.append(Link(workload, machine, path, access.tensor, parent, child, users, written))
+            found.append(Link(workload, machine, path, access.tensor, holders[-1], None, (path,), written))
+    return tuple(found)
+
+
+def moves(link: Link, picks: Picks | None = None) -> tuple[Move, ...]:
+    """What a link costs at both ends, in values; with `picks`, of the picked instance at each end."""
+    if not link.axes:
+        picks = None  # there is one instance, and it does everything
+    key = None if picks is None else tuple(picks.items())
+    if key not in link.known:
+        link.known[key] = tuple(_moves(link, picks))
+    return link.known[key]
+
+
+def _moves(link: Link, picks: Picks | None) -> list[Move]:
+    einsum, tensor = link.path.einsum.name, link.tensor
+    parent, child = link.parent.memory, None if link.child is None else link.child.memory
+    if link.path.einsum.kind == "copy" and child is None and _copy_in_place(link):
+        return []
+    found: list[Move] = []
+    if not link.written:
+        found.append(Move(einsum, parent, tensor, "read", link.moved(at_parent=True, picks=picks)))
+        if child is not None:
+            found.append(Move(einsum, child, tensor, "write", link.moved(at_parent=False, picks=picks)))
+        return [*found, *_passes(link, picks)]
+    if isinstance(link.machine.memory(parent), LinkLevel):  # nothing stays there: readers pay for the way
+        assert child is not None
+        found.append(Move(einsum, child, tensor, "read", link.moved(at_parent=False, picks=picks)))
+        return [*found, *_passes(link, picks)]
+    up = link.moved(at_parent=True, picks=picks)
+    found.append(Move(einsum, parent, tensor, "write", up))
+    found.append(Move(einsum, parent, tensor, "read", _read_back(link, up, picks)))
+    if child is not None:
+        out = link.moved(at_parent=False, picks=picks)
+        found.append(Move(einsum, child, tensor, "read", out))
+        found.append(Move(einsum, child, tensor, "write", _read_back(link, out, picks, at_parent=False)))
+    return [*found, *_passes(link, picks)]
+
+
+def _read_back(
+    link: Link, out: Number, picks: Picks | None, *, at_parent: bool = True, toll: Toll | None = None
+) -> Number:
+    """Of `out` values that go up, those that come down again: partial sums to add to, and halos of consumers."""
+    halo = _halo(link, at_parent=at_parent, picks=picks, toll=toll)
+    if link.machine.partial_sums != "read-modify-write" and link.child is not None:
+        return halo
+    return terms.refills(out, link.moved(at_parent=at_parent, picks=picks, fresh=True, toll=toll)) + halo
+
+
+def _passes(link: Link, picks: Picks | None) -> list[Move]:
+    """What the tolls on the way charge."""
+    einsum, tensor = link.path.einsum, link.tensor
+    found: list[Move] = []
+    for toll in link.tolls:
+        down, up = toll.charges(link.workload, einsum.name, tensor)
+        if einsum.kind == "copy" and link.child is None:
+            inwards = link.machine.position[link.parent.memory] < link.machine.position[toll.name]
+            if down if inwards else up:
+                way: ActionName = "down" if inwards else "up"
+                found.append(Move(einsum.name, toll.name, tensor, way, link.moved(picks=picks, toll=toll)))
+            continue
+        if not (down or (up and link.written)):
+            continue
+        crossed = link.moved(picks=picks, toll=toll)
+        if not link.written:
+            found.append(Move(einsum.name, toll.name, tensor, "down", crossed))
+            continue
+        if up:
+            found.append(Move(einsum.name, toll.name, tensor, "up", crossed))
+        if down and not isinstance(link.machine.memory(link.parent.memory), LinkLevel):
+            found.append(Move(einsum.name, toll.name, tensor, "down", _read_back(link, crossed, picks, toll=toll)))
+    return found
+
+
+def _copy_in_place(link: Link) -> bool:
+    """True if a copy's input and output have their innermost store in the same memory: then nothing moves."""
+    e = link.path.einsum
+    return len({link.path.holders(access.tensor)[-1].memory for access in e.accesses}) == 1
+
+
+def _halo(link: Link, *, at_parent: bool, picks: Picks | None, toll: Toll | None = None) -> Number:
+    """Elements computed earlier that consumers below a shared inner store read again: its windows less what is new."""
+    if link.child is None or len(link.users) == 1:
+        return 0
+    readers = tuple(user for user in link.users if link.tensor != user.einsum.output.tensor)
+    ranks = range(len(link.access.indices))
+    if not any(r.complex_rank(r.einsum.access(link.tensor), i) for r in readers for i in ranks):
+        return 0
+    first = Link(link.workload, link.machine, readers[0], link.tensor, link.parent, link.child, link.users, False)
+    seen, new = (one.moved(at_parent=at_parent, picks=picks, toll=toll) for one in (first, link))
+    return seen - new
+
+
+def operations(path: Path, picks: Picks | None = None) -> Number:
+    """Operations of an Einsum: all of them, or (`picks`) those of one instance of its compute unit."""
+    if path.einsum.kind == "copy":
+        return 0
+
+    def once(loop: PathLoop) -> Number:
+        return int(picks is not None and loop.axis is not None)
+
+    counts = [terms.visits(path.extent(v), path.cuts(v, len(path.nodes), once, picks)) for v in path.einsum.variables]
+    return prod(counts)
+
+
+def instance_choices(path: Path) -> list[Picks]:
+    """The instances that may be the busiest: the first, or each along axes where windows are clipped or derived."""
+    choices: list[Picks] = [{}]
+    for loop in path.complex_axes:
+        assert isinstance(loop.trips, int)
+        choices = [{**choice, loop.place: i} for choice in choices for i in range(loop.trips)]
+    return choices

@@ -1,0 +1,261 @@
+"""The way from the root of a mapping to one leaf: its loops, stores and splits in order, for the analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Mapping as Table
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from ...mapping.extents import Address, addressed_paths, derived_cuts
+from ...mapping.legality.concurrency import concurrent
+from ...mapping.tree import Compute, Loop, Mapping, Node, Split, Store
+from ...workload.einsum import Access, Einsum, Workload
+from ..formulas.terms import Cut, Number, default_tile, minimum
+
+Flag = Callable[["PathLoop"], Number]
+
+
+@dataclass(frozen=True, slots=True)
+class PathLoop:
+    """A loop on the path: `place` on the path, the variable it iterates, its tile and, if derived, its piece ends."""
+
+    place: int
+    variable: str
+    trips: Number
+    tile: Number
+    ends: tuple[int, ...] | None
+    axis: str | None
+
+    def cut(self, once: Number, pick: int = 0) -> Cut:
+        return Cut(self.tile, self.ends, once, pick, self.trips)
+
+
+@dataclass(frozen=True, slots=True)
+class PathStore:
+    """A store on the path, for one tensor; `address` is equal for the same node seen from different leaves.
+
+    slots: tiles that it holds in turns, if the tree says so.
+    """
+
+    place: int
+    memory: str
+    tensor: str
+    address: Address
+    slots: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A concurrent split on the path, and the number of the branch that the path takes."""
+
+    place: int
+    address: Address
+    split: Split
+    branch: int
+
+
+@dataclass(frozen=True)
+class Path:
+    """The path of one Einsum: its loops and stores from the outside in, and where sequential splits stand.
+
+    stores: those of the tensors that the Einsum accesses. forks: the concurrent splits, which end the life of nothing.
+    unlike: (place, tensor) of the stores whose users a loop above moves in different ways, or not all of them.
+    """
+
+    workload: Workload
+    einsum: Einsum
+    nodes: tuple[Node, ...]
+    addresses: tuple[Address, ...]
+    loops: tuple[PathLoop, ...]
+    stores: tuple[PathStore, ...]
+    splits: tuple[int, ...]
+    leaf: Compute
+    order: int
+    forks: tuple[Fork, ...] = ()
+    unlike: frozenset[tuple[int, str]] = frozenset()
+
+    @cached_property
+    def by_variable(self) -> dict[str, tuple[PathLoop, ...]]:
+        table: dict[str, list[PathLoop]] = {v: [] for v in self.einsum.variables}
+        for loop in self.loops:
+            table[loop.variable].append(loop)
+        return {v: tuple(loops) for v, loops in table.items()}
+
+    def extent(self, variable: str) -> int:
+        return self.workload.extents[variable]
+
+    def cuts(self, variable: str, place: int, once: Flag, picks: dict[int, int] | None = None) -> tuple[Cut, ...]:
+        """The cuts of `variable` by the loops above `place`; `once` decides which count their first piece only."""
+        return tuple(
+            loop.cut(once(loop), picks.get(loop.place, 0) if picks else 0)
+            for loop in self.by_variable[variable]
+            if loop.place < place
+        )
+
+    @cached_property
+    def derived(self) -> frozenset[str]:
+        """Variables with a loop whose pieces follow from consumers."""
+        return frozenset(loop.variable for loop in self.loops if loop.ends is not None)
+
+    def holders(self, tensor: str) -> tuple[PathStore, ...]:
+        """The stores of `tensor` on the path, outermost first."""
+        return tuple(store for store in self.stores if store.tensor == tensor)
+
+    def holds(self, store: PathStore) -> bool:
+        """True if the node of `store` is on this path."""
+        return store.place < len(self.addresses) and self.addresses[store.place] == store.address
+
+    @cached_property
+    def even(self) -> bool:
+        """True if every loop is known to cut what it meets into equal pieces: then none is empty."""
+        for variable, loops in self.by_variable.items():
+            extent: Number = self.extent(variable)
+            for loop in loops:
+                if loop.ends is not None or not (isinstance(loop.trips, int) and isinstance(loop.tile, int)):
+                    return False
+                if loop.tile * loop.trips != extent:
+                    return False
+                extent = loop.tile
+        return True
+
+    def idle(self, choice: Table[int, int], stop: int) -> bool:
+        """True if the Einsum has no work below the loops above `stop`: a piece named by `choice` is empty.
+
+        Loops that are not in `choice` are in their first iteration.
+        """
+        for variable, loops in self.by_variable.items():
+            if not any(loop.place in choice for loop in loops):
+                continue
+            extent, number = self.extent(variable), 0
+            for loop in (loop for loop in loops if loop.place < stop):
+                at = choice.get(loop.place, 0)
+                number = number * loop.trips + at
+                extent = loop.cut(0).extent_of(extent, at, number)
+                if extent <= 0:
+                    return True
+        return False
+
+    def shares(self, other: Path, place: int) -> bool:
+        """True if the node at `place` of the path of `other` is on this path, too."""
+        return self.addresses[place : place + 1] == other.addresses[place : place + 1]
+
+    def complex_rank(self, access: Access, rank: int) -> bool:
+        """True if the rank's windows overlap, leave gaps, are clipped or follow from consumers: no closed product."""
+        index = access.indices[rank]
+        return not index.simple or bool(self.derived & set(index.variables))
+
+    @cached_property
+    def complex_variables(self) -> frozenset[str]:
+        found: set[str] = set(self.derived)
+        for access in self.einsum.accesses:
+            for index in access.indices:
+                if not index.simple:
+                    found.update(index.variables)
+        return frozenset(found)
+
+    @cached_property
+    def complex_axes(self) -> tuple[PathLoop, ...]:
+        """Spatial loops along which instances may differ in more than a ragged edge."""
+        lowest = max((place for place, _ in self.unlike), default=-1)
+        spatial = (loop for loop in self.loops if loop.axis is not None)
+        return tuple(n for n in spatial if n.place < lowest or n.variable in self.complex_variables)
+
+
+def paths(workload: Workload, mapping: Mapping) -> tuple[Path, ...]:
+    """The path of every Einsum in program order. The mapping must be well formed."""
+    derived: dict[tuple[str, int], tuple[int, ...]] = derived_cuts(workload, mapping)
+    held: dict[Address, frozenset[str]] = {}
+    found = tuple(
+        _path(workload, trail, derived, order, held)
+        for order, trail in enumerate(addressed_paths(mapping.nest).values())
+    )
+    unlike = unlike_stores(found)
+    return tuple(replace(p, unlike=unlike[p.order]) if p.order in unlike else p for p in found) if unlike else found
+
+
+def unlike_stores(found: tuple[Path, ...], *, every: bool = False) -> dict[int, frozenset[tuple[int, str]]]:
+    """`Path.unlike` by the paths' orders, for those that have some. every: loops of one trip count like others."""
+    users: dict[tuple[Address, int, str], list[Path]] = {}
+    for path in found:
+        for store in path.stores:
+            users.setdefault((store.address, store.place, store.tensor), []).append(path)
+    table: dict[int, frozenset[tuple[int, str]]] = {}
+    for (_, place, tensor), sharing in users.items():
+        if len(sharing) > 1 and len({_ways(p, tensor, place, every) for p in sharing}) > 1:
+            for path in sharing:
+                table[path.order] = table.get(path.order, frozenset()) | {(place, tensor)}
+    return table
+
+
+def _ways(path: Path, tensor: str, place: int, every: bool) -> tuple[object, ...]:
+    """How each loop above `place` moves a tensor's tile: the rank that it iterates, else how it cuts what it does."""
+    access = path.einsum.access(tensor)
+    found: list[object] = []
+    extents: dict[str, Number] = {}
+    for loop in path.loops:
+        if loop.place >= place:
+            break
+        rank = access.rank_of(loop.variable)
+        extent = extents.get(loop.variable, path.extent(loop.variable))
+        if every or loop.trips > 1:
+            found.append((loop.place, rank) if rank is not None else (loop.place, extent, loop.tile, loop.ends))
+        extents[loop.variable] = loop.tile
+    return tuple(found)
+
+
+def not_plain(all_paths: tuple[Path, ...]) -> str | None:
+    """Why products of closed forms do not hold for some tensor; None if they do for all."""
+    for path in all_paths:
+        for variable in sorted(path.complex_variables):
+            return f"{path.einsum.name}.{variable} is in a window or follows one"
+        for place, tensor in sorted(path.unlike):
+            node = path.nodes[place]
+            assert isinstance(node, Store)
+            return f"the Einsums that use {tensor} in {node.memory} need different parts of it in each iteration"
+    return None
+
+
+def _path(
+    workload: Workload,
+    trail: tuple[tuple[Address, Node], ...],
+    derived: dict[tuple[str, int], tuple[int, ...]],
+    order: int,
+    held: dict[Address, frozenset[str]],
+) -> Path:
+    """held: the tensors of every store met so far, which may be many more than the Einsum's."""
+    leaf = trail[-1][1]
+    assert isinstance(leaf, Compute)
+    einsum = workload.einsum(leaf.einsum)
+    extents: dict[str, Any] = {v: workload.extents[v] for v in einsum.variables}
+    loops: list[PathLoop] = []
+    stores: list[PathStore] = []
+    splits: list[int] = []
+    forks: list[Fork] = []
+    for place, (address, node) in enumerate(trail):
+        if isinstance(node, Loop):
+            variable = node.variable(einsum.name)
+            if variable is None:
+                continue
+            tile = default_tile(extents[variable], node.trips) if node.tile is None else node.tile
+            ends = derived.get((einsum.name, place))
+            loops.append(PathLoop(place, variable, node.trips, tile, ends, node.axis))
+            extents[variable] = minimum(extents[variable], tile) if ends is None else _widest(ends)
+        elif isinstance(node, Store):
+            if address not in held:
+                held[address] = frozenset(node.tensors)
+            mine = (tensor for tensor in einsum.tensors if tensor in held[address])
+            stores.extend(PathStore(place, node.memory, tensor, address, node.slots) for tensor in mine)
+        elif isinstance(node, Split) and concurrent(node):
+            forks.append(Fork(place, address, node, trail[place + 1][0][len(address)]))
+        elif isinstance(node, Split):
+            splits.append(place)
+    nodes = tuple(node for _, node in trail)
+    addresses = tuple(address for address, _ in trail)
+    ways = (tuple(loops), tuple(stores), tuple(splits))
+    return Path(workload, einsum, nodes, addresses, *ways, leaf, order, tuple(forks))
+
+
+def _widest(ends: tuple[int, ...]) -> int:
+    return max(end - start for start, end in zip((0, *ends[:-1]), ends, strict=True))

@@ -1,0 +1,155 @@
+"""`explain`: why a problem has no mapping, or why its best mapping is what it is.
+
+A problem or a result comes in; an `Explanation` goes out, in which every claim names the run of the exact search that
+shows it. The work is in `conflict` (what to blame), `relaxation` (what would help), `influence` (what binds) and
+`alternatives` (why fused or not); `feasible` runs the search, `document` writes and reads the JSON file.
+"""
+
+from __future__ import annotations
+
+from ..errors import Ended, Infeasible, SpecError
+from ..problem import Guarantee, Problem
+from ..result import Result
+from ..search.method import Watcher
+from .alternatives import alternatives
+from .conflict import Blame
+from .constraints import constraints
+from .document import parse_explanation, read_explanation
+from .feasibility import Asker, Undecided, Unfinished
+from .record import Alternative, Conflict, Explanation, Gain, Relaxation, Run
+from .relaxations import relaxations, valued
+from .sensitivity import gains, shares
+
+__all__ = ["Explanation", "explain_problem", "explain_result", "parse_explanation", "read_explanation"]
+
+
+def explain_problem(
+    problem: Problem, quick: bool = False, seconds: float | None = None, watch: Watcher | None = None
+) -> Explanation:
+    """Why `problem` has no legal mapping, and what would give it one; what binds its optimum if it has.
+
+    quick: no optima are searched for, neither of relaxed problems nor of larger machines. seconds: budget of wall time;
+    what is known by then comes back, and so it does when `watch` asks to stop.
+    """
+    asker = Asker(watch or Watcher(), seconds)
+    conflicts: list[Conflict] = []
+    helpful: list[Relaxation] = []
+    try:
+        first = asker.feasible(problem, "all constraints")
+        if first.feasible:
+            return _mapped(asker, problem, quick)
+    except (Unfinished, Undecided):
+        ended = Ended.STOPPED if asker.watch.stopped() else Ended.SECONDS
+        reason = asker.runs[-1].detail if asker.runs else f"{ended.words} before anything was known"
+        return Explanation(problem, "unfinished", reason, _runs(asker), False)
+    blame = Blame(asker, problem, constraints(problem))
+    blame.infeasible[blame.everything] = first.run
+    complete = True
+    try:
+        _explain(blame, quick, conflicts, helpful)
+    except Unfinished:
+        complete = False
+    complete = complete and all(run.outcome != "unfinished" for run in asker.runs)
+    return Explanation(problem, "infeasible", first.reason, _runs(asker), complete, tuple(conflicts), tuple(helpful))
+
+
+def _explain(blame: Blame, quick: bool, conflicts: list[Conflict], helpful: list[Relaxation]) -> None:
+    """Fill the lists as far as the budget reaches, the most useful first. Raises Unfinished; what is known stays."""
+    first = blame.first()
+    if first is None:
+        return
+    conflicts.append(blame.conflict(first))
+    if blame.left:
+        raise Unfinished("some questions are left")
+    if first:
+        for relaxation in relaxations(blame, first):
+            helpful.append(relaxation)
+    if not quick and blame.problem.latency_rule == "einsum":
+        for i, relaxation in enumerate(helpful):
+            helpful[i] = valued(blame.asker, relaxation)
+    choice, proven = blame.smallest(first)
+    conflicts[0] = blame.conflict(choice, proven)
+    for other in blame.others(choice):
+        conflicts.append(blame.conflict(other))
+
+
+def _runs(asker: Asker) -> tuple[Run, ...]:
+    return tuple(asker.runs)
+
+
+def _mapped(asker: Asker, problem: Problem, quick: bool) -> Explanation:
+    """What binds the optimum of a problem that turned out to have one."""
+    solved = asker.optimum(problem, "optimum")
+    if isinstance(solved, Infeasible):
+        raise AssertionError(f"run 1 has a mapping, the search for the optimum has none: {solved}")
+    return _of_result(asker, solved, solved.value, len(asker.runs), quick)
+
+
+def explain_result(
+    result: Result, quick: bool = False, seconds: float | None = None, watch: Watcher | None = None
+) -> Explanation:
+    """What binds a mapping, what a larger machine would bring, and why each intermediate is fused or not.
+
+    quick: only shares of the given mapping, without any search. Raises SpecError for a latency rule that `exact` does
+    not follow, unless quick.
+    """
+    asker = Asker(watch or Watcher(), seconds)
+    certificate = result.certificate
+    if quick:
+        return _of_result(asker, result, result.value, None, quick)
+    if result.latency_rule != "einsum":
+        raise SpecError(
+            f"explain solves under latency rule 'einsum', not {result.latency_rule!r}; quick looks at the mapping",
+            suggestion="quick",
+        )
+    value, base = result.value, None
+    if certificate is None or certificate.guarantee is not Guarantee.OPTIMAL:
+        try:
+            solved = asker.optimum(result.problem, "optimum")
+        except (Unfinished, Undecided):
+            return _of_result(asker, result, result.value, None, quick=True, complete=False)
+        if isinstance(solved, Infeasible):
+            reason = f"the mapping is legal but not of the space: {solved.witness}"
+            return Explanation(result.problem, "mapped", reason, _runs(asker), True, shares=shares(result))
+        value, base = solved.value, len(asker.runs)
+    return _of_result(asker, result, value, base, quick)
+
+
+def _of_result(
+    asker: Asker, result: Result, value: float, base: int | None, quick: bool, complete: bool = True
+) -> Explanation:
+    brought: list[Gain] = []
+    others: list[Alternative] = []
+    try:
+        if not quick:
+            for alternative in alternatives(asker, result, value):
+                others.append(alternative)  # one by one: what is known stays when the budget ends
+            for gain in gains(asker, result.problem, value):
+                brought.append(gain)
+    except Unfinished:
+        complete = False
+    return Explanation(
+        result.problem,
+        "mapped",
+        _words(result, value, base),
+        _runs(asker),
+        complete,
+        value=value,
+        base=base,
+        shares=shares(result),
+        gains=tuple(brought),
+        alternatives=tuple(others),
+        of=result.recorded_digest,
+    )
+
+
+def _words(result: Result, value: float, base: int | None) -> str:
+    objective = result.objective
+    found = f"{objective} {result.value:.8g} {objective.unit}"
+    if base is None:
+        proven = result.certificate is not None and result.certificate.guarantee is Guarantee.OPTIMAL
+        return f"{found}, {'an optimum by its certificate' if proven else 'not known to be an optimum'}"
+    above = 0.0 if value == 0 else (result.value - value) / value
+    return (
+        f"{found}, {above:.3%} above the optimum {value:.8g} {objective.unit}" if above > 1e-9 else f"{found}, optimal"
+    )

@@ -1,0 +1,80 @@
+"""Why each intermediate is fused or not: the best mapping with it on the other side, or what forbids that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..errors import Infeasible
+from ..mapping.tree import Mapping, Store, leaves, path
+from ..mapspace.limits.data import BackLimit
+from ..problem import Problem
+from ..result import Result
+from ..workload.selectors import selector
+from .conflict import Blame
+from .constraints import constraints
+from .feasibility import UNDECIDED, Asker, Undecided, Unfinished
+from .record import Alternative, Conflict, Side
+from .sensitivity import SAME
+
+
+def backing(mapping: Mapping, tensor: str) -> str:
+    """The memory of the tensor's outermost store."""
+    for leaf in leaves(mapping.nest):
+        for node in path(mapping.nest, leaf.einsum):
+            if isinstance(node, Store) and tensor in node.tensors:
+                return node.memory
+    raise ValueError(f"{tensor} is stored nowhere")
+
+
+def forced(problem: Problem, tensor: str, side: Side) -> tuple[Problem, BackLimit]:
+    """The problem in which the intermediate must be fused, or must not, and the limit that says so."""
+    names = tuple(memory.name for memory in problem.machine.memories)
+    limit = BackLimit(selector(tensor), names[1:] if side == "fused" else names[:1])
+    space = problem.mapspace
+    limits = replace(space.limits, backs=(*space.limits.backs, limit))
+    return replace(problem, mapspace=replace(space, limits=limits)), limit
+
+
+def alternatives(asker: Asker, result: Result, value: float) -> Iterator[Alternative]:
+    """For every intermediate the best mapping on its other side, against `value`. Raises Unfinished."""
+    outermost = result.machine.memories[0].name
+    if len(result.machine.memories) < 2:
+        return
+    for tensor in result.workload.intermediates:
+        memory = backing(result.mapping, tensor)
+        side: Side = "fused" if memory == outermost else "unfused"
+        problem, limit = forced(result.problem, tensor, side)
+        try:
+            solved = asker.optimum(problem, f"optimum with {tensor} {side}")
+        except Undecided:
+            run = len(asker.runs)
+            yield Alternative(tensor, memory, side, None, None, None, None, None, run, note=UNDECIDED)
+            continue
+        run = len(asker.runs)
+        if isinstance(solved, Infeasible):
+            blame = _blame(asker, problem, limit)
+            yield Alternative(tensor, memory, side, None, None, None, None, None, run, blame)
+            continue
+        loss = 0.0 if value == 0 else (solved.value - value) / value
+        yield Alternative(
+            tensor,
+            memory,
+            side,
+            solved.value,
+            solved.energy,
+            solved.latency,
+            solved.cost.traffic(outermost),
+            0.0 if abs(loss) <= SAME else loss,
+            run,
+        )
+
+
+def _blame(asker: Asker, problem: Problem, limit: BackLimit) -> Conflict | None:
+    """What forbids it, the wish itself aside; None if the budget ends before that is known."""
+    blame = Blame(asker, problem, constraints(problem, granted=(limit,)))
+    try:
+        first = blame.first()
+        return None if first is None else blame.conflict(first)
+    except Unfinished:
+        return None

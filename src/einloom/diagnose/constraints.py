@@ -1,0 +1,261 @@
+"""What can be blamed: every constraint of a problem that could be given up, and the problem without it.
+
+Comes in: a problem. Goes out: `Constraint`s, and for any choice of them the problem in which only those count. Giving
+one up never takes a mapping away, with one exception that `shapes_spreads` and `demands_full_use` name: on an axis
+with ``use: full`` a limit of spatial choices also lowers how many instances count as full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
+
+from ..machine.levels import ALL, NOTHING, Axis, ComputeUnit, Fanout, Level, Machine, Memory, Toll
+from ..mapspace.limits.data import AxisLimit, Limit, Limits
+from ..problem import Problem
+from ..reading.units import format as with_unit
+from ..workload.einsum import Workload
+from ..workload.selectors import Selector, select, selector
+
+L = TypeVar("L", bound=Limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """The size of a memory."""
+
+    memory: str
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What a memory must hold, may hold, or may back."""
+
+    memory: str
+    key: Literal["must", "may", "backs"]
+
+
+@dataclass(frozen=True, slots=True)
+class FullUse:
+    """``use: full`` of an axis."""
+
+    axis: str
+
+
+@dataclass(frozen=True, slots=True)
+class Barred:
+    """``only_irrelevant_to`` of an axis."""
+
+    axis: str
+
+
+@dataclass(frozen=True, slots=True)
+class Executes:
+    """The kinds of Einsums, or the numbers of operands, that a compute unit executes."""
+
+    unit: str
+    key: Literal["kinds", "operands"]
+
+
+@dataclass(frozen=True, slots=True)
+class FusedLoops:
+    """The largest number of fused loops."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """A limit of the mapspace; the object itself, as two equal ones may stand in a file."""
+
+    limit: Limit
+
+
+MAX_SIZE_TEXT = 10  # characters
+Constraint = Capacity | Holding | FullUse | Barred | Executes | FusedLoops | Asked
+
+
+def constraints(problem: Problem, granted: Collection[Limit] = ()) -> tuple[Constraint, ...]:
+    """Everything that may be given up, what a user would rather keep last. granted: limits that are out of question."""
+    workload, machine, space = problem.workload, problem.machine, problem.mapspace
+    found: list[Constraint] = [Asked(x) for x in space.limits.all if not any(x is y for y in granted)]
+    if space.max_fused_loops is not None:
+        found.append(FusedLoops())
+    for memory in machine.memories:
+        if memory.size is not None:
+            found.append(Capacity(memory.name))
+        for key, idle in _IDLE:
+            if not all(_chosen(getattr(memory, key), workload, idle)):
+                found.append(Holding(memory.name, key))
+    for axis in machine.axes.values():
+        found += [FullUse(axis.name)] if axis.use == "full" else []
+        if not all(_chosen(axis.only_irrelevant_to, workload, NOTHING)):
+            found.append(Barred(axis.name))
+    for unit in machine.units:
+        asked = [e for e in workload.einsums if e.kind != "copy"]
+        found += [Executes(unit.name, "kinds")] if any(e.kind not in unit.kinds for e in asked) else []
+        if unit.operands and any(len(e.inputs) not in unit.operands for e in asked):
+            found.append(Executes(unit.name, "operands"))
+    return tuple(found)
+
+
+_IDLE: tuple[tuple[Literal["must", "may", "backs"], Selector], ...] = (("must", NOTHING), ("may", ALL), ("backs", ALL))
+
+
+def _chosen(which: Selector, workload: Workload, idle: Selector) -> list[bool]:
+    """Per Einsum: does `which` select the same as `idle`?"""
+    names = [e.name for e in workload.einsums]
+    return [select(which, workload, name) == select(idle, workload, name) for name in names]
+
+
+def without(problem: Problem, constraint: Constraint) -> Problem:
+    """The problem in which `constraint` is given up."""
+    workload, machine = problem.workload, problem.machine
+    match constraint:
+        case Asked(limit):
+            return with_limit(problem, limit, None)
+        case FusedLoops():
+            return replace(problem, mapspace=replace(problem.mapspace, max_fused_loops=None))
+        case Capacity(name):
+            return with_level(problem, replace(machine.memory(name), size=None))
+        case Holding(name, "must"):
+            return with_level(problem, holding_less(machine.memory(name), NOTHING, workload))
+        case Holding(name, "may"):
+            return with_level(problem, replace(machine.memory(name), may=ALL))
+        case Holding(name, _):
+            return with_level(problem, replace(machine.memory(name), backs=ALL))
+        case FullUse(name):
+            return with_axis(problem, replace(machine.axes[name], use="any"))
+        case Barred(name):
+            return with_axis(problem, replace(machine.axes[name], only_irrelevant_to=NOTHING))
+        case Executes(name, "kinds"):
+            return with_level(problem, replace(machine.unit(name), kinds=wider_kinds(machine.unit(name), workload)))
+        case Executes(name, _):
+            return with_level(problem, replace(machine.unit(name), operands=()))
+
+
+def holding_less(memory: Memory, must: Selector, workload: Workload) -> Memory:
+    """The memory that must hold only `must`; it still may hold what it had to."""
+    names = [e.name for e in workload.einsums]
+    if all(select(memory.must, workload, name) <= select(memory.may, workload, name) for name in names):
+        return replace(memory, must=must)
+    if not any(select(memory.may, workload, name) for name in names):
+        return replace(memory, must=must, may=memory.must)
+    return replace(memory, must=must, may=selector(f"({memory.may}) | ({memory.must})"))
+
+
+def wider_kinds(unit: ComputeUnit, workload: Workload) -> tuple[str, ...]:
+    """The kinds that the unit executes and all others of the workload that need a unit."""
+    return tuple(dict.fromkeys((*unit.kinds, *(e.kind for e in workload.einsums if e.kind != "copy"))))
+
+
+def only(problem: Problem, all_of: tuple[Constraint, ...], active: Collection[int]) -> Problem:
+    """The problem in which, of `all_of`, only those with the numbers `active` count."""
+    for i, constraint in enumerate(all_of):
+        if i not in active:
+            problem = without(problem, constraint)
+    return problem
+
+
+def shapes_spreads(constraint: Constraint) -> bool:
+    """True if it limits which spatial choices count among those that use the most instances."""
+    return isinstance(constraint, Barred) or (isinstance(constraint, Asked) and isinstance(constraint.limit, AxisLimit))
+
+
+def demands_full_use(constraint: Constraint) -> bool:
+    """True if it admits only the spatial choices that use the most instances."""
+    return isinstance(constraint, FullUse)
+
+
+def where(constraint: Constraint) -> str:
+    """The place where the constraint is said, in few words."""
+    match constraint:
+        case Asked():
+            return "mapspace"
+        case FusedLoops():
+            return "max_fused_loops"
+        case Capacity(name):
+            return f"{name}.size"
+        case Holding(name, key) | Executes(name, key):
+            return f"{name}.{key}"
+        case FullUse(name):
+            return f"{name}.use"
+        case Barred(name):
+            return f"{name}.only_irrelevant_to"
+
+
+def said(problem: Problem, constraint: Constraint) -> str:
+    """What is said there."""
+    machine = problem.machine
+    match constraint:
+        case Asked(limit):
+            return str(limit)
+        case FusedLoops():
+            return str(problem.mapspace.max_fused_loops)
+        case Capacity(name):
+            return bits(machine.memory(name).size)
+        case Holding(name, key):
+            return str(getattr(machine.memory(name), key))
+        case FullUse(name):
+            return machine.axes[name].use
+        case Barred(name):
+            return str(machine.axes[name].only_irrelevant_to)
+        case Executes(name, key):
+            return ", ".join(str(x) for x in getattr(machine.unit(name), key)) or "any"
+
+
+def bits(number: int | None) -> str:
+    """A size, exactly, in the unit that reads best; small ones in bits, crooked ones in bits and roughly.
+
+    >>> bits(528), bits(8 * 2**20), bits(1181116006), bits(None)
+    ('528 bit', '1 MiB', '140.8 MiB (1181116006 bit)', 'unlimited')
+    """
+    if number is None:
+        return "unlimited"
+    text = f"{number} bit" if number < 8192 else with_unit(number, "size")
+    if len(text) <= MAX_SIZE_TEXT:
+        return text
+    power = min((number.bit_length() - 4) // 10, 4)
+    return f"{number / (8 * 1024**power):.4g} {' KMGT'[power]}iB ({number} bit)"
+
+
+def with_level(problem: Problem, level: Memory | Toll | ComputeUnit) -> Problem:
+    """The problem whose machine has `level` in place of the one of that name."""
+    levels = (level if old.name == level.name else old for old in problem.machine.levels)
+    return replace(problem, machine=rebuilt(problem.machine, tuple(levels)))
+
+
+def with_axis(problem: Problem, axis: Axis) -> Problem:
+    """The problem whose machine has `axis` in place of the one of that name."""
+
+    def changed(level: Level) -> Level:
+        if not isinstance(level, Fanout):
+            return level
+        return replace(level, axes=tuple(axis if old.name == axis.name else old for old in level.axes))
+
+    return replace(problem, machine=rebuilt(problem.machine, tuple(changed(x) for x in problem.machine.levels)))
+
+
+def rebuilt(machine: Machine, levels: tuple[Level, ...]) -> Machine:
+    """The machine with other levels of the same names."""
+    return replace(machine, levels=levels)
+
+
+def with_limit(problem: Problem, old: Limit, new: Limit | None) -> Problem:
+    """The problem whose mapspace has `new` in place of the limit `old` (this very object), or nothing."""
+    limits = problem.mapspace.limits
+    changed = Limits(
+        _exchanged(limits.holds, old, new),
+        _exchanged(limits.backs, old, new),
+        _exchanged(limits.loops, old, new),
+        _exchanged(limits.tiles, old, new),
+        _exchanged(limits.axes, old, new),
+    )
+    return replace(problem, mapspace=replace(problem.mapspace, limits=changed))
+
+
+def _exchanged(limits: tuple[L, ...], old: Limit, new: Limit | None) -> tuple[L, ...]:
+    return tuple(
+        new if limit is old else limit  # type: ignore[misc]  # `new` is of the kind of `old`
+        for limit in limits
+        if limit is not old or new is not None
+    )

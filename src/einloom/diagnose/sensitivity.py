@@ -1,0 +1,123 @@
+"""What binds a mapping: shares of it by its price alone, and by solving again what a larger machine would bring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ..errors import Infeasible
+from ..machine.levels import ComputeUnit, Fanout, Memory
+from ..problem import Problem
+from ..reading.units import format as with_unit
+from ..result import Result
+from .constraints import bits, with_axis, with_level
+from .feasibility import UNDECIDED, Asker, Undecided
+from .record import Gain, Share
+
+MORE = 10  # percent
+SAME = 1e-9
+
+
+def shares(result: Result) -> tuple[Share, ...]:
+    """How full the memories are, how long each component is the slowest, and where the energy goes; no search."""
+    cost = result.cost
+    found = []
+    for o in cost.occupancy:
+        if o.size is not None:
+            held = ", ".join(f"{tensor} {bits(n)}" for tensor, n in o.tensors)
+            found.append(Share(o.memory, "capacity", o.bits / o.size, f"{bits(o.bits)} of {bits(o.size)}: {held}"))
+    total = sum(seconds for _, seconds in cost.einsum_latency)
+    slowest: dict[str, float] = {}
+    einsums: dict[str, list[str]] = {}
+    for einsum, seconds in cost.einsum_latency:
+        mine = [(busy, component) for name, component, busy in cost.busy if name == einsum]
+        if mine and seconds > 0:
+            component = max(mine)[1]
+            slowest[component] = slowest.get(component, 0.0) + seconds
+            einsums.setdefault(component, []).append(einsum)
+    for component, seconds in sorted(slowest.items(), key=lambda item: -item[1]):
+        detail = f"{with_unit(seconds, 'time', 4)}, in {', '.join(einsums[component])}"
+        found.append(Share(component, "time", seconds / total, detail))
+    energy = cost.energy_by("component")
+    for (name, *_), joules in sorted(energy.items(), key=lambda item: -item[1]):
+        if joules > 0 and name is not None:
+            found.append(Share(name, "energy", joules / cost.energy, with_unit(float(joules), "energy", 4)))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Larger:
+    """One thing of which the machine has more: where, how much before and after, and the problem with it."""
+
+    place: str
+    before: str
+    after: str
+    problem: Problem
+    again: Larger | None = None
+    """Asked too if this one brings nothing."""
+
+
+def larger(problem: Problem) -> Iterator[Larger]:
+    """Every machine with 10 % more of one thing, or twice as much where that makes no sense."""
+    for memory in problem.machine.memories:
+        if memory.size is not None:
+            twice = _sized(problem, memory, 2 * memory.size)
+            yield replace(_sized(problem, memory, memory.size * (100 + MORE) // 100), again=twice)
+    if times_matter(problem):
+        yield from _faster(problem)
+    for axis in problem.machine.axes.values():
+        after = replace(axis, size=2 * axis.size)
+        yield Larger(f"{axis.name} (axis)", str(axis.size), str(after.size), with_axis(problem, after))
+
+
+def times_matter(problem: Problem) -> bool:
+    """True if the objective depends on how long anything takes."""
+    machine = problem.machine
+    leaks = any(component.leakage > 0 for component in machine.components)
+    return problem.objective.name not in ("energy", "traffic") or (problem.objective.name == "energy" and leaks)
+
+
+def _sized(problem: Problem, memory: Memory, size: int) -> Larger:
+    assert memory.size is not None
+    changed = with_level(problem, replace(memory, size=size))
+    return Larger(f"{memory.name}.size", bits(memory.size), bits(size), changed)
+
+
+def _faster(problem: Problem) -> Iterator[Larger]:
+    for level in problem.machine.levels:
+        keys = ("read_throughput", "write_throughput") if isinstance(level, Memory) else ("throughput",)
+        if isinstance(level, Fanout):
+            continue
+        now = {key: getattr(level, key) for key in keys if getattr(level, key) is not None}
+        if now:
+            more = {key: value * (100 + MORE) / 100 for key, value in now.items()}
+            unit = "rate" if isinstance(level, ComputeUnit) else "throughput"
+            before, after = (
+                " / ".join(dict.fromkeys(with_unit(v, unit, 4) for v in some.values()))  # type: ignore[arg-type]
+                for some in (now, more)
+            )
+            changed = with_level(problem, replace(level, **more))
+            yield Larger(f"{level.name}.throughput", before, after, changed)
+
+
+def gains(asker: Asker, problem: Problem, value: float) -> Iterator[Gain]:
+    """What each larger machine brings over the optimum `value`. Raises Unfinished when the budget ends."""
+    for more in larger(problem):
+        gain = _gain(asker, more, value)
+        yield gain
+        if more.again is not None and gain.gain is not None and abs(gain.gain) <= SAME:
+            yield _gain(asker, more.again, value)
+    if not times_matter(problem):
+        yield Gain("throughputs", None, None, None, note=f"{problem.objective} does not depend on how fast anything is")
+
+
+def _gain(asker: Asker, more: Larger, value: float) -> Gain:
+    try:
+        solved = asker.optimum(more.problem, f"optimum with {more.place} {more.after}")
+    except Undecided:
+        return Gain(more.place, None, None, len(asker.runs), more.before, more.after, UNDECIDED)
+    run = len(asker.runs)
+    if isinstance(solved, Infeasible):
+        return Gain(more.place, None, None, run, more.before, more.after, f"no mapping: {solved.witness}")
+    gained = 0.0 if value == 0 else (value - solved.value) / value
+    return Gain(more.place, solved.value, 0.0 if abs(gained) <= SAME else gained, run, more.before, more.after)

@@ -1,0 +1,181 @@
+"""Where things stand: units, stores and spatial loops of every path against the machine's levels and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Mapping as Table
+from itertools import pairwise
+
+from ...machine.levels import ComputeUnit, Link, Machine, Memory
+from ...workload.einsum import Workload
+from ...workload.selectors import select
+from ..extents import Address, addressed_paths
+from ..tree import Compute, Loop, Mapping, Node, Store, describe
+
+Steps = tuple[tuple[Address, Node], ...]
+
+
+def placement_problems(workload: Workload, machine: Machine, mapping: Mapping) -> Iterator[str]:
+    """Reasons about units, the order of stores and fanouts, and what each memory must, may and may not hold."""
+    paths = addressed_paths(mapping.nest)
+    for einsum, steps in paths.items():
+        leaf = steps[-1][1]
+        assert isinstance(leaf, Compute)
+        yield from _unit_problems(workload, machine, leaf, steps)
+        yield from _order_problems(workload, machine, einsum, steps)
+        yield from _axis_problems(workload, machine, einsum, steps)
+        yield from _holding_problems(workload, machine, leaf, steps)
+    yield from _backing_problems(workload, machine, paths)
+
+
+def visible_memories(machine: Machine, unit: str | None) -> tuple[Memory, ...]:
+    """Memories whose limits an Einsum on `unit` meets: those listed before it, for a copy before the first unit."""
+    stops = [machine.position[u.name] for u in machine.units if unit is None or u.name == unit]
+    stop = min(stops, default=len(machine.levels))
+    return tuple(memory for memory in machine.memories if machine.position[memory.name] < stop)
+
+
+def held_tensors(workload: Workload, machine: Machine, einsum: str, steps: Steps) -> dict[str, set[str]]:
+    """Memory -> the tensors of `einsum` that the path stores in it, for every memory of the machine."""
+    mine = set(workload.einsum(einsum).tensors)
+    found: dict[str, set[str]] = {memory.name: set() for memory in machine.memories}
+    for _, node in steps:
+        if isinstance(node, Store):
+            found[node.memory] |= mine.intersection(node.tensors)
+    return found
+
+
+def _unit_problems(workload: Workload, machine: Machine, leaf: Compute, steps: Steps) -> Iterator[str]:
+    einsum = workload.einsum(leaf.einsum)
+    if einsum.kind == "copy":
+        if leaf.unit is not None:
+            yield f"Einsum {leaf.einsum} is a copy and runs on no unit, not on {leaf.unit}"
+        return
+    if leaf.unit is None:
+        yield f"Einsum {leaf.einsum} names no compute unit; {_units(machine.units_for(einsum))}"
+        return
+    if not machine.unit(leaf.unit).accepts(einsum):
+        yield (
+            f"{leaf.unit} does not execute Einsum {leaf.einsum} ({einsum.kind}, {len(einsum.inputs)} operands); "
+            f"{_units(machine.units_for(einsum))}"
+        )
+    place = machine.position[leaf.unit]
+    mine = set(einsum.tensors)
+    for _, node in steps:
+        if isinstance(node, Store) and machine.position[node.memory] > place:
+            for tensor in (t for t in node.tensors if t in mine):
+                yield f"{leaf.einsum}: {tensor} is stored in {node.memory}, which {leaf.unit} cannot see"
+        if isinstance(node, Loop) and node.axis is not None and machine.position[node.axis] > place:
+            yield f"{leaf.einsum}: '{describe(node)}' spreads over {node.axis}, which is listed after {leaf.unit}"
+
+
+def _units(units: tuple[ComputeUnit, ...]) -> str:
+    return f"it may run on {', '.join(unit.name for unit in units)}" if units else "no unit executes it"
+
+
+def _order_problems(workload: Workload, machine: Machine, einsum: str, steps: Steps) -> Iterator[str]:
+    """Stores of a tensor go inwards; stores stand on the right side of spatial loops; every tensor has a store."""
+    for tensor in workload.einsum(einsum).tensors:
+        memories = [n.memory for _, n in steps if isinstance(n, Store) and tensor in n.tensors]
+        if not memories:
+            yield f"{einsum}: {tensor} has no store on its path"
+        for outer, inner in pairwise(memories):
+            if outer == inner:
+                yield f"{einsum}: {tensor} is stored twice in {outer}"
+            elif machine.position[outer] > machine.position[inner]:
+                yield f"{einsum}: {tensor} is stored in {inner} below its store in {outer}, which is further in"
+    mine = set(workload.einsum(einsum).tensors)
+    for i, (_, loop) in enumerate(steps):
+        if not isinstance(loop, Loop) or loop.axis is None:
+            continue
+        place = machine.position[loop.axis]
+        for j, (_, node) in enumerate(steps):
+            if not isinstance(node, Store) or not mine.intersection(node.tensors):
+                continue  # what a store keeps for other Einsums is in an instance of their own loops
+            if j < i and machine.position[node.memory] > place:
+                yield f"{einsum}: store {node.memory} stands above '{describe(loop)}' but is listed after {loop.axis}"
+            if j > i and machine.position[node.memory] < place:
+                yield f"{einsum}: store {node.memory} stands below '{describe(loop)}' but is listed before {loop.axis}"
+
+
+def _axis_problems(workload: Workload, machine: Machine, einsum: str, steps: Steps) -> Iterator[str]:
+    used: dict[str, int] = {}
+    for _, node in steps:
+        if not isinstance(node, Loop) or node.axis is None:
+            continue
+        used[node.axis] = used.get(node.axis, 1) * node.trips
+        axis = machine.axes[node.axis]
+        for tensor in sorted(select(axis.only_irrelevant_to, workload, einsum)):
+            if node.trips > 1 and node.variable(einsum) in workload.einsum(einsum).access(tensor).variables:
+                yield (
+                    f"{einsum}: '{describe(node)}': {axis.name} takes only rank variables that {tensor} lacks, and "
+                    f"{tensor} has {node.variable(einsum)}"
+                )
+    for name, count in used.items():
+        if count > machine.axes[name].size:
+            yield f"{einsum} uses {count} instances along {name}, which has {machine.axes[name].size}"
+
+
+def _holding_problems(workload: Workload, machine: Machine, leaf: Compute, steps: Steps) -> Iterator[str]:
+    """Every memory that the Einsum sees holds what it must and nothing that it may not."""
+    einsum = leaf.einsum
+    holds = held_tensors(workload, machine, einsum, steps)
+    bound = {memory.name for memory in visible_memories(machine, leaf.unit)}
+    above: set[str] = set()
+    for memory in machine.memories:
+        must = machine.must_hold(memory, workload, einsum, above)
+        may = machine.may_hold(memory, workload, einsum, above)
+        if memory.name in bound:
+            for tensor in sorted(must - holds[memory.name]):
+                yield f"{einsum}: {memory.name} must hold {tensor} (must: {memory.must})"
+        for tensor in sorted(holds[memory.name] - may if not isinstance(memory, Link) else ()):
+            yield f"{einsum}: {memory.name} may not hold {tensor} (may: {memory.may})"
+        above |= holds[memory.name]
+
+
+def _backing_problems(workload: Workload, machine: Machine, paths: Table[str, Steps]) -> Iterator[str]:
+    """One backing store per tensor, in a memory that may back it, outermost for the cascade's inputs and outputs."""
+    users: dict[str, list[str]] = {tensor.name: [] for tensor in workload.tensors}
+    for einsum in paths:
+        for name in workload.einsum(einsum).tensors:
+            users[name].append(einsum)
+    for tensor in workload.tensors:
+        stores: dict[Address, tuple[str, Store, Steps]] = {}
+        for einsum in users[tensor.name]:
+            steps = paths[einsum]
+            for i, (address, node) in enumerate(steps):
+                if isinstance(node, Store) and tensor.name in node.tensors:
+                    stores.setdefault(address, (einsum, node, steps[:i]))
+                    memory = machine.memory(node.memory)
+                    if tensor.name not in select(memory.backs, workload, einsum) and not isinstance(memory, Link):
+                        backs = machine.memory(node.memory).backs
+                        yield f"{node.memory} may not be the backing memory of {tensor.name} (backs: {backs})"
+                    break
+        if len(stores) > 1:
+            where = ", ".join(f"{store.memory} for {einsum}" for einsum, store, _ in stores.values())
+            yield f"{tensor.name} has no common backing store: {where}"
+        for einsum, store, above in stores.values():
+            yield from _backing_limits(workload, machine, tensor.name, einsum, store, above)
+
+
+def _backing_limits(
+    workload: Workload, machine: Machine, tensor: str, einsum: str, store: Store, above: Steps
+) -> Iterator[str]:
+    if tensor in workload.inputs or tensor in workload.outputs:
+        home = outermost_home(workload, machine, einsum, tensor)
+        if home is not None and home != store.memory:
+            part = "an input" if tensor in workload.inputs else "an output"
+            yield f"{tensor} is {part} of the cascade and must be backed by {home}, not by {store.memory}"
+    if workload.tensor(tensor).persistent:
+        for _, node in above:
+            if isinstance(node, Loop) and node.trips > 1:
+                yield f"{tensor} is persistent, but '{describe(node)}' stands above its backing store in {store.memory}"
+
+
+def outermost_home(workload: Workload, machine: Machine, einsum: str, tensor: str) -> str | None:
+    """The outermost memory that may hold and back `tensor`, as `einsum` meets it; None if there is none."""
+    for memory in machine.memories:
+        may = machine.may_hold(memory, workload, einsum, ())
+        if tensor in may and tensor in select(memory.backs, workload, einsum):
+            return memory.name
+    return None

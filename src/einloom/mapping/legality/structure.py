@@ -1,0 +1,142 @@
+"""Is a tree a schedule at all? `problems` returns every structural reason against it, with numbers.
+
+Comes in: a workload, a machine and any tree. Goes out: reasons, none if the tree is well formed. Capacity is the other
+half of legality (cost/room/fits.py). First come names and layout; only a tree that is sound there is asked about stores
+and machine limits (placement.py), about branches that run at the same time (concurrency.py) and about loops and fusion
+(dependence.py), because those questions need sane paths.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ...machine.levels import Machine
+from ...workload.einsum import Workload
+from ..tree import Compute, Loop, Mapping, Nest, Node, Split, Store, describe, einsums_below, leaves
+from .concurrency import concurrency_problems, split_problems
+from .dependence import dependence_problems
+from .links import link_problems
+from .placement import placement_problems
+
+
+def problems(workload: Workload, machine: Machine, mapping: Mapping) -> tuple[str, ...]:
+    """Every structural reason why `mapping` is no legal schedule of `workload` on `machine`; empty if there is none.
+
+    Never raises for an illegal tree. Each reason appears once.
+    """
+    layout = (*_leaf_problems(workload, mapping), *_nest_problems(workload, machine, mapping.nest))
+    if layout:
+        return tuple(dict.fromkeys(layout))
+    rest = (
+        *placement_problems(workload, machine, mapping),
+        *concurrency_problems(workload, machine, mapping),
+        *link_problems(workload, machine, mapping),
+        *dependence_problems(workload, mapping),
+    )
+    return tuple(dict.fromkeys(rest))
+
+
+def _leaf_problems(workload: Workload, mapping: Mapping) -> Iterator[str]:
+    """Every Einsum is one that can be priced and has exactly one leaf; producers stand before their consumers."""
+    for einsum in workload.einsums:
+        if einsum.reduction == "online_softmax":
+            yield f"Einsum {einsum.name} reduces by online_softmax, which is not priced yet"
+        if not all(index.simple for index in einsum.output.indices):
+            yield f"Einsum {einsum.name} writes {einsum.output}: an output's index must be one plain variable per rank"
+    order = [leaf.einsum for leaf in leaves(mapping.nest)]
+    counts = Counter(order)
+    for einsum in workload.einsums:
+        if counts[einsum.name] != 1:
+            yield f"Einsum {einsum.name} has {counts[einsum.name]} leaves instead of one"
+    first = {name: i for i, name in reversed(list(enumerate(order)))}
+    for tensor, producer in workload.producers.items():
+        for consumer in workload.consumers[tensor]:
+            if producer in first and consumer in first and first[producer] > first[consumer]:
+                yield f"{consumer} reads {tensor} but stands before its producer {producer}"
+
+
+def _nest_problems(workload: Workload, machine: Machine, nest: Nest) -> Iterator[str]:
+    """Names, numbers and the place of every node of `nest`, branches included."""
+    if not nest:
+        yield "a nest is empty"
+        return
+    if not isinstance(nest[-1], Split | Compute):
+        yield f"a nest ends with {_name(nest[-1])}; its last node must be a split or a compute"
+    for i, node in enumerate(nest):
+        if isinstance(node, Split | Compute) and i != len(nest) - 1:
+            yield f"{_name(node)} is not the last node of its nest"
+        if isinstance(node, Store):
+            yield from _store_problems(workload, machine, node, einsums_below(nest[i + 1 :]))
+        elif isinstance(node, Loop):
+            yield from _loop_problems(workload, machine, node, einsums_below(nest[i + 1 :]))
+        elif isinstance(node, Compute):
+            if _lacks(workload, node.einsum):
+                yield f"the workload has no Einsum {node.einsum}"
+            if node.unit is not None and node.unit not in {unit.name for unit in machine.units}:
+                yield f"the machine has no compute unit {node.unit}"
+        else:
+            yield from split_problems(machine, node)
+            if not node.branches:
+                yield "a split has no branches"
+            for branch in node.branches:
+                yield from _nest_problems(workload, machine, branch)
+
+
+def _lacks(workload: Workload, einsum: str) -> bool:
+    """True if the workload has no Einsum of this name."""
+    return einsum not in workload.names
+
+
+def _name(node: Node) -> str:
+    if isinstance(node, Store):
+        return f"store {node.memory}"
+    if isinstance(node, Loop):
+        return f"'{describe(node)}'"
+    return f"compute {node.einsum}" if isinstance(node, Compute) else "a split"
+
+
+def _store_problems(workload: Workload, machine: Machine, store: Store, below: tuple[str, ...]) -> Iterator[str]:
+    if store.memory not in {memory.name for memory in machine.memories}:
+        yield f"the machine has no memory {store.memory}"
+    if not store.tensors:
+        yield f"store {store.memory} names no tensor"
+    if store.slots is not None and store.slots < 1:
+        yield f"store {store.memory}: {store.slots} slots; a store needs at least 1"
+    used = {t for e in below if not _lacks(workload, e) for t in workload.einsum(e).tensors}
+    for tensor, count in Counter(store.tensors).items():
+        if tensor not in workload.consumers:
+            yield f"the workload has no tensor {tensor}"
+        elif tensor not in used:
+            yield f"store {store.memory} holds {tensor}, which no Einsum below it accesses"
+        if count > 1:
+            yield f"store {store.memory} names {tensor} {count} times"
+
+
+def _loop_problems(workload: Workload, machine: Machine, loop: Loop, below: tuple[str, ...]) -> Iterator[str]:
+    said = f"'{describe(loop)}'"
+    if loop.axis is not None and loop.axis not in machine.axes:
+        yield f"{said}: the machine has no axis {loop.axis}"
+    if loop.trips < 1:
+        yield f"{said}: {loop.trips} trips; a loop needs at least 1"
+    if loop.tile is not None and loop.tile < 1:
+        yield f"{said}: tile {loop.tile}; a tile needs at least 1"
+    sizes = []
+    for einsum in dict.fromkeys(e for e, _ in loop.binds):
+        variables = [v for e, v in loop.binds if e == einsum]
+        if len(variables) > 1:
+            yield f"{said} binds {len(variables)} variables of {einsum} ({', '.join(variables)}); at most one may be"
+        if _lacks(workload, einsum):
+            yield f"{said}: the workload has no Einsum {einsum}"
+            continue
+        if einsum not in below:
+            yield f"{said} binds {einsum}, which is not below it"
+        for variable in variables:
+            if variable not in workload.einsum(einsum).variables:
+                yield f"{said}: Einsum {einsum} has no rank variable {variable}"
+            else:
+                sizes.append(workload.extents[variable])
+    if not loop.binds:
+        yield f"{said} binds no Einsum"
+    if sizes and loop.trips > max(sizes):
+        yield f"{said} has more trips than its variables have values ({max(sizes)})"

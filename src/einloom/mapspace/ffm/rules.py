@@ -1,0 +1,427 @@
+"""The spaces `ffm` and `ragged`, rule by rule: why a legal tree is not in one.
+
+Definition and numbers of the rules: docs/mapspace.md.
+
+Every rule speaks of the *path* of an Einsum: the loops above its leaf and the stores there that hold its own tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Mapping as Table
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import pairwise, product
+from math import prod
+from operator import mul
+from types import MappingProxyType
+
+from ...machine.levels import Axis, Machine
+from ...mapping.extents import Address, Cuts, addressed_paths, derived_cuts, extents_along, tile_of
+from ...mapping.legality.placement import visible_memories
+from ...mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, describe, einsums_below
+from ...workload.einsum import Access, Workload
+from ...workload.selectors import select
+from ..limits.checks import share_allowed, total_allowed, unmet
+from ..limits.data import UNLIMITED, Limits
+from ..space import Mapspace
+from .concurrency import group_reasons
+from .ragged import ragged_reasons
+from .shares import axes_left
+
+Steps = tuple[tuple[Address, Node], ...]
+WHOLE: Table[str, int] = MappingProxyType({})
+WINDOW = -1
+
+
+def outside(workload: Workload, machine: Machine, mapspace: Mapspace, mapping: Mapping) -> tuple[str, ...]:
+    """Every reason why a well-formed `mapping` is not in the space; empty if it is in it.
+
+    Trees that `wellformed.problems` complains of have no place here: the answer for them means nothing.
+    """
+    tree = _Tree(workload, machine, mapspace, mapping, addressed_paths(mapping.nest), derived_cuts(workload, mapping))
+    reasons: list[str] = []
+    if mapping.einsums != tuple(e.name for e in workload.einsums):
+        reasons.append(f"rule 1: the leaves stand in the order {', '.join(mapping.einsums)}, not in program order")
+    rules = (
+        _tiled,
+        _hierarchical,
+        _block_order,
+        _one_loop,
+        _no_recomputation,
+        _lent,
+        _own_stores,
+        _limits,
+        _copies,
+        _windows,
+        _asked,
+    )
+    for einsum in tree.paths:
+        for rule in rules:
+            reasons.extend(rule(tree, einsum))
+    reasons.extend(_fusion(tree, mapping.nest, (), ()))
+    reasons.extend(group_reasons(workload, machine, mapspace, mapping.nest))
+    return tuple(dict.fromkeys(reasons))
+
+
+def full_use(
+    workload: Workload,
+    machine: Machine,
+    einsum: str,
+    unit: str,
+    limits: Limits = UNLIMITED,
+    left: Table[str, int] = WHOLE,
+) -> int:
+    """The largest product of used instances over the ``use: full`` axes that `einsum` can reach on `unit`.
+
+    Over all perfect choices: each axis takes a factor of each rank variable that `only_irrelevant_to` lets it take, the
+    factors of one variable together divide its extent, those on one axis fit its size and `limits`. 1 if there is no
+    such axis, or no such choice. left: instances of the axes of which the Einsum has a share only.
+    """
+    stop = machine.position[unit]
+    asked = {limit.axis for limit in limits.axes}
+    axes = [
+        replace(a, size=left.get(a.name, a.size))
+        for a in machine.axes.values()
+        if (a.use == "full" or a.name in asked) and machine.position[a.name] < stop
+    ]
+    padded = _padded(workload, einsum)
+    takes = tuple(
+        (workload.extents[v], tuple(_instances(workload, einsum, limits, a, v, padded) for a in axes))
+        for v in workload.einsum(einsum).variables
+    )
+    totals = tuple(
+        tuple(n for n in range(1, a.size + 1) if total_allowed(limits, einsum, a.name, n)) if a.name in asked else None
+        for a in axes
+    )
+    full = tuple(i for i, a in enumerate(axes) if a.use == "full")
+    return _fullest(tuple(a.size for a in axes), full, takes, totals)
+
+
+def _instances(
+    workload: Workload, einsum: str, limits: Limits, axis: Axis, variable: str, padded: frozenset[str]
+) -> tuple[int, ...]:
+    """The instances of an axis that a rank variable may take."""
+    e = workload.einsum(einsum)
+    barred = (e.access(t) for t in select(axis.only_irrelevant_to, workload, einsum))
+    whole = variable not in padded and all(variable not in access.variables for access in barred)
+    every = _factors(workload.extents[variable], axis.size) if whole else (1,)
+    return tuple(n for n in every if share_allowed(limits, einsum, axis.name, variable, n))
+
+
+@lru_cache(maxsize=4096)
+def _factors(extent: int, limit: int) -> tuple[int, ...]:
+    return tuple(f for f in range(1, min(extent, limit) + 1) if extent % f == 0)
+
+
+@lru_cache(maxsize=4096)
+def _fullest(
+    sizes: tuple[int, ...],
+    full: tuple[int, ...],
+    takes: tuple[tuple[int, tuple[tuple[int, ...], ...]], ...],
+    totals: tuple[tuple[int, ...] | None, ...],
+) -> int:
+    """The largest product over the axes `full`. takes: per variable its extent and what it may take of each axis."""
+    states = {(1,) * len(sizes)}
+    for extent, options in takes:
+        choices = [choice for choice in product(*options) if extent % prod(choice) == 0]
+        grown = {tuple(map(mul, state, choice)) for state in states for choice in choices}
+        states = {used for used in grown if all(u <= size for u, size in zip(used, sizes, strict=True))}
+    allowed = (s for s in states if all(t is None or n in t for n, t in zip(s, totals, strict=True)))
+    return max((prod(state[i] for i in full) for state in allowed), default=1)
+
+
+@dataclass(frozen=True)
+class _Tree:
+    """A mapping with its problem, its paths and its derived cuts."""
+
+    workload: Workload
+    machine: Machine
+    mapspace: Mapspace
+    mapping: Mapping
+    paths: dict[str, Steps]
+    cuts: Cuts
+
+    @cached_property
+    def below(self) -> dict[Address, list[str]]:
+        """Address of a node -> the Einsums below it."""
+        found: dict[Address, list[str]] = {}
+        for einsum, steps in self.paths.items():
+            for address, _ in steps:
+                found.setdefault(address, []).append(einsum)
+        return found
+
+    def mine(self, einsum: str, store: Store) -> tuple[str, ...]:
+        """Tensors of `einsum` in a store, in the store's order."""
+        order = self._order(store)
+        return tuple(sorted((t for t in self.workload.einsum(einsum).tensors if t in order), key=order.__getitem__))
+
+    def _order(self, store: Store) -> dict[str, int]:
+        """Places of the tensors in a store (there may be very many in the outermost one)."""
+        if id(store) not in self._orders:
+            self._orders[id(store)] = {t: i for i, t in enumerate(store.tensors)}
+        return self._orders[id(store)]
+
+    @cached_property
+    def _orders(self) -> dict[int, dict[str, int]]:
+        return {}
+
+    def place(self, name: str) -> int:
+        return self.machine.position[name]
+
+    @property
+    def outermost(self) -> str:
+        return self.machine.memories[0].name
+
+    def backings(self, einsum: str) -> dict[str, int]:
+        """Tensor of `einsum` -> index of its backing store in the path."""
+        found: dict[str, int] = {}
+        for i, (_, node) in enumerate(self.paths[einsum]):
+            if isinstance(node, Store):
+                for tensor in self.mine(einsum, node):
+                    found.setdefault(tensor, i)
+        return found
+
+    def memory(self, einsum: str, i: int) -> str:
+        node = self.paths[einsum][i][1]
+        assert isinstance(node, Store)
+        return node.memory
+
+
+def _tiled(tree: _Tree, einsum: str) -> Iterator[str]:
+    """Rule 2, as the space has it."""
+    if tree.mapspace.name == "ragged":
+        return ragged_reasons(tree.workload, tree.paths[einsum], tree.cuts, einsum)
+    return _perfect(tree, einsum)
+
+
+def _perfect(tree: _Tree, einsum: str) -> Iterator[str]:
+    below = extents_along(tree.workload, tree.paths[einsum], tree.cuts, einsum)
+    for i, (_, node) in enumerate(tree.paths[einsum]):
+        if not isinstance(node, Loop):
+            continue
+        v = node.variable(einsum)
+        if node.trips < 2:
+            yield f"rule 2: '{describe(node)}' has fewer than 2 trips"
+        elif v is not None:
+            extent = below[i - 1][v] if i else tree.workload.extents[v]
+            if (einsum, i) in tree.cuts:
+                yield f"rule 2: '{describe(node)}' cuts {einsum}.{v} unevenly, as its consumers need it"
+            elif node.trips * tile_of(node, extent) != extent:
+                yield f"rule 2: '{describe(node)}' cuts {einsum}.{v} of extent {extent} unevenly"
+
+
+def _hierarchical(tree: _Tree, einsum: str) -> Iterator[str]:
+    steps = tree.paths[einsum]
+    stores = [n for _, n in steps if isinstance(n, Store) and tree.mine(einsum, n)]
+    for outer, inner in pairwise(stores):
+        if tree.place(outer.memory) > tree.place(inner.memory):
+            yield f"rule 3: on the path of {einsum}, store {inner.memory} stands below store {outer.memory}"
+    top = True
+    for _, node in steps:
+        if isinstance(node, Store) and node.memory == tree.outermost and not top:
+            yield f"rule 3: a store of {node.memory} stands below a loop, a split or another memory's store"
+        top = top and isinstance(node, Store) and node.memory == tree.outermost
+
+
+def _block_order(tree: _Tree, einsum: str) -> Iterator[str]:
+    """Between two stores temporal loops come first, then spatial ones, fanout by fanout."""
+    spatial: Loop | None = None
+    after: Loop | None = None
+    for _, node in tree.paths[einsum]:
+        if isinstance(node, Store) and tree.mine(einsum, node):
+            if after is not None and spatial is not None:
+                yield f"rule 3: '{describe(after)}' stands between '{describe(spatial)}' and store {node.memory}"
+            spatial = after = None
+        elif isinstance(node, Loop) and node.axis is None:
+            after = node if spatial is not None else None
+        elif isinstance(node, Loop) and node.axis is not None:
+            if after is not None and spatial is not None:
+                yield f"rule 3: '{describe(after)}' stands between '{describe(spatial)}' and '{describe(node)}'"
+            if spatial is not None and spatial.axis is not None and tree.place(spatial.axis) > tree.place(node.axis):
+                yield f"rule 3: '{describe(node)}' stands below '{describe(spatial)}', whose fanout is further in"
+            spatial = node
+
+
+def _one_loop(tree: _Tree, einsum: str) -> Iterator[str]:
+    temporal: set[str] = set()
+    spatial: set[tuple[str, str]] = set()
+    for _, node in tree.paths[einsum]:
+        if isinstance(node, Store) and tree.mine(einsum, node):
+            temporal = set()
+        elif isinstance(node, Loop):
+            v = node.variable(einsum)
+            if v is None:
+                continue
+            if node.axis is None:
+                if v in temporal:
+                    yield f"rule 4: {einsum} has two temporal loops of {v} between two stores"
+                temporal.add(v)
+            else:
+                if (v, node.axis) in spatial:
+                    yield f"rule 4: {einsum} has two spatial loops of {v} on {node.axis}"
+                spatial.add((v, node.axis))
+
+
+def _no_recomputation(tree: _Tree, einsum: str) -> Iterator[str]:
+    e = tree.workload.einsum(einsum)
+    for tensor, i in tree.backings(einsum).items():
+        if tensor not in tree.workload.intermediates or tree.memory(einsum, i) == tree.outermost:
+            continue
+        for _, node in tree.paths[einsum][:i]:
+            v = node.variable(einsum) if isinstance(node, Loop) else None
+            if not isinstance(node, Loop) or v is None:
+                continue
+            rank = e.access(tensor).rank_of(v)
+            if rank is None or not e.access(tensor).indices[rank].simple:
+                yield (
+                    f"rule 6: '{describe(node)}' stands above the backing store of {tensor}, which {einsum}.{v} does "
+                    "not index alone"
+                )
+
+
+def _lent(tree: _Tree, einsum: str) -> Iterator[str]:
+    """Rule 6 for an input of the cascade that an inner memory backs for several Einsums."""
+    e = tree.workload.einsum(einsum)
+    for tensor, i in tree.backings(einsum).items():
+        first = next(name for name in tree.paths if tensor in tree.workload.einsum(name).tensors)
+        if tensor in tree.workload.producers or first == einsum or tree.memory(einsum, i) == tree.outermost:
+            continue
+        theirs = tree.workload.einsum(first).access(tensor)
+        for _, node in tree.paths[einsum][:i]:
+            if isinstance(node, Loop) and node.trips > 1:
+                ranks = {_alone(e.access(tensor), node.variable(einsum)), _alone(theirs, node.variable(first))}
+                if len(ranks) > 1 or WINDOW in ranks:
+                    yield (
+                        f"rule 6: '{describe(node)}' stands above the backing store of {tensor}, which {first} and "
+                        f"{einsum} do not index alike there"
+                    )
+
+
+def _alone(access: Access, variable: str | None) -> int | None:
+    """The rank that a variable indexes alone; None: none; WINDOW: a rank that is no plain variable."""
+    rank = None if variable is None else access.rank_of(variable)
+    return rank if rank is None or access.indices[rank].simple else WINDOW
+
+
+def _own_stores(tree: _Tree, einsum: str) -> Iterator[str]:
+    backings = tree.backings(einsum)
+    for i, (address, node) in enumerate(tree.paths[einsum]):
+        if not isinstance(node, Store):
+            continue
+        for tensor in tree.mine(einsum, node):
+            if backings[tensor] == i:
+                continue
+            served = [e for e in tree.below[address] if tensor in tree.workload.einsum(e).tensors]
+            if len(served) > 1:
+                yield f"rule 8: the store of {tensor} in {node.memory} serves {', '.join(served)}, not one Einsum"
+
+
+def _limits(tree: _Tree, einsum: str) -> Iterator[str]:
+    steps = tree.paths[einsum]
+    intermediates = {t: i for t, i in tree.backings(einsum).items() if t in tree.workload.intermediates}
+    inner = [i for i in intermediates.values() if tree.memory(einsum, i) != tree.outermost]
+    fused = sum(isinstance(n, Loop) and n.axis is None for _, n in steps[: max(inner, default=0)])
+    limit = tree.mapspace.max_fused_loops
+    if limit is not None and fused > limit:
+        yield f"rule 9: {einsum} has {fused} fused loops, at most {limit} are allowed"
+    leaf = steps[-1][1]
+    if not isinstance(leaf, Compute) or leaf.unit is None or tree.workload.einsum(einsum).kind == "copy":
+        return
+    full = {axis.name for axis in tree.machine.axes.values() if axis.use == "full"}
+    used = prod(n.trips for _, n in steps if isinstance(n, Loop) and n.axis in full)
+    most = full_use(tree.workload, tree.machine, einsum, leaf.unit, tree.mapspace.limits, axes_left(steps))
+    if used < most:
+        yield f"rule 9: {einsum} uses {used} instances of the full-use axes on {leaf.unit}, it could use {most}"
+
+
+def _copies(tree: _Tree, einsum: str) -> Iterator[str]:
+    if tree.workload.einsum(einsum).kind != "copy":
+        return
+    steps = tree.paths[einsum]
+    seen = {memory.name for memory in visible_memories(tree.machine, None)}
+    for _, node in steps:
+        if isinstance(node, Store) and tree.mine(einsum, node) and node.memory not in seen:
+            yield f"rule 10: the copy {einsum} stores in {node.memory}, which is listed after the first compute unit"
+    backings = set(tree.backings(einsum).values())
+    for i, (_, node) in enumerate(steps):
+        if isinstance(node, Loop) and node.axis is not None:
+            place = tree.place(node.axis)
+            if not any(j > i and tree.place(tree.memory(einsum, j)) > place for j in backings):
+                yield f"rule 10: '{describe(node)}' on the path of the copy {einsum} stands above no backing store"
+
+
+def _padded(workload: Workload, einsum: str) -> frozenset[str]:
+    """Rank variables of the ranks whose windows reach outside the declared shape."""
+    found: set[str] = set()
+    for access in workload.einsum(einsum).accesses:
+        shape = workload.tensor(access.tensor).shape
+        for index, size in zip(access.indices, shape, strict=True):
+            if index.constant < 0 or index.constant + index.extent(workload.extents) > size:
+                found.update(index.variables)
+    return frozenset(found)
+
+
+def _windows(tree: _Tree, einsum: str) -> Iterator[str]:
+    """Rule 11: padded ranks are not spread, and no own store above a split slides along a loop above it."""
+    steps = tree.paths[einsum]
+    padded = _padded(tree.workload, einsum)
+    splits = [i for i, (_, node) in enumerate(steps) if isinstance(node, Split)]
+    backings = tree.backings(einsum)
+    for i, (_, node) in enumerate(steps):
+        if isinstance(node, Loop) and node.axis is not None and node.variable(einsum) in padded:
+            yield f"rule 11: '{describe(node)}' spreads a variable of a padded rank of {einsum}"
+        if not isinstance(node, Store) or not splits or i > splits[-1]:
+            continue
+        for tensor in tree.mine(einsum, node):
+            if backings.get(tensor) == i:
+                continue
+            indices = tree.workload.einsum(einsum).access(tensor).indices
+            compound = {v for index in indices if len(index.terms) > 1 for v in index.variables}
+            for _, above in steps[:i]:
+                if isinstance(above, Loop) and above.variable(einsum) in compound:
+                    where = f"the store of {tensor} in {node.memory}"
+                    yield f"rule 11: {where} stands above a split and below a loop of its window"
+
+
+def _asked(tree: _Tree, einsum: str) -> Iterator[str]:
+    """Rule 12: what the mapspace's limits ask."""
+    if tree.mapspace.limits:
+        path = tuple(node for _, node in tree.paths[einsum])
+        below = extents_along(tree.workload, tree.paths[einsum], tree.cuts, einsum)
+        yield from unmet(tree.workload, tree.machine, tree.mapspace.limits, einsum, path, below)
+
+
+def _fusion(tree: _Tree, nest: Nest, prefix: Address, above: tuple[tuple[Address, Loop], ...]) -> Iterator[str]:
+    """Rule 7, for every loop above every split."""
+    for i, node in enumerate(nest):
+        address = (*prefix, i)
+        if isinstance(node, Loop):
+            above = (*above, (address, node))
+        elif isinstance(node, Split):
+            for loop_address, loop in above:
+                yield from _fused_for_a_reason(tree, loop_address, loop, node)
+            for j, branch in enumerate(node.branches):
+                yield from _fusion(tree, branch, (*address, j), above)
+
+
+def _fused_for_a_reason(tree: _Tree, address: Address, loop: Loop, split: Split) -> Iterator[str]:
+    order = {e.name: i for i, e in enumerate(tree.workload.einsums)}
+    below = tree.below[address]
+    stored: set[str] = set()
+    for einsum in below:
+        at = next(i for i, (a, _) in enumerate(tree.paths[einsum]) if a == address)
+        stored |= {t for t, i in tree.backings(einsum).items() if i > at and t in tree.workload.intermediates}
+    for einsum in below:
+        if not stored & set(tree.workload.einsum(einsum).tensors):
+            yield f"rule 7: {einsum} under '{describe(loop)}' accesses no intermediate that is backed below the loop"
+    spans = [
+        (order[tree.workload.producers[t]], max(order[c] for c in tree.workload.consumers[t])) for t in sorted(stored)
+    ]
+    for first, second in pairwise(split.branches):
+        before, after = order[einsums_below(first)[-1]], order[einsums_below(second)[0]]
+        if not any(start <= before and stop >= after for start, stop in spans):
+            yield (
+                f"rule 7: '{describe(loop)}' fuses {einsums_below(first)[-1]} and {einsums_below(second)[0]}, but no "
+                "intermediate that is backed below it passes between them"
+            )

@@ -1,0 +1,234 @@
+"""What is asked: workload, machine, mapspace, objective and budget; and what a proof looks like. Frozen data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import Literal, cast, get_args
+
+from ..cost.breakdown import Cost
+from ..errors import Ended, SpecError, nearest
+from ..machine.levels import Machine
+from ..mapspace.space import Mapspace
+from ..workload.einsum import Workload
+from .selections import unused_selectors
+
+MODEL_VERSION = "1"
+LatencyRule = Literal["einsum", "tile"]
+OBJECTIVES = ("energy", "latency", "edp", "pareto", "energy^A*latency^B", "traffic")
+_FACTOR = re.compile(r"(energy|latency)(?:\^(\d{1,3}(?:\.\d{1,6})?))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """What is minimised.
+
+    ``energy`` (J), ``latency`` (s), ``edp`` (J s), ``product``: energy to the power `powers[0]` times latency to the
+    power `powers[1]`, ``traffic`` of a `memory` (bits), or ``pareto``: every mapping that no other beats in energy and
+    latency; its value is the least EDP among them.
+    """
+
+    name: str
+    memory: str | None = None
+    powers: tuple[float, float] = (1.0, 1.0)
+
+    def value(self, cost: Cost) -> float:
+        if self.name == "energy":
+            return cost.energy
+        if self.name == "latency":
+            return cost.latency
+        if self.name in ("edp", "pareto"):
+            return cost.edp
+        if self.name == "product":
+            return float(cost.energy ** self.powers[0] * cost.latency ** self.powers[1])
+        assert self.memory is not None
+        return float(cost.traffic(self.memory))
+
+    @property
+    def degree(self) -> float:
+        """The power of a factor by which all energies and latencies (or the traffic) grow."""
+        return sum(self.powers) if self.name in ("edp", "product", "pareto") else 1.0
+
+    @property
+    def unit(self) -> str:
+        if self.name == "product":
+            return " ".join(u if p == 1 else f"{u}^{p:g}" for u, p in zip("Js", self.powers, strict=True))
+        return {"energy": "J", "latency": "s", "edp": "J s", "pareto": "J s", "traffic": "bit"}[self.name]
+
+    def __str__(self) -> str:
+        if self.name == "product":
+            names = zip(("energy", "latency"), self.powers, strict=True)
+            return "*".join(n if p == 1 else f"{n}^{p:g}" for n, p in names)
+        return f"traffic:{self.memory}" if self.name == "traffic" else self.name
+
+
+def objective(text: str, machine: Machine) -> Objective:
+    """Read an objective's name.
+
+    Raises SpecError with a suggestion for an unknown objective or memory, and for one that needs time on a machine of
+    which nothing has a throughput.
+    """
+    found = _objective(text, machine)
+    refuse_timeless(found, machine)
+    return found
+
+
+def refuse_timeless(asked: Objective, machine: Machine) -> None:
+    """Raise SpecError for an objective that needs time on a machine of which nothing has a throughput."""
+    if asked.name not in ("energy", "traffic") and not keeps_time(machine):
+        raise SpecError(
+            f"objective {str(asked)!r}: nothing of {machine.name} has a throughput, so every mapping takes 0 s; give a "
+            "memory or a compute unit one",
+            suggestion="energy",
+        )
+
+
+def keeps_time(machine: Machine) -> bool:
+    """True if a memory, a toll or a compute unit has a throughput."""
+    memories = (t for m in machine.memories for t in (m.read_throughput, m.write_throughput))
+    others = (*(toll.throughput for toll in machine.tolls), *(unit.throughput for unit in machine.units))
+    return any(throughput is not None for throughput in (*memories, *others))
+
+
+def _objective(text: str, machine: Machine) -> Objective:
+    name, _, memory = text.partition(":")
+    if "*" in text or "^" in text:
+        return _product(text)
+    plain = [known for known in OBJECTIVES if "^" not in known]
+    if name not in plain:
+        raise SpecError(
+            f"unknown objective {text!r}; known are energy, latency, edp, pareto, energy^A*latency^B and "
+            "traffic:MEMORY",
+            suggestion=nearest(name, plain),
+        )
+    if name != "traffic":
+        if memory:
+            raise SpecError(f"objective {name!r} takes no memory", suggestion=name)
+        return Objective(name)
+    names = [m.name for m in machine.memories]
+    if memory not in names:
+        close = nearest(memory, names)
+        raise SpecError(
+            f"objective {text!r} names no memory of {machine.name} ({', '.join(names)})",
+            suggestion=f"traffic:{close or names[0]}",
+        )
+    return Objective(name, memory)
+
+
+def _product(text: str) -> Objective:
+    """A product such as ``energy^2*latency``; both must occur, each once, with a power above zero."""
+    powers: dict[str, float] = {}
+    for factor in text.replace(" ", "").split("*"):
+        found = _FACTOR.fullmatch(factor)
+        if found is None or found[1] in powers:
+            raise SpecError(
+                f"objective {text!r:.80}: {factor!r:.40} is no factor of energy^A*latency^B",
+                suggestion="energy^2*latency",
+            )
+        powers[found[1]] = float(found[2]) if found[2] else 1.0
+    if len(powers) < 2 or not all(0 < power <= 16 for power in powers.values()):
+        raise SpecError(
+            f"objective {text!r:.80} needs energy and latency, each with a power above 0 and at most 16",
+            suggestion="energy^2*latency",
+        )
+    return Objective("product", powers=(powers["energy"], powers["latency"]))
+
+
+def known_rule(text: str) -> LatencyRule:
+    """The latency rule of this name. Raises SpecError with a suggestion for any other."""
+    for name in get_args(LatencyRule):
+        if name == text:
+            return cast(LatencyRule, name)
+    known = get_args(LatencyRule)
+    raise SpecError(f"unknown latency rule {text!r}; known: {', '.join(known)}", suggestion=nearest(text, known))
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mapping problem."""
+
+    workload: Workload
+    machine: Machine
+    mapspace: Mapspace
+    objective: Objective
+    latency_rule: LatencyRule = "einsum"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is said to no effect: a sentence for each selector that selects none of the workload's tensors."""
+        return tuple(one.message for one in unused_selectors(self.workload, self.machine, self.mapspace.limits))
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """When a search stops by itself: after `seconds` of wall time, after `steps` evaluated points, or when the process
+    holds more than `memory` bytes; None means no limit. Only steps give the same answer twice."""
+
+    seconds: float | None = None
+    steps: int | None = None
+    memory: int | None = None
+
+    @property
+    def without_memory(self) -> Ended:
+        """What ended a search that could get no more memory: this budget, or the machine."""
+        return Ended.NO_MEMORY if self.memory is None else Ended.MEMORY
+
+
+class Guarantee(Enum):
+    """What a method promises of its answer."""
+
+    OPTIMAL = "optimal"
+    BOUNDED = "bounded"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """What is proven of one of several problems of which the best is the answer: one number of tiles of a rewrite, say.
+
+    bound: none of its mappings is below; None: it has no legal mapping. value: what was reached, None where nothing
+    better than the answer was looked for and found.
+    """
+
+    label: str
+    bound: float | None
+    value: float | None = None
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Proof data of a result: `value` was reached, nothing in `mapspace` is below `bound`.
+
+    counts: points seen and points dropped, by pruning rule. alternatives: where the answer is the best of several
+    problems, each; `bound` is that of all of them.
+    """
+
+    guarantee: Guarantee
+    value: float
+    bound: float
+    mapspace: str
+    counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    alternatives: tuple[Alternative, ...] = ()
+
+    @property
+    def gap(self) -> float:
+        """(value - bound) / value; 0 when the value is proven optimal."""
+        return 0.0 if self.value == 0 else max(0.0, (self.value - self.bound) / self.value)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        counts = dict(self.counts)
+        return (_rebuild, (self.guarantee, self.value, self.bound, self.mapspace, counts, self.alternatives))
+
+
+def _rebuild(
+    guarantee: Guarantee,
+    value: float,
+    bound: float,
+    mapspace: str,
+    counts: dict[str, int],
+    alternatives: tuple[Alternative, ...],
+) -> Certificate:
+    return Certificate(guarantee, value, bound, mapspace, MappingProxyType(counts), alternatives)

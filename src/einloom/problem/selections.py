@@ -1,0 +1,88 @@
+"""Selectors that select nothing of the workload at hand: a limit without effect, which deserves a word.
+
+Comes in: workload, machine and mapspace. Goes out: one `Unused` for each such selector. Nothing here is an error: a
+machine serves many workloads. The verbs warn of them at the door, and a result carries them as its notes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..machine.levels import Axis, Fanout, Level, Machine, Memory, Toll
+from ..mapspace.limits.data import AxisLimit, BackLimit, Limit, Limits, LoopLimit, concerns
+from ..workload.einsum import Workload
+from ..workload.selectors import Selector, select
+
+
+@dataclass(frozen=True, slots=True)
+class Unused:
+    """A selector that selects no tensor.
+
+    message: a sentence without a place. key: ``GLB.must``, for a machine's. limit: for a mapspace's.
+    """
+
+    message: str
+    key: str | None = None
+    limit: Limit | None = None
+
+
+def unused_selectors(workload: Workload, machine: Machine, limits: Limits) -> tuple[Unused, ...]:
+    """The selectors of the machine and of the limits that select no tensor of any Einsum that they speak of.
+
+    The word ``nothing`` alone is meant. ``unheld`` may select whatever it can in some mapping.
+    """
+    found = [
+        Unused(f"machine {machine.name}, {key}: {str(which)!r} selects no tensor of {workload.name}", key=key)
+        for key, which in machine_selectors(machine)
+        if not _selects(which, workload)
+    ]
+    for limit in limits.all:
+        if isinstance(limit, AxisLimit):
+            continue
+        # backing and fused loops speak of the intermediates alone
+        among = frozenset(workload.intermediates) if isinstance(limit, BackLimit | LoopLimit) else None
+        einsums = None if isinstance(limit, BackLimit) else limit.einsums
+        if not _selects(limit.tensors, workload, einsums, among):
+            what = "tensor" if among is None else "intermediate"
+            whose = workload.name if einsums is None else f"{', '.join(einsums)} of {workload.name}"
+            message = f"limit '{limit}': {str(limit.tensors)!r} selects no {what} of {whose}"
+            found.append(Unused(message, limit=limit))
+    return tuple(dict.fromkeys(found))
+
+
+def _selects(
+    which: Selector, workload: Workload, einsums: tuple[str, ...] | None = None, among: frozenset[str] | None = None
+) -> bool:
+    """True if the selector selects a tensor (`among` these) of an Einsum, or says that it means none."""
+    if which.tree == ("name", "nothing"):
+        return True
+    for einsum in workload.einsums:
+        if concerns(einsums, einsum.name):
+            for held in ((), einsum.tensors):
+                chosen = select(which, workload, einsum.name, held)
+                if chosen if among is None else chosen & among:
+                    return True
+    return False
+
+
+def machine_selectors(machine: Machine) -> list[tuple[str, Selector]]:
+    """Every selector of a machine with its key: ``GLB.must``, ``PE.rows.multicast``."""
+    return [(f"{level.name}.{key}", which) for level in machine.levels for key, which in _of_level(level)]
+
+
+def _of_level(level: Level) -> Iterator[tuple[str, Selector]]:
+    if isinstance(level, Memory):
+        yield from ((key, getattr(level, key)) for key in ("must", "may", "backs"))
+        yield from (("widths", which) for which, _ in level.widths)
+    elif isinstance(level, Fanout):
+        yield from ((f"{axis.name}.{key}", which) for axis in level.axes for key, which in _of_axis(axis))
+    elif isinstance(level, Toll):
+        yield from (("down", level.down), ("up", level.up))
+        yield from (("widths", which) for which, _ in level.widths)
+    else:
+        yield "stationary", level.stationary
+
+
+def _of_axis(axis: Axis) -> Iterator[tuple[str, Selector]]:
+    return ((key, getattr(axis, key)) for key in ("multicast", "reduce", "only_irrelevant_to"))

@@ -1,0 +1,170 @@
+"""Arithmetic in values: ``128 * MiB``, ``2 * tokens - 1``, evaluated exactly and without executing anything.
+
+At the door, inside `located`: text and a table of names come in, an exact number with its dimension goes out. The text
+is parsed with Python's own parser and walked node by node; whatever is not a number, a known name, a parenthesis or one
+of ``+ - * / // % **`` is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+
+from ..errors import ConsequentError, SpecError, nearest
+from .dimensions import BASES, PLAIN, Dimension, Measure, dimension_text, of_product, of_sum
+
+MAX_EXPRESSION_LENGTH = 200
+MAX_EXPONENT = 64
+MAX_NUMBER_BITS = 4096
+
+Number = int | float | Fraction
+Named = Number | Measure | None
+"""What a name may stand for: a plain number, one with a dimension, or (None) something that could not be read."""
+Suggest = Callable[[str], str | None]
+
+
+def arithmetic(text: str, names: Mapping[str, Number] | None = None) -> Fraction:
+    """The exact value of an arithmetic expression; decimals count as written (0.1 is 1/10).
+
+    >>> arithmetic("2 * tokens + 1", {"tokens": 2048})
+    Fraction(4097, 1)
+
+    Raises SpecError for anything but numbers, names of the table, parentheses and ``+ - * / // % **``, and for numbers
+    beyond 4096 bits or exponents beyond 64.
+    """
+    return measure(text, names or {}).value
+
+
+def measure(
+    text: str,
+    names: Mapping[str, Named],
+    *,
+    shown: str | None = None,
+    listed: Iterable[str] | None = None,
+    suggest: Suggest | None = None,
+) -> Measure:
+    """The value of an expression and its dimension, where names may have dimensions.
+
+    shown: the text as the user wrote it, for messages. listed: of the names those that a message lists; by default
+    all. suggest: what an unknown name may have meant; by default the nearest of those. Raises SpecError as
+    `arithmetic`, and where sizes are added to energies; ConsequentError for a name that could not be read.
+    """
+    shown = text if shown is None else shown
+    if len(shown) > MAX_EXPRESSION_LENGTH:
+        raise SpecError(f"an expression may have at most {MAX_EXPRESSION_LENGTH} characters, this one has {len(shown)}")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            warnings.simplefilter("ignore", DeprecationWarning)
+            tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise SpecError(f"cannot read {shown!r} as a number or as arithmetic") from None
+    known = tuple(names if listed is None else listed)
+    return _Walk(shown, names, known, suggest or (lambda name: nearest(name, known))).value(tree.body)
+
+
+def exact(number: Number) -> Fraction:
+    """The number as a fraction, a float taken for the shortest decimal that prints it.
+
+    >>> exact(0.1)
+    Fraction(1, 10)
+    """
+    if isinstance(number, float):
+        if not math.isfinite(number):
+            raise SpecError(f"{number} is not a finite number")
+        return Fraction(repr(number))
+    return Fraction(number)
+
+
+class _Walk:
+    """Evaluates the nodes of one expression."""
+
+    def __init__(self, text: str, names: Mapping[str, Named], listed: tuple[str, ...], suggest: Suggest) -> None:
+        self.text, self.names, self.listed, self.suggest = text, names, listed, suggest
+
+    def value(self, node: ast.expr) -> Measure:
+        match node:
+            case ast.Constant(value=bool()):
+                pass
+            case ast.Constant(value=int() | float() as number):
+                return Measure(_bounded(exact(number), self.text))
+            case ast.Name(id=name):
+                return self.named(name)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                found = self.value(operand)
+                return Measure(-found.value, found.dimension)
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                return self.value(operand)
+            case ast.BinOp(left=left, op=operator, right=right):
+                return self.binary(operator, self.value(left), self.value(right))
+        message = "is not arithmetic: only numbers, names, parentheses and + - * / // % ** are read here"
+        raise SpecError(f"{self.text!r} {message}")
+
+    def named(self, name: str) -> Measure:
+        if name in self.names:
+            found = self.names[name]
+            if found is None:
+                raise ConsequentError(f"{self.text!r} uses {name}, which cannot be read")
+            return found if isinstance(found, Measure) else Measure(exact(found))
+        known = f"known are {', '.join(sorted(set(self.listed)))}" if self.listed else "no names are known here"
+        shown = known if len(known) < 300 else known[:300] + " ..."
+        raise SpecError(f"unknown name {name!r} in {self.text!r}; {shown}", suggestion=self.suggest(name))
+
+    def binary(self, operator: ast.operator, left: Measure, right: Measure) -> Measure:
+        a, b = left.value, right.value
+        if isinstance(operator, ast.Div | ast.FloorDiv | ast.Mod) and b == 0:
+            raise SpecError(f"division by zero in {self.text!r}")
+        match operator:
+            case ast.Add():
+                result = Measure(a + b, self.common(left, right))
+            case ast.Sub():
+                result = Measure(a - b, self.common(left, right))
+            case ast.Mult():
+                result = Measure(a * b, of_product(left.dimension, right.dimension))
+            case ast.Div():
+                result = Measure(a / b, of_product(left.dimension, right.dimension, -1))
+            case ast.FloorDiv():
+                result = Measure(Fraction(a // b), self.counted(of_product(left.dimension, right.dimension, -1)))
+            case ast.Mod():
+                result = Measure(a % b, self.common(left, right))
+            case ast.Pow():
+                if right.dimension != PLAIN:
+                    raise SpecError(f"the exponent in {self.text!r} has the unit {dimension_text(right.dimension)}")
+                result = Measure(_power(a, b, self.text), of_product(PLAIN, left.dimension, int(b)))
+            case _:
+                raise SpecError(f"{self.text!r} is not arithmetic: only + - * / // % ** are read here")
+        _bounded(result.value, self.text)
+        return result
+
+    def counted(self, found: Dimension) -> Dimension:
+        """The dimension, if it counts whole things: 7 pJ // 2 would be nothing, because it rounds to whole joules."""
+        if any(found[i] for i, base in enumerate(BASES) if base not in ("bit", "op")):
+            raise SpecError(f"'//' in {self.text!r} would round to whole {dimension_text(found)}; write '/'")
+        return found
+
+    def common(self, left: Measure, right: Measure) -> Dimension:
+        """The dimension of a sum; a plain number counts in the SI unit of the other one."""
+        found = of_sum(left.dimension, right.dimension)
+        if found is None:
+            one, other = dimension_text(left.dimension), dimension_text(right.dimension)
+            raise SpecError(f"{self.text!r} adds values of different units, {one} and {other}")
+        return found
+
+
+def _power(base: Fraction, exponent: Fraction, text: str) -> Fraction:
+    if exponent.denominator != 1 or abs(exponent) > MAX_EXPONENT:
+        raise SpecError(f"an exponent must be an integer of at most {MAX_EXPONENT} in {text!r}")
+    if base == 0 and exponent < 0:
+        raise SpecError(f"division by zero in {text!r}")
+    if max(base.numerator.bit_length(), base.denominator.bit_length()) * abs(exponent) > MAX_NUMBER_BITS:
+        raise SpecError(f"a number in {text!r} is too large")
+    return Fraction(base ** int(exponent))
+
+
+def _bounded(number: Fraction, text: str) -> Fraction:
+    if max(number.numerator.bit_length(), number.denominator.bit_length()) > MAX_NUMBER_BITS:
+        raise SpecError(f"a number in {text!r} is too large")
+    return number

@@ -1,0 +1,89 @@
+"""What every picture asks of a workload on a machine: tensors with their looks, Einsums in windows, sourced numbers."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from ...machine.levels import Machine
+from ...result import Provenance
+from ...workload.einsum import Workload
+from ..data.given import Given, given
+from ..text.results import bits, joules, seconds
+from .markup import Html, el
+from .palette import look
+
+ALL_AT_ONCE, WINDOW = 16, 12
+
+
+class Scene:
+    """A workload, on a machine if one is given, before anything is known of a mapping."""
+
+    def __init__(
+        self, workload: Workload, machine: Machine | None = None, provenance: Provenance | None = None
+    ) -> None:
+        self.workload = workload
+        self.machine = machine
+        self.provenance = provenance
+
+    @cached_property
+    def tensors(self) -> tuple[str, ...]:
+        """Every tensor once; what is shared between Einsums comes first and so gets the plainest looks."""
+        names = (tensor.name for tensor in self.workload.tensors)
+        return tuple(dict.fromkeys((*self.workload.intermediates, *names)))
+
+    @cached_property
+    def number(self) -> dict[str, int]:
+        return {tensor: i for i, tensor in enumerate(self.tensors)}
+
+    def look(self, tensor: str) -> str:
+        return look(self.number[tensor])
+
+    @cached_property
+    def leaves(self) -> tuple[str, ...]:
+        """Einsum names in the order in which they are drawn."""
+        return tuple(einsum.name for einsum in self.workload.einsums)
+
+    @cached_property
+    def windows(self) -> tuple[range, ...]:
+        """The leaves in runs that one picture can show."""
+        count = len(self.leaves)
+        if count <= ALL_AT_ONCE:
+            return (range(count),)
+        return tuple(range(start, min(start + WINDOW, count)) for start in range(0, count, WINDOW))
+
+    @cached_property
+    def given(self) -> tuple[Given, ...]:
+        """Every number of machine and workload, with its source."""
+        return tuple(given(self.workload, self.machine))
+
+    @cached_property
+    def outermost(self) -> str:
+        return self.machine.memories[0].name if self.machine else ""
+
+    @cached_property
+    def backing(self) -> dict[str, str]:
+        """Tensor -> memory of its outermost store, where that is known."""
+        return {}
+
+    def chip(self, tensor: str, *more: object, tag: str = "span", **attributes: object) -> Html:
+        """A label for a tensor: swatch and name; lights up with the tensor."""
+        inside = (el("i", class_=f"swatch {self.look(tensor)}"), el("span", tensor, class_="word"), *more)
+        return el(tag, *inside, **{"class_": "chip", "data_t": self.number[tensor], **attributes})
+
+
+def pretty(text: str) -> str:
+    """A number with unit, with the micro sign."""
+    value, _, unit = text.rpartition(" ")
+    return f"{value} µ{unit[1:]}" if len(unit) > 1 and unit[0] == "u" else text
+
+
+def energy(value: float, digits: int = 4) -> str:
+    return pretty(joules(value, digits))
+
+
+def time(value: float, digits: int = 4) -> str:
+    return pretty(seconds(value, digits))
+
+
+def size(value: int) -> str:
+    return bits(value)

@@ -1,0 +1,172 @@
+"""Several results on one page: the table, bars, energy against latency, convergence, and what each of them fuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...result import Result
+from ..compare import Comparison, cells
+from ..draw import pareto
+from ..draw.markup import Html, el
+from ..draw.palette import look
+from ..draw.plot import Curve, Scale, mark, plot
+from ..draw.scene import energy, time
+from ..draw.tracks import Part, legend, tracks
+from ..text.results import objective_value
+from .progress import steps
+from .shell import navigation, section, shell, skip
+
+PARTS = (
+    ("table", "Side by side"),
+    ("bars", "Energy and latency"),
+    ("trade", "Trade-off"),
+    ("search", "Search"),
+    ("fusion", "What is fused"),
+)
+MAX_MARKS, MAX_TENSORS = 60, 200
+UNITS: dict[str, Callable[[float, int], str]] = {"energy": energy, "latency": time}
+
+
+def comparison_page(compared: Comparison) -> str:
+    """The comparison as HTML that refers to nothing outside itself."""
+    names = list(dict.fromkeys(row.result.workload.name for row in compared.rows))
+    title = f"{len(compared.rows)} results: {', '.join(names[:3])}{' …' if len(names) > 3 else ''}"
+    titles = dict(PARTS)
+    warned = [el("li", warning) for warning in compared.warnings]
+    notes = el("div", el("b", "Not the same question"), el("ul", *warned), class_="warning", role="note")
+    head = el("header", el("h1", title), notes if warned else None)
+    main = el(
+        "main",
+        section("table", titles["table"], comparison_table(compared)),
+        section("bars", titles["bars"], *_all_bars(compared)),
+        section("trade", titles["trade"], _trade(compared)),
+        section("search", titles["search"], *_convergence(compared)),
+        section("fusion", titles["fusion"], _fusion(compared)),
+    )
+    body = (skip("table"), head, el("div", navigation(PARTS), class_="bar"), main)
+    return shell(title, body, {"tensor": []})
+
+
+def comparison_table(compared: Comparison) -> Html:
+    """A line per quantity, a column per result; the best energy, latency and EDP stand out."""
+    rows = []
+    for name, cell in cells(compared):
+        texts = [cell(row) for row in compared.rows]
+        label = name.strip()
+        best = [text == "best" for text in texts] if name.startswith(" ") else []
+        shown = [
+            el("td", text, class_="num best" if best and best[i] else "num over" if best else "num")
+            for i, text in enumerate(texts)
+        ]
+        rows.append(el("tr", el("th", label, scope="row", class_="over" if best else None), *shown))
+    heads = [el("th", _swatch(i), " ", row.label, scope="col", class_="num") for i, row in enumerate(compared.rows)]
+    head = el("thead", el("tr", el("td"), *heads))
+    table = el("table", head, el("tbody", *rows), class_="compared")
+    return el("div", table, class_="scroll", tabindex=0, role="region", aria_label="results side by side")
+
+
+def _swatch(i: int) -> Html:
+    return el("i", class_=f"swatch {look(i)}")
+
+
+def _components(result: Result) -> list[str]:
+    return [component.name for component in result.machine.components]
+
+
+def _all_bars(compared: Comparison) -> list[Html]:
+    names = list(dict.fromkeys(c for row in compared.rows for c in _components(row.result)))
+    number = {name: i for i, name in enumerate(names)}
+    energies, latencies = [], []
+    for row in compared.rows:
+        table = row.result.cost.energy_by("component")
+        parts = [Part(name, table.get((name,), 0.0), number[name]) for name in names]
+        energies.append((row.label, parts))
+        latencies.append((row.label, [Part("latency", row.result.latency, None)]))
+    return [
+        legend(names),
+        el("h3", "Energy, by level"),
+        tracks(energies, energy),
+        el("h3", "Latency"),
+        tracks(latencies, time),
+    ]
+
+
+def _trade(compared: Comparison) -> Html:
+    points = [pareto.Trade(row.result.energy, row.result.latency, row.label) for row in compared.rows]
+    words = "The line is the front: no result lies below and left of a point on it."
+    return el("div", pareto.picture(points), el("p", words, class_="note"))
+
+
+def _convergence(compared: Comparison) -> list[Html]:
+    """A plot per objective: best and bound of every result that was searched for."""
+    groups: dict[str, list[int]] = {}
+    for i, row in enumerate(compared.rows):
+        if any(point.best is not None for point in row.result.trace):
+            groups.setdefault(str(row.result.objective), []).append(i)
+    if not groups:
+        return [el("p", "None of these results was searched for: there is no progress to show.")]
+    drawn = []
+    for objective, members in groups.items():
+        if len(groups) > 1:
+            drawn.append(el("h3", objective))
+        drawn.append(_progress(compared, objective, members))
+    dashes = el("span", "solid: best so far"), el("span", "dashed: bound, as recorded")
+    names = [el("span", _swatch(i), compared.rows[i].label) for members in groups.values() for i in members]
+    return [*drawn, el("p", *names, *dashes, class_="legend")]
+
+
+def _progress(compared: Comparison, objective: str, members: list[int]) -> Html:
+    lines: list[tuple[int, str, list[tuple[float, float]]]] = []
+    for i in members:
+        trace = compared.rows[i].result.trace
+        lines.append((i, "best", [(p.seconds, p.best) for p in trace if p.best is not None]))
+        lines.append((i, "bound", [(p.seconds, p.bound) for p in trace if p.bound is not None and p.bound > 0]))
+    values = [value for _, _, pairs in lines for _, value in pairs]
+    end = max([compared.rows[i].result.seconds for i in members] + [pairs[-1][0] for *_, pairs in lines if pairs])
+    first = min((at for *_, pairs in lines for at, _ in pairs if at > 0), default=end or 1.0)
+    long = end / first > 100
+    across = Scale(first / 1.5, end * 1.2, log=True) if long else Scale(0.0, end * 1.05 or 1.0)
+    low, high = min(values), max(values)
+    steep = low > 0 and high / low > 20
+    margin = (high - low) * 0.12 or abs(high) * 0.05 or 1.0
+    up = Scale(low / 1.5, high * 1.5, log=True) if steep else Scale(low - margin, high + margin)
+    curves, marks = [], []
+    for i, what, pairs in lines:
+        placed = [(max(at, across.low), value) for at, value in pairs]
+        if placed:
+            curves.append(Curve(steps(placed, across.high), f"k{i % 8} run {what}"))
+        for at, value in placed[-MAX_MARKS:]:
+            row = compared.rows[i]
+            tip = f"{row.label}, {what}: {objective_value(row.result.objective, value, 6)} after {at:.3g} s"
+            marks.append(mark(across, up, (at, value), f"run k{i % 8} {what}", tip))
+    goal = compared.rows[members[0]].result.objective
+    shown = UNITS.get(goal.name)
+    x_ticks = [(v, f"{v:g} s") for v in across.ticks()]
+    y_ticks = [(v, shown(v, 4) if shown else objective_value(goal, v, 4)) for v in up.ticks(4)]
+    label = f"Best and bound of {len(members)} searches over {end:.3g} seconds"
+    return plot(curves, marks, (across, x_ticks, "time"), (up, y_ticks, objective), label)
+
+
+def _fusion(compared: Comparison) -> Html:
+    """A line per intermediate, a column per result: the memory that backs it."""
+    tensors = list(dict.fromkeys(t for row in compared.rows for t in row.result.workload.intermediates))
+    if not tensors:
+        return el("p", "One Einsum each: there is nothing to fuse.")
+    rows = []
+    for tensor in tensors[:MAX_TENSORS]:
+        drawn = []
+        for row in compared.rows:
+            memory = row.fused.get(tensor)
+            if tensor not in row.result.workload.intermediates:
+                drawn.append(el("td", "–"))
+            elif memory is None:
+                drawn.append(el("td", row.result.machine.memories[0].name, class_="unfusedcell"))
+            else:
+                position = [m.name for m in row.result.machine.memories].index(memory)
+                drawn.append(el("td", memory, class_=f"m{min(position, 4)}"))
+        rows.append(el("tr", el("th", tensor, scope="row"), *drawn))
+    heads = [el("th", "tensor", scope="col"), *(el("th", row.label, scope="col") for row in compared.rows)]
+    table = el("table", el("thead", el("tr", *heads)), el("tbody", *rows), class_="fusiontable")
+    more = el("p", f"{len(tensors) - MAX_TENSORS} more.") if len(tensors) > MAX_TENSORS else None
+    words = "The memory that backs each intermediate; coloured where it is on chip, so that the Einsums are fused."
+    return el("div", el("p", words, class_="note"), el("div", table, class_="scroll"), more)

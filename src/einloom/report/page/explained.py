@@ -1,0 +1,117 @@
+"""The panel that shows a saved explanation: what is to blame and would help, or what binds. Nothing is searched."""
+
+from __future__ import annotations
+
+from ...diagnose import Explanation
+from ...diagnose import text as words
+from ...diagnose.record import Conflict, Relaxation, Share
+from ...errors import SpecError
+from ...problem import Problem
+from ..draw.markup import Child, Html, el, link
+from .shell import section
+
+NAME, TITLE = "explanation", "Explanation"
+
+
+def fits(found: Explanation, problem: Problem, digest: str | None) -> None:
+    """Refuse an explanation of another problem, or of another result than the one with this digest."""
+    if found.problem != problem:
+        raise SpecError(
+            f"the explanation is of another problem: {found.problem.workload.name} on {found.problem.machine.name}, or "
+            "the same under other limits"
+        )
+    if found.of is not None and digest is not None and found.of != digest:
+        raise SpecError(
+            f"the explanation is of another result: its digest is {found.of[:16]}…, this one's {digest[:16]}…"
+        )
+
+
+def panel(found: Explanation) -> Html:
+    """The part of the page."""
+    altered = None
+    if found.recorded_digest is not None and found.recorded_digest != found.found_digest:
+        altered = el("p", "The explanation was changed after it was written.", class_="obstacle", role="alert")
+    open_ends = "A budget, an interruption or an unanswered question left something open."
+    left = None if found.complete else el("p", open_ends, class_="note")
+    parts = [*_blamed(found), *_helpful(found), *_taken(found), *_others(found), *_more(found)]
+    return section(NAME, TITLE, altered, el("p", found.reason), *parts, left, _runs(found))
+
+
+def _table(heads: tuple[str, ...], rows: list[list[Child]]) -> Html:
+    body = [el("tr", *(el("td", cell) for cell in row)) for row in rows]
+    head = el("thead", el("tr", *(el("th", name, scope="col") for name in heads)))
+    return el("div", el("table", head, el("tbody", *body)), class_="scroll", tabindex=0)
+
+
+def _run(number: int | None) -> Html | None:
+    return None if number is None else link(f"run-{number}", f"[{number}]")
+
+
+def _blamed(found: Explanation) -> list[Html]:
+    return [part for i, conflict in enumerate(found.conflicts) for part in _conflict(conflict, i)]
+
+
+def _conflict(conflict: Conflict, number: int) -> list[Html]:
+    said = words.heading(conflict, number)
+    title = el("h3", said[0].upper() + said[1:])
+    if not conflict.members:
+        return [title]
+    rows: list[list[Child]] = [
+        [el("code", member.place), member.text, _run(member.without) or "not known"] for member in conflict.members
+    ]
+    return [title, _table(("where", "what it says", "without it feasible"), rows)]
+
+
+def _helpful(found: Explanation) -> list[Html]:
+    if not found.relaxations:
+        return []
+    rows = [_relaxation(found, one) for one in found.relaxations]
+    return [el("h3", "What would help"), _table(("change", "shown by", "optimum then"), rows)]
+
+
+def _relaxation(found: Explanation, one: Relaxation) -> list[Child]:
+    edits = [el("div", el("code", c.place), f": {c.before} → ", el("b", c.after)) for c in one.changes]
+    proof: list[Child] = [_run(one.shown)]
+    if one.refused is not None:
+        proof += ["; less is not enough ", _run(one.refused)]
+    best = "" if one.value is None else words.value_text(found.problem.objective, one.value)
+    return [edits, proof, [best, " ", _run(one.solved)]]
+
+
+def _taken(found: Explanation) -> list[Html]:
+    if not found.shares:
+        return []
+    rows = [_share(one) for one in found.shares]
+    return [el("h3", "What the mapping takes"), _table(("of", "share", "", "that is"), rows)]
+
+
+def _share(one: Share) -> list[Child]:
+    label = f"{one.share:.1%} of {one.component} {one.resource}"
+    meter = el("meter", min=0, max=1, value=f"{min(one.share, 1.0):.4f}", aria_label=label)
+    return [f"{one.component} {one.resource}", f"{one.share:.1%}", meter, one.detail]
+
+
+def _others(found: Explanation) -> list[Html]:
+    if not found.alternatives:
+        return []
+    rows: list[list[Child]] = [
+        [one.tensor, one.memory, words.alternative_text(one, found.problem)] for one in found.alternatives
+    ]
+    title = el("h3", "Why fused, why not: the best with one tensor on the other side")
+    return [title, _table(("tensor", "now in", "otherwise"), rows)]
+
+
+def _more(found: Explanation) -> list[Html]:
+    if not found.gains:
+        return []
+    rows: list[list[Child]] = [[one.place, words.gain_text(one, found.problem.objective)] for one in found.gains]
+    return [el("h3", "What more would bring"), _table(("of", "optimum then"), rows)]
+
+
+def _runs(found: Explanation) -> Html | None:
+    if not found.runs:
+        return None
+    seconds = sum(run.seconds for run in found.runs)
+    items = [el("li", words.ran(run), id=f"run-{run.number}") for run in found.runs]
+    title = el("summary", f"What the exact search was asked to show it: {len(items)} runs, {seconds:.3g} s")
+    return el("details", title, el("ol", *items))

@@ -1,0 +1,144 @@
+"""The page of a problem for which no mapping was found: what was in the way, and what the machine can and must hold."""
+
+from __future__ import annotations
+
+from ...diagnose import Explanation
+from ...result.unmapped import Unmapped
+from ..draw import cascade
+from ..draw.markup import Html, el
+from ..draw.origins import why
+from ..draw.scene import Scene, size
+from ..text.limits import limits
+from ..text.results import objective_value
+from . import explained, progress, sources, summary
+from .shell import navigation, section, shell, skip, windowed
+
+PARTS = (
+    ("why", "Why"),
+    ("limits", "Limits"),
+    ("cascade", "Cascade"),
+    ("search", "Search"),
+    ("tensors", "Tensors"),
+    ("sources", "Assumptions and sources"),
+)
+MAX_CHIPS = 24
+
+
+def nothing_page(found: Unmapped, why: Explanation | None = None) -> str:
+    """The report of a problem without a known mapping, as HTML."""
+    scene = Scene(found.workload, found.machine, found.provenance)
+    title = f"{found.workload.name} on {found.machine.name}"
+    more = [] if why is None else [(explained.NAME, explained.TITLE, explained.panel(why))]
+    body = (
+        skip("why"),
+        header(found),
+        el("div", navigation([*PARTS, *(part[:2] for part in more)]), summary.chips(scene), class_="bar"),
+        el("main", *_sections(scene, found), *(part[2] for part in more)),
+    )
+    foot = f"einloom {found.provenance.version} · model version {found.provenance.model_version}"
+    return shell(title, body, {"tensor": list(scene.tensors)}, foot)
+
+
+def header(found: Unmapped, tag: str = "h1") -> Html:
+    """Title and the answer in one line."""
+    words = {
+        "infeasible": "✗ infeasible: no mapping of the space is legal",
+        "unfinished": "… unfinished: no legal mapping was found in time",
+    }[found.status]
+    title = el(tag, found.workload.name, el("span", " on "), found.machine.name)
+    badge = el("span", words, class_=f"badge {found.status}")
+    line = el("p", "minimises ", el("b", str(found.problem.objective)), " · ", badge)
+    return el("header", title, line, id="top" if tag == "h1" else None)
+
+
+def _sections(scene: Scene, found: Unmapped) -> list[Html]:
+    titles = dict(PARTS)
+    drawings = cascade.drawings(scene)
+    return [
+        section("why", titles["why"], reason(found), el("div", _facts(found), sources.share(scene), class_="two")),
+        section("limits", titles["limits"], limit_table(scene, found), how=why("occupancy")),
+        section("cascade", titles["cascade"], windowed(scene, drawings, "The cascade")),
+        section(
+            "search", titles["search"], el("div", progress.picture(found), progress.counts(found.counts), class_="two")
+        ),
+        section("tensors", titles["tensors"], summary.shared(scene)),
+        section(
+            "sources",
+            titles["sources"],
+            sources.facts(scene),
+            el("h3", "The model"),
+            sources.model(scene, found.problem.latency_rule),
+        ),
+    ]
+
+
+def reason(found: Unmapped) -> Html:
+    """What was in the way."""
+    parts = [el("li", part) for part in found.reason.split("; ")]
+    words = el("ul", *parts) if len(parts) > 1 else el("p", found.reason)
+    head, more = "What ended the search", None
+    if found.status == "infeasible":
+        head = "What was in the way"
+        verb = el("code", "einloom explain")
+        more = el("p", verb, " finds the smallest set of limits to blame, and what would help.", class_="note")
+    return el("div", el("h3", head), words, more, class_="obstacle", role="note")
+
+
+def _facts(found: Unmapped) -> Html:
+    problem, known = found.problem, found.provenance
+    proven = "that the space holds no legal mapping" if found.status == "infeasible" else "nothing of its existence"
+    rows = [
+        ("proven", proven),
+        ("mapspace", problem.mapspace.describe()),
+        ("searched by", f"method '{found.method}', {found.seconds:.3g} s"),
+    ]
+    if found.bound:
+        rows.append(("bound", f"no mapping has less than {objective_value(problem.objective, found.bound, 10)}"))
+    rows += [
+        ("made with", f"einloom {known.version}, model version {known.model_version}"),
+        ("digest", (found.recorded_digest or "not saved")[:16] + ("…" if found.recorded_digest else "")),
+    ]
+    altered = None
+    if found.recorded_digest is not None and found.recorded_digest != found.found_digest:
+        altered = summary.altered()
+    return el("div", altered, el("dl", *((el("dt", name), el("dd", text)) for name, text in rows), class_="facts"))
+
+
+def limit_table(scene: Scene, found: Unmapped) -> Html:
+    """What every memory can, must and may hold; a tensor that is larger than the memory is marked."""
+    rows = []
+    for limit in limits(found.problem):
+        room = "unlimited" if limit.size is None else size(limit.size)
+        cells = (
+            el("th", limit.memory, scope="row"),
+            el("td", room, class_="num"),
+            el("td", f"{limit.instances:,}", class_="num"),
+            el("td", _chips(scene, limit.must, limit.size)),
+            el("td", _chips(scene, limit.may, limit.size)),
+        )
+        rows.append(el("tr", *cells))
+    names = ("memory", "size", "instances", "must hold a tile of", "may hold a tile of")
+    heads = [el("th", name, scope="col", class_="num" if 1 <= i <= 2 else None) for i, name in enumerate(names)]
+    table = el("table", el("thead", el("tr", *heads)), el("tbody", *rows), class_="limits")
+    words = (
+        "Each tensor is shown with its whole size; where that is more than the memory holds it has a red rim: only a "
+        "tile of it can be kept there, below a loop. What must be held decides which loops may stand above."
+    )
+    return el("div", el("div", table, class_="scroll"), el("p", words, class_="note"))
+
+
+def _chips(scene: Scene, tensors: tuple[str, ...], room: int | None) -> Html:
+    if not tensors:
+        return Html("–")
+    drawn = []
+    for name in tensors[:MAX_CHIPS]:
+        tensor = scene.workload.tensor(name)
+        whole = tensor.size * tensor.bits
+        over = room is not None and whole > room
+        tip = f"{name}: {size(whole)} in all" + (
+            f", more than the {size(room)} of this memory" if over and room else ""
+        )
+        look = "chip over" if over else "chip"
+        drawn.append(scene.chip(name, el("small", size(whole)), class_=look, data_tip=tip))
+    more = [el("span", f"and {len(tensors) - MAX_CHIPS} more")] if len(tensors) > MAX_CHIPS else []
+    return el("div", *drawn, *more, class_="chiplist")

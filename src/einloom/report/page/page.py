@@ -1,0 +1,90 @@
+"""The whole report as one HTML text that needs nothing else: style, script, pictures and data are inside it."""
+
+from __future__ import annotations
+
+from ...diagnose import Explanation
+from ...result import Result
+from ..draw import bars, cascade, looptree, occupancy, pareto, roofline
+from ..draw.markup import Child, Html, el
+from ..draw.origins import why
+from ..draw.subject import Subject
+from ..text.results import tree
+from . import explained, progress, sources, summary
+from .shell import navigation, section, shell, skip, windowed
+
+PARTS = (
+    ("summary", "Summary"),
+    ("mapping", "Mapping"),
+    ("cascade", "Cascade"),
+    ("occupancy", "Occupancy"),
+    ("breakdown", "Energy and time"),
+    ("roofline", "Roofline"),
+    ("front", "Pareto front"),
+    ("search", "Search"),
+    ("tensors", "Tensors"),
+    ("sources", "Assumptions and sources"),
+)
+
+
+def page(result: Result, why: Explanation | None = None) -> str:
+    """The report of a result as HTML; nothing is searched, and nothing outside the text is referred to."""
+    subject = Subject(result)
+    more = [] if why is None else [(explained.NAME, explained.TITLE, explained.panel(why))]
+    body = (
+        skip("summary"),
+        summary.header(result),
+        el("div", navigation([*_parts(result), *(part[:2] for part in more)]), summary.chips(subject), class_="bar"),
+        el("main", *_sections(subject), *(part[2] for part in more)),
+    )
+    title = f"{result.workload.name} on {result.machine.name}"
+    foot = f"einloom {result.provenance.version} · model version {result.provenance.model_version}"
+    return shell(title, body, bars.data(subject), foot)
+
+
+def _parts(result: Result) -> list[tuple[str, str]]:
+    return [part for part in PARTS if part[0] != "front" or result.front]
+
+
+def _section(name: str, *children: Child, page: str | None = None) -> Html:
+    return section(name, dict(PARTS)[name], *children, how=why(page) if page else None)
+
+
+def _sections(subject: Subject) -> list[Html]:
+    result = subject.result
+    counted = result.certificate.counts if result.certificate else {}
+    return [
+        _section(
+            "summary",
+            summary.tiles(result),
+            el("div", summary.certificate(result), sources.share(subject), class_="two"),
+        ),
+        _section(
+            "mapping",
+            looptree.key(),
+            windowed(subject, looptree.drawings(subject), "The mapping, a column per Einsum in program order"),
+            el("details", el("summary", "The same as text"), el("pre", tree(result), tabindex=0)),
+            page="splits-and-lifetime",
+        ),
+        _section("cascade", windowed(subject, cascade.drawings(subject, cascade.groups(subject)), "The cascade")),
+        _section("occupancy", *occupancy.pictures(subject), page="occupancy"),
+        _section("breakdown", bars.controls(), bars.table(subject), page="energy"),
+        _section("roofline", roofline.picture(subject), page="latency"),
+        *([_front(result)] if result.front else []),
+        _section("search", el("div", progress.picture(result), progress.counts(counted), class_="two")),
+        _section("tensors", summary.shared(subject)),
+        _section(
+            "sources",
+            sources.share(subject),
+            sources.facts(subject),
+            el("h3", "The model"),
+            sources.model(subject, result.latency_rule),
+        ),
+    ]
+
+
+def _front(result: Result) -> Html:
+    words = (
+        "No mapping of the space beats one of these in both energy and latency; the page shows the one of least EDP."
+    )
+    shown = el("p", words, class_="note")
+    return _section("front", pareto.picture(pareto.of_result(result), coloured=False), shown, pareto.table(result))

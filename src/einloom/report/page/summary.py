@@ -1,0 +1,138 @@
+"""The top of the page: what was asked, what was found, and what is proven of it."""
+
+from __future__ import annotations
+
+from ...problem import Guarantee
+from ...result import Result
+from ..data.views import latency_rows
+from ..draw.markup import Html, el, link
+from ..draw.origins import why
+from ..draw.scene import Scene, energy, size, time
+from ..text.results import certificate_lines, objective_value
+
+MAX_CHIPS, MAX_ROWS = 60, 30
+
+
+def header(result: Result, tag: str = "h1") -> Html:
+    """Title and the promise in one line."""
+    certificate = result.certificate
+    words, classes = "evaluated: nothing was searched", "none"
+    if certificate is not None:
+        words, classes = {
+            Guarantee.OPTIMAL: ("✓ optimal in its mapspace", "optimal"),
+            Guarantee.BOUNDED: (f"within {certificate.gap:.2%} of the bound", "bounded"),
+            Guarantee.NONE: ("no guarantee", "none"),
+        }[certificate.guarantee]
+    title = el(tag, result.workload.name, el("span", " on "), result.machine.name)
+    line = el("p", "minimises ", el("b", str(result.objective)), " · ", el("span", words, class_=f"badge {classes}"))
+    return el("header", title, line, id="top" if tag == "h1" else None)
+
+
+def tiles(result: Result) -> Html:
+    """The totals, each with a way to how it is counted."""
+    cells = [
+        ("energy", energy(result.energy, 5), f"{result.energy:.8g} J", why("energy")),
+        ("latency", time(result.latency, 5), f"{result.latency:.8g} s", why("latency")),
+        ("energy-delay product", f"{result.edp:.5g} J s", "energy × latency", why("energy")),
+        _outer(result),
+        ("roofline", time(result.cost.roofline, 5), "busiest component over the run", why("latency")),
+    ]
+    wanted = {"energy": 0, "latency": 1, "traffic": 3}.get(result.objective.name, 2)
+    return el(
+        "div",
+        *(
+            el("div", el("h3", name), el("b", value), el("small", exact), how, class_="tile" + " aim" * (i == wanted))
+            for i, (name, value, exact, how) in enumerate(cells)
+        ),
+        class_="tiles",
+    )
+
+
+def _outer(result: Result) -> tuple[str, str, str, Html]:
+    memory = result.objective.memory or result.machine.memories[0].name
+    moved = result.cost.traffic(memory)
+    return (f"traffic of {memory}", size(moved), f"{moved:,} bits", why("moves"))
+
+
+def certificate(result: Result) -> Html:
+    """What is proven, of which space, and how."""
+    found = result.certificate
+    rows: list[tuple[str, str | Html]] = [
+        ("mapspace" if name == "space" else name, text.split("; ")[0] if name == "found by" else text)
+        for name, text in certificate_lines(result)
+    ]
+    if found is not None:
+        rows[:0] = [
+            ("guarantee", found.guarantee.value),
+            ("value", objective_value(result.objective, found.value, 10)),
+            ("bound", objective_value(result.objective, found.bound, 10)),
+            ("gap", f"{100 * found.gap:.6g} %"),
+            ("counts", link("search", f"points seen and dropped, by {len(found.counts)} rules")),
+        ]
+    seen = "; ".join(" ".join(text.split()) for _, text in latency_rows(result.latencies))
+    rows += [("latency seen as", seen)] if seen else []
+    known = result.provenance
+    rows += [
+        ("made with", f"einloom {known.version}, model version {known.model_version}"),
+        ("digest", (result.recorded_digest or "not saved")[:16] + ("…" if result.recorded_digest else "")),
+    ]
+    listed: list[Html] = [part for name, text in rows for part in (el("dt", name), el("dd", text))]
+    states = el(
+        "p",
+        "This page shows what the result file says; ",
+        el("code", "einloom verify"),
+        " checks it, but for how it was found (method, seconds, counts, progress, version) and other choices.",
+    )
+    changed = result.recorded_digest is not None and result.recorded_digest != result.found_digest
+    return el("div", altered() if changed else None, el("dl", *listed, class_="facts"), states)
+
+
+def altered() -> Html:
+    """The warning above a file whose digest does not match."""
+    words = "The file was changed after it was written: its digest does not match."
+    return el("p", words, class_="warning", role="alert")
+
+
+def chips(subject: Scene) -> Html:
+    """A button per tensor: focus or hover lights the tensor up in all pictures, a click holds it."""
+    shown = subject.tensors[:MAX_CHIPS]
+    buttons = [subject.chip(tensor, tag="button", type="button", aria_pressed="false") for tensor in shown]
+    search = None
+    if len(subject.tensors) > len(shown):
+        options = [el("option", value=tensor) for tensor in subject.tensors]
+        field = {"id": "find-tensor", "list": "tensor-names", "placeholder": "find a tensor"}
+        search = el(
+            "span", el("input", aria_label="find a tensor", **field), el("datalist", *options, id="tensor-names")
+        )
+    words = el("span", f"{len(subject.tensors)} tensors", class_="count")
+    return el("div", words, search, *buttons, class_="chips", id="chips", role="toolbar", aria_label="tensors")
+
+
+def shared(subject: Scene) -> Html:
+    """Where every tensor that Einsums share is kept, in a table."""
+    workload = subject.workload
+    rows: list[Html] = []
+    for name in subject.tensors:
+        if len(rows) == MAX_ROWS:
+            break
+        tensor = workload.tensor(name)
+        shape = " × ".join(f"{extent:,}" for extent in tensor.shape)
+        makers = workload.producers.get(name, "given")
+        users = ", ".join(workload.consumers[name][:6]) or "the cascade's output"
+        place = subject.backing.get(name, "–")
+        fused = name in workload.intermediates and place != subject.outermost
+        cells = (
+            shape,
+            str(tensor.bits),
+            size(tensor.size * tensor.bits),
+            makers,
+            users,
+            *([place + (" (fused)" if fused else "")] if subject.backing else []),
+        )
+        row = [el("th", subject.chip(name), scope="row"), *(el("td", cell) for cell in cells)]
+        rows.append(el("tr", *row, data_t=subject.number[name]))
+    names = ("tensor", "shape", "bits", "size", "from", "to", *(["backed by"] if subject.backing else []))
+    heads = [el("th", name, scope="col") for name in names]
+    more = el("p", f"{len(subject.tensors) - len(rows)} more.") if len(subject.tensors) > len(rows) else None
+    table = el("table", el("thead", el("tr", *heads)), el("tbody", *rows), class_="tensortable")
+    return el("div", el("div", table, class_="scroll", tabindex=0, role="region", aria_label="tensors"), more)

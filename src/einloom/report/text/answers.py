@@ -1,0 +1,62 @@
+"""The answers of the smaller verbs as plain text: `verify`, `simulate` and `zoo`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import wrap
+
+from ...certify.verdict import Verdict
+from ...oracle.simulate import Simulation
+from ...problem import Problem
+from ...zoo.catalogue import Entry
+from .results import bits
+from .table import WIDTH, columns
+
+_MARKS = {True: "ok  ", False: "FAIL", None: "note"}
+
+
+def verdict(found: Verdict) -> str:
+    """What `verify` found, one line per check."""
+    lines = []
+    for check in found.checks:
+        first, *rest = wrap(check.detail, WIDTH - 22, break_long_words=True) or [""]
+        lines += [f"  {_MARKS[check.passed]}  {check.name:<12}  {first}".rstrip()]
+        lines += [f"{'':22}{more}" for more in rest]
+    return "\n".join([*lines, _sentence(found), ""])
+
+
+def _sentence(found: Verdict) -> str:
+    """The verdict in a line."""
+    if found.reasons:
+        return "rejected"
+    if found.stopped:
+        return "not verified: stopped before every claim was checked"
+    return "verified: every claim that can be checked holds"
+
+
+def simulation(problem: Problem, done: Simulation, differences: Sequence[str]) -> str:
+    """What an execution counted, and whether it agrees with the price."""
+    rows = [(*key, f"{count:,}") for key, count in sorted(done.counts.items())]
+    lines = [columns("executed moves", ("Einsum", "memory", "tensor", "action", "count"), rows, left=(0, 1, 2, 3)), ""]
+    lines += [f"  occupancy of {memory}: {bits(peak)}" for memory, peak in done.occupancy.items()]
+    lines += [f"  {reason}" for reason in done.reasons]
+    lines += [f"  {difference}" for difference in differences]
+    agreed = "differ" if differences else "agree"
+    lines.append(
+        f"outputs of {problem.workload.name}: {'equal to NumPy' if done.correct else 'WRONG'}; counts {agreed}"
+    )
+    return "\n".join([*lines, ""])
+
+
+def catalogue(kinds: Sequence[tuple[str, Sequence[Entry]]]) -> str:
+    """What ships, by kind."""
+    blocks = []
+    for kind, entries in kinds:
+        lines = [kind]
+        for entry in entries:
+            about = wrap(entry.description, WIDTH - 22)
+            lines += [f"  {entry.name:<18}  {about[0] if about else ''}", *(f"{'':22}{more}" for more in about[1:])]
+            called = ", ".join(f"{p.name}={p.default}" if p.default else p.name for p in entry.parameters)
+            lines += [f"{'':22}{line}" for line in wrap(called and f"parameters: {called}", WIDTH - 22)]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks) + "\n"

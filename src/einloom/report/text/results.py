@@ -1,0 +1,293 @@
+"""Results as plain text of at most 100 columns: pure functions of a saved result, no search and no pricing.
+
+`summary` is what `einloom map` prints; `einloom show` adds `breakdown`, `occupancy` and the loop nests of `nests`.
+"""
+
+from __future__ import annotations
+
+from textwrap import wrap
+
+from ...mapping.tree import Loop, Nest, Split, Store
+from ...problem import Alternative, Certificate, Guarantee, Objective
+from ...reading.units import format as with_unit
+from ...result import Result
+from ...result.unmapped import Unmapped
+from ..data.views import latency_rows
+from .limits import limits
+from .table import WIDTH, columns, fold
+
+MAX_COMPONENTS = 5
+
+
+def joules(value: float, digits: int = 4) -> str:
+    return with_unit(float(value), "energy", digits)
+
+
+def seconds(value: float, digits: int = 4) -> str:
+    return with_unit(float(value), "time", digits)
+
+
+def bits(value: int) -> str:
+    """A number of bits in the unit that reads best, rounded to four digits.
+
+    >>> bits(134217728 * 8), bits(1000001)
+    ('128 MiB', '122.1 KiB')
+    """
+    for power, prefix in ((4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki")):
+        if value >= 8 * 1024**power:
+            return f"{value / (8 * 1024**power):.4g} {prefix}B"
+    return f"{value} bit"
+
+
+def objective_value(objective: Objective, value: float, digits: int = 8) -> str:
+    """The value of an objective with its unit."""
+    if objective.name == "energy":
+        return f"{value:.{digits}g} J"
+    if objective.name == "latency":
+        return f"{value:.{digits}g} s"
+    return f"{value:.{digits}g} {objective.unit}"
+
+
+def summary(result: Result) -> str:
+    """Everything that one screen can hold: totals, certificate, what is fused where, the tree, the breakdown."""
+    parts = [headline(result), front(result), fusion(result), f"mapping\n{_indented(tree(result))}", by_einsum(result)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def front(result: Result) -> str:
+    """The Pareto set, a line per mapping; empty if the result has none."""
+    if not result.front:
+        return ""
+    rows = [
+        (f"{i + 1}", joules(p.energy, 6), seconds(p.latency, 6), f"{p.energy * p.latency:.6g} J s")
+        for i, p in enumerate(result.front)
+    ]
+    return columns("Pareto front: nothing beats one of these in both", ("", "energy", "latency", "EDP"), rows, left=())
+
+
+def headline(result: Result) -> str:
+    """Title, totals, certificate and where the numbers come from."""
+    rows = [
+        ("objective", str(result.objective)),
+        ("energy", f"{joules(result.energy, 6)}  ({result.energy:.8g} J)"),
+        ("latency", f"{seconds(result.latency, 6)}  ({result.latency:.8g} s; rule '{result.latency_rule}')"),
+        ("EDP", f"{result.edp:.8g} J s"),
+        *latency_rows(result.latencies),
+    ]
+    if result.objective.name == "traffic":
+        rows.insert(1, ("traffic", f"{bits(int(result.value))}  ({result.value:.10g} bit)"))
+    rows += [(name, line) for name, line in certificate_lines(result)]
+    known = result.provenance
+    if known.facts:
+        share = f"{known.assumed} of {known.facts} sourced numbers are assumptions ({known.assumed_share:.0%})"
+        rows.append(("sources", share))
+    rows += [("note", note) for note in result.notes]
+    return "\n".join([f"{result.workload.name} on {result.machine.name}", *_labelled(rows)])
+
+
+def _labelled(rows: list[tuple[str, str]]) -> list[str]:
+    """Label and text, a line or more for each."""
+    lines = []
+    for name, text in rows:
+        first, *rest = wrap(text, WIDTH - 14, break_long_words=True) or [""]
+        lines += [f"  {name:<10}  {first}".rstrip(), *(f"{'':14}{more}" for more in rest)]
+    return lines
+
+
+def nothing(found: Unmapped) -> str:
+    """Why no mapping was found, what the memories can hold, and what must be held."""
+    problem = found.problem
+    counts = ", ".join(f"{name} {number:,}" for name, number in found.counts.items())
+    known = "no mapping of the space is legal" if found.status == "infeasible" else "no legal mapping was found"
+    rows = [
+        ("answer", f"{found.status}: {known}"),
+        ("reason", found.reason),
+        ("space", problem.mapspace.describe()),
+        ("objective", str(problem.objective)),
+        ("searched", f"method '{found.method}', {found.seconds:.3g} s" + (f"; {counts}" if counts else "")),
+    ]
+    if found.status == "infeasible":
+        rows.append(("more", "`einloom explain` finds the smallest set of limits to blame, and what would help"))
+    if found.bound:
+        rows.append(("bound", f"no mapping has less than {objective_value(problem.objective, found.bound)}"))
+    lines = [f"{problem.workload.name} on {problem.machine.name}", *_labelled(rows)]
+    heads = ("memory", "size", "of these", "must hold", "may hold", "largest of them")
+    listed = [
+        (
+            limit.memory,
+            "unlimited" if limit.size is None else bits(limit.size),
+            f"{limit.instances:,}",
+            " ".join(limit.must) or "-",
+            " ".join(limit.may) or "-",
+            f"{limit.largest[0]} {bits(limit.largest[1])}" if limit.largest else "-",
+        )
+        for limit in limits(problem)
+    ]
+    return "\n".join([*lines, "", columns("what the memories can and must hold", heads, listed, left=(0, 3, 4, 5)), ""])
+
+
+def certificate_lines(result: Result) -> list[tuple[str, str]]:
+    """(label, text) pairs that say what is proven and how."""
+    certificate = result.certificate
+    if certificate is None:
+        return [("proof", "none: this mapping was given, not searched for")]
+    counts = ", ".join(f"{name} {number:,}" for name, number in certificate.counts.items())
+    how = f"method '{result.method}', {result.seconds:.3g} s" + (f"; {counts}" if counts else "")
+    return [
+        ("proof", proof(result.objective, certificate)),
+        *([("ended", f"{result.ended.words}; this is the best so far")] if result.ended else []),
+        *([("choices", choices(result.objective, certificate))] if certificate.alternatives else []),
+        ("space", certificate.mapspace),
+        ("found by", how),
+    ]
+
+
+def choices(objective: Objective, certificate: Certificate) -> str:
+    """The best of several problems in one sentence, and what is known of the others."""
+    found = [one for one in certificate.alternatives if one.value == certificate.value]
+    others = [f"{one.label}: {_known(objective, one)}" for one in certificate.alternatives if one not in found[:1]]
+    return "; ".join([f"the best has {found[0].label}" if found else "", *others])
+
+
+def _known(objective: Objective, one: Alternative) -> str:
+    if one.bound is None:
+        return "nothing legal"
+    if one.value == one.bound:
+        return objective_value(objective, one.bound, 5)
+    return f"not below {objective_value(objective, one.bound, 5)}"
+
+
+def proof(objective: Objective, certificate: Certificate) -> str:
+    """The certificate in one sentence."""
+    bound = objective_value(objective, certificate.bound)
+    if certificate.guarantee is Guarantee.OPTIMAL:
+        return f"optimal: no mapping of the space has less than {bound} (gap {certificate.gap:.3g})"
+    if certificate.guarantee is Guarantee.BOUNDED:
+        return f"bounded: no mapping of the space has less than {bound} (gap {certificate.gap:.3%})"
+    return "none: this method proves nothing"
+
+
+def fusion(result: Result) -> str:
+    """For every intermediate, the memory that backs it and the loops that cut it there."""
+    backed = [(name, *_backing(result.mapping.nest, name)) for name in result.workload.intermediates]
+    if not backed:
+        return ""
+    outermost = result.machine.memories[0].name
+    rows = []
+    for name, memory, loops in backed:
+        users = f"{result.workload.producers[name]} > {', '.join(result.workload.consumers[name])}"
+        where = "not fused" if memory == outermost else ("fused, whole" if not loops else "fused, " + _cuts(loops))
+        rows.append((name, memory, users, where))
+    return columns("what is fused where", ("tensor", "in", "from > to", "how"), rows)
+
+
+def fused(result: Result) -> dict[str, str]:
+    """The memory that backs each intermediate whose outermost store is not in the outermost memory."""
+    outermost = result.machine.memories[0].name
+    backed = {name: _backing(result.mapping.nest, name)[0] for name in result.workload.intermediates}
+    return {name: memory for name, memory in backed.items() if memory not in ("", outermost)}
+
+
+def _backing(nest: Nest, tensor: str) -> tuple[str, tuple[Loop, ...]]:
+    """(memory, loops above) of the outermost store of `tensor`; an empty name if there is none."""
+    above: list[Loop] = []
+    for node in nest:
+        if isinstance(node, Loop):
+            above.append(node)
+        elif isinstance(node, Store) and tensor in node.tensors:
+            return node.memory, tuple(above)
+        elif isinstance(node, Split):
+            for branch in node.branches:
+                memory, loops = _backing(branch, tensor)
+                if memory:
+                    return memory, (*above, *loops)
+    return "", ()
+
+
+def _cuts(loops: tuple[Loop, ...]) -> str:
+    words = []
+    for loop in loops:
+        names = "/".join(dict.fromkeys(variable for _, variable in loop.binds))
+        words.append(f"{names} in {loop.trips}" + (f" @ {loop.axis}" if loop.axis else ""))
+    return "below " + ", ".join(words)
+
+
+def tree(result: Result) -> str:
+    """The mapping as text, long lines folded."""
+    return "\n".join(folded for line in result.mapping_text.splitlines() for folded in fold(line, WIDTH - 2))
+
+
+def by_einsum(result: Result) -> str:
+    """Energy of every Einsum by component, its latency, and the component that bounds it."""
+    table = result.cost.energy_by("einsum", "component")
+    totals: dict[str, float] = {}
+    for (_, component), energy in table.items():
+        totals[str(component)] = totals.get(str(component), 0.0) + energy
+    used = sorted((c for c in totals if totals[c]), key=lambda c: result.machine.position[c])
+    shown = used if len(used) <= MAX_COMPONENTS else sorted(used, key=lambda c: -totals[c])[: MAX_COMPONENTS - 1]
+    shown = [component for component in used if component in shown]
+    rest = [component for component in used if component not in shown]
+    latency = dict(result.cost.einsum_latency)
+    rows = []
+    for name in result.mapping.einsums:
+        energies = [table.get((name, component), 0.0) for component in shown]
+        energies += [sum(table.get((name, component), 0.0) for component in rest)] if rest else []
+        total = sum(energy for (einsum, _), energy in table.items() if einsum == name)
+        rows.append(
+            (name, joules(total), *map(joules, energies), seconds(latency.get(name, 0.0)), _limit(result, name))
+        )
+    sums = [totals[component] for component in shown] + ([sum(totals[c] for c in rest)] if rest else [])
+    rows.append(("total", joules(result.energy), *map(joules, sums), seconds(result.latency), ""))
+    heads = ("Einsum", "energy", *shown, *(["others"] if rest else []), "latency", "bound by")
+    return columns("energy by Einsum and component, and latency", heads, rows, left=(0, len(heads) - 1), rule=True)
+
+
+def _limit(result: Result, einsum: str) -> str:
+    mine = [(t, component) for name, component, t in result.cost.busy if name == einsum and t > 0]
+    return max(mine)[1] if mine else "-"
+
+
+def breakdown(result: Result) -> str:
+    """Energy by Einsum, and energy and bits by component, tensor and action."""
+    table: dict[tuple[str, str, str], list[float]] = {}
+    for action in result.cost.actions:
+        entry = table.setdefault((action.component, action.tensor or "-", action.action), [0, 0, 0.0])
+        entry[0] += action.count
+        entry[1] += action.bits
+        entry[2] += action.energy
+    position = result.machine.position
+    rows = [
+        (
+            component,
+            tensor,
+            action,
+            f"{int(count):,}",
+            bits(int(moved)) if action not in ("compute", "leak") else "-",
+            joules(energy),
+            f"{energy / result.energy:.1%}" if result.energy else "-",
+        )
+        for (component, tensor, action), (count, moved, energy) in sorted(
+            table.items(), key=lambda item: (position[item[0][0]], -item[1][2])
+        )
+        if count or energy
+    ]
+    heads = ("component", "tensor", "action", "count", "moved", "energy", "share")
+    return by_einsum(result) + "\n\n" + columns("all actions", heads, rows, left=(0, 1, 2))
+
+
+def occupancy(result: Result) -> str:
+    """For every memory, the bits of one instance in use at the worst moment, and by which tensors."""
+    rows = []
+    for o in result.cost.occupancy:
+        size = "unlimited" if o.size is None else bits(o.size)
+        share = "" if o.size is None else f"{o.bits / o.size:.1%}" if o.size else "-"
+        alive = ", ".join(f"{tensor} {bits(number)}" for tensor, number in o.tensors)
+        room = WIDTH - 50
+        first, *more = wrap(alive, room, break_on_hyphens=False) or [""]
+        rows += [(o.memory, bits(o.bits), size, share, first), *(("", "", "", "", line) for line in more)]
+    heads = ("memory", "peak", "size", "used", "alive at the peak")
+    return columns("occupancy of one instance", heads, rows, left=(0, 4))
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())

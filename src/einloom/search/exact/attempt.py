@@ -1,0 +1,399 @@
+"""One pass of the search: signatures -> blocks -> consistency -> joins -> trees, towards an aim."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from ...errors import Infeasible
+from ...mapping.normal import normal_form
+from ...mapping.tree import Mapping
+from ...problem import Problem
+from ..method import Watcher
+from .bounds.arc_consistency import Consistency, common, keys_of
+from .bounds.choices import Agreement, Choices, Keys, wanted
+from .bounds.cutoff import TIE, Cutoff, settled
+from .bounds.relaxation import column_limits, einsum_bound
+from .einsums.classes import EinsumClass, signatures
+from .einsums.spatial import RankClasses
+from .einsums.users import Users
+from .fusion.explore import Allowed, Explorer, PmappingGroup, Wanted
+from .fusion.floors import Floors
+from .fusion.serving import Serving
+from .fusion.templates import Alone
+from .joining.join import Joiner, Partial
+from .model import Setting
+from .numerics.pareto import FloatArray, IntArray
+from .pmappings.sweep import Rules
+from .traceback import Piece, piece, tree
+
+
+@dataclass(frozen=True)
+class ExactOptions:
+    """Which pruning rules the search may use.
+
+    consistency: rows and choices that no partner can save go before joining and before exploring. incumbent: bounds and
+    a limit on the objective cut the tables and joins; off, nothing does. limit: look only for mappings of at most this
+    value, instead of raising limits from the bound ("is anything better than this?"). start: mappings that are known
+    already; the search looks below the best of them and returns it if nothing is there.
+    """
+
+    rules: Rules = field(default_factory=Rules)
+    incumbent: bool = True
+    consistency: bool = True
+    limit: float | None = None
+    start: tuple[Mapping, ...] = ()
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The best complete cascade of one pass: objective value, columns, and the tree."""
+
+    value: float
+    cost: FloatArray
+    mapping: Mapping
+
+
+class Attempt:
+    """Complete solutions of one problem towards an aim (of one repeat)."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        options: ExactOptions,
+        watcher: Watcher,
+        counts: dict[str, int],
+        checkpoint: Callable[[], None],
+    ) -> None:
+        self.problem = problem
+        self.options = options
+        self.watcher = watcher
+        self.counts = counts
+        self.checkpoint = checkpoint
+        self.repeats = problem.workload.repeat**problem.objective.degree
+        workload, machine = problem.workload, problem.machine
+        self.users = Users(workload, machine)
+        self.signatures = signatures(self.users, problem.mapspace.limits)
+        self.classes = {sig: RankClasses(sig, checkpoint) for sig in self.signatures}
+        self.setting = self._setting()
+        self.objectives = settled(problem.objective)
+        self.least = np.zeros((len(self.signatures), len(self.objectives)))
+        self.agreed = 0.0
+        self.consistency: Consistency | None = None
+        self.aim = Cutoff(problem.objective.powers[: len(self.objectives)])
+
+    @property
+    def repetition(self) -> float:
+        """How often an Einsum occurs on average, up to renaming."""
+        return len(self.signatures) / len(set(self.signatures))
+
+    def lower_bound(self, enough: float = float("inf")) -> float:
+        """The objective of the sums of what every Einsum costs at least.
+
+        Raises Infeasible as soon as it is above `enough`.
+        """
+        for column, objective in enumerate(self.objectives):
+            setting = Setting.of(self.problem.machine, objective, (), self.setting.capacities, 0, self.options.rules)
+            found: dict[EinsumClass, float] = {}
+            for i, sig in enumerate(self.signatures):
+                self.watcher.stage(f"bounding {objective}", i, len(self.signatures))
+                if sig not in found:
+                    found[sig] = self._least_of(setting, sig)
+                self.least[i, column] = found[sig]
+                if not np.isfinite(found[sig]):
+                    raise self._unmapped(i)
+                if self.bound > enough:
+                    raise Infeasible("no combination of mappings stays within the limit")
+        self.agreed = self._agree()
+        if not self.bound <= enough:
+            raise Infeasible("no combination of mappings stays within the limit")
+        return self.bound
+
+    def _agree(self) -> float:
+        """What the cascade costs at least, as its Einsums have to agree on how they share tensors."""
+        choices = self._choices if self.options.consistency else None
+        if choices is None:
+            return 0.0
+        found = self._agreement(self.aim).bound(choices)
+        if not np.isfinite(found):
+            why = "Einsums that share a tensor cannot agree on stores and spatial loops: "
+            raise Infeasible(why + self._blame())
+        return found
+
+    @cached_property
+    def _keys(self) -> Keys:
+        return Keys()
+
+    @cached_property
+    def _choices(self) -> list[list[Choices]] | None:
+        """The choices of every Einsum, each with what it costs at least; None if some Einsum has too many."""
+        found: dict[EinsumClass, list[Choices] | None] = {}
+        for i, sig in enumerate(self.signatures):
+            self.watcher.stage("comparing choices", i, len(self.signatures))
+            if sig not in found:
+                found[sig] = self._keys.choices(Floors(self.setting, self.classes[sig], self.checkpoint))
+            if found[sig] is None:
+                return None
+        return [known for sig in self.signatures if (known := found[sig]) is not None]
+
+    def _agreement(self, aim: Cutoff) -> Agreement:
+        return Agreement(self.problem.workload, self._keys, self.least, aim, self.counts)
+
+    def _wanted(self) -> dict[EinsumClass, Wanted]:
+        """The choices that can be part of a cascade within the aim, where that is known."""
+        if not self.options.consistency or not self.aim.finite or self._choices is None:
+            return {}
+        choices = self._agreement(self.aim).filter(self._choices)
+        return wanted([self.classes[sig] for sig in self.signatures], choices)
+
+    def _least_of(self, setting: Setting, sig: EinsumClass) -> float:
+        """What an Einsum costs at least in every row that this pass knows of it."""
+        return einsum_bound(setting, self.classes[sig], self.checkpoint)
+
+    @property
+    def bound(self) -> float:
+        """What `lower_bound` has found."""
+        return max(self.agreed, float(self.aim.value(self.least.sum(axis=0, keepdims=True))[0]))
+
+    def first_limit(self) -> float | None:
+        """A value that is worth to be tried as a limit before anything else, if there is one."""
+        return None
+
+    def _setting(self) -> Setting:
+        workload, machine = self.problem.workload, self.problem.machine
+        capacities: list[int | None] = []
+        for i, memory in enumerate(machine.memories):
+            widest: dict[str, int] = {}
+            for sig, e in zip(self.signatures, workload.einsums, strict=True):
+                for t, name in zip(sig.tensors, e.tensors, strict=True):
+                    widest[name] = max(widest.get(name, 0), t.bits[i])
+            copies = {t.name: workload.repeat if t.persistent else 1 for t in workload.tensors}
+            everything = sum(t.size * copies[t.name] * widest[t.name] for t in workload.tensors)
+            everything *= memory.capacity_share()
+            capacities.append(None if memory.size is None or everything <= memory.size else memory.size)
+        for i, bits in self.set_aside.items():
+            room = capacities[i]
+            capacities[i] = None if room is None else room - bits
+        tracked = [
+            i
+            for i, c in enumerate(capacities)
+            if c is not None and (i == 0 or any(self.may_back(sig, i) for sig in self.signatures))
+        ]
+        return Setting.of(
+            machine,
+            self.problem.objective,
+            tuple(tracked),
+            tuple(capacities),
+            self.problem.mapspace.max_fused_loops,
+            self.options.rules,
+        )
+
+    @cached_property
+    def set_aside(self) -> dict[int, int]:
+        """Bits per memory that persistent inputs and outputs of the cascade take there for the whole run, once per
+        repeat. (Where others of them stand is for each mapping to say.)"""
+        workload, total = self.problem.workload, dict[int, int]()
+        for tensor in workload.tensors:
+            first = self.users.first(tensor.name)
+            home = self.users.homes[first].get(tensor.name)
+            if tensor.persistent and home is not None:
+                memory = self.problem.machine.memories[home]
+                bits = self.users.span(tensor.name) * memory.bits(workload, first, tensor.name) * workload.repeat
+                total[home] = total.get(home, 0) + bits * memory.capacity_share()
+        return total
+
+    def may_back(self, sig: EinsumClass, memory: int) -> bool:
+        """True if in some choice of stores `memory` backs what several Einsums share."""
+        fusable = [t for t, tensor in enumerate(sig.tensors) if tensor.fusable]
+        return any(
+            memory < len(held) and any(t in held[memory] and not any(t in h for h in held[:memory]) for t in fusable)
+            for option in sig.units
+            for held in option.held
+        )
+
+    def run(self, limit: float) -> Solution:
+        """The best cascade whose value is at most `limit` (others may come out too), or Infeasible."""
+        return self.towards(replace(self.aim, limit=limit * (1 + TIE)))
+
+    def towards(self, aim: Cutoff) -> Solution:
+        """The best cascade that is not beyond `aim` (others may come out too), or Infeasible."""
+        return self._best(self.complete(aim))
+
+    def complete(self, aim: Cutoff) -> list[Partial]:
+        """All undominated complete cascades that are not beyond `aim`, or Infeasible."""
+        self.aim = aim
+        self.rest = np.concatenate([np.cumsum(self.least[::-1], axis=0)[::-1][1:], self.least[:1] * 0])
+        blocks = self._blocks(self._column_limits())
+        self.consistency = None
+        if self.options.consistency and aim.finite:
+            self.watcher.stage("comparing neighbours")
+            self.consistency = Consistency(self.problem.workload, self.least, aim, self.counts)
+            blocks = self.consistency.filter(blocks)
+            if not all(blocks):
+                raise Infeasible("no combination of mappings stays within the limit")
+        joiner = self._joiner()
+        joiner.asking = any(block.structure.asked for mine in blocks for block in mine)
+        joiner.serving = self._serving(blocks)
+        total = len(blocks)
+        partials = joiner.start()
+        for position in range(total):
+            self.watcher.stage("joining Einsums", position, total)
+            partials = joiner.step(position, partials, blocks[position])
+            if not partials:
+                name = self.problem.workload.einsums[position].name
+                raise Infeasible(
+                    f"no combination of mappings fits from the first Einsum up to {name}: " + self._blame()
+                )
+        return partials
+
+    def _serving(self, blocks: list[list[PmappingGroup]]) -> Serving | None:
+        """What follows own stores along the cascade; None if no row asks for anything."""
+        asking = [frozenset[Alone]().union(*(block.structure.alone for block in mine)) for mine in blocks]
+        return Serving(self.problem.workload, asking) if any(asking) else None
+
+    def _joiner(self) -> Joiner:
+        return Joiner(
+            self.users,
+            self.setting,
+            tuple(axis.name for fanout in self.problem.machine.fanouts for axis in fanout.axes),
+            self._hopeless,
+            self.counts,
+            self.checkpoint,
+        )
+
+    def _column_limits(self) -> list[FloatArray]:
+        """Per Einsum the largest useful value of each column."""
+        width = len(self.setting.columns)
+        if not self.aim.finite:
+            return [np.full(width, np.inf) for _ in self.signatures]
+        total = self.least.sum(axis=0)
+        most = self.aim.most(total)
+        slack = np.abs(most) * TIE  # the others' sums are rounded at the size of the total
+        limits = []
+        for least in self.least:
+            mine = most - (total - least) + slack
+            if len(total) == 1:
+                limits.append(column_limits(self.setting, mine[0]))
+            else:
+                limits.append(np.array([mine[0] if c.kind == "energy" else mine[1] for c in self.setting.columns]))
+        return limits
+
+    def _blocks(self, limits: list[FloatArray]) -> list[list[PmappingGroup]]:
+        loosest: dict[EinsumClass, FloatArray] = {}
+        for sig, limit in zip(self.signatures, limits, strict=True):
+            loosest[sig] = np.maximum(loosest.get(sig, limit), limit)
+        wanted = self._wanted()
+        cache: dict[EinsumClass, list[PmappingGroup]] = {}
+        found: list[list[PmappingGroup]] = [[] for _ in self.signatures]
+        uses = Counter(self.signatures)
+        order = sorted(range(len(self.signatures)), key=lambda i: -len(self.signatures[i].tensors))
+        for done, i in enumerate(order):
+            sig = self.signatures[i]
+            self.watcher.stage("exploring Einsums", done, len(order))
+            if sig not in cache:
+                classes = self.classes[sig]
+                explorer = Explorer(self.setting, classes, loosest[sig], self.counts, self.checkpoint)
+                explorer.wanted = wanted.get(sig, {})
+                if self.options.consistency and uses[sig] == 1:
+                    explorer.allowed = self._allowed(i, found)
+                cache[sig] = explorer.blocks()
+            else:
+                self.counts["isomorphic"] = self.counts.get("isomorphic", 0) + 1
+            if not cache[sig] and not self._grouped(i):
+                raise self._unmapped(i)
+            found[i] = cache[sig]
+        return found
+
+    def _grouped(self, position: int) -> bool:
+        """True if the Einsum may also run at the same time as others, by rows of another kind."""
+        return False
+
+    def _unmapped(self, position: int) -> Infeasible:
+        name = self.problem.workload.einsums[position].name
+        return Infeasible(f"Einsum {name} has no mapping on its own: " + self._blame())
+
+    def _allowed(self, position: int, found: list[list[PmappingGroup]]) -> dict[int, Allowed]:
+        """For each tensor that explored Einsums share with this one, the ways in which all of them store it."""
+        workload = self.problem.workload
+        allowed: dict[int, Allowed] = {}
+        for t, tensor in enumerate(workload.einsums[position].tensors):
+            for other, blocks in enumerate(found):
+                if blocks and tensor in workload.einsums[other].tensors:
+                    keys = keys_of(workload, other, tensor, blocks)
+                    allowed[t] = common(allowed[t], keys) if t in allowed else keys
+        return allowed
+
+    def _blame(self) -> str:
+        """What may stand in the way, as far as this search can tell; `explain` finds out which of it does."""
+        memories = self.problem.machine.memories
+        sizes = [m.name for m, room in zip(memories, self.setting.capacities, strict=True) if room is not None]
+        parts = [f"{name} holds {self.problem.machine.memory(name).size} bits" for name in sizes]
+        parts = ["; ".join(parts) + " and what must stay there is larger"] if parts else []
+        if self.problem.mapspace.limits:
+            parts.append(f"the mapspace asks: {self.problem.mapspace.limits}")
+        return ", or ".join(parts) or "the constraints contradict"
+
+    def _hopeless(self, position: int, cost: FloatArray, rows: IntArray) -> np.ndarray:
+        """Partial costs that exceed the limit once every later Einsum adds what it costs at least."""
+        if not self.aim.finite or not self.options.incumbent:
+            return np.zeros(len(cost), bool)
+        if self.consistency is None:
+            return self.aim.beyond(cost + self.rest[position])
+        return self.consistency.beyond(position, cost, rows)
+
+    def _best(self, partials: list[Partial]) -> Solution:
+        best: tuple[float, Partial, int] | None = None
+        for partial in partials:
+            values = self.aim.value(partial.cost)
+            i = int(np.argmin(values))
+            if best is None or values[i] < best[0]:
+                best = (float(values[i]), partial, i)
+        assert best is not None
+        return self.solution(best[1], best[2])
+
+    def heuristics(self) -> list[Attempt]:
+        """Passes that look for a feasible mapping, the quickest first."""
+        slides = any(tensor.slides for signature in self.signatures for tensor in signature.tensors)
+        return [self.hurried(False), self.hurried()] if slides else [self.hurried()]
+
+    def hurried(self, sliding: bool = True) -> Attempt:
+        """A pass over part of the space with coarser dominance: feasible mappings, fast.
+
+        sliding: False for the smaller part in which nothing is followed along the loop that slides or keeps it.
+        """
+        rules = replace(self.options.rules, heuristic=True)
+        if not sliding:
+            rules = replace(rules, sliding=False, deferral=False)
+        options = replace(self.options, rules=rules)
+        quick, most = copy(self), self.setting.max_fused_loops
+        fused = 2 if most is None else min(most, 2)
+        quick.options, quick.setting = options, replace(self.setting, rules=rules, max_fused_loops=fused)
+        return quick
+
+    def solution(self, partial: Partial, row: int) -> Solution:
+        """The tree of one complete cascade, from the rows that were joined."""
+        cost = partial.cost[row]
+        value = float(self.aim.value(cost[None, :])[0])
+        parts: list[tuple[Partial, PmappingGroup, int]] = []
+        current: Partial | None = partial
+        for _ in self.problem.workload.einsums:
+            assert current is not None
+            previous, block = current.parents[current.parent[row]]
+            parts.append((current, block, int(current.right[row])))
+            row, current = int(current.left[row]), previous
+        mapping = self._mapping(parts[::-1])
+        return Solution(value, cost, normal_form(mapping, self.problem.workload))
+
+    def _mapping(self, parts: list[tuple[Partial, PmappingGroup, int]]) -> Mapping:
+        """The tree of one row per Einsum, each with the partial cascades that it completes."""
+        shared = [len(partial.frontier.axes) for partial, _, _ in parts]
+        return tree(self.problem.workload, self.problem.machine, self._pieces(parts), shared, away=self.users.away)
+
+    def _pieces(self, parts: list[tuple[Partial, PmappingGroup, int]]) -> list[Piece]:
+        workload, machine = self.problem.workload, self.problem.machine
+        return [piece(workload, machine, i, block, row) for i, (_, block, row) in enumerate(parts)]

@@ -1,0 +1,303 @@
+"""Soft arc consistency: rows that no compatible partner can save go before any join.
+
+Comes in: the blocks of every Einsum and a limit. Goes out: the same blocks with fewer rows. For every Einsum j and
+shared tensor t the least cost per *key* of t (its memory and the loops above it, with trips) is tabulated. A row of
+Einsum i stays if every user of its shared tensors has the row's keys, and if its cost, plus for each other Einsum the
+greatest of those least costs, can still stay within the limit. Rounds repeat while rows go. (After soft arc consistency
+in weighted constraint satisfaction.)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from ....workload.einsum import Workload
+from ..fusion.explore import Allowed, PmappingGroup, numbered
+from ..fusion.templates import Shape
+from ..numerics.pareto import FloatArray, IntArray
+from .cutoff import Cutoff
+from .weighted_sums import Lines
+
+ROUNDS = 4
+Key = tuple[object, ...]
+
+
+def keys_of(workload: Workload, position: int, tensor: str, blocks: list[PmappingGroup]) -> Allowed:
+    """Every key of `tensor` that an Einsum's blocks have: (memory, (rank, axis) of each loop above) -> sets of
+    trips."""
+    einsum = workload.einsums[position]
+    t = einsum.tensors.index(tensor)
+    access = einsum.access(tensor)
+    sizes = workload.tensor(tensor).shape
+    found: dict[Shape, list[IntArray]] = {}
+    for block in blocks:
+        memory, depth = next(((m, d) for b, m, d in block.structure.backings if b == t), (0, 0))
+        loops = block.structure.loops[:depth]
+        shape = (memory, tuple((access.rank_of(einsum.variables[x.variable]), x.axis) for x in loops))
+        found.setdefault(shape, []).append(np.unique(numbered(block.trips[:, :depth], shape, sizes)))
+    return {shape: np.unique(np.concatenate(parts)) for shape, parts in found.items()}
+
+
+def common(first: Allowed, second: Allowed) -> Allowed:
+    """The keys that both have."""
+    both = {shape: np.intersect1d(first[shape], second[shape]) for shape in first.keys() & second.keys()}
+    return {shape: numbers for shape, numbers in both.items() if len(numbers)}
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A shared tensor as one Einsum sees it: its number there, the rank of every variable, and the rank sizes."""
+
+    tensor: int
+    ranks: tuple[int | None, ...]
+    sizes: tuple[int, ...]
+
+
+class Costed(Protocol):
+    """Rows with costs [n, c], of which some can be taken."""
+
+    cost: FloatArray
+
+    def __len__(self) -> int: ...
+
+    def take(self, index: IntArray) -> Self:
+        """Some of the rows."""
+
+
+Some = TypeVar("Some", bound=Costed)
+
+
+class Arcs(ABC, Generic[Some]):
+    """Filters the rows of a cascade. least: least cost of each Einsum [n, c]; aim: which sums are of use.
+
+    Einsums that have the same rows and the same neighbours lose the same rows: each such pattern is filtered once, so
+    that repeated layers cost what the first ones and the last ones do.
+    """
+
+    rule = "arc consistency"
+
+    def __init__(self, workload: Workload, least: FloatArray, aim: Cutoff, counts: dict[str, int]) -> None:
+        self.workload = workload
+        self.least = least
+        self.aim = aim
+        self.counts = counts
+        self._keys: dict[int, dict[Use, IntArray]] = {}
+        self._tables: dict[tuple[int, Use], FloatArray] = {}
+        self._sums = least.sum(axis=0)
+        self.lines = Lines.of(aim, least)
+        self._shared = [self._uses(i) for i in range(len(workload.einsums))]
+        self._span: dict[str, tuple[int, int]] = {}
+        for i, einsum in enumerate(workload.einsums):
+            for tensor in einsum.tensors:
+                self._span[tensor] = (self._span.get(tensor, (i, i))[0], i)
+        self._own = [
+            {t: self._use(i, t) for t in einsum.tensors if self._span[t][0] < self._span[t][1]}
+            for i, einsum in enumerate(workload.einsums)
+        ]
+        self._costs: dict[int, FloatArray] = {}
+        self._kept: dict[Hashable, tuple[list[Some], list[Some]]] = {}  # (before, after): lists that ids stand for
+        self.ahead: list[FloatArray] = []
+
+    def _uses(self, position: int) -> dict[int, tuple[tuple[Use, Use], ...]]:
+        """Position of each neighbour -> (own use, the neighbour's use) of every tensor that both access."""
+        order = self._order
+        einsum = self.workload.einsums[position]
+        found: dict[int, list[tuple[Use, Use]]] = {}
+        for tensor in einsum.tensors:
+            users = [u for u in (*self.workload.consumers[tensor], self.workload.producers.get(tensor)) if u]
+            for other in {order[u] for u in users} - {position}:
+                found.setdefault(other, []).append((self._use(position, tensor), self._use(other, tensor)))
+        return {other: tuple(found[other]) for other in sorted(found)}
+
+    @cached_property
+    def _order(self) -> dict[str, int]:
+        return {einsum.name: i for i, einsum in enumerate(self.workload.einsums)}
+
+    def _use(self, position: int, tensor: str) -> Use:
+        einsum = self.workload.einsums[position]
+        access = einsum.access(tensor)
+        ranks = tuple(access.rank_of(v) for v in einsum.variables)
+        return Use(einsum.tensors.index(tensor), ranks, self.workload.tensor(tensor).shape)
+
+    def filter(self, blocks: list[list[Some]]) -> list[list[Some]]:
+        """The rows that may be part of a cascade within the limit."""
+        blocks = self._by_neighbours(blocks)
+        rounds = 0
+        while all(blocks) and rounds < ROUNDS:
+            swept = self._by_sweeps(blocks)
+            rounds = rounds + 1 if any(a is not b for a, b in zip(swept, blocks, strict=True)) else ROUNDS
+            blocks = swept
+        self._keys, self._tables, self._costs, self._kept = {}, {}, {}, {}
+        return blocks
+
+    def _by_sweeps(self, blocks: list[list[Some]]) -> list[list[Some]]:
+        """The rows whose cost, with the least of everything before and after them, can stay within the limit."""
+        before, after = self._sweep(blocks, 1), self._sweep(blocks, -1)
+        kept: list[list[Some]] = []
+        self.ahead = []
+        for i, mine in enumerate(blocks):
+            good = ~self.lines.beyond(before[i] + self._cost(mine) + after[i])
+            self._lost(int((~good).sum()))
+            kept.append(self._shrunk(mine, good))
+            self.ahead.append(after[i][good])
+        return kept
+
+    def beyond(self, position: int, cost: FloatArray, rows: IntArray) -> np.ndarray:
+        """Mask of partial cascades up to `position`, with these rows of its Einsum, that lead to nothing of use."""
+        return self.lines.beyond(self.lines.extend(cost) + self.ahead[position][rows])
+
+    def _sweep(self, blocks: list[list[Some]], step: int) -> list[FloatArray]:
+        """For every row the least cost of all Einsums passed before it, going up (1) or down (-1) the cascade.
+
+        Carried along: the least of everything so far, over all, and per key of every tensor that Einsums on both sides
+        access. (After mini-buckets in weighted constraint satisfaction.)
+        """
+        order = range(len(blocks))[::step]
+        found: list[FloatArray] = [np.zeros((0, 0))] * len(blocks)
+        floor = np.zeros(self._cost(blocks[0]).shape[1])
+        tables: dict[str, FloatArray] = {}
+        for i in order:
+            mine, uses, cost = blocks[i], self._own[i], self._cost(blocks[i])
+            bound = np.broadcast_to(floor, cost.shape).copy()
+            for tensor in uses.keys() & tables.keys():
+                keys, table = self._numbered(mine, uses[tensor]), tables[tensor]
+                known = np.full((self._many(uses[tensor]), cost.shape[1]), np.inf)
+                known[: len(table)] = table
+                bound = np.maximum(bound, known[keys])
+            found[i] = bound
+            total = bound + cost
+            floor = total.min(axis=0)
+            least = cost.min(axis=0)
+            tables = {t: np.maximum(table + least, floor) for t, table in tables.items() if t not in uses}
+            for tensor, use in uses.items():
+                first, last = self._span[tensor]
+                if i != (last if step > 0 else first):
+                    tables[tensor] = self._least_per_key(self._numbered(mine, use), total, use)
+        return found
+
+    def _cost(self, mine: list[Some]) -> FloatArray:
+        """The cost of every row, with the columns of `lines`."""
+        if id(mine) not in self._costs:
+            self._costs[id(mine)] = self.lines.extend(np.concatenate([block.cost for block in mine]))
+        return self._costs[id(mine)]
+
+    def _by_neighbours(self, blocks: list[list[Some]]) -> list[list[Some]]:
+        """The rows that may stay as far as each one's neighbours can tell."""
+        for _ in range(ROUNDS):
+            rows = {id(mine): sum(map(len, mine)) for mine in blocks}
+            filtered: dict[Hashable, list[Some]] = {}
+            kept = []
+            for i, mine in enumerate(blocks):
+                pattern = self._pattern(i, blocks)
+                if pattern not in filtered:
+                    filtered[pattern] = self._keep(i, blocks)
+                kept.append(filtered[pattern])
+                self._lost(rows[id(mine)] - sum(map(len, kept[-1])))
+            same = all(sum(map(len, mine)) == rows[id(before)] for mine, before in zip(kept, blocks, strict=True))
+            blocks = kept
+            if same or not all(blocks):
+                break
+        return blocks
+
+    def _lost(self, rows: int) -> None:
+        self.counts[self.rule] = self.counts.get(self.rule, 0) + rows
+
+    def _pattern(self, position: int, blocks: list[list[Some]]) -> Hashable:
+        """Equal for two Einsums only if `_keep` does the same to both: rows, least costs, and what neighbours have."""
+        around = (
+            (id(blocks[other]), self.least[other].tobytes(), uses) for other, uses in self._shared[position].items()
+        )
+        return (id(blocks[position]), self.least[position].tobytes(), *around)
+
+    @abstractmethod
+    def _numbered(self, mine: list[Some], use: Use) -> IntArray:
+        """The number of a shared tensor's key in every row."""
+
+    @abstractmethod
+    def _many(self, use: Use) -> int:
+        """How many keys of the tensor have a number."""
+
+    def _table(self, mine: list[Some], use: Use) -> FloatArray:
+        """The least cost per key of a shared tensor [keys, c]; infinite for keys that no row has."""
+        if (id(mine), use) not in self._tables:
+            cost = np.concatenate([block.cost for block in mine])
+            self._tables[id(mine), use] = self._least_per_key(self._numbered(mine, use), cost, use)
+        return self._tables[id(mine), use]
+
+    def _least_per_key(self, keys: IntArray, cost: FloatArray, use: Use) -> FloatArray:
+        table = np.full((self._many(use), cost.shape[1]), np.inf)
+        for c in range(cost.shape[1]):
+            np.minimum.at(table[:, c], keys, cost[:, c])
+        return table
+
+    def _keep(self, position: int, blocks: list[list[Some]]) -> list[Some]:
+        """The rows of one Einsum that stay; the list of before if all do."""
+        mine = blocks[position]
+        total = np.concatenate([block.cost for block in mine]) + (self._sums - self.least[position])
+        for other, uses in self._shared[position].items():
+            share = np.broadcast_to(self.least[other], total.shape).copy()
+            for own, theirs in uses:
+                keys = self._numbered(mine, own)
+                table = self._table(blocks[other], theirs)
+                known = np.full((self._many(own), total.shape[1]), np.inf)
+                known[: len(table)] = table
+                share = np.maximum(share, known[keys])
+            total = total + (share - self.least[other])
+        good = ~self.aim.beyond(total)
+        return self._shrunk(mine, good)
+
+    def _shrunk(self, mine: list[Some], good: np.ndarray) -> list[Some]:
+        """The good rows, with what is known of them; the same list for the same rows of the same list."""
+        if good.all():
+            return mine
+        pattern = (id(mine), good.tobytes())
+        if pattern not in self._kept:
+            found = _chosen(mine, good)
+            self._kept[pattern] = (mine, found)
+            self._keys[id(found)] = {use: keys[good] for use, keys in self._keys.get(id(mine), {}).items()}
+        return self._kept[pattern][1]
+
+
+class Consistency(Arcs[PmappingGroup]):
+    """Filters the blocks of a cascade."""
+
+    @cached_property
+    def _numbers(self) -> dict[tuple[int, ...], dict[Key, int]]:
+        return {}
+
+    def _many(self, use: Use) -> int:
+        return len(self._numbers[use.sizes])
+
+    def _numbered(self, mine: list[PmappingGroup], use: Use) -> IntArray:
+        """The key number of a shared tensor in every row, blocks one after the other."""
+        known = self._keys.setdefault(id(mine), {})
+        if use not in known:
+            numbers = self._numbers.setdefault(use.sizes, {})
+            parts = []
+            for block in mine:
+                placed = {t: (memory, depth) for t, memory, depth in block.structure.backings}
+                memory, depth = placed.get(use.tensor, (0, 0))
+                ranks = tuple((use.ranks[x.variable], x.axis) for x in block.structure.loops[:depth])
+                packed = numbered(block.trips[:, :depth], (memory, ranks), use.sizes)
+                unique, inverse = np.unique(packed, return_inverse=True)
+                ids = [numbers.setdefault((memory, ranks, int(n)), len(numbers)) for n in unique]
+                parts.append(np.array(ids, np.int64)[inverse.reshape(-1)])
+            known[use] = np.concatenate(parts)
+        return known[use]
+
+
+def _chosen(mine: list[Some], good: np.ndarray) -> list[Some]:
+    """The good rows; blocks without any are left out."""
+    kept, start = [], 0
+    for block in mine:
+        chosen = np.flatnonzero(good[start : start + len(block)])
+        start += len(block)
+        if len(chosen):
+            kept.append(block if len(chosen) == len(block) else block.take(chosen))
+    return kept

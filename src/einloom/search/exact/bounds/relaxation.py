@@ -1,0 +1,51 @@
+"""Lower bounds of one Einsum: what it costs at least, wherever its shared tensors live and whatever surrounds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..einsums.spatial import RankClasses
+from ..fusion.explore import Explorer
+from ..fusion.floors import Floors
+from ..model import Setting
+from ..prices.columns import leakage, objective_columns
+
+STEPS = (1e-9, 0.03, 0.08, 0.15, 0.25, 0.4, 0.6, 0.85, 1.2, 1.6, 2.2, 3.0, 4.5, 8.0, 20.0, 100.0, np.inf)
+
+
+def einsum_bound(setting: Setting, classes: RankClasses, checkpoint: Callable[[], None] = lambda: None) -> float:
+    """The least objective value of the Einsum's stores other than backing ones, fused loops and shared room ignored.
+
+    A valid bound: any mapping of the Einsum inside a cascade places the same own stores under at least as many loops
+    that count, so each of its moves costs at least as much. Found by raising a limit from `Floors.least` until some
+    row stays below it. Infinite if nothing fits. For latency the floor itself is nearly always attained and is
+    returned."""
+    floor = Floors(setting, classes, checkpoint).least()
+    if setting.objective.name == "latency":
+        return floor
+    for step in STEPS:
+        limit = floor * (1 + step) if np.isfinite(step) and floor > 0 else np.inf
+        explorer = Explorer(setting, classes, column_limits(setting, limit), {}, checkpoint)
+        best = min((_least(setting, rows.cost) for rows in explorer.relaxed()), default=np.inf)
+        if best <= limit and np.isfinite(best):
+            return float(best)
+        if not np.isfinite(limit):
+            break
+    return float("inf")
+
+
+def column_limits(setting: Setting, limit: float) -> np.ndarray:
+    """Largest useful value of each column when the settled objective may not exceed `limit`."""
+    if setting.objective.name != "energy":
+        return np.full(len(setting.columns), limit)
+    watts = leakage(setting.machine)
+    time = limit / watts if watts > 0 else np.inf
+    return np.array([limit if column.kind == "energy" else time for column in setting.columns])
+
+
+def _least(setting: Setting, cost: np.ndarray) -> float:
+    if not len(cost):
+        return float("inf")
+    return float(objective_columns(setting.machine, setting.columns, cost, setting.objective).min())

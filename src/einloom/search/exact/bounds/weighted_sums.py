@@ -1,0 +1,56 @@
+"""Lower bounds on a product of sums from lower bounds on weighted sums.
+
+Comes in: settled costs [n, c]. Goes out: the same with more columns, ``energy + weight * latency`` for a few weights,
+whose sums are bounded one by one. Bounds ``m`` on all of them say that (latency, energy) lies above each of the lines
+``energy = m - weight * latency``. A product of powers is quasi-concave, so over that region it is least at a corner:
+where two lines of neighbouring weights meet. (A line below the corner of its neighbours meets them on both sides of it,
+nearer to the axes: the least over all neighbours stays a bound.) One column stays as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..numerics.pareto import FloatArray
+from .cutoff import Cutoff
+
+RATIOS = (0.25, 0.5, 1.0, 2.0, 4.0)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The weights, ascending; none where a single column, or a whole front, is looked for."""
+
+    aim: Cutoff
+    weights: tuple[float, ...]
+
+    @classmethod
+    def of(cls, aim: Cutoff, least: FloatArray) -> Lines:
+        """Weights around the one at which the least energy and the least latency of the cascade weigh the same."""
+        total = least.sum(axis=0)
+        if len(total) == 1 or aim.front is not None or not (total > 0).all():
+            return cls(aim, ())
+        return cls(aim, tuple(float(ratio * total[0] / total[1]) for ratio in RATIOS))
+
+    def extend(self, cost: FloatArray) -> FloatArray:
+        """The columns of `cost`, then a weighted sum for each weight."""
+        if not self.weights:
+            return cost
+        return np.concatenate([cost, cost[:, :1] + cost[:, 1:] * np.array(self.weights)], axis=1)
+
+    def beyond(self, bounds: FloatArray) -> np.ndarray:
+        """Mask of lower bounds on all columns that no useful sum can meet."""
+        if not self.weights:
+            return self.aim.beyond(bounds)
+        beyond = self.aim.beyond(bounds[:, :2])
+        weights = np.array((0.0, *self.weights))
+        lines = np.concatenate([bounds[:, :1], bounds[:, 2:]], axis=1)
+        corners = np.empty((len(bounds), len(weights), 2))
+        with np.errstate(invalid="ignore"):  # where a bound is infinite `beyond` is True already
+            corners[:, :-1, 1] = np.diff(lines, axis=1) / np.diff(weights)
+            corners[:, -1, 1] = bounds[:, 1]
+            corners[:, :, 0] = lines - weights * corners[:, :, 1]
+        useless = self.aim.beyond(np.maximum(corners, 0.0).reshape(-1, 2)).reshape(corners.shape[:2])
+        return np.asarray(beyond | useless.all(axis=1))

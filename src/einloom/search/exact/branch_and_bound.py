@@ -1,0 +1,336 @@
+"""The exact search: signatures -> blocks -> joins -> tree.
+
+Each stage is a function of the one before; `ExactOptions` switches pruning rules off one at a time. The method and the
+argument for every rule: docs/exact.md, docs/model/pruning.md (after FFM, section 6).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+
+from ...cost.evaluate import evaluate
+from ...errors import BudgetExhausted, Defect, Ended, Infeasible, SpecError
+from ...mapping.tree import Mapping
+from ...problem import Budget, Certificate, Guarantee, Objective, Problem, refuse_timeless
+from ...result import FrontPoint, Result
+from ..checked import certified, priced, sound
+from ..method import Recorder, Watcher
+from ..resources import at_most, resident_bytes
+from ..starts import admitted, fitting
+from .attempt import Attempt, ExactOptions, Solution
+from .bounds.cutoff import TIE, settled
+from .concurrent.passes import ConcurrentAttempt
+from .concurrent.share_passes import ShareAttempt
+from .einsums.users import Users
+from .front import front
+from .prices.columns import columns
+
+CUTOFF_SCHEDULE = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
+COARSE = 0.15  # from here on repeated Einsums take the steps of all
+HEURISTICS = (0.02, 0.05, 0.12, 0.25, 0.5, 1.0)
+FIRST_FEASIBLE = (HEURISTICS[0], HEURISTICS[-1])
+BELOW = 1 - 3 * TIE  # of a value: what is below this is better
+SOONER = 0.1  # limits up to this share of the way from the bound to a known value are tried before it
+
+
+class Exact:
+    """The optimal fused mapping in the stated mapspace, with its certificate."""
+
+    name = "exact"
+    guarantee = Guarantee.OPTIMAL
+
+    def __init__(self, options: ExactOptions | None = None) -> None:
+        self.options = options or ExactOptions()
+
+    def search(self, problem: Problem, budget: Budget | None = None, watch: Watcher | None = None) -> Result:
+        """The optimum of `problem`; if the budget ends first, the best so far with the bound proven so far.
+
+        Raises Infeasible with the limit that stands in the way, BudgetExhausted if the budget ended before any legal
+        mapping was found, SpecError for a latency rule other than ``einsum``: the tables add Einsums up; for an
+        objective that needs time where nothing takes any; and for a start that is illegal or outside the space. What is
+        found is checked: Defect if the tree is not what the tables said.
+        """
+        refuse_timeless(problem.objective, problem.machine)
+        if problem.mapspace.name != "ffm":
+            raise SpecError(f"exact searches the mapspace ffm, not {problem.mapspace.name!r}", suggestion="ffm")
+        if problem.latency_rule != "einsum":
+            raise SpecError(
+                f"exact proves optima under latency rule 'einsum', not {problem.latency_rule!r}", suggestion="einsum"
+            )
+        with sound(self.name, problem):
+            run = Run(problem, self.options, budget or Budget(), watch or Watcher())
+            run.begin()
+            try:
+                return self._answer(run)
+            except Infeasible as error:
+                if run.best is not None and self.options.limit is None:
+                    raise Defect(f"a mapping is known, but the search finds that none is: {error.witness}") from error
+                raise
+
+    def _answer(self, run: Run) -> Result:
+        pareto = run.problem.objective.name == "pareto"
+        solutions: list[Solution] = []
+        ended = None
+        try:
+            with at_most(run.budget.memory):
+                solutions = run.solve_front() if pareto else [run.solve()]
+            solution = min(solutions, key=lambda found: found.value)
+            guarantee, bound = Guarantee.OPTIMAL, None
+        except (Stopped, MemoryError) as error:
+            ended = error.ended if isinstance(error, Stopped) else run.budget.without_memory
+        if ended is not None:  # out here, where the error keeps no tables alive
+            if run.best is None:
+                raise BudgetExhausted(run.bound, ended=ended)
+            solution, guarantee, bound = run.best, Guarantee.BOUNDED, run.bound
+        points = run.front(solutions) if pareto else ()
+        return run.result(self.name, solution, guarantee, bound, points, ended)
+
+
+def finer(steps: tuple[float, ...], repetition: float) -> tuple[float, ...]:
+    """The steps; for cascades whose Einsums repeat, from much smaller ones up, each three times the one before.
+
+    What a cascade costs above its bound is often that of one layer, and the rows to explore grow with what is left to
+    one Einsum: the share that suits a layer is `repetition` times too large for a stack of so many.
+    """
+    if repetition <= 2:
+        return steps
+    small = [steps[0] / repetition]
+    while 3 * small[-1] < COARSE:
+        small.append(3 * small[-1])
+    return (*small, *(step for step in steps if step >= COARSE))
+
+
+def first_feasible(problem: Problem, budget: Budget, watcher: Watcher) -> Mapping | None:
+    """A mapping of at most twice the lower bound, if the quickest dive finds one. Nothing is proven by it."""
+    run = Run(problem, ExactOptions(), budget, watcher)
+    try:
+        with at_most(budget.memory):
+            attempt = run._pass()
+            bound = attempt.lower_bound()
+            quick = attempt.heuristics()[0]
+            for step in FIRST_FEASIBLE if bound > 0 else ():
+                try:
+                    solution = quick.run(quick.bound * (1 + step))
+                except Infeasible:
+                    continue
+                return next(iter(fitting(problem, (solution.mapping,))), None)
+    except (Infeasible, Stopped, MemoryError):
+        pass  # the search itself says so, too
+    return None
+
+
+class Stopped(Exception):
+    """The budget ended, or the watcher asked to stop."""
+
+    def __init__(self, ended: Ended) -> None:
+        self.ended = ended
+
+
+class Run:
+    """One search under a budget: the attempts, the best solution and the bound so far."""
+
+    def __init__(self, problem: Problem, options: ExactOptions, budget: Budget, watcher: Watcher) -> None:
+        self.problem = problem
+        self.options = options
+        self.budget = budget
+        self.watcher = watcher
+        self.counts: dict[str, int] = {}
+        self.starts: list[Solution] = []
+        self.best: Solution | None = None
+        self.bound = 0.0
+        self.started = time.monotonic()
+
+    def checkpoint(self) -> None:
+        """Raise Stopped if the budget is spent."""
+        seconds, steps = self.budget.seconds, self.budget.steps
+        if seconds is not None and time.monotonic() - self.started > seconds:
+            raise Stopped(Ended.SECONDS)
+        if steps is not None and self.counts.get("evaluated", 0) > steps:
+            raise Stopped(Ended.STEPS)
+        if self.budget.memory is not None and resident_bytes() > self.budget.memory:
+            raise Stopped(Ended.MEMORY)
+        if self.watcher.stopped():
+            raise Stopped(Ended.STOPPED)
+
+    def begin(self) -> None:
+        """Take the known mappings: the best of them is the best so far. Raises SpecError for one that does not fit."""
+        problem, repeat = self.problem, self.problem.workload.repeat
+        for mapping in admitted(problem, self.options.start):
+            cost = evaluate(problem.workload, problem.machine, mapping, problem.latency_rule)
+            sums = np.array([part.value(cost) for part in settled(problem.objective)]) / repeat
+            value = problem.objective.value(cost) / repeat**problem.objective.degree
+            self.starts.append(Solution(value, sums, mapping))
+            self._found(self.starts[-1], repeat**problem.objective.degree)
+
+    @property
+    def start(self) -> Solution | None:
+        """The best of the known mappings."""
+        return min(self.starts, key=lambda known: known.value, default=None)
+
+    def solve(self) -> Solution:
+        """Raise a limit from the sum of lower bounds until some cascade stays below it: then the best is optimal."""
+        attempt = self._pass()
+        if not self.options.incumbent:
+            return attempt.run(float("inf"))
+        most = None if self.options.limit is None else self.options.limit / attempt.repeats * (1 + TIE)
+        if most is not None and self.best is not None and self.best.value <= most:
+            most = None
+        bound = attempt.lower_bound(float("inf") if most is None else most * (1 + TIE))
+        self._prove(bound * attempt.repeats)
+        if most is not None:
+            return attempt.run(most)
+        first, dived = attempt.first_limit(), None
+        if bound > 0 and self._dives(attempt, first):
+            dived = self._heuristic(attempt)
+        if self.best is not None and self.best.value <= bound * (1 + TIE):
+            return self.best
+        if dived is not None:
+            return self._raise_cutoff(
+                attempt, [*([first] if first is not None and first < dived.value else []), dived.value]
+            )
+        return self._raise_cutoff(attempt, self._steps(attempt, bound, first))
+
+    def _dives(self, attempt: Attempt, first: float | None) -> bool:
+        """Whether to look for a quick solution: not where a known one is as near to the bound as that would be."""
+        if self.start is not None and self.start.value <= attempt.hurried().bound * (1 + HEURISTICS[-1]):
+            return False
+        hurried = self.budget != Budget()
+        return hurried or (first is None and self.problem.objective.name not in ("energy", "traffic"))
+
+    def _steps(self, attempt: Attempt, bound: float, first: float | None) -> list[float]:
+        """Limits from the bound up, of which the last admits whatever is better than the best known mapping."""
+        steps = finer(CUTOFF_SCHEDULE, attempt.repetition)
+        limits = [bound * (1 + step) if bound > 0 and np.isfinite(bound) else float("inf") for step in steps]
+        if first is not None:
+            limits = [first, *(limit for limit in limits if limit > first)]
+        if self.best is None:
+            return limits
+        known = self.best.value
+        return [*(limit for limit in limits if limit - bound < SOONER * (known - bound)), known * BELOW]
+
+    def _raise_cutoff(self, attempt: Attempt, limits: list[float]) -> Solution:
+        """The best cascade below the first of the limits that admits one; the best known one if none does."""
+        for limit in limits:
+            self.watcher.stage(f"looking below {limit * attempt.repeats:.6g}")
+            try:
+                solution = attempt.run(limit)
+            except Infeasible:
+                if not np.isfinite(limit):
+                    raise
+                self._prove(limit * attempt.repeats)
+                continue
+            self._found(solution, attempt.repeats)
+            if solution.value <= limit * (1 + TIE):
+                return solution
+        if self.best is None or limits[-1] >= self.best.value:
+            raise Defect(f"exact found nothing below {limits[-1]!r}, though there is a mapping of {self.best!r}")
+        return self.best
+
+    def _pass(self) -> Attempt:
+        machine, places = self.problem.machine, self.problem.mapspace.places
+        matters = any(column.kind == "time" for column in columns(machine, self.problem.objective))
+        matters = matters or (bool(places) and Users(self.problem.workload, machine).any_contested)
+        emptier = any(axis.use == "full" for axis in machine.axes.values())
+        kind: type[Attempt] = ConcurrentAttempt if matters and places else Attempt
+        if "axis" in places and (matters or emptier):
+            kind = ShareAttempt
+        return kind(self.problem, self.options, self.watcher, self.counts, self.checkpoint)
+
+    def _prove(self, bound: float) -> None:
+        self.bound = max(self.bound, bound)
+        self.watcher.bound(bound)
+
+    def _found(self, solution: Solution, repeats: int) -> None:
+        if self.best is None or solution.value < self.best.value:
+            self.best = solution
+            self.watcher.incumbent(solution.value * repeats, solution.mapping)
+
+    def _heuristic(self, attempt: Attempt) -> Solution | None:
+        """A quick feasible solution near the bound, or None."""
+        found: Solution | None = None
+        for quick in attempt.heuristics():
+            for limit in (quick.bound * (1 + step) for step in finer(HEURISTICS, attempt.repetition)):
+                if found is not None and limit >= found.value:
+                    break
+                try:
+                    solution = quick.run(limit)
+                except Infeasible:
+                    continue
+                self._found(solution, attempt.repeats)
+                found = min(solution, found or solution, key=lambda one: one.value)
+                break
+        return found
+
+    def solve_front(self) -> list[Solution]:
+        """The complete energy-latency Pareto set of one repeat, ascending in energy."""
+        attempt = self._pass()
+        bound = attempt.lower_bound()
+        self._prove(bound * attempt.repeats)
+        known = []
+        for goal in (Objective("energy"), Objective("latency"), Objective("edp")):
+            self.watcher.stage(f"the point of least {goal}")
+            alone = Run(replace(self.problem, objective=goal), self.options, self.budget, _Listener(self.watcher))
+            alone.counts, alone.started = self.counts, self.started
+            alone.begin()
+            solution = alone.solve()
+            once = replace(self.problem, workload=replace(self.problem.workload, repeat=1), objective=goal)
+            cost = priced(once, solution.mapping, solution.value)
+            known.append(np.array([cost.energy, cost.latency]))
+            self._found(Solution(cost.edp, known[-1], solution.mapping), attempt.repeats)
+        known += [start.cost for start in self.starts]
+        self.watcher.stage("everything that no known point dominates")
+        return front(attempt, attempt.hurried(), known)
+
+    def front(self, solutions: list[Solution]) -> tuple[FrontPoint, ...]:
+        """The points of a Pareto set, priced again by `evaluate`."""
+        problem, points = self.problem, []
+        repeats = problem.workload.repeat
+        for solution in solutions:
+            cost = priced(problem, solution.mapping, solution.value * repeats**problem.objective.degree)
+            if not np.allclose(solution.cost * repeats, [cost.energy, cost.latency], rtol=1e-9, atol=0.0):
+                raise Defect(f"the tables say {solution.cost!r}, the tree costs {cost.energy, cost.latency}")
+            points.append(FrontPoint(cost.energy, cost.latency, solution.mapping))
+        return tuple(points)
+
+    def result(
+        self,
+        method: str,
+        solution: Solution,
+        guarantee: Guarantee,
+        bound: float | None,
+        points: tuple[FrontPoint, ...] = (),
+        ended: Ended | None = None,
+    ) -> Result:
+        """The solution priced again by `evaluate`, with its certificate.
+
+        A dive that follows no window prices it too high: what such a dive has found may cost less, if it is no optimum.
+        """
+        problem, watcher = self.problem, self.watcher
+        said = solution.value * problem.workload.repeat**problem.objective.degree
+        cost = priced(problem, solution.mapping, said, or_less=guarantee is Guarantee.BOUNDED)
+        value = problem.objective.value(cost)
+        watcher.incumbent(value, solution.mapping)
+        counts = MappingProxyType(dict(self.counts))
+        proven = value if bound is None else bound
+        certified(Certificate(Guarantee.BOUNDED, value, self.bound, problem.mapspace.describe()))
+        certificate = certified(Certificate(guarantee, value, proven, problem.mapspace.describe(), counts))
+        watcher.bound(certificate.bound)
+        for rule, number in self.counts.items():
+            watcher.count(rule, number)
+        trace = watcher.trace if isinstance(watcher, Recorder) else ()
+        seconds = time.monotonic() - self.started
+        found = Result.of(
+            problem, solution.mapping, cost, certificate=certificate, method=method, seconds=seconds, trace=trace
+        )
+        return replace(found, front=points, ended=ended)
+
+
+class _Listener(Watcher):
+    """Hears a search inside another one: passes on only when to stop."""
+
+    def __init__(self, outer: Watcher) -> None:
+        self.stopped = outer.stopped  # type: ignore[method-assign]

@@ -1,0 +1,318 @@
+"""Which Einsums may run at the same time, and what they cost at least then.
+
+Comes in: signatures, and the columns of the tables. Goes out: the windows of neighbouring Einsums that may be one
+group, and per Einsum the least seconds that it keeps each component busy. A group takes at least as long as any
+component is busy for all of it, so seconds on one component, the same for every Einsum of overlapping windows, add up
+to a lower bound of the cascade's latency whichever of them form groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+from ....machine.levels import Machine
+from ....workload.einsum import Workload
+from ..einsums.classes import EinsumClass, UnitOption
+from ..einsums.holds import Placement, backing
+from ..fusion.templates import FusedTemplate, OwnStore
+from ..numerics.pareto import FloatArray
+from ..prices.columns import Column
+
+
+@dataclass(frozen=True)
+class Components:
+    """The components that keep time: memories, each with the columns of its ports, then compute units.
+
+    energy: the column that adds up in a group, joules or bits of traffic. Without any component one stands for all,
+    never busy.
+    """
+
+    energy: int | None
+    memories: tuple[tuple[int, ...], ...]
+    compute: int | None
+    units: tuple[str, ...]
+
+    @classmethod
+    def of(cls, machine: Machine, columns: tuple[Column, ...]) -> Components:
+        ports: dict[int, list[int]] = {}
+        for i, column in enumerate(columns):
+            if column.kind == "time" and column.port != "compute":
+                ports.setdefault(column.memory, []).append(i)
+        energy = next((i for i, column in enumerate(columns) if column.kind != "time"), None)
+        compute = next((i for i, column in enumerate(columns) if column.port == "compute"), None)
+        units = tuple(unit.name for unit in machine.units if unit.throughput is not None and compute is not None)
+        return cls(energy, tuple(map(tuple, ports.values())), compute, units)
+
+    def __len__(self) -> int:
+        return max(1, len(self.memories) + len(self.units))
+
+    def busy(self, cost: FloatArray, unit: str | None) -> FloatArray:
+        """Seconds per component [n, components] of an Einsum on `unit`: of the ports of one memory the busiest."""
+        found = np.zeros((len(cost), len(self)))
+        for i, ports in enumerate(self.memories):
+            found[:, i] = cost[:, list(ports)].max(axis=1)
+        if unit in self.units:
+            found[:, len(self.memories) + self.units.index(unit)] = cost[:, self.compute]
+        return found
+
+    def dynamic(self, cost: FloatArray) -> FloatArray:
+        """Joules without leakage; zero where they do not matter."""
+        return np.zeros(len(cost)) if self.energy is None else cost[:, self.energy]
+
+    def columns(self, most: FloatArray, energy: float, width: int) -> FloatArray:
+        """Limits of all columns from those of the components and of the energy."""
+        limits = np.full(width, np.inf)
+        for i, ports in enumerate(self.memories):
+            limits[list(ports)] = most[i]
+        if self.energy is not None:
+            limits[self.energy] = energy
+        if self.compute is not None:
+            limits[self.compute] = most[len(self.memories) :].max(initial=0.0) if self.units else np.inf
+        return limits
+
+
+def kept_apart(signature: EinsumClass, option: UnitOption, structure: FusedTemplate, own: tuple[OwnStore, ...]) -> bool:
+    """True if an Einsum with this fused part may stand below a split whose branches run at the same time (rule 13).
+
+    Then nothing below the split is kept from token to token that a store above the innermost loop could not keep, and
+    every move costs what it costs below a sequential split.
+    """
+    if not structure.loops or any(loop.axis is not None for loop in structure.loops):
+        return False
+    variables = {loop.variable for loop in structure.loops}
+    if any(variables & tensor.complex_variables for tensor in signature.tensors):
+        return False
+    inner = structure.loops[-1].variable
+    if all(inner in tensor.variables for tensor in signature.tensors):
+        return True
+    outermost = min((*(m for _, m, _ in structure.backings), *(store.memory for store in own)))
+    return len(option.above) - 1 <= outermost
+
+
+def may_be_apart(signature: EinsumClass, option: UnitOption, held: Placement) -> bool:
+    """True if some fused part of this choice of held tensors may be `kept_apart`: that asks of the innermost loop, and
+    of the outermost backing store on chip."""
+    links = [t for t, tensor in enumerate(signature.tensors) if tensor.intermediate]
+    innermost = all(backing(held, t) in (0, len(option.above) - 1) for t in links)
+    windowed = {v for tensor in signature.tensors for v in tensor.complex_variables}
+    loops = [v for v, extent in enumerate(signature.extents) if extent > 1 and v not in windowed]
+    linking = [v for v in loops if any(v in signature.tensors[t].variables for t in links)]
+    return any(innermost or all(v in tensor.variables for tensor in signature.tensors) for v in linking)
+
+
+def drains(
+    signature: EinsumClass, structure: FusedTemplate, own: tuple[OwnStore, ...], shares: tuple[int, ...]
+) -> tuple[int, frozenset[OwnStore]]:
+    """(loops from here on feed the pipeline without draining it, own stores that stand below the split instead).
+
+    An own store keeps its tile over the innermost loops that its tensor lacks wherever it stands: below the split, it
+    makes no loop drain the pipeline. Others do, with the first loop further out that moves their tile, if they have one
+    slot; so do stores of exchanged tiles between the loops.
+    """
+    tensors, depth = signature.tensors, len(structure.loops)
+    innermost = max(m for _, m, _ in structure.backings)
+    start, lowered = 0, set()
+    for store in own:
+        moving = tensors[store.tensor].variables
+        if store.memory == innermost and not any(x.variable in moving for x in structure.loops[store.depth :]):
+            lowered.add(store)
+        elif shares[store.memory] == 1:
+            above = [i for i, loop in enumerate(structure.loops[: store.depth]) if loop.variable in moving]
+            start = max(start, *(i + 1 for i in above), 0)
+    for _, memory, place in structure.backings:
+        if place < depth and shares[memory] == 1:
+            start = max(start, place)
+    return start, frozenset(lowered)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Neighbouring Einsums first..last that may be one group.
+
+    inner: intermediates that only they access. floors [members, components]: least busy seconds of each. component: the
+    one that is busiest for all of them.
+    """
+
+    first: int
+    last: int
+    inner: frozenset[str]
+    floors: FloatArray
+    component: int
+
+    @property
+    def seconds(self) -> float:
+        """The least that a group of all of them takes."""
+        return float(self.floors[:, self.component].sum())
+
+    @property
+    def members(self) -> range:
+        return range(self.first, self.last + 1)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Finds the windows of a cascade.
+
+    most: Einsums of one group. apart: members must run on different units. shares, capacities: of the memories. least:
+    (Einsum, compute unit and its choice of held tensors) -> seconds per component that it is busy at least.
+    """
+
+    workload: Workload
+    signatures: list[EinsumClass]
+    most: int
+    apart: bool
+    shares: tuple[int, ...]
+    capacities: tuple[int | None, ...]
+    least: Callable[[int, UnitOption, Placement], FloatArray]
+
+    @cached_property
+    def all(self) -> tuple[Candidate, ...]:
+        """Every window, by its first Einsum."""
+        count = len(self.signatures)
+        able = [self._able(signature) for signature in self.signatures]
+        return tuple(
+            window
+            for a in range(count)
+            for b in range(a + 1, min(a + self.most, count))
+            if all(able[a : b + 1]) and (window := self._window(a, b)) is not None
+        )
+
+    def _able(self, signature: EinsumClass) -> bool:
+        """True if some fused part might do (`kept_apart`)."""
+        links = [t for t, tensor in enumerate(signature.tensors) if tensor.intermediate]
+        choices = [(option, held) for option in signature.units for held in option.held]
+        return any(may_be_apart(signature, *choice) for choice in choices if any(backing(choice[1], t) for t in links))
+
+    def _window(self, first: int, last: int) -> Candidate | None:
+        """The window, or None if these Einsums are no group: unlinked, on one unit, or too large for some memory."""
+        inner = self._inner(first, last)
+        members = range(first, last + 1)
+        names = [self.workload.einsums[i].tensors for i in members]
+        users = {t: [i for i, tensors in zip(members, names, strict=True) if t in tensors] for t in inner}
+        spanned = all(any(min(u) <= i < max(u) for u in users.values()) for i in range(first, last))
+        choices = [self._choices(i, inner) for i in members]
+        if not (spanned and all(choices) and self._housed(choices) and self._fit(members, choices)):
+            return None
+        floors = np.array(
+            [
+                np.min([self.least(i, option, held) for option, held in some], axis=0)
+                for i, some in zip(members, choices, strict=True)
+            ]
+        )
+        if not np.isfinite(floors).all():
+            return None
+        return Candidate(first, last, inner, floors, int(floors.sum(axis=0).argmax()))
+
+    def _inner(self, first: int, last: int) -> frozenset[str]:
+        found = set()
+        for name in self.workload.intermediates:
+            users = [self.position[u] for u in (self.workload.producers[name], *self.workload.consumers[name])]
+            if first <= min(users) and max(users) <= last:
+                found.add(name)
+        return frozenset(found)
+
+    @cached_property
+    def position(self) -> dict[str, int]:
+        """Name of an Einsum -> its place in the cascade."""
+        return {einsum.name: i for i, einsum in enumerate(self.workload.einsums)}
+
+    def _choices(self, position: int, inner: frozenset[str]) -> list[tuple[UnitOption, Placement]]:
+        """Units and choices of held tensors of a member: one that stays among the members is backed on chip."""
+        names = self.workload.einsums[position].tensors
+        linking = [t for t, name in enumerate(names) if name in inner]
+        return [
+            (option, held)
+            for option in self.signatures[position].units
+            for held in option.held
+            if any(backing(held, t) > 0 for t in linking)
+        ]
+
+    def _housed(self, choices: list[list[tuple[UnitOption, Placement]]]) -> bool:
+        """True if every member can have a unit of its own, where it must."""
+        if not self.apart:
+            return True
+        units = [{option.unit for option, _ in some} for some in choices]
+        return any(len(set(u := [n for n in some if n is not None])) == len(u) for some in product(*units))
+
+    def _fit(self, members: range, choices: list[list[tuple[UnitOption, Placement]]]) -> bool:
+        """True if every memory has room for a value of each tensor that the members must keep there for themselves."""
+        limited = [(m, capacity) for m, capacity in enumerate(self.capacities) if m and capacity is not None]
+        return all(sum(self._needs(m, members, choices)) <= capacity for m, capacity in limited)
+
+    def _needs(self, memory: int, members: range, choices: list[list[tuple[UnitOption, Placement]]]) -> Iterator[int]:
+        """Bits of one value of each tensor that a member must keep in the memory for itself."""
+        for i, some in zip(members, choices, strict=True):
+            bits = [tensor.bits[memory] * self.shares[memory] for tensor in self.signatures[i].tensors]
+            yield min(
+                sum(bits[t] for t in held[memory] if backing(held, t) < memory) if memory < len(held) else 0
+                for _, held in some
+            )
+
+    @cached_property
+    def reach(self) -> dict[int, int]:
+        """First member -> the last one at most."""
+        found: dict[int, int] = {}
+        for window in self.all:
+            found[window.first] = max(window.last, found.get(window.first, 0))
+        return found
+
+    @cached_property
+    def members(self) -> dict[int, frozenset[str]]:
+        """Position -> tensors that may be stored directly above a split of which the Einsum is a branch."""
+        found: dict[int, frozenset[str]] = {}
+        for window in self.all:
+            for i in window.members:
+                found[i] = found.get(i, frozenset()) | window.inner & set(self.workload.einsums[i].tensors)
+        return found
+
+    def around(self, position: int) -> list[Candidate]:
+        """The windows that an Einsum is in."""
+        return [window for window in self.all if position in window.members]
+
+    def chained(self, first: int) -> bool:
+        """True if in every group that begins here each member reads what the one before it writes."""
+        einsums = self.workload.einsums
+        pairs = zip(einsums[first : self.reach[first]], einsums[first + 1 : self.reach[first] + 1], strict=True)
+        return all(any(a.output.tensor == access.tensor for access in b.inputs) for a, b in pairs)
+
+    def seconds(self, alone: FloatArray) -> FloatArray:
+        """Seconds that every Einsum adds to the latency at least, `alone` or in a group: of no window more than it
+        takes."""
+        found = alone.copy()
+        found[list(self.members)] = 0.0
+        for i in self.members:
+            room = [window.seconds - found[list(window.members)].sum() for window in self.around(i)]
+            found[i] = max(0.0, min(alone[i], *room))
+        return found
+
+    def limits(self, position: int, latency: float, least: FloatArray) -> FloatArray:
+        """The longest that each component may be busy for a member, if the cascade may take `latency`.
+
+        least: seconds that every Einsum adds at least.
+        """
+        total = least.sum()
+        found = []
+        for window in self.around(position):
+            others = total - least[list(window.members)].sum()
+            beside = window.floors.sum(axis=0) - window.floors[position - window.first]
+            found.append(latency - others - beside)
+        return np.asarray(np.max(found, axis=0))
+
+    def shares_of(self, position: int, least: FloatArray) -> list[tuple[int, float]]:
+        """(component, seconds) of each window around a member: seconds on the component, and so many more, are what the
+        member adds at least.
+
+        Within a window the numbers added sum to zero: a group takes at least the sum.
+        """
+        found = []
+        for window in self.around(position):
+            mine = least[list(window.members)]
+            left = (window.seconds - mine.sum()) / len(mine)
+            at = position - window.first
+            found.append((window.component, float(mine[at] + left - window.floors[at, window.component])))
+        return found

@@ -1,0 +1,178 @@
+"""Joining Einsums of which some run at the same time.
+
+While a group is open, a partial cascade carries the sums so far, the busy seconds of every component, the time of every
+stage, and from which loop on tokens flow; when its last Einsum is joined they become one latency, by the same formula
+as `cost.time.schedule`. All of it grows with each of these numbers, so dominance in all of them is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+
+import numpy as np
+
+from ....cost.formulas.pipeline import Edge, drain_time
+from ..fusion.explore import PmappingGroup
+from ..joining.join import Axes, Compatibility, Group, Joiner, LiveTensor, Opened, Partial
+from ..numerics.pareto import FloatArray, IntArray
+from .candidates import Candidates
+from .rows import GroupBlock
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Where energy and latency stand among the settled columns (None: not there), and the watts of all leakage."""
+
+    energy: int | None
+    latency: int | None
+    watts: float
+
+
+@dataclass
+class GroupJoiner(Joiner):
+    """A joiner for blocks of which some are members of groups. opened: sums, busy seconds, start, stage times."""
+
+    windows: Candidates = field(kw_only=True)
+    sums: Sums = field(kw_only=True)
+    components: int = field(kw_only=True)
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        return {einsum.name: i for i, einsum in enumerate(self.workload.einsums)}
+
+    # ---- matching -------------------------------------------------------------------------------------------------
+
+    def _compatible(
+        self, position: int, frontier: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
+    ) -> bool:
+        group, member = frontier.group, isinstance(block, GroupBlock)
+        if group is None:
+            fits = not member or (position in self.windows.reach and block.structure.depth > len(frontier.axes))
+        else:
+            fits = member and block.structure.depth == len(frontier.axes) and self._apart(group, block)
+        return fits and super()._compatible(position, frontier, block, mine)
+
+    def _apart(self, group: Group, block: PmappingGroup) -> bool:
+        return not isinstance(block, GroupBlock) or block.unit is None or block.unit not in group.units
+
+    def _group(
+        self, position: int, before: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor], axes: Axes
+    ) -> Opened:
+        if not isinstance(block, GroupBlock):
+            return None
+        depth = len(block.structure.loops)
+        group = before.group or Group(position, len(before.axes))
+        if len(axes) < depth:
+            return None if before.group is not None else False
+        if len(axes) > depth or position >= self.windows.reach[group.first]:
+            return False
+        written = mine.get(self.workload.einsums[position].output.tensor)
+        made: tuple[tuple[str, int | None], ...] = ()
+        if written is not None:
+            made = ((written.tensor, self._slots(written) if written.depth == depth else None),)
+        units = group.units if block.unit is None else (*group.units, block.unit)
+        return replace(group, units=units, made=(*group.made, *made))
+
+    def _grouped(self, position: int, before: Compatibility, group: Opened) -> tuple[int, int, bool]:
+        opened = before.group or group
+        return (opened.first, opened.outer, not group) if opened else super()._grouped(position, before, group)
+
+    def _slots(self, live: LiveTensor) -> int:
+        """Tiles of an exchanged tensor that its store holds in turns."""
+        last = max(self._position[user] for user in self.workload.consumers[live.tensor])
+        distance = last - self._position[self.workload.producers[live.tensor]]
+        return max(self.setting.shares[live.memory], 1 + distance)
+
+    # ---- room -----------------------------------------------------------------------------------------------------
+
+    def _standing(self, bits: IntArray, live: LiveTensor, block: PmappingGroup, fresh: bool) -> IntArray:
+        if not isinstance(block, GroupBlock):
+            return bits
+        if not fresh:
+            return np.zeros_like(bits)  # its producer brought it, for the whole group
+        return np.asarray(bits // self.setting.shares[live.memory] * self._slots(live))
+
+    def _moment(self, before: IntArray, item: IntArray, block: PmappingGroup) -> IntArray:
+        return before + item if isinstance(block, GroupBlock) else super()._moment(before, item, block)
+
+    # ---- time -----------------------------------------------------------------------------------------------------
+
+    def _join(
+        self,
+        position: int,
+        partial: Partial,
+        block: PmappingGroup,
+        mine: dict[str, LiveTensor],
+        left: IntArray,
+        right: IntArray,
+        start: int,
+    ) -> Partial | None:
+        joined = super()._join(position, partial, block, mine, left, right, start)
+        if joined is None or not isinstance(block, GroupBlock):
+            return joined
+        opened = self._gathered(partial, block, joined.left, joined.right)
+        if joined.frontier.group is not None:
+            joined.opened = opened
+            return joined
+        group = partial.frontier.group
+        assert group is not None
+        outer = max(group.outer, len(joined.frontier.axes))
+        joined.cost = self._closed(position, group, opened, partial.trips[joined.left, outer:], outer)
+        keep = ~self.hopeless(position, joined.cost, start + joined.right)
+        self.counts["bound"] = self.counts.get("bound", 0) + int((~keep).sum())
+        return joined.take(np.flatnonzero(keep))
+
+    def _gathered(self, partial: Partial, block: GroupBlock, left: IntArray, right: IntArray) -> FloatArray:
+        """What the group has gathered with one more member."""
+        width, components = partial.cost.shape[1], block.busy.shape[1]
+        if partial.frontier.group is None:
+            before = np.concatenate([partial.cost[left], np.zeros((len(left), components + 1))], axis=1)
+        else:
+            before = partial.opened[left]
+        opened = np.concatenate([before, block.stage[right][:, None]], axis=1)
+        if self.sums.energy is not None:
+            opened[:, self.sums.energy] += block.energy[right]
+        opened[:, width : width + components] += block.busy[right]
+        opened[:, width + components] = np.maximum(opened[:, width + components], block.start[right])
+        return opened
+
+    def _parts(self, opened: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Sums, busy seconds, start and stage times."""
+        width = sum(at is not None for at in (self.sums.energy, self.sums.latency))
+        stop = width + self.components
+        return opened[:, :width], opened[:, width:stop], opened[:, stop], opened[:, stop + 1 :]
+
+    def _closed(self, position: int, group: Group, opened: FloatArray, trips: IntArray, outer: int) -> FloatArray:
+        """The sums with the whole group. trips [n, loops]: of the loops that may feed it, from number `outer` on."""
+        sums, busy, start, stages = self._parts(opened)
+        places = outer + np.arange(trips.shape[1])
+        tokens = np.where(places >= start[:, None], trips, 1).prod(axis=1)
+        busiest = busy.max(axis=1, initial=0.0)
+        times = list(stages.T)
+        drain = drain_time(times, self._edges(position, group), tokens, busiest)
+        latency = reduce(np.maximum, (drain / tokens, busiest, *times))
+        sums = sums.copy()
+        if self.sums.latency is not None:
+            sums[:, self.sums.latency] += latency
+        if self.sums.energy is not None:
+            sums[:, self.sums.energy] += self.sums.watts * latency
+        return sums
+
+    def _edges(self, last: int, group: Group) -> tuple[Edge, ...]:
+        """Who hands a tile to whom between the stages of a group that ends at `last`."""
+        found = []
+        for tensor, slots in group.made:
+            producer = self._position[self.workload.producers[tensor]]
+            readers = (self._position[user] for user in self.workload.consumers[tensor])
+            found += [Edge(producer - group.first, r - group.first, slots) for r in readers if r <= last]
+        return tuple(found)
+
+    def _compared(self, partial: Partial) -> FloatArray:
+        """Where every member reads what the one before it writes, only the sum and the longest of the stages count."""
+        if partial.frontier.group is None:
+            return partial.cost
+        sums, busy, start, stages = self._parts(partial.opened)
+        if self.windows.chained(partial.frontier.group.first):
+            stages = np.stack([stages.sum(axis=1), stages.max(axis=1)], axis=1)
+        return np.concatenate([sums, busy, start[:, None], stages], axis=1)

@@ -1,0 +1,334 @@
+"""One pass of the search where groups of Einsums may run at the same time.
+
+Every Einsum that may be a member has two kinds of blocks: of rows that run alone, as in `passes`, and of rows that are
+part of a group. Latency is bounded by seconds on one component (`groups.py`), which add up like the sums of a
+sequential cascade, so bounds, limits and consistency stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from ....errors import Infeasible
+from ....machine.levels import Fanout, Machine
+from ....mapping.tree import Mapping
+from ....problem import Objective, Problem
+from ...method import Watcher
+from ..attempt import Attempt, ExactOptions
+from ..bounds.arc_consistency import common, keys_of
+from ..bounds.choices import Choices, Keys
+from ..bounds.cutoff import TIE
+from ..einsums.classes import EinsumClass, UnitOption
+from ..einsums.holds import Placement
+from ..fusion.explore import Allowed, PmappingGroup, Stacks, Wanted
+from ..joining.join import Joiner, Partial
+from ..model import Setting
+from ..numerics.pareto import FloatArray
+from ..prices.columns import leakage
+from ..traceback import Piece, Where, tree
+from .candidates import Candidates, Components, drains
+from .joins import GroupJoiner, Sums
+from .rows import GroupBlock, GroupExplorer
+
+
+@dataclass(frozen=True)
+class Met:
+    """What explorers of one member share. allowed: how other users of its tensors store them; stacks: fused parts."""
+
+    allowed: dict[int, Allowed]
+    stacks: Stacks = field(default_factory=dict)
+
+
+def without_leakage(machine: Machine) -> Machine:
+    """The same machine, leaking nothing."""
+    levels = (replace(x, leakage=0.0) if not isinstance(x, Fanout) else x for x in machine.levels)
+    return replace(machine, levels=tuple(levels))
+
+
+class ConcurrentAttempt(Attempt):
+    """Complete solutions of a problem whose mapspace has groups, where these may be better than what is sequential."""
+
+    joiner: type[GroupJoiner] = GroupJoiner
+
+    def __init__(
+        self,
+        problem: Problem,
+        options: ExactOptions,
+        watcher: Watcher,
+        counts: dict[str, int],
+        checkpoint: Callable[[], None],
+    ) -> None:
+        super().__init__(problem, options, watcher, counts, checkpoint)
+        space = problem.mapspace
+        self.sequential = Attempt(problem, options, watcher, counts, checkpoint)
+        self.sequential.classes = self.classes
+        self.apart = space.places == ("unit",)
+        most = 1 if space.max_fused_loops == 0 else space.max_group
+        self.components = Components.of(problem.machine, self.setting.columns)
+        self.whole = whole = self._crowded()
+        first: dict[EinsumClass, int] = {}
+        self.alike = [first.setdefault(signature, i) for i, signature in enumerate(self.signatures)]
+        self._floors: dict[tuple[int, str | None, Placement], FloatArray] = {}
+        self._unlimited: dict[int, GroupExplorer] = {}  # asked for floors only
+        self.windows = Candidates(
+            problem.workload, self.signatures, most, self.apart, whole.shares, whole.capacities, self._least_busy
+        )
+        self.dynamic, self.seconds = np.zeros((2, len(self.signatures)))
+        names = [objective.name for objective in self.objectives]
+        energy = names.index("energy") if "energy" in names else None
+        latency = names.index("latency") if "latency" in names else None
+        self.timed = any(column.kind == "time" for column in self.setting.columns)
+        self.sums = Sums(energy, latency, leakage(problem.machine)) if self.timed else Sums(0, None, 0.0)
+
+    def _crowded(self) -> Setting:
+        """As `setting`, with every memory that branches of one split may fill together."""
+        workload, capacities = self.problem.workload, list(self.setting.capacities)
+        for i, memory in enumerate(self.problem.machine.memories[1:], 1):
+            slots = max(memory.capacity_share(), self.problem.mapspace.max_group)
+            tiles = sum(
+                workload.tensor(name).size * tensor.bits[i]
+                for einsum, signature in zip(workload.einsums, self.signatures, strict=True)
+                for name, tensor in zip(einsum.tensors, signature.tensors, strict=True)
+            )
+            room = None if memory.size is None else memory.size - self.set_aside.get(i, 0)
+            capacities[i] = None if room is None or slots * tiles <= room else room
+        finite = (i for i, capacity in enumerate(capacities) if i and capacity is not None)
+        tracked = tuple(sorted({*self.setting.tracked, *finite}))
+        return replace(self.setting, tracked=tracked, capacities=tuple(capacities))
+
+    def _least_busy(self, position: int, option: UnitOption, held: Placement) -> FloatArray:
+        first = self.alike[position]
+        key = (first, option.unit, held)
+        if first not in self._unlimited:
+            endless = np.full(len(self.setting.columns), np.inf)
+            self._unlimited[first] = self._explorer(self.signatures[first], endless, frozenset(), [])
+        if key not in self._floors:
+            self._floors[key] = self._unlimited[first].least_busy(option, held)
+        return self._floors[key]
+
+    def _explorer(
+        self, signature: EinsumClass, limits: FloatArray, inner: frozenset[int], bounds: list[tuple[int, float]]
+    ) -> GroupExplorer:
+        classes, watch = self.classes[signature], (self.counts, self.checkpoint)
+        return GroupExplorer(self.whole, classes, limits, *watch, self.components, inner, bounds, self.apart)
+
+    # ---- bounds ---------------------------------------------------------------------------------------------------
+
+    def lower_bound(self, enough: float = float("inf")) -> float:
+        """The objective of the sums of what every Einsum adds at least, alone or in a group.
+
+        Whether that is above `enough` is known only at the end: a group may take less than its members alone.
+        """
+        super().lower_bound()
+        self.sequential.least = self.least.copy()
+        with suppress(Infeasible):  # groups may still have mappings
+            self.sequential.agreed = self.sequential._agree()
+        at = self.sums
+        self.seconds = self._seconds()
+        if at.energy is not None:
+            self.dynamic = self._dynamic()
+        for i in self.windows.members:
+            if at.latency is not None:
+                self.least[i, at.latency] = self.seconds[i]
+            if at.energy is not None:
+                self.least[i, at.energy] = self.dynamic[i] + at.watts * self.seconds[i]
+        return self.bound
+
+    @cached_property
+    def _keys(self) -> Keys:
+        return self.sequential._keys
+
+    @cached_property
+    def _choices(self) -> list[list[Choices]] | None:
+        return self.sequential._choices
+
+    def _agree(self) -> float:
+        """Nothing if there may be groups: members cost less than alone."""
+        return 0.0 if self.windows.members else super()._agree()
+
+    def _seconds(self) -> FloatArray:
+        """The least seconds that every Einsum adds to the latency."""
+        if self.sums.latency is not None:
+            return self.windows.seconds(self.least[:, self.sums.latency])
+        goal = Objective("latency")
+        setting = Setting.of(self.problem.machine, goal, (), self.setting.capacities, 0, self.options.rules)
+        known = {sig: self._least_of(setting, sig) for sig in set(self.signatures)}
+        return self.windows.seconds(np.array([known[sig] for sig in self.signatures]))
+
+    def _dynamic(self) -> FloatArray:
+        """The least joules of every Einsum without leakage."""
+        if not self.sums.watts:
+            return self.least[:, self.sums.energy].copy()
+        machine = without_leakage(self.problem.machine)
+        goal = Objective("energy")
+        setting = Setting.of(machine, goal, (), self.setting.capacities, 0, self.options.rules)
+        known = {sig: self._least_of(setting, sig) for sig in set(self.signatures)}
+        return np.array([known[sig] for sig in self.signatures])
+
+    def _member_limits(self, position: int) -> FloatArray:
+        """The largest useful value of each column of a member."""
+        width = len(self.setting.columns)
+        if not self.aim.finite:
+            return np.full(width, np.inf)
+        energy, latency = self._left(position)
+        return self.components.columns(self.windows.limits(position, latency, self.seconds), energy, width)
+
+    def _left(self, position: int) -> tuple[float, float]:
+        """The most joules of an Einsum, and the most seconds of the cascade, that are useful.
+
+        Sums are rounded at the size of the total, so that is what the slack is a share of.
+        """
+        total, at = self.least.sum(axis=0), self.sums
+        most = self.aim.most(total)
+        most = most + np.abs(most) * TIE
+        energy = np.inf if at.energy is None else most[at.energy] - (total - self.least[position])[at.energy]
+        if at.latency is not None:
+            return float(energy), float(most[at.latency])
+        return float(energy), float((most[0] - self.dynamic.sum()) / at.watts) if at.watts else float("inf")
+
+    def first_limit(self) -> float | None:
+        """For latency alone the sum of what Einsums take one after the other: mostly attained, and quickly shown."""
+        return self.sequential.bound if self.sums.energy is None else None
+
+    def hurried(self, sliding: bool = True) -> Attempt:
+        """A pass over part of the sequential space: what it finds is in this space too."""
+        return self.sequential.hurried(sliding)
+
+    # ---- rows -----------------------------------------------------------------------------------------------------
+
+    def _blocks(self, limits: list[FloatArray]) -> list[list[PmappingGroup]]:
+        alone = super()._blocks(limits)
+        members = self._members(alone)
+        wide: dict[int, list[PmappingGroup]] = {}
+        found = []
+        for i, blocks in enumerate(alone):
+            if id(blocks) not in wide:
+                wide[id(blocks)] = [self._widened(block) for block in blocks]
+            found.append([*wide[id(blocks)], *members[i]] if members.get(i) else wide[id(blocks)])
+            if not found[-1]:
+                raise self._unmapped(i)
+        return found
+
+    def _wanted(self) -> dict[EinsumClass, Wanted]:
+        """Nothing is known if there may be groups: partners may be members of one."""
+        return {} if self.windows.members else super()._wanted()
+
+    def _grouped(self, position: int) -> bool:
+        return position in self.windows.members
+
+    def _members(self, alone: list[list[PmappingGroup]]) -> dict[int, list[GroupBlock]]:
+        """The blocks of members; Einsums that look alike are explored once."""
+        alike: dict[tuple[EinsumClass, frozenset[int], tuple[tuple[int, float], ...]], list[int]] = {}
+        for i, tensors in self.windows.members.items():
+            names = self.problem.workload.einsums[i].tensors
+            inner = frozenset(t for t, name in enumerate(names) if name in tensors)
+            bounds = tuple(self.windows.shares_of(i, self.seconds))
+            alike.setdefault((self.signatures[i], inner, bounds), []).append(i)
+        found: dict[int, list[GroupBlock]] = {}
+        for (_, inner, bounds), positions in alike.items():
+            lone = self.options.consistency and len(positions) == 1
+            met = Met(self._met(positions[0], alone, found) if lone else {})
+            blocks = self._explored(positions, inner, list(bounds), met)
+            found.update((i, blocks) for i in positions)
+        return found
+
+    def _explored(
+        self, positions: list[int], inner: frozenset[int], bounds: list[tuple[int, float]], met: Met
+    ) -> list[GroupBlock]:
+        """The blocks of members that look alike."""
+        limits = np.max([self._member_limits(i) for i in positions], axis=0)
+        explorer = self._explorer(self.signatures[positions[0]], limits, inner, bounds)
+        explorer.allowed, explorer.stacks = met.allowed, met.stacks
+        return explorer.members()
+
+    def _met(
+        self, position: int, alone: list[list[PmappingGroup]], members: dict[int, list[GroupBlock]]
+    ) -> dict[int, Allowed]:
+        """For each tensor of a member, the ways in which all explored Einsums that share it store it."""
+        workload = self.problem.workload
+        allowed: dict[int, Allowed] = {}
+        for t, tensor in enumerate(workload.einsums[position].tensors):
+            for other, blocks in enumerate(alone):
+                known = not self._grouped(other) or other in members
+                if other != position and known and tensor in workload.einsums[other].tensors:
+                    keys = keys_of(workload, other, tensor, [*blocks, *members.get(other, ())])
+                    allowed[t] = common(allowed[t], keys) if t in allowed else keys
+        return allowed
+
+    def _allowed(self, position: int, found: list[list[PmappingGroup]]) -> dict[int, Allowed]:
+        """As for a sequential cascade, but members may store what they share in ways of their own."""
+        members = {self.problem.workload.einsums[i].name for i in self.windows.members}
+        shared = self.problem.workload.einsums[position].tensors
+        apart = [not members & self._users(name) for name in shared]
+        return {t: keys for t, keys in super()._allowed(position, found).items() if apart[t]}
+
+    def _users(self, tensor: str) -> set[str]:
+        workload = self.problem.workload
+        return {user for user in (*workload.consumers[tensor], workload.producers.get(tensor)) if user is not None}
+
+    def _widened(self, block: PmappingGroup) -> PmappingGroup:
+        """The same rows with a place for every memory that members of a group share."""
+        tracked = self.whole.tracked
+        if tracked == self.setting.tracked:
+            return block
+        own = np.zeros((len(block), len(tracked), block.own.shape[2]), np.int64)
+        own[:, [tracked.index(m) for m in self.setting.tracked]] = block.own
+        return replace(block, own=own)
+
+    # ---- joins and trees ------------------------------------------------------------------------------------------
+
+    def _joiner(self) -> Joiner:
+        return self.joiner(
+            self.users,
+            self.whole,
+            tuple(axis.name for fanout in self.problem.machine.fanouts for axis in fanout.axes),
+            self._hopeless,
+            self.counts,
+            self.checkpoint,
+            windows=self.windows,
+            sums=self.sums,
+            components=len(self.components),
+        )
+
+    def _mapping(self, parts: list[tuple[Partial, PmappingGroup, int]]) -> Mapping:
+        pieces = self._pieces(parts)
+        shared = [len(partial.frontier.axes) for partial, _, _ in parts]
+        groups: dict[tuple[int, int], Where] = {}
+        first: int | None = None
+        for i, (partial, block, _) in enumerate(parts):
+            if isinstance(block, GroupBlock):
+                first = i if first is None else first
+                if partial.frontier.group is None:
+                    outer = max(shared[i], shared[first - 1] if first else 0)
+                    for n in range(first, i + 1):
+                        pieces[n] = self._lowered(n, pieces[n], *parts[n][1:], outer)
+                    groups[first, i] = self._where([(block, n) for _, block, n in parts[first : i + 1]])
+                    first = None
+        return tree(self.problem.workload, self.problem.machine, pieces, shared, groups, self.users.away)
+
+    def _where(self, members: list[tuple[PmappingGroup, int]]) -> Where:
+        """The place of a group, from a row of each member."""
+        units = [block.variants[block.variant[row]].option.unit for block, row in members]
+        busy = [unit for unit in units if unit is not None]
+        own = "unit" in self.problem.mapspace.places and len(set(busy)) == len(busy)
+        return ("unit" if own else "shared"), ()
+
+    def _lowered(self, position: int, piece: Piece, block: PmappingGroup, row: int, outer: int) -> Piece:
+        """The piece with those of its stores below the split that would only make the pipeline drain above it.
+
+        outer: loops above the split that holds the group. What stands above one of them stays: it drains nothing.
+        """
+        signature, names = self.signatures[position], self.problem.workload.einsums[position].tensors
+        variant = block.variants[block.variant[row]]
+        _, lowered = drains(signature, block.structure, variant.own, self.setting.shares)
+        moved = {(store.depth, store.memory, names[store.tensor]) for store in lowered if store.depth >= outer}
+        depth = len(block.structure.loops)
+        stores = tuple(
+            (depth if own and (place, m, t) in moved else place, m, t, own) for place, m, t, own in piece.stores
+        )
+        return replace(piece, stores=stores)

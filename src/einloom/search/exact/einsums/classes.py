@@ -1,0 +1,350 @@
+"""One Einsum seen without names: all that its tables depend on, as hashable data.
+
+Comes in: a problem. Goes out: an `EinsumClass` per Einsum. Einsums of one class (the Q, K and V projections, the layers
+of a network) have equal tables and are explored once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ....errors import Infeasible, SpecError
+from ....machine.levels import ComputeUnit, Fanout, Machine, Memory, Toll
+from ....mapspace.limits.checks import fetched_once, limited_variables
+from ....mapspace.limits.data import UNLIMITED, Limits, Numbers, concerns
+from ....workload.einsum import Access, Workload
+from ....workload.selectors import Selector, select
+from .holds import Placement, held_choices
+from .users import Users, is_shared
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSignature:
+    """A tensor of the Einsum by position: (variable, coefficient) terms and constant per rank, shape, bits per
+    memory.
+
+    backed: bits of a value in a backing tile per memory, as the tensor's first user has it; 0 where its room is set
+    aside for the whole run. home: the memory that backs an input or output of the cascade. intermediate: it links
+    Einsums, and several memories or an inner one may back it. lent: an input that several Einsums read and an inner
+    memory backs. persistent: no loop stands above its backing store. contested: another Einsum that accesses it may
+    stand with this one below loops that are above no backing store of it. tolls: for each toll the bits of a value that
+    it charges on the way (down, up), 0 where it does not.
+    """
+
+    ranks: tuple[tuple[tuple[int, int], ...], ...]
+    constants: tuple[int, ...]
+    shape: tuple[int, ...]
+    bits: tuple[int, ...]
+    backed: tuple[int, ...]
+    output: bool
+    intermediate: bool
+    shared: bool
+    persistent: bool = False
+    tolls: tuple[tuple[int, int], ...] = ()
+    home: int = 0
+    lent: bool = False
+    contested: bool = False
+
+    @property
+    def fusable(self) -> bool:
+        """True if its backing store may stand in the fused part: where all its users have it in common."""
+        return self.intermediate or self.lent
+
+    @property
+    def housed(self) -> bool:
+        """True if this Einsum alone accesses it and an inner memory backs it: there it starts, or ends, for nothing.
+
+        Choices of held tensors say that the outermost memory holds it too, so that its store at home is like any other.
+        """
+        return self.home > 0 and not self.shared
+
+    @property
+    def variables(self) -> frozenset[int]:
+        return frozenset(v for rank in self.ranks for v, _ in rank)
+
+    def simple(self, rank: int) -> bool:
+        return len(self.ranks[rank]) == 1 and self.ranks[rank][0][1] == 1 and self.constants[rank] == 0
+
+    @property
+    def complex_variables(self) -> frozenset[int]:
+        """Variables of ranks that are more than one plain variable."""
+        return frozenset(v for r, rank in enumerate(self.ranks) if not self.simple(r) for v, _ in rank)
+
+    @property
+    def slides(self) -> bool:
+        """True if windows of neighbouring tiles may overlap."""
+        return any(len(rank) > 1 for rank in self.ranks)
+
+    def rank_of(self, variable: int) -> int | None:
+        """The rank whose expression has `variable`, or None."""
+        return next((r for r, rank in enumerate(self.ranks) if variable in [v for v, _ in rank]), None)
+
+    def simple_rank(self, variable: int) -> int | None:
+        """The rank that `variable` indexes alone, or None."""
+        return next((r for r, rank in enumerate(self.ranks) if self.simple(r) and rank[0][0] == variable), None)
+
+
+@dataclass(frozen=True, slots=True)
+class AxisSignature:
+    """A fanout axis as the Einsum meets it: tensors that it joins (multicast or reduction), tensors it must not cut.
+
+    shares: (variable, instances that it may take) and totals: instances of all loops together, as the mapspace asks.
+    """
+
+    fanout: int
+    size: int
+    joined: frozenset[int]
+    barred: frozenset[int]
+    full: bool
+    shares: tuple[tuple[int, Numbers], ...] = ()
+    totals: tuple[Numbers, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnitOption:
+    """A compute unit that may execute the Einsum (None for a copy), with what its path sees.
+
+    above: for each memory that the path sees, how many fanouts stand above it; fanouts: how many stand above the unit;
+    held: every admissible choice of held tensors per memory.
+    """
+
+    unit: str | None
+    above: tuple[int, ...]
+    fanouts: int
+    held: tuple[Placement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EinsumClass:
+    """An Einsum by position. extents: per rank variable; tensors: output first, then inputs; merge: classes allowed.
+
+    alone: variables that may not merge because the mapspace names them. once: (memory, tensor) pairs of which nothing
+    may come twice. loops: (tensor, variable, trips of the fused
+    loops above its backing store); tiles: (memory, tensor, variable, extents of the tile), as the mapspace asks.
+    """
+
+    extents: tuple[int, ...]
+    tensors: tuple[TensorSignature, ...]
+    copy: bool
+    axes: tuple[AxisSignature, ...]
+    units: tuple[UnitOption, ...]
+    merge: bool
+    alone: frozenset[int] = frozenset()
+    loops: tuple[tuple[int, int, Numbers], ...] = ()
+    tiles: tuple[tuple[int, int, int, Numbers], ...] = ()
+    once: frozenset[tuple[int, int]] = frozenset()
+
+
+def signatures(users: Users, limits: Limits = UNLIMITED) -> list[EinsumClass]:
+    """The signature of every Einsum, in program order."""
+    merge = not fuses_below_fanout(users)
+    return [signature(users, i, merge, limits) for i in range(len(users.workload.einsums))]
+
+
+def signature(users: Users, position: int, merge: bool, limits: Limits = UNLIMITED) -> EinsumClass:
+    """The signature of the Einsum at `position`.
+
+    Raises Infeasible if no compute unit accepts it or the machine's constraints admit no choice of stores.
+    """
+    workload, machine = users.workload, users.machine
+    einsum = workload.einsums[position]
+    name = einsum.name
+    if einsum.reduction == "online_softmax":
+        raise Infeasible(f"Einsum {name} reduces by online_softmax, which is not priced yet")
+    variables = {v: i for i, v in enumerate(einsum.variables)}
+    tensors = tuple(_tensor(users, position, access, variables) for access in einsum.accesses)
+    if sum(tensor.slides for tensor in tensors) > 1:
+        raise SpecError(f"exact follows one tensor with sliding windows per Einsum; {name} has more")
+    number = {t: i for i, t in enumerate(einsum.tensors)}
+    extents = tuple(workload.extents[v] for v in einsum.variables)
+    tiles = (*_tile_limits(workload, machine, limits, name, variables, number), *_whole(tensors, extents))
+    copy = einsum.kind == "copy"
+    units: list[ComputeUnit | None] = [None] if copy else list(machine.units_for(einsum))
+    if not units:
+        raise Infeasible(f"no compute unit of {machine.name} executes Einsum {name} ({einsum.kind})")
+    options = tuple(_options(users, limits, name, units, tensors, tiles))
+    if not options:
+        asked = [str(x) for x in (*limits.holds, *limits.backs, *limits.tiles)]
+        also = f" with {'; '.join(asked)}" if asked else ""
+        raise Infeasible(
+            f"{machine.name}: what its memories must and may hold{also} leaves no choice of stores for {name}"
+        )
+    return EinsumClass(
+        extents,
+        tensors,
+        copy,
+        _axes(workload, machine, limits, name),
+        options,
+        merge,
+        frozenset(variables[v] for v in limited_variables(limits, workload, name)) | {v for _, _, v, _ in tiles},
+        _loop_limits(workload, limits, name, variables, number),
+        tiles,
+        _once(users, limits, name, tensors),
+    )
+
+
+def _tensor(users: Users, position: int, access: Access, variables: dict[str, int]) -> TensorSignature:
+    """A tensor as the Einsum at `position` accesses it."""
+    workload, memories, tolls = users.workload, users.machine.memories, users.machine.tolls
+    einsum, name = workload.einsums[position], access.tensor
+    shared, links = is_shared(workload, name), name in users.linking
+    home = users.homes[einsum.name].get(name, 0) or 0
+    lasting = workload.tensor(name).persistent
+    aside = home if lasting and name in users.homes[einsum.name] and memories[home].size is not None else -1
+    first = users.first(name)
+    return TensorSignature(
+        ranks=tuple(tuple((variables[v], c) for v, c in index.terms) for index in access.indices),
+        constants=tuple(index.constant for index in access.indices),
+        shape=workload.tensor(name).shape,
+        bits=tuple(m.bits(workload, einsum.name, name) for m in memories),
+        backed=tuple(0 if i == aside else m.bits(workload, first, name) for i, m in enumerate(memories)),
+        output=name == einsum.output.tensor,
+        intermediate=links,
+        shared=shared,
+        persistent=lasting and (links or home > 0),
+        tolls=tuple(_tolled(toll, workload, einsum.name, name) for toll in tolls),
+        home=home,
+        lent=home > 0 and shared and not links,
+        contested=shared and users.contested(position, name),
+    )
+
+
+def _whole(tensors: tuple[TensorSignature, ...], extents: tuple[int, ...]) -> Iterator[tuple[int, int, int, Numbers]]:
+    """Limits of tiles that keep every loop below the store of a persistent tensor that is housed."""
+    for t, tensor in enumerate(tensors):
+        if tensor.housed and tensor.persistent:
+            yield from ((tensor.home, t, v, Numbers(values=(extent,))) for v, extent in enumerate(extents))
+
+
+def _once(users: Users, limits: Limits, name: str, tensors: tuple[TensorSignature, ...]) -> frozenset[tuple[int, int]]:
+    """(memory, tensor) of which nothing may come twice: as the mapspace asks of stores that are not backing ones; and a
+    housed output, which would leave its home before its sums are complete."""
+    workload = users.workload
+    found = {(tensor.home, t) for t, tensor in enumerate(tensors) if tensor.housed and tensor.output}
+    for m, memory in enumerate(users.machine.memories):
+        asked = fetched_once(limits, memory.name, workload, name)
+        mine = (t for t, tensor in enumerate(workload.einsum(name).tensors) if tensor in asked)
+        found |= {(m, t) for t in mine if not (tensors[t].housed and tensors[t].home == m)}
+    return frozenset(found)
+
+
+def _options(
+    users: Users,
+    limits: Limits,
+    name: str,
+    units: list[ComputeUnit | None],
+    tensors: tuple[TensorSignature, ...],
+    tiles: tuple[tuple[int, int, int, Numbers], ...],
+) -> Iterator[UnitOption]:
+    """The units for which machine and mapspace leave a choice of stores."""
+    workload, machine = users.workload, users.machine
+    einsum = workload.einsum(name)
+    number = {t: i for i, t in enumerate(einsum.tensors)}
+    housed = frozenset(t for t, tensor in enumerate(tensors) if tensor.housed)
+    whole = [(t, sizes.allow(workload.extents[einsum.variables[v]])) for m, t, v, sizes in tiles if m == 0]
+    for unit in units:
+        stop = machine.position[unit.name if unit is not None else machine.units[0].name]
+        visible = machine.levels[:stop]
+        memories = tuple(level for level in visible if isinstance(level, Memory))
+        named = held_choices(workload, machine, limits, name, memories, users.homes[name])
+        found = (tuple(frozenset(number[t] for t in tensors) for tensors in choice) for choice in named)
+        held = tuple(
+            (choice[0] | housed, *choice[1:]) for choice in found if all(good for t, good in whole if t in choice[0])
+        )
+        if held:
+            fanouts = sum(isinstance(level, Fanout) for level in visible)
+            above = tuple(
+                sum(isinstance(level, Fanout) for level in machine.levels[: machine.position[m.name]]) for m in memories
+            )
+            yield UnitOption(unit.name if unit else None, above, fanouts, held)
+
+
+def _axes(workload: Workload, machine: Machine, limits: Limits, name: str) -> tuple[AxisSignature, ...]:
+    """Every axis of the machine as the Einsum meets it."""
+    einsum = workload.einsum(name)
+    position = {t: i for i, t in enumerate(einsum.tensors)}
+    variables = {v: i for i, v in enumerate(einsum.variables)}
+    found = []
+    for f, fanout in enumerate(machine.fanouts):
+        for axis in fanout.axes:
+            asked = [x for x in limits.axes if x.axis == axis.name and concerns(x.einsums, name)]
+            found.append(
+                AxisSignature(
+                    fanout=f,
+                    size=axis.size,
+                    joined=_joined(workload, name, axis.multicast, axis.reduce, position),
+                    barred=frozenset(position[t] for t in select(axis.only_irrelevant_to, workload, name)),
+                    full=axis.use == "full",
+                    shares=tuple((variables[v], x.instances) for x in asked for v in x.variables if v in variables),
+                    totals=tuple(x.instances for x in asked if not x.variables),
+                )
+            )
+    return tuple(found)
+
+
+def _tolled(toll: Toll, workload: Workload, name: str, tensor: str) -> tuple[int, int]:
+    down, up = toll.charges(workload, name, tensor)
+    bits = toll.bits(workload, name, tensor)
+    return (bits if down else 0, bits if up else 0)
+
+
+def _loop_limits(
+    workload: Workload, limits: Limits, name: str, variables: dict[str, int], position: dict[str, int]
+) -> tuple[tuple[int, int, Numbers], ...]:
+    """(tensor, variable, trips) of every limit of loops that speaks of the Einsum."""
+    intermediates = frozenset(workload.intermediates)
+    return tuple(
+        (position[t], variables[v], limit.trips)
+        for limit in limits.loops
+        if concerns(limit.einsums, name)
+        for t in sorted(select(limit.tensors, workload, name) & intermediates)
+        for v in limit.variables
+        if v in variables
+    )
+
+
+def _tile_limits(
+    workload: Workload,
+    machine: Machine,
+    limits: Limits,
+    name: str,
+    variables: dict[str, int],
+    position: dict[str, int],
+) -> tuple[tuple[int, int, int, Numbers], ...]:
+    """(memory, tensor, variable, extents) of every limit of tiles that speaks of the Einsum."""
+    number = {memory.name: i for i, memory in enumerate(machine.memories)}
+    return tuple(
+        (number[limit.memory], position[t], variables[v], limit.sizes)
+        for limit in limits.tiles
+        if concerns(limit.einsums, name)
+        for t in sorted(select(limit.tensors, workload, name))
+        for v in limit.variables
+        if v in workload.einsum(name).access(t).variables
+    )
+
+
+def _joined(
+    workload: Workload, name: str, multicast: Selector, reduce: Selector, position: dict[str, int]
+) -> frozenset[int]:
+    """Numbers of the inputs that an axis multicasts and of the output if it reduces it."""
+    output = workload.einsum(name).output.tensor
+    joined = {t for t in select(multicast, workload, name) if t != output}
+    joined |= {t for t in select(reduce, workload, name) if t == output}
+    return frozenset(position[t] for t in joined)
+
+
+def fuses_below_fanout(users: Users) -> bool:
+    """True if a memory behind a fanout may back what several Einsums share: then rank variables keep their identity
+    there."""
+    workload, machine = users.workload, users.machine
+    first = next((i for i, level in enumerate(machine.levels) if isinstance(level, Fanout)), len(machine.levels))
+    for m, memory in enumerate(machine.memories):
+        for name in workload.names if machine.position[memory.name] > first else ():
+            homes = users.homes[name]
+            if any(home == m and is_shared(workload, t) for t, home in homes.items()):
+                return True
+            free = users.linking - homes.keys()
+            if select(memory.backs, workload, name) & machine.may_hold(memory, workload, name, ()) & free:
+                return True
+    return False

@@ -1,0 +1,232 @@
+"""Spatial choices of one Einsum: how many instances of every axis each class of rank variables takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, lru_cache
+from math import prod
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..numerics.divisibility import divisors
+from .classes import AxisSignature, EinsumClass, UnitOption
+from .holds import Placement, backing
+
+SpatialChoice = tuple[tuple[int, ...], ...]
+OFTEN = 1 << 12  # choices between two questions whether to stop
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class RankClasses:
+    """Rank variables merged where that is exact: same relevance to every tensor, plain ranks only.
+
+    members: variables of each class (dimension); extents: product of their extents. checkpoint: asked, while spatial
+    choices are listed, whether to go on.
+    """
+
+    signature: EinsumClass
+    checkpoint: Callable[[], None] = field(default=lambda: None, compare=False)
+
+    @cached_property
+    def windows(self) -> dict[tuple[object, ...], int]:
+        """What was counted of windows, by what and tile: filled by `tiles.py`, the same for every spatial choice."""
+        return {}
+
+    @cached_property
+    def members(self) -> tuple[tuple[int, ...], ...]:
+        s = self.signature
+        groups: dict[object, list[int]] = {}
+        complicated = frozenset().union(*(t.complex_variables for t in s.tensors))
+        for v in range(len(s.extents)):
+            relevance = tuple(v in t.variables for t in s.tensors)
+            key: object = relevance if s.merge and v not in complicated and v not in s.alone else v
+            groups.setdefault(key, []).append(v)
+        return tuple(tuple(group) for group in groups.values())
+
+    @cached_property
+    def extents(self) -> tuple[int, ...]:
+        return tuple(prod(self.signature.extents[v] for v in group) for group in self.members)
+
+    @cached_property
+    def of(self) -> dict[int, int]:
+        """Variable -> class."""
+        return {v: d for d, group in enumerate(self.members) for v in group}
+
+    @cached_property
+    def pinned(self) -> frozenset[int]:
+        """Classes whose extents the mapspace limits in some tile: their loops may not be moved across stores."""
+        return frozenset(self.of[v] for _, _, v, _ in self.signature.tiles)
+
+    @cached_property
+    def relevance(self) -> tuple[tuple[bool, ...], ...]:
+        """Per tensor and class: does any variable of the class index the tensor?"""
+        return tuple(tuple(group[0] in t.variables for group in self.members) for t in self.signature.tensors)
+
+    @cached_property
+    def _plain(self) -> tuple[tuple[bool, ...], ...]:
+        return tuple(
+            tuple(all(t.simple_rank(v) is not None for v in group) for group in self.members)
+            for t in self.signature.tensors
+        )
+
+    def relevant(self, tensor: int, dimension: int) -> bool:
+        """True if any variable of the class indexes the tensor."""
+        return self.relevance[tensor][dimension]
+
+    def plain(self, tensor: int, dimension: int) -> bool:
+        """True if the class indexes the tensor alone on its ranks."""
+        return self._plain[tensor][dimension]
+
+    @cached_property
+    def _spreads(self) -> dict[UnitOption, tuple[SpatialChoice, ...]]:
+        return {option: tuple(_every_spread(self, option)) for option in self.signature.units}
+
+    def spreads(self, option: UnitOption) -> tuple[SpatialChoice, ...]:
+        """Every spatial choice on one unit's path: for each visible axis the instances that each class takes.
+
+        Rules: the product on an axis is at most its size, classes relevant to a barred tensor and padded ranks are not
+        spread, and of the choices on `use: full` axes only those with the largest product stay (copies are exempt).
+        """
+        return self._spreads[option]
+
+    def undivided(self, option: UnitOption, memory: int) -> NDArray[np.bool_]:
+        """Mask of the spatial choices without loops above a memory."""
+        return self._untaken(option, range(option.above[memory]), range(len(self.members)))
+
+    def _untaken(self, option: UnitOption, fanouts: range, dims: Iterable[int]) -> NDArray[np.bool_]:
+        """Mask of the spatial choices in which none of these classes takes more than one instance of these fanouts."""
+        axes = [axis for axis in self.signature.axes if axis.fanout < option.fanouts]
+        upper, chosen = [i for i, axis in enumerate(axes) if axis.fanout in fanouts], tuple(dims)
+        return np.array(
+            [all(spread[i][d] == 1 for i in upper for d in chosen) for spread in self.spreads(option)], bool
+        )
+
+    def suited(self, option: UnitOption, held: Placement) -> NDArray[np.bool_]:
+        """Mask of the spatial choices that a choice of stores goes with.
+
+        A copy has spatial loops only above a backing store behind their fanout (rule 10). What is housed behind a
+        fanout must be complete there: an output has no loop above its home that it reduces, nothing persistent has any.
+        """
+        every, tensors = range(len(self.members)), self.signature.tensors
+        good = np.ones(len(self.spreads(option)), bool)
+        if self.signature.copy:
+            places = (tensor.home if tensor.housed else backing(held, t) for t, tensor in enumerate(tensors))
+            good &= self._untaken(option, range(max(option.above[m] for m in places), option.fanouts), every)
+        for t, tensor in enumerate(tensors):
+            if tensor.housed and (tensor.output or tensor.persistent):
+                dims = (d for d in every if tensor.persistent or not self.relevant(t, d))
+                good &= self._untaken(option, range(option.above[tensor.home]), dims)
+        return good
+
+
+@lru_cache(maxsize=4096)
+def _every_spread(classes: RankClasses, option: UnitOption) -> tuple[SpatialChoice, ...]:
+    s = classes.signature
+    axes = [axis for axis in s.axes if axis.fanout < option.fanouts]
+    if s.copy and not _backs_behind_fanouts(s, option):
+        return (tuple((1,) * len(classes.members) for _ in axes),)
+    padded = _padded(s)
+
+    def allowed(axis: AxisSignature, d: int) -> tuple[int, ...]:
+        """What class d may take of an axis, as far as the axis alone tells."""
+        share = [numbers for v, numbers in axis.shares if v in classes.members[d] and not s.copy]
+        whole = all(v not in padded for v in classes.members[d])
+        whole = whole and not any(classes.relevant(t, d) for t in axis.barred)
+        every = divisors(classes.extents[d]) if whole else (1,)
+        return tuple(z for z in every if z <= axis.size and all(numbers.allow(z) for numbers in share))
+
+    def rows(axis: AxisSignature, left: tuple[int, ...], takes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """Every choice on one axis of what is left of each class."""
+        found: list[tuple[tuple[int, ...], int]] = [((), axis.size)]
+        for n, take in zip(left, takes, strict=True):
+            found = [((*row, z), room // z) for row, room in found for z in take if z <= room and n % z == 0]
+        return [row for row, _ in found if s.copy or all(total.allow(prod(row)) for total in axis.totals)]
+
+    takes = [[allowed(axis, d) for d in range(len(classes.members))] for axis in axes]
+
+    @cache
+    def choices(i: int, left: tuple[int, ...]) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
+        """(row, what is left after it, instances that count) on axis number `i`."""
+        classes.checkpoint()
+        counts = axes[i].full and not s.copy
+        return [
+            (row, tuple(n // z for n, z in zip(left, row, strict=True)), prod(row) if counts else 1)
+            for row in rows(axes[i], left, takes[i])
+        ]
+
+    @cache
+    def most(i: int, left: tuple[int, ...]) -> int:
+        """The most instances that count, on axis number `i` and those after it; 0 if there is no choice."""
+        if i == len(axes):
+            return 1
+        return max((full * most(i + 1, after) for _, after, full in choices(i, left)), default=0)
+
+    found: list[tuple[SpatialChoice, tuple[int, ...]]] = [((), classes.extents)]
+    for i in range(len(axes)):
+        found = [
+            ((*before, row), after)
+            for before, left in _watched(found, classes.checkpoint)
+            for row, after, full in choices(i, left)
+            if full * most(i + 1, after) == most(i, left) > 0
+        ]
+    spreads = [spread for spread, _ in found]
+    return tuple(spreads) if s.copy else _apart(s, option, axes, spreads, classes.checkpoint)
+
+
+def _watched(every: Iterable[T], checkpoint: Callable[[], None]) -> Iterator[T]:
+    """All of them, with a question now and then whether to go on."""
+    for n, one in enumerate(every):
+        if n % OFTEN == 0:
+            checkpoint()
+        yield one
+
+
+def _apart(
+    s: EinsumClass,
+    option: UnitOption,
+    axes: list[AxisSignature],
+    spreads: list[SpatialChoice],
+    checkpoint: Callable[[], None],
+) -> tuple[SpatialChoice, ...]:
+    """One of all spatial choices that differ only in which of several like axes of a fanout takes what.
+
+    Like axes join the same tensors under the same limits, so prices see what they take together. That holds as long as
+    no partner asks which axis a rank is on: where no memory behind the fanout backs a tensor that others access.
+    """
+    shared = {t for t, tensor in enumerate(s.tensors) if tensor.fusable}
+    deepest = max((option.above[backing(held, t)] for held in option.held for t in shared), default=0)
+    marks = [
+        (axis.fanout, replace(axis, size=0)) if axis.fanout >= deepest else (axis.fanout, i)
+        for i, axis in enumerate(axes)
+    ]
+    if len(set(marks)) == len(marks):
+        return tuple(spreads)
+    groups = [[i for i, mark in enumerate(marks) if mark == one] for one in dict.fromkeys(marks)]
+    once: dict[SpatialChoice, SpatialChoice] = {}
+    for spread in _watched(spreads, checkpoint):
+        together = tuple(tuple(map(prod, zip(*(spread[i] for i in group), strict=True))) for group in groups)
+        once.setdefault(together, spread)
+    return tuple(once.values())
+
+
+def _backs_behind_fanouts(s: EinsumClass, option: UnitOption) -> bool:
+    """True if in some choice of stores a memory behind a fanout backs something."""
+    homes = (tensor.home for tensor in s.tensors if tensor.housed)
+    backs = (backing(held, t) for held in option.held for t in range(len(s.tensors)))
+    return any(option.above[m] for m in (*homes, *backs))
+
+
+def _padded(s: EinsumClass) -> frozenset[int]:
+    """Variables of ranks whose windows reach outside the declared shape."""
+    found: set[int] = set()
+    for tensor in s.tensors:
+        for rank, constant, size in zip(tensor.ranks, tensor.constants, tensor.shape, strict=True):
+            reach = sum(c * (s.extents[v] - 1) for v, c in rank) + constant + 1
+            if constant < 0 or reach > size:
+                found.update(v for v, _ in rank)
+    return frozenset(found)

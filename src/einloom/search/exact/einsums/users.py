@@ -1,0 +1,113 @@
+"""Who shares tensors with whom: what links Einsums so that they may be fused, and what several of them may contest.
+
+Comes in: a cascade and where its inputs and outputs are backed. Goes out: answers about its tensors by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from itertools import pairwise
+from math import prod
+
+from ....machine.levels import Machine
+from ....workload.einsum import Workload
+from .holds import homes
+
+
+def is_shared(workload: Workload, tensor: str) -> bool:
+    """True if more than one Einsum accesses the tensor."""
+    return len(workload.consumers[tensor]) + (tensor in workload.producers) > 1
+
+
+class Users:
+    """The tensors of one cascade on one machine."""
+
+    def __init__(self, workload: Workload, machine: Machine) -> None:
+        self.workload = workload
+        self.machine = machine
+
+    @cached_property
+    def homes(self) -> Mapping[str, Mapping[str, int | None]]:
+        """Per Einsum the memories that back inputs and outputs of the cascade (`held.homes`)."""
+        return {einsum.name: homes(self.workload, self.machine, einsum.name) for einsum in self.workload.einsums}
+
+    @cached_property
+    def linking(self) -> frozenset[str]:
+        """The tensors that pass from one Einsum to another and may stay on chip.
+
+        An output that is also read links Einsums only if an inner memory backs it.
+        """
+        producers = self.workload.producers
+        return frozenset(
+            t
+            for t in self.workload.intermediates
+            if t not in self.workload.outputs or self.homes[producers[t]][t] not in (0, None)
+        )
+
+    @cached_property
+    def away(self) -> frozenset[str]:
+        """Inputs and outputs of the cascade that an inner memory backs."""
+        return frozenset(t for found in self.homes.values() for t, home in found.items() if home)
+
+    def first(self, tensor: str) -> str:
+        """The first Einsum that accesses the tensor; a tile that several share is as wide as this one has it."""
+        return self.workload.producers.get(tensor) or self.workload.consumers[tensor][0]
+
+    def span(self, tensor: str) -> int:
+        """Elements of the tensor that its users reach, rank by rank from the first to the last position of any: what a
+        tile has that no loop cuts."""
+        if tensor not in self._spans:
+            self._spans[tensor] = prod(
+                self._reach(tensor, rank) for rank in range(len(self.workload.tensor(tensor).shape))
+            )
+        return self._spans[tensor]
+
+    @cached_property
+    def _spans(self) -> dict[str, int]:
+        return {}
+
+    def _reach(self, tensor: str, rank: int) -> int:
+        extents, size = self.workload.extents, self.workload.tensor(tensor).shape[rank]
+        einsums = [self.workload.einsums[i] for i in self._places[tensor]]
+        indices = [einsum.access(tensor).indices[rank] for einsum in einsums]
+        if all(index.simple for index in indices):
+            return extents[indices[0].variables[0]]
+        low = min(max(0, index.constant) for index in indices)
+        high = max(min(size, index.constant + index.extent(extents)) for index in indices)
+        return max(0, high - low)
+
+    @cached_property
+    def _places(self) -> dict[str, list[int]]:
+        """Tensor -> places of the Einsums that access it, in program order."""
+        found: dict[str, list[int]] = {}
+        for i, einsum in enumerate(self.workload.einsums):
+            for tensor in einsum.tensors:
+                found.setdefault(tensor, []).append(i)
+        return found
+
+    @cached_property
+    def _links(self) -> list[int]:
+        """For every Einsum but the last the number of linking tensors that pass from it or before it to a later one."""
+        steps = [0] * (len(self.workload.einsums) + 1)
+        for tensor in self.linking:
+            steps[self._places[tensor][0]] += 1
+            steps[self._places[tensor][-1]] -= 1
+        links = 0
+        return [links := links + step for step in steps[:-1]]
+
+    @property
+    def any_contested(self) -> bool:
+        """True if some tensor is `contested`: members of a group may keep it each for itself, where no store could keep
+        it for one of several Einsums one after the other."""
+        shared = (t for t, places in self._places.items() if len(places) > 1)
+        return any(self.contested(i, t) for t in shared for i in self._places[t])
+
+    def contested(self, position: int, tensor: str) -> bool:
+        """True if the Einsum at `position` and another one that accesses the tensor may stand below common loops that
+        other tensors give the reason for (rule 7): each two neighbours from one to the other are linked by one."""
+        places = self._places[tensor]
+        span = range(places[0], places[-1]) if tensor in self.linking else range(0)
+        at = places.index(position)
+        ways = pairwise(places[max(0, at - 1) : at + 2])  # from the user before and to the one after
+        return any(all(self._links[i] > (i in span) for i in range(a, b)) for a, b in ways)

@@ -1,0 +1,448 @@
+"""Rows of one Einsum: every undominated pmapping, with the fused loops above its shared tensors spelled out.
+
+Comes in: a class of Einsums and its tables. Goes out: `PmappingGroup`s. A group has one template (fused loops in order,
+where each shared tensor is stored) and one row per choice of trips and of everything that stays inside the Einsum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..einsums.classes import UnitOption
+from ..einsums.holds import Placement
+from ..einsums.placement import links
+from ..einsums.spatial import RankClasses, SpatialChoice
+from ..model import Setting
+from ..numerics.divisibility import Lattice
+from ..numerics.pareto import FloatArray, IntArray, pareto
+from ..pmappings.backpointers import Compactor
+from ..pmappings.rows import CONTEXT, PLACED, SPREAD, Backpointers, Rows, union, wrapped
+from ..pmappings.sweep import Room, Tables
+from ..prices.columns import Pricing, objective_columns
+from ..prices.traffic import accepted
+from .floors import Floors
+from .match import Below
+from .templates import FusedTemplate, OwnStore, Shape, Stacker
+from .tilings import LARGE, Grids, Tilings
+
+Allowed = dict[Shape, IntArray]
+Stacks = dict[tuple[object, ...], tuple[tuple[FusedTemplate, tuple[OwnStore, ...]], ...]]
+MANY = 4096  # rows of a block that are worth reducing before the blocks of one structure come together
+
+
+def numbered(trips: IntArray, shape: Shape, sizes: tuple[int, ...]) -> IntArray:
+    """One integer per choice of trips of the loops above a tensor; its rank sizes are the radices.
+
+    Loops above a lent tensor may lack it (rank None): then their trips do not count.
+    """
+    total = np.zeros(len(trips), np.int64)
+    for column, (rank, _) in enumerate(shape[1]):
+        if rank is not None:
+            total = total * (sizes[rank] + 1) + trips[:, column]
+    return total
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How a group's rows were made: unit, held tensors down to the fused part's innermost memory, own stores in the
+    fused part, and what remains. pricings: by source of the remainder; which spatial choice, the leaf's rows know."""
+
+    option: UnitOption
+    held: Placement
+    own: tuple[OwnStore, ...]
+    memory: int
+    remainder: Backpointers
+    pricings: tuple[Pricing, ...]
+
+
+@dataclass(eq=False)
+class PmappingGroup:
+    """Rows with one template. trips: [n, loops]. cost: [n, objective columns]. own: [n, tracked memories, depth +
+    1] bits of own stores by the number of temporal loops above them, the last for everything local to the Einsum. Row
+    `remainder` of variant number `variant` holds the rest."""
+
+    structure: FusedTemplate
+    trips: IntArray
+    cost: FloatArray
+    own: IntArray
+    variant: IntArray
+    remainder: IntArray
+    variants: tuple[Origin, ...] = field(default=())
+
+    def __len__(self) -> int:
+        return len(self.cost)
+
+    def take(self, index: IntArray) -> PmappingGroup:
+        return PmappingGroup(
+            self.structure,
+            self.trips[index],
+            self.cost[index],
+            self.own[index],
+            self.variant[index],
+            self.remainder[index],
+            self.variants,
+        )
+
+
+@dataclass(frozen=True)
+class Remainder:
+    """What stays inside the Einsum below a fused part: rows of one context, and the tables that know their prices."""
+
+    tables: Tables
+    choice: int
+    below: Below
+    pricings: tuple[Pricing, ...]
+
+
+Wanted = dict[str | None, NDArray[np.bool_]]  # unit -> mask of its choices [stores, spatial]
+Place = tuple[
+    int, Placement, SpatialChoice, frozenset[int]
+]  # memory, held down to it, instances above it, own fused stores
+
+
+class Explorer:
+    """All blocks of one signature.
+
+    allowed: for tensors whose other users are explored already, how those store them. stacks: the fused parts met so
+    far; explorers whose signatures differ in the sizes of axes only may share them. wanted: per unit the choices of
+    stores and of spatial loops [stores, spatial] that some partner can go along with; without, all.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        classes: RankClasses,
+        limits: FloatArray,
+        counts: dict[str, int],
+        checkpoint: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.setting = setting
+        self.classes = classes
+        self.signature = signature = classes.signature
+        self.limits = limits
+        self.counts = counts
+        self.checkpoint = checkpoint
+        self.allowed: dict[int, Allowed] = {}
+        self.found: dict[FusedTemplate, list[PmappingGroup]] = {}
+        self._lattice = Lattice(classes.extents)
+        self._grids = Grids(classes)
+        self.floors = Floors(setting, classes, checkpoint)
+        self.wanted: Wanted = {}
+        self.stacks: Stacks = {}
+        self.fusable = frozenset(t for t, tensor in enumerate(signature.tensors) if tensor.fusable)
+
+    def blocks(self) -> list[PmappingGroup]:
+        """The blocks, each reduced to its undominated rows."""
+        for option in self.signature.units:
+            places: dict[Place, list[tuple[Tables, int, Rows]]] = {}
+            for tables in self._batches(option, fused=True):
+                self.checkpoint()
+                for place, choice, rows in self._remainders(option, tables):
+                    places.setdefault(place, []).append((tables, choice, rows))
+            known: dict[tuple[int, ...], Remainder] = {}
+            for place, parts in places.items():
+                self.checkpoint()
+                same = tuple(id(rows) for _, _, rows in parts)
+                if same not in known:
+                    known[same] = self._united(parts, place[0])
+                self._group(option, place, known[same])
+        return self._compact([b for parts in self.found.values() if len(b := self._reduce(parts))])
+
+    @staticmethod
+    def _compact(blocks: list[PmappingGroup]) -> list[PmappingGroup]:
+        """The same blocks, without the histories of rows that are in none of them."""
+        chosen = [[np.flatnonzero(b.variant == v) for v in range(len(b.variants))] for b in blocks]
+        compactor = Compactor(
+            (variant.remainder, block.remainder[rows])
+            for block, numbers in zip(blocks, chosen, strict=True)
+            for variant, rows in zip(block.variants, numbers, strict=True)
+        )
+        for block, numbers in zip(blocks, chosen, strict=True):
+            for variant, rows in zip(block.variants, numbers, strict=True):
+                block.remainder[rows] = compactor.rows(variant.remainder, block.remainder[rows])
+            block.variants = tuple(replace(v, remainder=compactor.trail(v.remainder)) for v in block.variants)
+        return blocks
+
+    def relaxed(self) -> Iterator[Rows]:
+        """For every choice of unit, stores and spatial loops, the rows that hold all stores but backing ones, anywhere.
+
+        The rows fit the memories without their shared tensors and stand below no fused loop: a relaxation.
+        """
+        for option in self.signature.units:
+            for tables in self._batches(option, fused=False):
+                self.checkpoint()
+                yield tables.relaxed()
+
+    # ---- tables -------------------------------------------------------------------------------------------------
+
+    def _batches(self, option: UnitOption, fused: bool) -> Iterator[Tables]:
+        """Tables for the choices that can stay within the limits: one for all, if nothing asks for several."""
+        spreads = self.classes.spreads(option)
+        if not spreads:
+            return
+        good = self.wanted.get(option.unit, np.ones((len(option.held), len(spreads)), bool)).copy()
+        if self.setting.rules.limits:
+            for i in np.flatnonzero(good.any(axis=1)):
+                good[i] &= (self.floors.of(option, option.held[i]) <= self.limits).all(axis=1)
+        self.counts["choices of stores"] = self.counts.get("choices of stores", 0) + int((~good).sum())
+        room = Room(self.setting.capacities[: len(option.above)], self.setting.tracked, self.setting.shares)
+        slides = self.setting.rules.sliding and any(tensor.slides for tensor in self.signature.tensors)
+        for mine, suited in self._suited(option):
+            wanted = good[mine] & suited
+            kept = np.flatnonzero(wanted.any(axis=0))
+            for chosen in np.split(kept, max(len(kept), 1)) if slides else [kept]:
+                helds = tuple(option.held[i] for i in mine[wanted[:, chosen].any(axis=1)])
+                if helds:
+                    pricing = self.floors.pricing(option, tuple(spreads[i] for i in chosen))
+                    for some in (helds,) if len(links(helds)) <= 60 else ((held,) for held in helds):
+                        rules = self.setting.rules
+                        yield Tables(pricing, some, room, self.limits, rules, self.counts, fused, self.checkpoint)
+
+    def _suited(self, option: UnitOption) -> Iterator[tuple[IntArray, NDArray[np.bool_]]]:
+        """Numbers of choices of stores that go with the same spatial choices, and the mask of these."""
+        every = np.arange(len(option.held))
+        if not self.signature.copy and not any(tensor.housed for tensor in self.signature.tensors):
+            yield every, np.ones(len(self.classes.spreads(option)), bool)
+            return
+        masks = np.array([self.classes.suited(option, held) for held in option.held])
+        for mask in np.unique(masks, axis=0):
+            yield every[(masks == mask).all(axis=1)], mask
+
+    def _remainders(self, option: UnitOption, tables: Tables) -> Iterator[tuple[Place, int, Rows]]:
+        """For every place of a fused part, the complete rows below it."""
+        contexts = tables.contexts
+        for memory in range(tables.memories):
+            numbers = contexts.level_of if memory else contexts.base_of
+            prefixes: dict[int, list[Placement]] = {}
+            for prefix, number in numbers.items():
+                if len(prefix) == memory + 1:
+                    prefixes.setdefault(number, []).append(prefix)
+            levels = contexts.levels[memory]
+            ends = [n for n in prefixes if not memory or levels[n].backs]
+            inside = {n: levels[n].inside if memory else n for n in ends}
+            ends = [n for n in ends if contexts.wanted(memory, inside[n])]
+            if not ends:
+                continue
+            rows = union(tables.level(memory)) if memory else tables.base(0)
+            rows = rows.take(np.flatnonzero(np.isin(rows.marks[:, CONTEXT], ends)))
+            if not len(rows):
+                continue
+            rows = tables.closed(rows, memory)
+            for (context, choice, placed), part in _split(rows):
+                own = levels[context].own if memory else frozenset()
+                fused = frozenset(t for t in own if not placed >> t & 1)
+                upper = tables.pricing.upper(choice, option.above[memory])
+                for prefix in prefixes[context]:
+                    yield (memory, prefix, upper, fused), choice, part
+
+    def _united(self, parts: list[tuple[Tables, int, Rows]], memory: int) -> Remainder:
+        tables, choice, first = parts[0]
+        coming = tables.coming(first, memory)  # all rows of a place meet the same fused parts
+        coming = None if coming is None else coming.first()
+        rows = union([wrapped(rows) for _, _, rows in parts])
+        if len(parts) > 1:
+            rows = tables.front(rows, (), coming)
+        below = Below(tables, self._lattice, rows, coming)
+        return Remainder(tables, choice, below, tuple(t.pricing for t, _, _ in parts))
+
+    def _group(self, option: UnitOption, place: Place, remainder: Remainder) -> None:
+        memory, held, upper, fused = place
+        spread_over = tuple(tuple(n > 1 for n in row) for row in upper)
+        key = option.above, option.fanouts, memory, held, fused, spread_over
+        if key not in self.stacks:
+            self.stacks[key] = self._stacked(option, place)
+        for structure, own in self.stacks[key]:
+            self._fill(structure, own, option, held, memory, remainder)
+
+    def _stacked(self, option: UnitOption, place: Place) -> tuple[tuple[FusedTemplate, tuple[OwnStore, ...]], ...]:
+        """The structures of a fused part: the same for all spatial choices over the same classes."""
+        memory, held, upper, fused = place
+        stacker = Stacker(
+            self.classes,
+            option,
+            held,
+            upper,
+            memory,
+            fused,
+            self.fusable,
+            self.setting.max_fused_loops,
+            self._lowering if self.setting.rules.lowering else frozenset(),
+            self._welcome_shapes,
+        )
+        return tuple(stacker.structures())
+
+    @property
+    def _lowering(self) -> frozenset[int]:
+        """The memories whose own stores may as well stand below a loop that moves their tile as above it."""
+        return frozenset(range(len(self.setting.shares)))
+
+    # ---- rows ---------------------------------------------------------------------------------------------------
+
+    def _fill(
+        self,
+        structure: FusedTemplate,
+        own: tuple[OwnStore, ...],
+        option: UnitOption,
+        held: Placement,
+        memory: int,
+        remainder: Remainder,
+    ) -> None:
+        tables, below = remainder.tables, remainder.below
+        grid = self._grids.of(structure.loops, tables.pricing.spreads[remainder.choice])
+        if len(grid) > LARGE:
+            grid = grid.take(np.flatnonzero(self._wanted(structure, grid)))
+        index = np.flatnonzero(self._wanted(structure, grid) & self._room(tables, structure, own, grid))
+        if not len(index):
+            return
+        fixed, twice = np.zeros((len(index), len(self.setting.columns))), np.zeros(len(index), bool)
+        for s in own:
+            parent = max((m for m in range(s.memory) if s.tensor in held[m]), default=None)
+            if parent is not None:
+                fixed += grid.moves(tables, remainder.choice, s, parent)[index]
+                twice |= grid.again(tables, remainder.choice, s)[index]
+        index, fixed = index[~twice], fixed[~twice]
+        if self.setting.rules.limits:
+            kept = np.flatnonzero((fixed + below.least <= self.limits).all(axis=1))
+            self.counts["slack"] = self.counts.get("slack", 0) + len(index) - len(kept)
+            index, fixed = index[kept], fixed[kept]
+        which, rows = below.match(grid.below(len(structure.loops))[index])
+        if not len(which):
+            return
+        cost = below.rows.cost[rows] + fixed[which]
+        if self.setting.rules.limits:
+            kept = np.flatnonzero((cost <= self.limits).all(axis=1))
+            self.counts["slack"] = self.counts.get("slack", 0) + len(which) - len(kept)
+            which, rows, cost = which[kept], rows[kept], cost[kept]
+        which = index[which]
+        variant = Origin(option, held, own, memory, below.rows.trail, remainder.pricings)
+        block = PmappingGroup(
+            structure,
+            grid.trips[which],
+            self._settled(cost, structure, variant),
+            self._reserved(tables, structure, own, grid, below, which, rows),
+            np.zeros(len(which), np.int64),
+            rows,
+            (variant,),
+        )
+        self.found.setdefault(structure, []).append(block if len(block) < MANY else self._reduce([block]))
+
+    def _settled(self, cost: FloatArray, structure: FusedTemplate, variant: Origin) -> FloatArray:
+        """The columns by which complete rows compete and are joined."""
+        return objective_columns(self.setting.machine, self.setting.columns, cost, self.setting.objective)
+
+    def _shape(self, structure: FusedTemplate, tensor: int) -> Shape:
+        """Memory of a shared tensor and (rank, axis) of each loop above it, as its other users see them."""
+        memory, depth = next(((m, d) for t, m, d in structure.backings if t == tensor), (0, 0))
+        signature = self.signature.tensors[tensor]
+        return memory, tuple((signature.rank_of(x.variable), x.axis) for x in structure.loops[:depth])
+
+    @property
+    def _welcome_shapes(self) -> dict[int, frozenset[Shape]]:
+        """Per shared tensor how its other users store it, where that is known."""
+        return {t: frozenset(keys) for t, keys in self.allowed.items()}
+
+    def _wanted(self, structure: FusedTemplate, grid: Tilings) -> NDArray[np.bool_]:
+        """Mask of the trips that every other user of the shared tensors has."""
+        good = np.ones(len(grid), bool)
+        for t, keys in self.allowed.items():
+            memory, depth = next(((m, d) for b, m, d in structure.backings if b == t), (0, 0))
+            if depth:
+                shape = self._shape(structure, t)
+                make = partial(self._known, grid, t, shape, keys[shape])
+                good = good & np.asarray(grid.once(("wanted", t, memory, depth), make), bool)
+        return good
+
+    def _known(self, grid: Tilings, tensor: int, shape: Shape, known: IntArray) -> NDArray[np.bool_]:
+        numbers = numbered(grid.trips, shape, self.signature.tensors[tensor].shape)
+        return np.asarray(known[np.minimum(np.searchsorted(known, numbers), len(known) - 1)] == numbers)
+
+    def _room(
+        self, tables: Tables, structure: FusedTemplate, own: tuple[OwnStore, ...], grid: Tilings
+    ) -> NDArray[np.bool_]:
+        """Mask of the trips whose backed tiles and own stores alone fit each memory and keep the mapspace's limits."""
+        good = np.ones(len(grid), bool)
+        filled: dict[int, IntArray] = {}
+        stores = [*structure.backings, *((s.tensor, s.memory, s.depth) for s in own)]
+        for i, (t, m, depth) in enumerate(stores):
+            if m in tables.limited:
+                bits = grid.bits(tables, t, m, depth, i < len(structure.backings))
+                filled[m] = filled[m] + bits if m in filled else bits
+            if self.classes.pinned:
+                good &= tables.allowed(m, t, grid.below(depth))
+        for t, v, numbers in self.signature.loops:
+            for above in (d for b, m, d in structure.backings if b == t and m):
+                mine = [i for i, x in enumerate(structure.loops[:above]) if x.variable == v and x.axis is None]
+                good &= accepted(numbers, grid.trips[:, mine].prod(axis=1, initial=1))
+        for m, bits in filled.items():
+            capacity = tables.room.capacities[m]
+            assert capacity is not None
+            good &= bits <= capacity
+        return good
+
+    def _reserved(
+        self,
+        tables: Tables,
+        structure: FusedTemplate,
+        own: tuple[OwnStore, ...],
+        grid: Tilings,
+        below: Below,
+        which: IntArray,
+        rows: IntArray,
+    ) -> IntArray:
+        """Bits that own stores reserve per tracked memory and number of temporal loops above them; the last for all
+        that is local to the Einsum."""
+        tracked = self.setting.tracked
+        reserved = np.zeros((len(which), len(tracked), structure.depth + 1), np.int64)
+        if 0 in tracked:
+            whole = np.array([self.classes.extents], np.int64)
+            alone = [t for t, tensor in enumerate(self.signature.tensors) if not (tensor.shared or tensor.home)]
+            reserved[:, tracked.index(0), 0] += sum(int(tables.tile_bits(t, whole, 0, True)[0]) for t in alone)
+        for s in own:
+            if s.memory in tracked:
+                bits = grid.bits(tables, s.tensor, s.memory, s.depth, False)
+                alive = structure.temporal(s.over[0] if s.over else s.depth)
+                reserved[:, tracked.index(s.memory), alive] += bits[which]
+        for i, m in enumerate(tracked):
+            if m in tables.limited:
+                reserved[:, i, -1] += below.rows.occupied[rows, tables.limited.index(m)]
+        return reserved
+
+    def _reduce(self, parts: list[PmappingGroup]) -> PmappingGroup:
+        """One block of all parts, without rows that another with the same trips beats."""
+        if len(parts) > 1:
+            variants: list[Origin] = []
+            shifted = []
+            for part in parts:
+                shifted.append(part.variant + len(variants))
+                variants.extend(part.variants)
+            block = PmappingGroup(
+                parts[0].structure,
+                np.concatenate([p.trips for p in parts]),
+                np.concatenate([p.cost for p in parts]),
+                np.concatenate([p.own for p in parts]),
+                np.concatenate(shifted),
+                np.concatenate([p.remainder for p in parts]),
+                tuple(variants),
+            )
+        else:
+            block = parts[0]
+        if not self.setting.rules.dominance or len(block) < 2:
+            return block
+        return block.take(pareto(block.trips, block.cost, block.own.reshape(len(block), -1)))
+
+
+def _split(rows: Rows) -> Iterator[tuple[tuple[int, int, int], Rows]]:
+    """Rows by (context, spatial choice, stores placed)."""
+    marks = rows.marks[:, [CONTEXT, SPREAD, PLACED]]
+    order = np.lexsort(marks.T[::-1])
+    sorted_marks = marks[order]
+    cuts = np.flatnonzero((sorted_marks[1:] != sorted_marks[:-1]).any(axis=1)) + 1
+    for part in np.split(order, cuts):
+        if len(part):
+            context, choice, placed = (int(n) for n in marks[part[0]])
+            yield (context, choice, placed), rows.take(part)

@@ -1,0 +1,61 @@
+"""What the choices of one Einsum cost at least: a unit, the tensors that every memory holds, and spatial loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..einsums.classes import UnitOption
+from ..einsums.holds import Placement
+from ..einsums.spatial import RankClasses, SpatialChoice
+from ..model import Setting
+from ..numerics.pareto import FloatArray
+from ..prices.columns import Pricing, objective_columns
+from ..prices.traffic import Tiles
+
+
+class Floors:
+    """Least costs of the choices of one signature; every spatial choice of a unit is priced at once."""
+
+    def __init__(self, setting: Setting, classes: RankClasses, checkpoint: Callable[[], None] = lambda: None) -> None:
+        self.setting = setting
+        self.classes = classes
+        self.checkpoint = checkpoint
+        self._tiles: dict[UnitOption, Tiles] = {}
+
+    def pricing(self, option: UnitOption, spreads: tuple[SpatialChoice, ...]) -> Pricing:
+        """Prices of some spatial choices."""
+        s = self.setting
+        return Pricing(s.machine, s.columns, self.classes, option.above, option.fanouts, spreads, option.unit)
+
+    def of(self, option: UnitOption, held: Placement) -> FloatArray:
+        """Least cost of a choice of stores [spatial choices, columns]: the leaf, and every own store filled once."""
+        self.checkpoint()
+        if option not in self._tiles:
+            self._tiles[option] = Tiles(self.pricing(option, self.classes.spreads(option)), self.setting.shares)
+        tiles = self._tiles[option]
+        inner = tuple(max(m for m, h in enumerate(held) if t in h) for t in range(len(self.classes.signature.tensors)))
+        total = tiles.leaf_cost(inner)
+        for m in range(1, len(held)):
+            for t in sorted(held[m]):
+                parent = max((p for p in range(m) if t in held[p]), default=-1)
+                if parent >= 0:
+                    total = total + tiles.least(t, parent, m)
+        return total
+
+    def settled(self, option: UnitOption, held: Placement) -> FloatArray:
+        """The same in the sums that make the objective [spatial choices, settled columns]."""
+        return objective_columns(
+            self.setting.machine, self.setting.columns, self.of(option, held), self.setting.objective
+        )
+
+    def least(self) -> float:
+        """A quick lower bound on the Einsum's objective, over all choices; infinite if there is none."""
+        values = [
+            self.settled(option, held).min()
+            for option in self.classes.signature.units
+            if self.classes.spreads(option)
+            for held in option.held
+        ]
+        return float(min(values, default=np.inf))

@@ -1,0 +1,104 @@
+"""Which complete rows fit below each boundary of the fused part, undominated.
+
+Comes in: the rows below one memory that share a context. Goes out: for many boundary tiles at once, pairs of (boundary,
+row). Rows are ordered once by what they are compared by, so that no sorting is left for the boundaries."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..numerics.divisibility import Lattice
+from ..numerics.pareto import IntArray, ordered_skyline, ranking
+from ..pmappings.cost_to_go import CostToGo
+from ..pmappings.rows import FAR, PEND, PENDING, Rows
+from ..pmappings.sweep import Tables
+
+PAIRS = 1 << 22  # compared at a time
+
+
+class Below:
+    """Answers for one set of rows; every boundary is worked out once. coming: what the fused part may add to them."""
+
+    def __init__(self, tables: Tables, lattice: Lattice, rows: Rows, coming: CostToGo | None) -> None:
+        self.tables = tables
+        self.lattice = lattice
+        values = tables.values(rows, coming)
+        order = np.lexsort(ranking(values))
+        self.rows = rows.take(order)
+        self.values = np.ascontiguousarray(values[order])
+        self.codes = lattice.codes(self.rows.x) if lattice.packed else np.zeros(0, np.int64)
+        self.least = self.rows.cost.min(axis=0, initial=np.inf)
+        self.promises = bool(rows.marks[:, PENDING].any())
+        self._known = np.zeros(0, np.int64)
+        self._starts = np.zeros(1, np.int64)
+        self._flat = np.zeros(0, np.int64)
+
+    def match(self, x: IntArray) -> tuple[IntArray, IntArray]:
+        """(number of the boundary, row) for every undominated row that fits below each boundary `x`."""
+        if self.lattice.packed:
+            unique, first, inverse = np.unique(self.lattice.codes(x), return_index=True, return_inverse=True)
+            place = self._places(unique, x[first])[inverse.reshape(-1)]
+            starts, flat = self._starts, self._flat
+        else:
+            boundaries, inverse = np.unique(x, axis=0, return_inverse=True)
+            place = inverse.reshape(-1)
+            which, flat = self._fronts(boundaries)
+            starts = np.searchsorted(which, np.arange(len(boundaries) + 1))
+        counts = starts[place + 1] - starts[place]
+        which = np.repeat(np.arange(len(x)), counts)
+        within = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return which, flat[starts[place[which]] + within]
+
+    def _places(self, codes: IntArray, x: IntArray) -> IntArray:
+        """Where the answers for boundaries stand; new ones are worked out and added."""
+        order = np.argsort(self._known, kind="stable")
+        known = self._known[order]
+        at = np.minimum(np.searchsorted(known, codes), max(len(known) - 1, 0))
+        new = np.flatnonzero(known[at] != codes) if len(known) else np.arange(len(codes))
+        place = order[at] if len(known) else np.zeros(len(codes), np.int64)
+        if len(new):
+            which, flat = self._fronts(x[new])
+            place[new] = len(self._known) + np.arange(len(new))
+            ends = np.searchsorted(which, np.arange(len(new)), side="right")
+            self._starts = np.concatenate([self._starts, self._starts[-1] + ends])
+            self._known = np.concatenate([self._known, codes[new]])
+            self._flat = np.concatenate([self._flat, flat])
+        return place
+
+    def _fronts(self, x: IntArray) -> tuple[IntArray, IntArray]:
+        """(boundary, row) of distinct boundaries, sorted by boundary."""
+        step = max(1, PAIRS // max(len(self.rows), 1))
+        found = [self._some(x[i : i + step], i) for i in range(0, len(x), step)]
+        if not found:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        return np.concatenate([w for w, _ in found]), np.concatenate([r for _, r in found])
+
+    def _some(self, x: IntArray, offset: int) -> tuple[IntArray, IntArray]:
+        which, rows = np.nonzero(self._fits(x))
+        if self.promises:
+            kept = np.flatnonzero(self._kept(x[which], rows))
+            which, rows = which[kept], rows[kept]
+        if self.tables.rules.dominance and len(which):
+            starts = np.ones(len(which), bool)
+            starts[1:] = which[1:] != which[:-1]
+            kept = np.flatnonzero(ordered_skyline(starts, self.values, rows))
+            which, rows = which[kept], rows[kept]
+        return which + offset, rows
+
+    def _fits(self, x: IntArray) -> NDArray[np.bool_]:
+        if self.lattice.packed:
+            return self.lattice.divides(self.codes, self.lattice.codes(x))
+        return np.asarray((x[:, None] % self.rows.x == 0).all(axis=2))
+
+    def _kept(self, x: IntArray, rows: IntArray) -> NDArray[np.bool_]:
+        """Mask of pairs in which the promise of a sliding loop is kept between row and boundary."""
+        tables = self.tables
+        assert tables.sliding is not None
+        pending = self.rows.marks[rows, PENDING]
+        trips = x // self.rows.x[rows]
+        code = pending % FAR
+        promised = trips[np.arange(len(trips)), code // PEND] == code % PEND
+        mine = [d for d in range(trips.shape[1]) if tables.classes.relevant(tables.sliding, d)]
+        touched = (trips[:, mine] > 1).any(axis=1)
+        return np.asarray((pending == 0) | (touched & promised & ((pending & FAR) == 0)))

@@ -1,0 +1,124 @@
+"""Own stores serve one Einsum (rule 8), whichever loops Einsums have in common.
+
+Comes in: what the own stores of each row ask (`structures.Alone`). Goes out: what a partial cascade remembers of the
+stores and accesses so far, or that an Einsum may not follow. Loops are counted from the root: an own store with so many
+loops above it stands above all Einsums that share more, and directly above a split also above those that share as many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ....workload.einsum import Workload
+from .templates import Alone
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """An own store above loops that the next Einsum may share, as `Alone`, by names.
+
+    under: tensors that are live still. met: an Einsum before the store's accesses the tensor and shares just `loops`
+    loops. member: place of an Einsum of the open group whose store is late; -1 for other stores.
+    """
+
+    tensor: str
+    loops: int
+    under: frozenset[str] = frozenset()
+    met: bool = False
+    member: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a partial cascade remembers. seen: (tensor, loops that the next Einsum shares with the last Einsum that
+    accessed it), where a later store may ask. split: live tensors whose backing store stands above a split already."""
+
+    guards: frozenset[Guard] = frozenset()
+    seen: frozenset[tuple[str, int]] = frozenset()
+    split: frozenset[str] = frozenset()
+
+
+NOTHING = Served()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One Einsum more. alone: what its own stores ask; shared: loops that it shares with the Einsum before; open:
+    loops that it shares with the next; live: loops above each tensor that is still needed.
+
+    first: place of the first member of its group, if it is in one; outer: loops above the split that holds the group;
+    closing: the group ends with it.
+    """
+
+    position: int
+    alone: frozenset[Alone]
+    shared: int
+    open: int
+    live: dict[str, int]
+    first: int = -1
+    outer: int = 0
+    closing: bool = False
+
+
+class Serving:
+    """Follows own stores along a cascade. asking: per place what the own stores of any row there ask."""
+
+    def __init__(self, workload: Workload, asking: Sequence[frozenset[Alone]]) -> None:
+        self._names = [einsum.tensors for einsum in workload.einsums]
+        self._last = {tensor: i for i, tensors in enumerate(self._names) for tensor in tensors}
+        self._under: set[str] = set()
+        self._later: list[frozenset[str]] = []
+        later = frozenset[str]()
+        for tensors, asked in zip(reversed(self._names), reversed(asking), strict=True):
+            self._later.append(later)
+            later |= {tensors[x.tensor] for x in asked}
+            self._under |= {tensors[t] for x in asked for t in x.under}
+        self._later.reverse()
+
+    def after(self, before: Served, step: Step) -> Served | None:
+        """What is known after one Einsum more; None if an own store would serve two."""
+        later = self._later[step.position]
+        if not step.alone and not before.guards and not later:
+            return NOTHING
+        names = self._names[step.position]
+        if any(x.tensor in names and x.member < 0 and step.shared > x.loops for x in before.guards):
+            return None
+        seen = dict(before.seen)
+        guards: set[Guard] = set()
+        fresh = [self._guard(x, names, seen, before.split, step) for x in step.alone]
+        for guard in (*before.guards, *fresh):
+            if guard is None or (kept := self._kept(guard, step)) is None:
+                return None
+            if kept.loops < step.open and self._last[kept.tensor] > step.position:
+                guards.add(kept)
+        loops = {t: min(n, step.open) for t, n in seen.items()} | dict.fromkeys(names, step.open)
+        split = {t for t, n in step.live.items() if t in self._under and (n == step.open or t in before.split)}
+        return Served(frozenset(guards), frozenset((t, n) for t, n in loops.items() if t in later), frozenset(split))
+
+    def _guard(
+        self, asked: Alone, names: tuple[str, ...], seen: dict[str, int], split: frozenset[str], step: Step
+    ) -> Guard | None:
+        """The guard of an own store; None if another Einsum before is below the store."""
+        tensor, loops = names[asked.tensor], asked.loops
+        if asked.late and step.outer <= loops:
+            return Guard(tensor, loops, member=step.position)
+        under = frozenset(names[t] for t in asked.under)
+        if under & split:
+            loops, under = loops - 1, frozenset()
+        shared = seen.get(tensor, -1)
+        return None if shared > loops else Guard(tensor, loops, under, bool(under) and shared == loops)
+
+    def _kept(self, guard: Guard, step: Step) -> Guard | None:
+        """The guard as it stands after the Einsum; None if its store turns out to be above another Einsum's leaf."""
+        if guard.member >= 0 and step.closing:
+            others = (i for i in range(step.first, step.position + 1) if i != guard.member)
+            if step.open > guard.loops and any(guard.tensor in self._names[i] for i in others):
+                return None
+            return replace(guard, member=-1)
+        if guard.under:
+            under = frozenset(guard.under & step.live.keys())
+            if under and step.open == guard.loops:
+                return None if guard.met else Guard(guard.tensor, guard.loops - 1)
+            return replace(guard, under=under, met=guard.met and bool(under))
+        return guard

@@ -1,0 +1,377 @@
+"""Every way to stack fused loops and stores down to the lowest backing store of one Einsum.
+
+Comes in: a choice of held tensors and of spatial loops. Goes out: `FusedTemplate`s with the own stores between their
+loops. Order: stores memory by memory; a fused loop iterates a variable that indexes every tensor still to be backed
+alone (no recomputation), each variable at most once; a loop directly below an own store is one that its tensor lacks
+(``lowering``). Only intermediates give loops a reason: the store of a lent tensor stands among theirs, below any loops;
+above that of a persistent tensor there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..einsums.classes import UnitOption
+from ..einsums.holds import Placement, backing
+from ..einsums.spatial import RankClasses, SpatialChoice
+
+Shape = tuple[int, tuple[tuple[int | None, int | None], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class FusedLoop:
+    """A loop above a shared tensor's backing store: temporal, or spatial over axis number `axis`."""
+
+    variable: int
+    axis: int | None = None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SplitConstraint:
+    """What a tile that is kept, or is not, asks of the splits above its store: some split, or none, has from `least` to
+    `most` of the Einsum's loops above it."""
+
+    least: int
+    most: int
+    some: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """What an own store of a shared tensor asks, because it serves one Einsum (rule 8): no other Einsum that accesses
+    the tensor shares more than `loops` loops.
+
+    under: tensors backed further in below as many loops. If one of them stands above a split there, so does the own
+    store: then none that accesses the tensor shares `loops` loops either. late: the store stands below the split of a
+    group, unless the split that holds the group has more than `loops` loops above it.
+    """
+
+    tensor: int
+    loops: int
+    under: frozenset[int] = frozenset()
+    late: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FusedTemplate:
+    """What partners must agree on, but for trips: loops in order, and (tensor, memory, loops above) per backed tensor;
+    and what its own stores ask of the splits above them and of other Einsums."""
+
+    loops: tuple[FusedLoop, ...]
+    backings: tuple[tuple[int, int, int], ...]
+    asked: frozenset[SplitConstraint] = frozenset()
+    alone: frozenset[Alone] = frozenset()
+
+    @property
+    def depth(self) -> int:
+        """Temporal loops in the fused part."""
+        return self.temporal(len(self.loops))
+
+    def temporal(self, depth: int) -> int:
+        """Temporal loops among the first `depth`."""
+        return sum(loop.axis is None for loop in self.loops[:depth])
+
+
+@dataclass(frozen=True, slots=True)
+class OwnStore:
+    """A store above the lowest backing store that serves this Einsum alone: `depth` loops stand above it.
+
+    over: the temporal loops above it, innermost first, over which its tile stays though it cannot stand above them.
+    asked: what that asks of the splits.
+    """
+
+    tensor: int
+    memory: int
+    depth: int
+    over: tuple[int, ...] = ()
+    asked: frozenset[SplitConstraint] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A fused part under construction: at `memory`, with `left` of its stores and `waiting` of all backing stores to
+    come."""
+
+    memory: int
+    loops: tuple[FusedLoop, ...] = ()
+    stores: tuple[OwnStore, ...] = ()
+    backs: tuple[tuple[int, int, int], ...] = ()
+    left: frozenset[int] = frozenset()
+    waiting: frozenset[int] = frozenset()
+
+    @property
+    def begun(self) -> bool:
+        """True once the present memory has a store, or needs none any more: loops may follow."""
+        placed = any(s.memory == self.memory for s in self.stores) or any(m == self.memory for _, m, _ in self.backs)
+        return placed or not self.left
+
+    def after(self, tensor: int, last: bool = False) -> bool:
+        """True if a store of a higher number stands at this depth of this memory: that order was tried already. last:
+        the tensor has to come after own stores that keep their tile."""
+        depth = len(self.loops)
+        own = (s for s in self.stores if not (last and s.over))
+        placed = [s.tensor for s in own if s.depth == depth and s.memory == self.memory]
+        placed += [t for t, m, d in self.backs if d == depth and m == self.memory]
+        return any(other > tensor for other in placed)
+
+
+@dataclass(frozen=True)
+class Stacker:
+    """Enumerates fused parts. held: down to `memory`, the innermost that backs; spread: instances of every class on
+    each axis above it; fused: its own stores that stand in the fused part; welcome: for tensors whose other users are
+    explored already, how those store them; lowering: memories whose own stores stand as low as they may."""
+
+    classes: RankClasses
+    option: UnitOption
+    held: Placement
+    spread: SpatialChoice
+    memory: int
+    fused: frozenset[int]
+    fusable: frozenset[int]
+    max_fused_loops: int | None
+    lowering: frozenset[int]
+    welcome: dict[int, frozenset[Shape]]
+
+    def structures(self) -> Iterator[tuple[FusedTemplate, tuple[OwnStore, ...]]]:
+        """Every structure once, with its own stores."""
+        backed = frozenset(t for t in self.fusable if self._backing(t) > 0)
+        if not all((0, ()) in shapes for t, shapes in self.welcome.items() if t not in backed):
+            return
+        if self.memory == 0:
+            yield FusedTemplate((), ()), ()
+        elif self._leads((), backed) and all(self._spreadable(t) for t in backed):
+            yield from self._descend(Stack(0, waiting=backed))
+
+    def _spreadable(self, tensor: int) -> bool:
+        """True if the tensor's backing store may stand below all spatial loops above its memory."""
+        signature, outside = self.classes.signature.tensors[tensor], self._outside(tensor)
+        if signature.persistent:
+            return not outside
+        if signature.lent:
+            return not any(x.variable in signature.complex_variables for x in outside)
+        return all(x.variable in self._simple[tensor] for x in outside)
+
+    def _outside(self, tensor: int) -> tuple[FusedLoop, ...]:
+        """The spatial loops above the memory that backs the tensor: all of them stand above its store."""
+        return tuple(x for m in range(1, self._backing(tensor) + 1) for x in self._between(m))
+
+    def _backing(self, tensor: int) -> int:
+        return backing(self.held, tensor)
+
+    @cached_property
+    def _backs(self) -> tuple[frozenset[int], ...]:
+        """Per memory the tensors that it backs on chip."""
+        backs = {t: self._backing(t) for t in self.fusable}
+        return tuple(frozenset(t for t, m in backs.items() if m == memory > 0) for memory in range(len(self.held)))
+
+    def _backed(self, memory: int) -> frozenset[int]:
+        return self._backs[memory]
+
+    def _own(self, memory: int) -> frozenset[int]:
+        return self.fused if memory == self.memory else self.held[memory] - self._backed(memory)
+
+    @cached_property
+    def _simple(self) -> tuple[frozenset[int], ...]:
+        """Per tensor the variables that index it alone on a rank."""
+        signature = self.classes.signature
+        every = range(len(signature.extents))
+        return tuple(frozenset(v for v in every if t.simple_rank(v) is not None) for t in signature.tensors)
+
+    @cached_property
+    def _usable(self) -> dict[frozenset[int], frozenset[int]]:
+        return {}
+
+    def _common(self, waiting: frozenset[int]) -> frozenset[int]:
+        """The variables of loops that may stand above the backing stores of what waits: those that index every
+        intermediate alone on a rank, and every lent tensor so or not at all."""
+        if waiting not in self._usable:
+            tensors = self.classes.signature.tensors
+            every = frozenset(range(len(self.classes.signature.extents)))
+            links = [t for t in waiting if tensors[t].intermediate]
+            rooted = not links or any(tensors[t].persistent for t in waiting)
+            windows = frozenset[int]().union(*(tensors[t].complex_variables for t in waiting if tensors[t].lent))
+            alone = every.intersection(*(self._simple[t] for t in links)) - windows
+            self._usable[waiting] = frozenset() if rooted else alone
+        return self._usable[waiting]
+
+    @cached_property
+    def _looping(self) -> frozenset[int]:
+        """The variables of more than one value."""
+        return frozenset(v for v, extent in enumerate(self.classes.signature.extents) if extent > 1)
+
+    @cached_property
+    def _free(self) -> frozenset[int]:
+        """The variables whose loops may be moved across stores."""
+        return frozenset(v for v, d in self.classes.of.items() if d not in self.classes.pinned)
+
+    @cached_property
+    def _ranks(self) -> tuple[tuple[int | None, ...], ...]:
+        """Per tensor and variable the rank whose expression has the variable."""
+        signature = self.classes.signature
+        return tuple(tuple(t.rank_of(v) for v in range(len(signature.extents))) for t in signature.tensors)
+
+    def _descend(self, at: Stack) -> Iterator[tuple[FusedTemplate, tuple[OwnStore, ...]]]:
+        depth = len(at.loops)
+        if not at.left and at.memory == self.memory:
+            if max((d for _, _, d in at.backs), default=0) == depth:
+                asked = frozenset[SplitConstraint]().union(*(s.asked for s in at.stores))
+                yield FusedTemplate(at.loops, tuple(sorted(at.backs)), asked, frozenset(self._alone(at))), at.stores
+            return
+        if not at.left:
+            yield from self._cross(at)
+        for t in sorted(at.left):
+            left = at.left - {t}
+            last = t in self._backed(at.memory) and at.waiting == {t} and not left
+            if at.after(t, last):
+                continue
+            if t in self._backed(at.memory):
+                if not self._hoistable(at) or (at.waiting == {t} and not self._closes(at, left)):
+                    continue
+                if t in self.welcome and (at.memory, self._above(t, at.loops)) not in self.welcome[t]:
+                    continue
+                backs = (*at.backs, (t, at.memory, depth))
+                yield from self._descend(Stack(at.memory, at.loops, at.stores, backs, left, at.waiting - {t}))
+            elif not self._halo_above(t, at.loops):
+                for store in self._standing(t, at):
+                    stores = (*at.stores, store)
+                    yield from self._descend(Stack(at.memory, at.loops, stores, at.backs, left, at.waiting))
+        limit = self.max_fused_loops
+        if at.waiting and at.begun and (limit is None or sum(x.axis is None for x in at.loops) < limit):
+            yield from self._deepen(at)
+
+    def _standing(self, tensor: int, at: Stack) -> Iterator[OwnStore]:
+        """The ways in which a tensor's own store may stand here: they differ in the loops over which its tile stays.
+
+        A tile stays over loops directly above its store that do not move it, up to the nearest split. Where the store
+        may as well stand above these loops that is left to such trees. It may not if spatial loops or a store of a
+        memory further out stand between. (A split between them ends what the tile is kept for.)
+        """
+        depth, variables = len(at.loops), self.classes.signature.tensors[tensor].variables
+        run: list[int] = []
+        for i in reversed(range(depth)):
+            if at.loops[i].axis is None:
+                if at.loops[i].variable in variables:
+                    break
+                run.append(i)
+        if not run or not self._barred(at, run[0]):
+            yield OwnStore(tensor, at.memory, depth)
+            return
+        for kept in range(len(run) + 1 if self._hoistable(at) else 1):
+            asked = set()
+            if kept:
+                asked.add(SplitConstraint(run[kept - 1] + 1, depth - 1, False))
+            if kept < len(run):
+                asked.add(SplitConstraint(run[kept] + 1, run[kept - 1] if kept else depth - 1, True))
+            if all(x.least <= x.most or not x.some for x in asked):
+                real = frozenset(x for x in asked if x.least <= x.most)
+                yield OwnStore(tensor, at.memory, depth, tuple(run[:kept]), real)
+
+    @staticmethod
+    def _barred(at: Stack, loop: int) -> bool:
+        """True if a store that comes next cannot stand above loop number `loop` instead, the innermost temporal one."""
+        outer = [s.depth for s in at.stores if s.memory < at.memory] + [d for _, m, d in at.backs if m < at.memory]
+        return loop + 1 < len(at.loops) or any(d > loop for d in outer)
+
+    def _closes(self, at: Stack, left: frozenset[int]) -> bool:
+        """True if the last backing store may stand here: no loop follows, and every own store of the same memory stands
+        above some loop or keeps its tile (those that do not are inside the Einsum)."""
+        return not left and all(s.depth < len(at.loops) or s.over for s in at.stores if s.memory == self.memory)
+
+    def _alone(self, at: Stack) -> Iterator[Alone]:
+        """What the own stores ask of other Einsums that access their tensors."""
+        for s in at.stores:
+            tensor = self.classes.signature.tensors[s.tensor]
+            here = [x for x in at.stores if x.depth == s.depth and x.over]
+            if not tensor.shared:
+                continue
+            if any(x.memory > s.memory or x is s for x in here):  # above the split, which would empty it
+                yield Alone(s.tensor, s.depth - 1)
+                continue
+            under = frozenset(t for t, m, depth in at.backs if depth == s.depth and m > s.memory)
+            if under or (tensor.contested and s.depth < len(at.loops)):
+                yield Alone(s.tensor, s.depth, under)
+
+    def _hoistable(self, at: Stack) -> bool:
+        """True if what is to be backed here, or to keep its tile, may stand below all own stores of this depth.
+
+        Those of memories further out then stand above every split here, and are not emptied by it: what does not move
+        with the loop above them is as well stored above that loop, or kept over it.
+        """
+        inner = next((i for i in reversed(range(len(at.loops))) if at.loops[i].axis is None), None)
+        if inner is None:
+            return True
+        mine = (s for s in at.stores if s.depth == len(at.loops) and s.memory < at.memory)
+        tensors, variable = self.classes.signature.tensors, at.loops[inner].variable
+        return all(variable in tensors[s.tensor].variables or inner in s.over or s.asked for s in mine)
+
+    def _above(self, tensor: int, loops: tuple[FusedLoop, ...]) -> tuple[tuple[int | None, int | None], ...]:
+        """(rank, axis) of each loop, as other users of the tensor see them."""
+        ranks = self._ranks[tensor]
+        return tuple((ranks[x.variable], x.axis) for x in loops)
+
+    @cached_property
+    def _beginnings(self) -> dict[int, frozenset[tuple[tuple[int | None, int | None], ...]]]:
+        """Per tensor every beginning of the loops that its other users have above it in the memory that backs it.
+
+        Only of those whose spatial loops are the spatial choice's.
+        """
+        found = {}
+        for t, shapes in self.welcome.items():
+            spatial = self._above(t, self._outside(t))
+            mine = (loops for memory, loops in shapes if memory == self._backing(t))
+            good = [loops for loops in mine if tuple(x for x in loops if x[1] is not None) == spatial]
+            found[t] = frozenset(loops[:depth] for loops in good for depth in range(len(loops) + 1))
+        return found
+
+    def _leads(self, loops: tuple[FusedLoop, ...], waiting: frozenset[int]) -> bool:
+        """True if every tensor still to be backed may have these loops above it."""
+        return all(self._above(t, loops) in begins for t, begins in self._beginnings.items() if t in waiting)
+
+    def _deepen(self, at: Stack) -> Iterator[tuple[FusedTemplate, tuple[OwnStore, ...]]]:
+        """One more temporal loop."""
+        depth = len(at.loops)
+        usable = self._looping & self._common(at.waiting) - {x.variable for x in at.loops if x.axis is None}
+        for s in at.stores:
+            if s.depth == depth and s.memory in self.lowering and not s.over:
+                usable -= self._simple[s.tensor] & self._free
+        for v in sorted(usable):
+            loops = (*at.loops, FusedLoop(v))
+            if self._leads(loops, at.waiting):
+                yield from self._descend(Stack(at.memory, loops, at.stores, at.backs, at.left, at.waiting))
+
+    def _cross(self, at: Stack) -> Iterator[tuple[FusedTemplate, tuple[OwnStore, ...]]]:
+        """On to the next memory, under the spatial loops of the fanouts between."""
+        new = at.memory + 1
+        between = self._between(new)
+        loops = (*at.loops, *between)
+        if not between or (self._linking(at.waiting) and self._leads(loops, at.waiting)):
+            left = self._backed(new) | self._own(new)
+            yield from self._descend(Stack(new, loops, at.stores, at.backs, left, at.waiting))
+
+    def _linking(self, waiting: frozenset[int]) -> bool:
+        """True if an intermediate waits: it is the reason for the loops above its store."""
+        return any(self.classes.signature.tensors[t].intermediate for t in waiting)
+
+    def _between(self, memory: int) -> tuple[FusedLoop, ...]:
+        """The spatial loops of the fanouts directly above a memory."""
+        if memory not in self._crossings:
+            signature = self.classes.signature
+            axes = [(i, axis) for i, axis in enumerate(signature.axes) if axis.fanout < self.option.fanouts]
+            self._crossings[memory] = tuple(
+                FusedLoop(v, i)
+                for (i, axis), row in zip(axes, self.spread, strict=False)
+                if self.option.above[memory - 1] <= axis.fanout < self.option.above[memory]
+                for v in range(len(signature.extents))
+                if row[self.classes.of[v]] > 1
+            )
+        return self._crossings[memory]
+
+    @cached_property
+    def _crossings(self) -> dict[int, tuple[FusedLoop, ...]]:
+        return {}
+
+    def _halo_above(self, tensor: int, loops: tuple[FusedLoop, ...]) -> bool:
+        """True if a fused loop iterates a variable of a sliding tensor's compound rank (not in the space)."""
+        signature = self.classes.signature.tensors[tensor]
+        return signature.slides and any(x.variable in signature.complex_variables for x in loops)

@@ -1,0 +1,514 @@
+"""Joining Einsums in program order: partial cascades with equal live tensors and shared loops compete.
+
+Comes in: the blocks of every Einsum. Goes out: the undominated complete cascades. A partial cascade knows its open
+loops (those shared with the next Einsum), its live tensors, its cost, and for each tracked memory M how full it is:
+
+* ``alive[d]``: bits of the stores below d open temporal loops that stay alive while the loop below them is open, d <
+  depth;
+* ``peak[d]``: the worst moment so far among finished items under d open loops, without what is alive further out.
+
+The peak of everything is ``max(peak[0], alive[0] + max(peak[1], alive[1] + ...))``; ``peak[0]`` is checked and dropped.
+Where a tensor that stays for the whole run may be backed here or there it is kept, with the bits of these: ``lasting``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate, chain
+from typing import Literal
+
+import numpy as np
+
+from ....workload.einsum import Workload
+from ..bounds.cutoff import settled
+from ..einsums.users import Users
+from ..fusion.explore import PmappingGroup
+from ..fusion.serving import NOTHING, Served, Serving, Step
+from ..fusion.templates import FusedLoop, SplitConstraint
+from ..model import Setting
+from ..numerics.pareto import FloatArray, IntArray, pack, skyline
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTensor:
+    """A tensor that a later Einsum still needs: its memory, the loops above it, and the rank that each open loop
+    iterates.
+
+    ranks: one entry per open loop since its producer; None where the loop does not iterate a rank of it alone.
+    """
+
+    tensor: str
+    memory: int
+    depth: int
+    ranks: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Einsums that run at the same time, while more may come.
+
+    first: position of the first one. outer: loops that it shares with the Einsum before the group. units: the members'
+    compute units, where these must differ. made: (tensor, its slots) written by the members so far, slots None where
+    loops stand between its store and the split. cut: the axis that they share out, by number, and its instances left.
+    """
+
+    first: int
+    outer: int
+    units: tuple[str, ...] = ()
+    made: tuple[tuple[str, int | None], ...] = ()
+    cut: tuple[int, int] | None = None
+
+
+Opened = Group | Literal[False] | None  # the group after an Einsum; None: there is none; False: it may not run here
+Axes = tuple[str | None, ...]  # of the open loops; None: temporal
+
+
+@dataclass(frozen=True, slots=True)
+class Compatibility:
+    """What the next Einsum must match: the open loops' axes (None: temporal), the live tensors, and the group of
+    Einsums that is open, if some run at the same time.
+
+    splits: how many loops stand above each split that the next Einsum is below. asked: what the Einsums so far ask of
+    the splits to come. Both are known only if some Einsum asks for anything. served: what own stores ask of the Einsums
+    to come.
+    """
+
+    axes: tuple[str | None, ...]
+    live: tuple[LiveTensor, ...]
+    group: Group | None = None
+    splits: frozenset[int] = frozenset()
+    asked: frozenset[SplitConstraint] = frozenset()
+    served: Served = NOTHING
+
+    def temporal(self, depth: int) -> int:
+        return sum(axis is None for axis in self.axes[:depth])
+
+    @property
+    def depth(self) -> int:
+        return self.temporal(len(self.axes))
+
+
+@dataclass(eq=False)
+class Partial:
+    """Partial cascades with one frontier. trips [n, open loops]; cost [n, c]; alive [n, memories, depth]; peak likewise
+    (entries 1..depth). `left` and `right` point at the rows that were joined: previous partials and a block's rows.
+    opened [n, g]: what an open group has gathered (g = 0 without one). lasting [n, memories, 2]: bits that stay for the
+    whole run, and the worst moment so far without them (no memories where nothing may stay here or there)."""
+
+    frontier: Compatibility
+    trips: IntArray
+    cost: FloatArray
+    alive: IntArray
+    peak: IntArray
+    parents: tuple[tuple[Partial | None, PmappingGroup], ...]
+    parent: IntArray
+    left: IntArray
+    right: IntArray
+    opened: FloatArray
+    lasting: IntArray
+
+    def __len__(self) -> int:
+        return len(self.cost)
+
+    def take(self, index: IntArray) -> Partial:
+        return Partial(
+            self.frontier,
+            self.trips[index],
+            self.cost[index],
+            self.alive[index],
+            self.peak[index],
+            self.parents,
+            self.parent[index],
+            self.left[index],
+            self.right[index],
+            self.opened[index],
+            self.lasting[index],
+        )
+
+
+@dataclass
+class Joiner:
+    """Joins the Einsums of a workload one by one.
+
+    hopeless: rows -> mask of partial costs that cannot lead to anything better than the incumbent, given the Einsum
+    index and the number of the Einsum's own row, counted over all its blocks. asking: some block asks for splits.
+    serving: follows what own stores ask."""
+
+    users: Users
+    setting: Setting
+    axis_names: tuple[str, ...]
+    hopeless: Callable[[int, FloatArray, IntArray], np.ndarray]
+    counts: dict[str, int] = field(default_factory=dict)
+    checkpoint: Callable[[], None] = lambda: None
+    asking: bool = False
+    serving: Serving | None = None
+
+    @property
+    def workload(self) -> Workload:
+        return self.users.workload
+
+    @cached_property
+    def _last_use(self) -> dict[str, int]:
+        """Tensor -> position of the last Einsum that reads it."""
+        return {a.tensor: i for i, e in enumerate(self.workload.einsums) for a in e.inputs}
+
+    @cached_property
+    def _stays(self) -> frozenset[str]:
+        """The tensors whose backing tile stays for the whole run, in a memory that is not known beforehand."""
+        ends = {*self.workload.inputs, *self.workload.outputs}
+        return frozenset(t.name for t in self.workload.tensors if t.persistent and t.name not in ends)
+
+    def start(self) -> list[Partial]:
+        memories = len(self.setting.tracked)
+        width = len(settled(self.setting.objective))
+        zero = np.zeros(1, np.int64)
+        empty = np.zeros((1, memories, 0), np.int64)
+        return [
+            Partial(
+                Compatibility((), ()),
+                np.zeros((1, 0), np.int64),
+                np.zeros((1, width)),
+                empty,
+                empty,
+                (),
+                zero,
+                zero,
+                zero,
+                np.zeros((1, 0)),
+                np.zeros((1, memories if self._stays else 0, 2), np.int64),
+            )
+        ]
+
+    def step(self, position: int, partials: list[Partial], blocks: list[PmappingGroup]) -> list[Partial]:
+        """All undominated joins of `partials` with the Einsum at `position`."""
+        found: dict[Compatibility, list[Partial]] = {}
+        alike: dict[Key, list[int]] = {}
+        for number, partial in enumerate(partials):
+            alike.setdefault(self._asks(position, partial.frontier), []).append(number)
+        for start, block in zip(accumulate(map(len, blocks), initial=0), blocks, strict=False):
+            self.checkpoint()
+            mine = self._accesses(position, block)
+            suited = (
+                some for some in alike.values() if self._compatible(position, partials[some[0]].frontier, block, mine)
+            )
+            for partial in (partials[number] for number in sorted(chain.from_iterable(suited))):
+                left, right = _pairs(partial.trips, block.trips[:, : len(partial.frontier.axes)])
+                if not len(left):
+                    continue
+                joined = self._join(position, partial, block, mine, left, right, start)
+                if joined is not None and len(joined):
+                    found.setdefault(joined.frontier, []).append(joined)
+        return [self._reduce(parts) for parts in found.values()]
+
+    # ---- matching -------------------------------------------------------------------------------------------------
+
+    def _accesses(self, position: int, block: PmappingGroup) -> dict[str, LiveTensor]:
+        """The shared tensors that the Einsum accesses, as this block stores them, with the rank of every fused loop."""
+        einsum = self.workload.einsums[position]
+        variables = einsum.variables
+        placed = {t: (memory, depth) for t, memory, depth in block.structure.backings}
+        table = {}
+        for i, access in enumerate(einsum.accesses):
+            if len(self.workload.consumers[access.tensor]) + (access.tensor in self.workload.producers) < 2:
+                continue
+            memory, depth = placed.get(i, (0, 0))
+            ranks = []
+            for loop in block.structure.loops:
+                v = variables[loop.variable]
+                rank = access.rank_of(v)
+                ranks.append(rank if rank is not None and access.indices[rank].simple else None)
+            table[access.tensor] = LiveTensor(access.tensor, memory, depth, tuple(ranks))
+        return table
+
+    def _axes(self, loops: tuple[FusedLoop, ...]) -> tuple[str | None, ...]:
+        return tuple(None if loop.axis is None else self.axis_names[loop.axis] for loop in loops)
+
+    def _asks(self, position: int, frontier: Compatibility) -> Key:
+        """What decides which blocks of an Einsum are `_compatible`."""
+        tensors = self.workload.einsums[position].tensors
+        met = tuple(live for live in frontier.live if live.tensor in tensors)
+        return frontier.axes, frontier.group, frozenset(live.memory for live in frontier.live), met
+
+    def _compatible(
+        self, position: int, frontier: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
+    ) -> bool:
+        shared = len(frontier.axes)
+        if shared > len(block.structure.loops) or self._axes(block.structure.loops)[:shared] != frontier.axes:
+            return False
+        for live in frontier.live:
+            own = mine.get(live.tensor)
+            if own is None:
+                continue
+            if (own.memory, own.depth) != (live.memory, live.depth):
+                return False
+            produced = live.tensor in self.workload.producers
+            known = max(min(len(live.ranks), shared), live.depth) if produced else live.depth
+            if own.ranks[:known] != live.ranks[:known] or (produced and None in live.ranks[:known]):
+                return False
+        return True
+
+    # ---- joining --------------------------------------------------------------------------------------------------
+
+    def _still_needed(self, position: int, tensor: str) -> bool:
+        return self._last_use.get(tensor, -1) > position
+
+    def _join(
+        self,
+        position: int,
+        partial: Partial,
+        block: PmappingGroup,
+        mine: dict[str, LiveTensor],
+        left: IntArray,
+        right: IntArray,
+        start: int,
+    ) -> Partial | None:
+        """The rows that these pairs make; None if they may not follow one another at all."""
+        before = partial.frontier
+        now = {live.tensor: live for live in before.live}
+        fresh = {name: live for name, live in mine.items() if name not in now}
+        after = [live for live in (*before.live, *fresh.values()) if self._still_needed(position, live.tensor)]
+        open_loops = self._reasoned(after)
+        if open_loops is None:
+            return None
+        axes = self._axes(block.structure.loops)[:open_loops]
+        live_after = tuple(
+            sorted(
+                (LiveTensor(x.tensor, x.memory, x.depth, self._tied(x, fresh, before, open_loops)) for x in after),
+                key=lambda x: x.tensor,
+            )
+        )
+        group = self._group(position, before, block, mine, axes)
+        if group is False:
+            return None
+        asked = self._asked(before, block, open_loops)
+        served = self._served(position, before, block, after, open_loops, group)
+        if asked is None or served is None:
+            return None
+        splits = frozenset({*(d for d in before.splits if d < open_loops), open_loops} if self.asking else ())
+        frontier = Compatibility(axes, live_after, group, splits, asked, served)
+        trips = block.trips[right]
+        cost = partial.cost[left] + block.cost[right]
+        keep = ~self.hopeless(position, cost, start + right)
+        self.counts["bound"] = self.counts.get("bound", 0) + int((~keep).sum())
+        alive, peak, lasting, fits = self._occupy(partial, block, fresh, frontier, left, right, trips)
+        self.counts["joint capacity"] = self.counts.get("joint capacity", 0) + int((keep & ~fits).sum())
+        self.counts["joined"] = self.counts.get("joined", 0) + len(left)
+        index = np.flatnonzero(keep & fits)
+        return Partial(
+            frontier,
+            trips[index, :open_loops],
+            cost[index],
+            alive[index],
+            peak[index],
+            ((partial, block),),
+            np.zeros(len(index), np.int64),
+            left[index],
+            right[index],
+            np.zeros((len(index), 0)),
+            lasting[index],
+        )
+
+    def _reasoned(self, after: list[LiveTensor]) -> int | None:
+        """The loops that the next Einsum shares: those above the stores of intermediates that are still needed.
+
+        None if an input is still needed below more: its store gives loops no reason (rule 7).
+        """
+        loops = max((live.depth for live in after if live.tensor in self.workload.producers), default=0)
+        return None if any(live.depth > loops for live in after) else loops
+
+    def _served(
+        self,
+        position: int,
+        before: Compatibility,
+        block: PmappingGroup,
+        after: list[LiveTensor],
+        open_loops: int,
+        group: Opened,
+    ) -> Served | None:
+        """What own stores ask of the Einsums to come; None if one of them would serve two Einsums."""
+        if self.serving is None:
+            return NOTHING
+        live = {x.tensor: x.depth for x in after}
+        alone, shared = block.structure.alone, len(before.axes)
+        step = Step(position, alone, shared, open_loops, live, *self._grouped(position, before, group))
+        return self.serving.after(before.served, step)
+
+    def _grouped(self, position: int, before: Compatibility, group: Opened) -> tuple[int, int, bool]:
+        """(first member of the Einsum's group, loops above the split that holds it, whether the group ends here)."""
+        return -1, 0, False
+
+    def _group(
+        self, position: int, before: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor], axes: Axes
+    ) -> Opened:
+        """The group that is open after the Einsum, if any; False if the Einsum may not run here with this block."""
+        return None
+
+    def _asked(self, before: Compatibility, block: PmappingGroup, split: int) -> frozenset[SplitConstraint] | None:
+        """What is asked of the splits after the one below `split` loops; None if that is not as it was asked."""
+        waiting = set(before.asked)
+        for x in block.structure.asked:
+            if not any(x.least <= d <= x.most for d in before.splits):
+                waiting.add(x)
+            elif not x.some:
+                return None
+        if any(x.some if split < x.least else split <= x.most and not x.some for x in waiting):
+            return None
+        return frozenset(x for x in waiting if split > x.most)
+
+    def _tied(
+        self, live: LiveTensor, fresh: dict[str, LiveTensor], before: Compatibility, open_loops: int
+    ) -> tuple[int | None, ...]:
+        """Ranks of the open loops that the producer stood under; loops opened later concern a finished tensor."""
+        if live.tensor in fresh:
+            return live.ranks[:open_loops]
+        return live.ranks[: min(len(before.axes), open_loops)]
+
+    def _occupy(
+        self,
+        partial: Partial,
+        block: PmappingGroup,
+        fresh: dict[str, LiveTensor],
+        frontier: Compatibility,
+        left: IntArray,
+        right: IntArray,
+        trips: IntArray,
+    ) -> tuple[IntArray, IntArray, IntArray, np.ndarray]:
+        """(alive, peak, lasting, fits) after the Einsum has run inside the open loops."""
+        setting = self.setting
+        before = partial.frontier
+        structure = block.structure
+        memories = len(setting.tracked)
+        shared_depth, next_depth = before.depth, frontier.depth
+        deepest = max(shared_depth, next_depth)
+        n = len(left)
+        alive = np.zeros((n, memories, deepest), np.int64)
+        alive[:, :, :shared_depth] = partial.alive[left]
+        peak = np.zeros((n, memories, deepest + 1), np.int64)
+        peak[:, :, 1 : shared_depth + 1] = partial.peak[left]
+        item = np.zeros((n, memories), np.int64)
+        for i, m in enumerate(setting.tracked):
+            for live in before.live:
+                if live.memory == m:
+                    depth = structure.temporal(live.depth)
+                    bits = self._tile(live, trips)
+                    if depth >= deepest:
+                        item[:, i] += self._standing(bits, live, block, False)
+                    elif depth >= shared_depth:
+                        alive[:, i, depth] += bits
+            for live in fresh.values():
+                if live.memory == m:
+                    depth = structure.temporal(live.depth)
+                    bits = self._tile(live, trips)
+                    if depth >= deepest:
+                        item[:, i] += self._standing(bits, live, block, True)
+                    else:
+                        alive[:, i, depth] += bits
+            own = block.own[right][:, i, :]
+            for depth in range(own.shape[1]):
+                if depth < deepest:
+                    alive[:, i, depth] += own[:, depth]
+                else:
+                    item[:, i] += own[:, depth]
+        peak[:, :, deepest] = self._moment(peak[:, :, deepest], item, block)
+        for depth in range(deepest - 1, next_depth - 1, -1):
+            peak[:, :, depth] = np.maximum(peak[:, :, depth], alive[:, :, depth] + peak[:, :, depth + 1])
+        lasting = self._lasting(partial.lasting[left], fresh, peak[:, :, 0])
+        worst = peak[:, :, next_depth]
+        for depth in range(next_depth - 1, -1, -1):
+            worst = np.maximum(peak[:, :, depth], alive[:, :, depth] + worst)
+        if self._stays:
+            worst = np.maximum(worst, lasting[:, :, 1]) + lasting[:, :, 0]
+        fits = np.ones(n, bool)
+        for i, m in enumerate(setting.tracked):
+            capacity = setting.capacities[m]
+            assert capacity is not None
+            fits &= worst[:, i] <= capacity
+        return alive[:, :, :next_depth], peak[:, :, 1 : next_depth + 1], lasting, fits
+
+    def _lasting(self, before: IntArray, fresh: dict[str, LiveTensor], moment: IntArray) -> IntArray:
+        """Bits that stay for the whole run and the worst moment so far, per memory. moment: what is over at depth 0."""
+        if not self._stays:
+            return before
+        lasting = before.copy()
+        lasting[:, :, 1] = np.maximum(lasting[:, :, 1], moment)
+        for live in fresh.values():
+            if live.tensor in self._stays and live.memory in self.setting.tracked:
+                whole = self._width(live) * self.users.span(live.tensor) * self.workload.repeat
+                lasting[:, self.setting.tracked.index(live.memory), 0] += whole
+        return lasting
+
+    def _standing(self, bits: IntArray, live: LiveTensor, block: PmappingGroup, fresh: bool) -> IntArray:
+        """Bits that a tile directly above the Einsum's split adds to its moment. fresh: no Einsum before had it."""
+        return bits
+
+    def _moment(self, before: IntArray, item: IntArray, block: PmappingGroup) -> IntArray:
+        """The worst moment of the Einsums below a split, from those before and the next one's."""
+        return np.maximum(before, item)
+
+    def _tile(self, live: LiveTensor, trips: IntArray) -> IntArray:
+        """Bits of the tensor's tile below the loops above its store; none if its room is taken for the whole run."""
+        if self.workload.tensor(live.tensor).persistent:
+            return np.zeros(len(trips), np.int64)
+        whole = self.users.span(live.tensor) * self._width(live)
+        cut = [i for i in range(live.depth) if live.ranks[i] is not None]  # an input may lack the others
+        return np.asarray(whole // trips[:, cut].prod(axis=1, initial=1))
+
+    def _width(self, live: LiveTensor) -> int:
+        """Bits of a value of the tensor in its memory, times the tiles that a store holds in turns."""
+        memory = self.setting.machine.memories[live.memory]
+        return memory.bits(self.workload, self.users.first(live.tensor), live.tensor) * memory.capacity_share()
+
+    def _compared(self, partial: Partial) -> FloatArray:
+        """The columns by which partial cascades of one frontier compete, besides the room that they take."""
+        return partial.cost
+
+    def _reduce(self, parts: list[Partial]) -> Partial:
+        if len(parts) > 1:
+            parents: list[tuple[Partial | None, PmappingGroup]] = []
+            shifted = []
+            for part in parts:
+                shifted.append(part.parent + len(parents))
+                parents.extend(part.parents)
+            whole = Partial(
+                parts[0].frontier,
+                np.concatenate([p.trips for p in parts]),
+                np.concatenate([p.cost for p in parts]),
+                np.concatenate([p.alive for p in parts]),
+                np.concatenate([p.peak for p in parts]),
+                tuple(parents),
+                np.concatenate(shifted),
+                np.concatenate([p.left for p in parts]),
+                np.concatenate([p.right for p in parts]),
+                np.concatenate([p.opened for p in parts]),
+                np.concatenate([p.lasting for p in parts]),
+            )
+        else:
+            whole = parts[0]
+        if not self.setting.rules.dominance or len(whole) < 2:
+            return whole
+        n = len(whole)
+        room = (whole.alive, whole.peak, whole.lasting)
+        values = np.concatenate([self._compared(whole), *(x.reshape(n, -1).astype(float) for x in room)], axis=1)
+        used = values.max(axis=0) > values.min(axis=0)
+        chosen = np.ascontiguousarray(values[:, used]) if used.any() else np.ascontiguousarray(values[:, :1])
+        kept = skyline(pack(whole.trips), chosen)
+        self.counts["dominated joins"] = self.counts.get("dominated joins", 0) + n - len(kept)
+        return whole.take(kept)
+
+
+def _pairs(left: IntArray, right: IntArray) -> tuple[IntArray, IntArray]:
+    """Every pair of rows with equal trips, as two index arrays: a sorted merge."""
+    n = len(left)
+    keys = pack(np.concatenate([left, right]))
+    a, b = keys[:n], keys[n:]
+    order = np.argsort(b, kind="stable")
+    sorted_b = b[order]
+    first = np.searchsorted(sorted_b, a, side="left")
+    counts = np.searchsorted(sorted_b, a, side="right") - first
+    repeat = np.repeat(np.arange(n), counts)
+    within = np.arange(len(repeat)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return repeat, order[first[repeat] + within]

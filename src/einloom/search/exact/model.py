@@ -1,0 +1,37 @@
+"""What all Einsums of one exact search share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...machine.levels import Machine
+from ...problem import Objective
+from .pmappings.prune import Rules
+from .prices.columns import Column, columns
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all Einsums of a search share: machine, objective, limits of the space, memories whose room is shared."""
+
+    machine: Machine
+    objective: Objective
+    columns: tuple[Column, ...]
+    tracked: tuple[int, ...]
+    capacities: tuple[int | None, ...]
+    shares: tuple[int, ...]
+    max_fused_loops: int | None
+    rules: Rules
+
+    @classmethod
+    def of(
+        cls,
+        machine: Machine,
+        objective: Objective,
+        tracked: tuple[int, ...],
+        capacities: tuple[int | None, ...],
+        max_fused_loops: int | None,
+        rules: Rules,
+    ) -> Setting:
+        shares = tuple(m.capacity_share() for m in machine.memories)
+        return cls(machine, objective, columns(machine, objective), tracked, capacities, shares, max_fused_loops, rules)

@@ -1,0 +1,51 @@
+"""Loops above rows: every trip count that divides what is left, for whole arrays of rows at once.
+
+Comes in: extents per class and, for each row, the classes that may have a loop and the spatial choice. Goes out: the
+extents above the loops and the row that each was made from."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .divisibility import divisors
+from .pareto import IntArray
+
+
+class Multiples:
+    """Every multiple of an extent of one class that is still possible at a place, as flat lists.
+
+    room: per spatial choice the largest extent there. least: smallest number of trips.
+    """
+
+    def __init__(self, extent: int, room: IntArray, least: int) -> None:
+        self.values = np.array(divisors(extent), np.int64)
+        rooms, self.kind = np.unique(room, return_inverse=True)
+        self.kind = self.kind.reshape(-1)
+        fits = (rooms[:, None] % self.values == 0)[:, None, :]
+        above = (self.values % self.values[:, None] == 0) & (self.values >= least * self.values[:, None])
+        table = fits & fits.transpose(0, 2, 1) & above
+        self.sizes = table.sum(axis=2).reshape(-1)
+        self.flat = np.nonzero(table)[2]
+        self.offsets = np.cumsum(self.sizes) - self.sizes
+
+    def at(self, x: IntArray, choice: IntArray) -> IntArray:
+        """Place of each extent in the lists."""
+        return np.asarray(self.kind[choice] * len(self.values) + np.searchsorted(self.values, x))
+
+    def grow(
+        self, x: IntArray, index: IntArray, d: int, choice: IntArray, may: NDArray[np.bool_] | None = None
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Rows with every loop over class d: (extents, index, position in the arrays given). Rows that may not have one
+        stay as they are."""
+        at = self.at(x[:, d], choice)
+        counts = self.sizes[at] if may is None else np.where(may, self.sizes[at], 1)
+        repeat = np.repeat(np.arange(len(at)), counts)
+        within = np.arange(len(repeat)) - np.repeat(np.cumsum(counts) - counts, counts)
+        grown = x.take(repeat, axis=0)
+        if may is None:
+            grown[:, d] = self.values[self.flat[self.offsets[at[repeat]] + within]]
+        else:
+            chosen = np.flatnonzero(may[repeat])
+            grown[chosen, d] = self.values[self.flat[self.offsets[at[repeat[chosen]]] + within[chosen]]]
+        return grown, index[repeat], repeat

@@ -1,0 +1,183 @@
+"""Pareto filters: keep the rows that no other row of the same key beats in every column.
+
+`skyline` picks between two equal implementations: NumPy (small inputs, and the oracle in tests) and a compiled
+kernel that is loaded only when an input is large enough to pay for it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...resources import unlimited
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+COMPILED_FROM = 60_000_000  # numbers compared by NumPy before loading the compiled kernel pays
+LOADED_FROM = 100  # rows from which it is used once it is loaded
+
+
+def skyline(keys: IntArray, values: FloatArray, compiled: bool | None = None) -> IntArray:
+    """Indices of the rows that stay, sorted by key.
+
+    keys: [n]; rows compete only within a key. values: [n, c], smaller is better; of equal rows the first stays.
+    compiled: force one implementation; None picks by work.
+    """
+    n = len(values)
+    if n == 0:
+        return np.zeros(0, np.int64)
+    order = np.lexsort((*ranking(values), keys))
+    sorted_keys = keys[order]
+    starts = np.ones(n, bool)
+    starts[1:] = sorted_keys[1:] != sorted_keys[:-1]
+    return np.asarray(order[ordered_skyline(starts, values, order, compiled)])
+
+
+def pack(trips: IntArray) -> IntArray:
+    """One integer per distinct row of small positive numbers."""
+    total = np.zeros(len(trips), np.int64)
+    radix = 1
+    for c in range(trips.shape[1]):
+        size = int(trips[:, c].max(initial=0)) + 1
+        if radix * size >= 1 << 62:
+            unique, total = np.unique(total, return_inverse=True)
+            total, radix = total.reshape(-1), len(unique)
+        total, radix = total * size + trips[:, c], radix * size
+    return total
+
+
+def pareto(trips: IntArray, cost: FloatArray, reserved: IntArray) -> IntArray:
+    """Indices of the rows that none with equal trips beats in cost and reservations."""
+    values = np.concatenate([cost, reserved.astype(np.float64)], axis=1)
+    used = values.max(axis=0) > values.min(axis=0)
+    chosen = np.ascontiguousarray(values[:, used]) if used.any() else np.ascontiguousarray(values[:, :1])
+    return skyline(pack(trips), chosen)
+
+
+def ranking(values: FloatArray) -> tuple[FloatArray, ...]:
+    """Keys for `numpy.lexsort`, last first: no row comes after one that it beats.
+
+    Two columns: lexicographic. More: first by the sum of the columns as shares of their ranges, because what beats most
+    has a small one (after Chomicki et al., skyline with presorting); sums of rounded numbers grow with every number.
+    """
+    columns = [values[:, c] for c in range(values.shape[1] - 1, -1, -1)]
+    if len(columns) <= 2 or not len(values):
+        return tuple(columns)
+    low = values.min(axis=0)
+    wide = values.max(axis=0) - low
+    shares = (values - low) * np.where(wide > 0, 1.0 / np.where(wide > 0, wide, 1.0), 0.0)
+    return (*columns, shares.sum(axis=1))
+
+
+def ordered_skyline(
+    starts: NDArray[np.bool_], values: FloatArray, rows: IntArray, compiled: bool | None = None
+) -> NDArray[np.bool_]:
+    """Mask of the places in `rows` (numbers of rows of `values`) that stay.
+
+    starts: where each group begins; within a group the rows stand in the order of `ranking`.
+    """
+    columns = values.shape[1]
+    if columns <= 1:
+        return starts
+    if columns == 2:
+        return _sweep(starts, values[rows, 1])
+    if compiled is None:
+        return _either(starts, np.ascontiguousarray(values[rows]))
+    ranked = np.ascontiguousarray(values[rows])
+    return np.asarray(_compiled()(starts, ranked)) if compiled else _peel(starts, ranked)
+
+
+class _Effort:
+    """Numbers that NumPy has compared so far in this process."""
+
+    spent = 0
+
+
+def _either(starts: NDArray[np.bool_], ranked: FloatArray) -> NDArray[np.bool_]:
+    """By NumPy until it has compared so much that the kernel is worth loading, then by the kernel."""
+    if _compiled.cache_info().currsize and len(ranked) >= LOADED_FROM:
+        return np.asarray(_compiled()(starts, ranked))
+    keep = _peel(starts, ranked, COMPILED_FROM)
+    return keep if len(keep) else np.asarray(_compiled()(starts, ranked))
+
+
+def _sweep(starts: NDArray[np.bool_], second: FloatArray) -> NDArray[np.bool_]:
+    """Two columns: after sorting by the first, a row stays if its second is below all before it in its group."""
+    n = len(starts)
+    group = np.cumsum(starts) - 1
+    # dense rank of the value, so that equal values do not count as better
+    by_value = np.sort(second)
+    dense = np.searchsorted(by_value, second)
+    shifted = dense - group * (n + 1)
+    lowest = np.minimum.accumulate(shifted)
+    keep = starts.copy()
+    keep[1:] |= shifted[1:] < lowest[:-1]
+    return keep
+
+
+def _peel(starts: NDArray[np.bool_], ranked: FloatArray, most: int | None = None) -> NDArray[np.bool_]:
+    """Sort-filter skyline, all groups at once: the first open row of each group stays and removes what it dominates.
+
+    most: numbers to compare, in all calls together, before giving up with an empty answer.
+    """
+    n, columns = ranked.shape
+    group = np.cumsum(starts) - 1
+    keep = np.zeros(n, bool)
+    open_rows = np.arange(n)
+    while len(open_rows):
+        _Effort.spent += len(open_rows) * columns
+        if most is not None and _Effort.spent > most:
+            return np.zeros(0, bool)
+        open_group = group[open_rows]
+        first = np.ones(len(open_rows), bool)
+        first[1:] = open_group[1:] != open_group[:-1]
+        heads = open_rows[first]
+        keep[heads] = True
+        pivot = ranked[heads[np.cumsum(first) - 1]]
+        dominated = (pivot <= ranked[open_rows]).all(axis=1)
+        open_rows = open_rows[~dominated]
+    return keep
+
+
+@lru_cache(maxsize=1)
+def _compiled() -> Any:
+    with unlimited():
+        return _kernel()
+
+
+def _kernel() -> Any:
+    import numba
+
+    @numba.njit("boolean[::1](boolean[::1], float64[:, ::1])", cache=True)
+    def kernel(starts: Any, ranked: Any) -> Any:
+        n, columns = ranked.shape
+        keep = np.zeros(n, np.bool_)
+        front = np.empty(n, np.int64)
+        size = 0
+        for i in range(n):
+            if starts[i]:
+                size = 0
+            dominated = False
+            for f in range(size):
+                j = front[f]
+                worse = True
+                for c in range(columns):
+                    if ranked[j, c] > ranked[i, c]:
+                        worse = False
+                        break
+                if worse:
+                    dominated = True
+                    if f > 0:  # move to front: what dominated once dominates again
+                        front[f] = front[f - 1]
+                        front[f - 1] = j
+                    break
+            if not dominated:
+                keep[i] = True
+                front[size] = i
+                size += 1
+        return keep
+
+    return kernel

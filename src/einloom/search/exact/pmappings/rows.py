@@ -1,0 +1,156 @@
+"""Rows of the tables: parallel arrays with their history, so that a mapping can be read back from any row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..numerics.pareto import FloatArray, IntArray
+
+PEND = 1 << 32
+FAR = 1 << 60
+NEAR = 1 << 61
+ABSORBED = 1 << 62
+LEAF = -1
+
+# columns of `marks`
+PENDING, OPEN, FRESH, CONTEXT, SPREAD, PLACED, TOP, TARGET = range(8)
+
+
+@dataclass(eq=False)
+class Backpointers:
+    """What a mapping needs of rows: extents, marks, and which row of which source each was made from by `action`.
+
+    Actions: ("leaf",); ("loops", class), one loop, the innermost of its kind; ("loops", None), any loops; ("store",
+    memory), a store of tensor TOP above any loops; ("cross", memory), the spatial loops directly below a memory's
+    temporal ones; ("same",).
+    """
+
+    x: IntArray
+    marks: IntArray
+    action: tuple[object, ...]
+    sources: tuple[Backpointers, ...]
+    source: NDArray[np.int32]
+    row: NDArray[np.int32]
+
+    def take(self, index: NDArray[Any]) -> Backpointers:
+        """The chosen rows."""
+        x, marks = self.x.take(index, axis=0), self.marks.take(index, axis=0)
+        return Backpointers(x, marks, self.action, self.sources, self.source.take(index), self.row.take(index))
+
+
+@dataclass(eq=False)
+class Rows:
+    """Parallel arrays, one entry per row, and their trail.
+
+    cost: totals per column. occupied: bits per limited memory. The trail's x: extents per class below the next loop.
+    Its marks:
+
+    * PENDING: 0, or class * PEND + trips of the loop that must be the next one to touch the sliding tensor, plus FAR if
+      it stands above the next fanout, NEAR if below it (neither where that makes no difference);
+    * OPEN: links (bits) whose moves are not charged yet, because no loop that their tensor depends on stands above the
+      store so far and a store of a memory further out does; FRESH: likewise, before such a store is placed;
+    * CONTEXT: number of what stands above (`contexts.py`);
+    * SPREAD: number of the spatial choice, or of the first that agrees with it on all fanouts still to come once
+      nothing is open;
+    * PLACED: tensors (bits) whose store of the present memory is placed; TOP: tensor of the topmost store, or LEAF;
+      TARGET: tensor of the store that comes next.
+    """
+
+    cost: FloatArray
+    occupied: IntArray
+    trail: Backpointers
+
+    @property
+    def x(self) -> IntArray:
+        return self.trail.x
+
+    @property
+    def marks(self) -> IntArray:
+        return self.trail.marks
+
+    def __len__(self) -> int:
+        return len(self.cost)
+
+    def take(self, index: NDArray[Any]) -> Rows:
+        """The chosen rows, with their history."""
+        return Rows(self.cost.take(index, axis=0), self.occupied.take(index, axis=0), self.trail.take(index))
+
+    def derived(
+        self,
+        index: NDArray[Any],
+        action: tuple[object, ...],
+        x: IntArray | None = None,
+        cost: FloatArray | None = None,
+        occupied: IntArray | None = None,
+        **marks: NDArray[Any] | int,
+    ) -> Rows:
+        """New rows made from the chosen ones by `action`; arrays that change are given, marks by their names."""
+        new = self.marks.take(index, axis=0)
+        for name, values in marks.items():
+            new[:, MARK[name]] = values
+        return Rows(
+            self.cost.take(index, axis=0) if cost is None else cost,
+            self.occupied.take(index, axis=0) if occupied is None else occupied,
+            Backpointers(
+                self.x.take(index, axis=0) if x is None else x,
+                new,
+                action,
+                (self.trail,),
+                np.zeros(len(index), np.int32),
+                index.astype(np.int32),
+            ),
+        )
+
+
+MARK = {
+    "pending": PENDING,
+    "open": OPEN,
+    "fresh": FRESH,
+    "context": CONTEXT,
+    "spread": SPREAD,
+    "placed": PLACED,
+    "top": TOP,
+    "target": TARGET,
+}
+
+
+def wrapped(rows: Rows) -> Rows:
+    """The same rows as a source of their own, so that a union remembers where each came from."""
+    trail = Backpointers(
+        rows.x,
+        rows.marks,
+        ("same",),
+        (rows.trail,),
+        np.zeros(len(rows), np.int32),
+        np.arange(len(rows), dtype=np.int32),
+    )
+    return Rows(rows.cost, rows.occupied, trail)
+
+
+def union(parts: list[Rows]) -> Rows:
+    """All rows of several blocks, histories kept; blocks made by different actions are wrapped."""
+    if len(parts) == 1:
+        return parts[0]
+    if len({part.trail.action for part in parts}) > 1:
+        parts = [wrapped(part) for part in parts]
+    sources: list[Backpointers] = []
+    shifted = []
+    for part in parts:
+        shifted.append(part.trail.source + np.int32(len(sources)))
+        sources.extend(part.trail.sources)
+    return Rows(
+        np.concatenate([p.cost for p in parts]),
+        np.concatenate([p.occupied for p in parts]),
+        Backpointers(
+            np.concatenate([p.x for p in parts]),
+            np.concatenate([p.marks for p in parts]),
+            parts[0].trail.action,
+            tuple(sources),
+            np.concatenate(shifted),
+            np.concatenate([p.trail.row for p in parts]),
+        ),
+    )

@@ -1,0 +1,239 @@
+"""What one element costs to move over each link, in the columns that an objective needs.
+
+The exact search prices a store as ``per_element * moved - skipped``: `moved` counts elements over all temporal
+visits, the two vectors depend only on which memories are linked and on the spatial choice (one row for each). All
+counts come from `cost.formulas.terms`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....cost.formulas import terms
+from ....machine.levels import Fanout, Machine, Toll
+from ....problem import Objective
+from ..einsums.spatial import RankClasses, SpatialChoice
+from ..numerics.pareto import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One additive cost: joules, seconds of one port of a memory (or of compute, memory -1), or bits of traffic.
+
+    memory: tolls are numbered after the memories.
+    """
+
+    kind: Literal["energy", "time", "traffic"]
+    memory: int = -1
+    port: Literal["shared", "read", "write", "compute"] = "shared"
+
+
+def leakage(machine: Machine) -> float:
+    """Watts of all instances together."""
+    return sum(component.leakage * machine.instances(component.name) for component in machine.components)
+
+
+def columns(machine: Machine, objective: Objective) -> tuple[Column, ...]:
+    """The columns that decide an objective: every pruning compares all of them."""
+    found: list[Column] = []
+    leaks = leakage(machine) > 0
+    if objective.name not in ("latency", "traffic"):
+        found.append(Column("energy"))
+    if objective.name not in ("energy", "traffic") or (objective.name == "energy" and leaks):
+        for i, memory in enumerate(machine.memories):
+            ports: list[Literal["shared", "read", "write"]] = []
+            if memory.ports == "shared":
+                if memory.read_throughput is not None or memory.write_throughput is not None:
+                    ports = ["shared"]
+            else:
+                ports += ["read"] if memory.read_throughput is not None else []
+                ports += ["write"] if memory.write_throughput is not None else []
+            found.extend(Column("time", i, port) for port in ports)
+        limited = (i for i, toll in enumerate(machine.tolls, len(machine.memories)) if toll.throughput is not None)
+        found.extend(Column("time", i) for i in limited)
+        if any(unit.throughput is not None for unit in machine.units):
+            found.append(Column("time", -1, "compute"))
+    if objective.name == "traffic":
+        names = [m.name for m in machine.memories]
+        assert objective.memory is not None
+        found.append(Column("traffic", names.index(objective.memory)))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Pricing:
+    """Link prices of one Einsum on one unit under many spatial choices: arrays with one row per choice."""
+
+    machine: Machine
+    columns: tuple[Column, ...]
+    classes: RankClasses
+    above: tuple[int, ...]
+    fanouts: int
+    spreads: tuple[SpatialChoice, ...]
+    unit: str | None
+
+    @cached_property
+    def _axes(self) -> tuple[tuple[int, frozenset[int], IntArray], ...]:
+        """(fanout, tensors joined, instances per choice and class) of every visible axis."""
+        visible = [axis for axis in self.classes.signature.axes if axis.fanout < self.fanouts]
+        rows = np.array(self.spreads, np.int64).reshape(len(self.spreads), len(visible), len(self.classes.members))
+        return tuple((a.fanout, a.joined, rows[:, i]) for i, a in enumerate(visible))
+
+    def between(self, top: int, bottom: int) -> IntArray:
+        """Instances that each class takes on the fanouts `top` <= number < `bottom`, per choice [n, classes]."""
+        total = np.ones((len(self.spreads), len(self.classes.members)), np.int64)
+        for fanout, _, row in self._axes:
+            if top <= fanout < bottom:
+                total = total * row
+        return total
+
+    @cached_property
+    def instances(self) -> tuple[IntArray, ...]:
+        """For each memory, then the unit: instances that each class takes above it, per choice."""
+        return tuple(self.between(0, stop) for stop in (*self.above, self.fanouts))
+
+    @cached_property
+    def alike(self) -> tuple[IntArray, ...]:
+        """For each memory, then the unit: per choice the first that agrees on every fanout above."""
+        found = []
+        for stop in (*self.above, self.fanouts):
+            seen: dict[SpatialChoice, int] = {}
+            upper = [self.upper(i, stop) for i in range(len(self.spreads))]
+            found.append(np.array([seen.setdefault(rows, i) for i, rows in enumerate(upper)], np.int64))
+        return tuple(found)
+
+    def upper(self, choice: int, stop: int) -> SpatialChoice:
+        """Instances on the axes of the fanouts before `stop`."""
+        visible = [axis for axis in self.classes.signature.axes if axis.fanout < self.fanouts]
+        return tuple(row for axis, row in zip(visible, self.spreads[choice], strict=True) if axis.fanout < stop)
+
+    def place(self, memory: int | None) -> int:
+        return len(self.above) if memory is None else memory
+
+    def link(self, tensor: int, parent: int, child: int | None) -> tuple[FloatArray, FloatArray]:
+        """(cost per element moved, cost of the first results that are not read back), per choice and column.
+
+        child None is the leaf. Elements are counted over all instances of the classes that index the tensor and over
+        temporal visits; instances along other classes are in the price.
+        """
+        bottom = self.fanouts if child is None else self.above[child]
+        signature = self.classes.signature.tensors[tensor]
+        below = self._copies(tensor, bottom, bottom)
+        above = self._copies(tensor, self.above[parent], bottom)
+        zero = np.zeros((len(self.spreads), len(self.columns)))
+        if signature.housed and parent < signature.home:
+            return zero, zero  # it is at home there: nothing comes from further out
+        if not signature.output:
+            price = self._charge(tensor, parent, "read", *above) + self._passed(tensor, parent, child, "down")
+            if child is not None:
+                price = price + self._charge(tensor, child, "write", *below)
+            return price, zero
+        up = self._charge(tensor, parent, "write", *above) + self._passed(tensor, parent, child, "up")
+        back = self._charge(tensor, parent, "read", *above) + self._passed(tensor, parent, child, "down")
+        if child is not None:
+            up = up + self._charge(tensor, child, "read", *below)
+            back = back + self._charge(tensor, child, "write", *below)
+        if child is not None and self.machine.partial_sums == "once":
+            return up, zero
+        return up + back, back
+
+    def _copies(self, tensor: int, top: int, bottom: int) -> tuple[FloatArray, FloatArray]:
+        """How often one element counts where `top` fanouts stand above, if it comes from or goes behind `bottom` ones:
+        (over all instances, as a share in the busiest one), per choice."""
+        mine = np.array(self.classes.relevance[tensor], bool)
+        here, apart = self.between(0, top), np.ones(len(self.spreads), np.int64)
+        for fanout, joined, row in self._axes:
+            if top <= fanout < bottom and tensor not in joined:
+                apart = apart * row[:, ~mine].prod(axis=1)
+        return here[:, ~mine].prod(axis=1) * apart, apart / here[:, mine].prod(axis=1)
+
+    def copied(self, source: int, target: int) -> tuple[FloatArray, FloatArray]:
+        """Prices per element of a copy's leaf: (read of tensor 1, write of tensor 0); zero within one memory."""
+        zero = np.zeros((len(self.spreads), len(self.columns)))
+        if source == target:
+            return zero, zero
+        read = self._one_way(1, source, "read")
+        way: Literal["down", "up"] = "down" if source < target else "up"
+        read = read + self._passed(1, min(source, target), max(source, target), way)
+        return read, self._one_way(0, target, "write")
+
+    def _passed(self, tensor: int, parent: int, child: int | None, way: Literal["down", "up"]) -> FloatArray:
+        """Column vectors for one element on its way through the tolls between two places (child None: the leaf)."""
+        place, memories = self.machine.position, self.machine.memories
+        inner = self.unit if child is None else memories[child].name
+        assert inner is not None
+        bottom = self.fanouts if child is None else self.above[child]
+        vector = np.zeros((len(self.spreads), len(self.columns)))
+        for k, toll in enumerate(self.machine.tolls):
+            bits = self.classes.signature.tensors[tensor].tolls[k][way == "up"]
+            if not bits or not place[memories[parent].name] < place[toll.name] < place[inner]:
+                continue
+            total, one = self._copies(tensor, self._over(toll), bottom)
+            for i, column in enumerate(self.columns):
+                if column.kind == "energy":
+                    vector[:, i] += terms.energy(total * bits, toll.energy, toll.bits_per_access)
+                elif column.memory == len(memories) + k and toll.throughput is not None:
+                    vector[:, i] += terms.transfer_time(one * bits, toll.throughput)
+        return vector
+
+    def _over(self, toll: Toll) -> int:
+        """How many fanouts stand above the toll."""
+        return sum(isinstance(level, Fanout) for level in self.machine.levels[: self.machine.position[toll.name]])
+
+    def _one_way(self, tensor: int, memory: int, action: Literal["read", "write"]) -> FloatArray:
+        mine = np.array(self.classes.relevance[tensor], bool)
+        one = 1.0 / self.instances[memory][:, mine].prod(axis=1)
+        return self._charge(tensor, memory, action, np.ones(len(self.spreads)), one)
+
+    def _charge(
+        self, tensor: int, memory: int, action: Literal["read", "write"], total: NDArray[Any], one: FloatArray
+    ) -> FloatArray:
+        """Column vectors for one element: `total` over all instances, `one` in the busiest."""
+        level = self.machine.memories[memory]
+        bits = self.classes.signature.tensors[tensor].bits[memory]
+        vector = np.zeros((len(self.spreads), len(self.columns)))
+        per_access = level.read_energy if action == "read" else level.write_energy
+        throughput = level.read_throughput if action == "read" else level.write_throughput
+        for i, column in enumerate(self.columns):
+            if column.kind == "energy":
+                vector[:, i] = terms.energy(total * bits, per_access, level.bits_per_access)
+            elif column.memory == memory:
+                if column.kind == "traffic":
+                    vector[:, i] = total * bits
+                elif column.port in ("shared", action) and throughput is not None:
+                    vector[:, i] = terms.transfer_time(one * bits, throughput)
+        return vector
+
+    @cached_property
+    def compute(self) -> FloatArray:
+        """Column vectors of the operations themselves."""
+        vector = np.zeros((len(self.spreads), len(self.columns)))
+        if self.unit is None:
+            return vector
+        unit = self.machine.unit(self.unit)
+        operations = prod(self.classes.extents)
+        for i, column in enumerate(self.columns):
+            if column.kind == "energy":
+                vector[:, i] = operations * unit.energy
+            elif column.port == "compute" and unit.throughput is not None:
+                vector[:, i] = terms.transfer_time(operations // self.instances[-1].prod(axis=1), unit.throughput)
+        return vector
+
+
+def objective_columns(machine: Machine, cols: tuple[Column, ...], cost: FloatArray, objective: Objective) -> FloatArray:
+    """Columns of complete Einsums -> additive objective columns: (E), (L), (E, L) or (traffic)."""
+    times = [i for i, column in enumerate(cols) if column.kind == "time"]
+    latency = cost[:, times].max(axis=1) if times else np.zeros(len(cost))
+    if objective.name == "traffic":
+        return np.ascontiguousarray(cost[:, :1])
+    if objective.name == "latency":
+        return latency[:, None]
+    energy = cost[:, 0] + leakage(machine) * latency
+    if objective.name == "energy":
+        return energy[:, None]
+    return np.stack([energy, latency], axis=1)

@@ -1,0 +1,304 @@
+"""What a store moves and holds when it is placed at given extents, for whole arrays of rows.
+
+Comes in: link prices, extents per class, and for each row its tensor and spatial choice. Goes out: elements moved, bits
+occupied. Plain ranks are products of `cost.formulas.terms`; windows are listed by `cost.formulas.windows`, once for
+each distinct tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....cost.formulas import terms, windows
+from ....mapspace.limits.data import Numbers
+from ..einsums.spatial import RankClasses
+from ..numerics.divisibility import divisors
+from ..numerics.pareto import FloatArray, IntArray
+from .columns import Pricing
+
+Slide = tuple[int, int, int]
+FEW = 8  # values that are quicker compared one by one
+
+
+def accepted(numbers: Numbers, found: IntArray) -> NDArray[np.bool_]:
+    """Mask of the numbers that are allowed."""
+    if len(numbers.values) > FEW:
+        return np.asarray(np.isin(found, numbers.values))
+    if numbers.values:
+        return np.asarray(np.logical_or.reduce([found == value for value in numbers.values]))
+    least, most = numbers.bounds
+    return np.asarray((found >= least) & (found <= most))
+
+
+def shares(extent: int, instances: int) -> list[IntArray]:
+    """What the first of so many instances may have of a variable, for every number of temporal trips outside them."""
+    every = np.arange(extent)
+    return [every[every % (extent // trips) < extent // trips // instances] for trips in divisors(extent // instances)]
+
+
+class Tiles:
+    """Moves and tile sizes of one Einsum under many spatial choices. shares: tiles' room per memory (2 if
+    double-buffered)."""
+
+    def __init__(self, pricing: Pricing, shares: tuple[int, ...]) -> None:
+        self.pricing = pricing
+        self.classes: RankClasses = pricing.classes
+        self.shares = shares
+        self.whole = np.array(self.classes.extents, np.int64)
+        self._relevant = np.array(self.classes.relevance, bool).reshape(len(self.classes.relevance), len(self.whole))
+        self._links: dict[tuple[int, int, int], tuple[FloatArray, FloatArray]] = {}
+        self._leaves: dict[tuple[int, ...], FloatArray] = {}
+        self._reach: dict[tuple[int, int], IntArray] = {}
+
+    def visits(self, tensor: IntArray | int, x: IntArray, spread: IntArray, memory: int | None) -> IntArray:
+        """Temporal visits that re-read the tensor: product over the classes that it lacks.
+
+        x: extents where the first loop that counts stands, at `memory` (None: the leaf).
+        """
+        instances = self.pricing.instances[self.pricing.place(memory)][spread]
+        trips = terms.perfect_trips(self.whole, x, instances)
+        return np.asarray(np.where(self._relevant[tensor], 1, trips).prod(axis=1))
+
+    def allowed(self, memory: int, tensor: IntArray | int, x: IntArray) -> NDArray[np.bool_]:
+        """Mask of tiles of the tensors (one for all rows or one each) in `memory` that the mapspace allows."""
+        good = np.ones(len(x), bool)
+        for m, t, v, sizes in self.classes.signature.tiles:
+            if m == memory:
+                good &= ~np.equal(tensor, t) | accepted(sizes, x[:, self.classes.of[v]])
+        return good
+
+    def again(
+        self, memory: int, tensor: IntArray | int, x: IntArray, spread: IntArray, at: int | None = None
+    ) -> NDArray[np.bool_]:
+        """Mask of tiles that come to the memory more than once where the mapspace forbids that, as in `moved`."""
+        asked = np.zeros(len(x), bool)
+        for m, t in self.classes.signature.once:
+            if m == memory:
+                asked |= np.equal(tensor, t)
+        if not asked.any():
+            return asked
+        return asked & (self.visits(tensor, x, spread, memory if at is None else at) > 1)
+
+    def elements(self, tensor: int) -> int:
+        """Product of the extents of all variables that index the tensor: its elements if every rank is plain."""
+        signature = self.classes.signature
+        return prod(signature.extents[v] for rank in signature.tensors[tensor].ranks for v, _ in rank)
+
+    @cached_property
+    def every_elements(self) -> IntArray:
+        """`elements` of each tensor."""
+        return np.array([self.elements(t) for t in range(len(self.classes.signature.tensors))], np.int64)
+
+    @cached_property
+    def compound(self) -> tuple[int, ...]:
+        """The tensors with a rank that is not one plain variable."""
+        tensors = self.classes.signature.tensors
+        return tuple(t for t, s in enumerate(tensors) if not all(s.simple(r) for r in range(len(s.ranks))))
+
+    def moved(
+        self,
+        tensor: IntArray | int,
+        x: IntArray,
+        spread: IntArray,
+        memory: int | None,
+        slide: Slide | None = None,
+        at: int | None = None,
+    ) -> IntArray:
+        """Elements of the tensors that their visits move, over all instances of their own classes.
+
+        tensor: one for all rows or one each. slide: next loop of the sliding tensor (class, trips, instances inside).
+        at: the memory at which the first loop that counts stands, if the store keeps its tile up to there.
+        """
+        total = self.visits(tensor, x, spread, memory if at is None else at)
+        below = self._at_store(x, spread, memory, at)
+        windowed = [t for t in self.compound if np.any(np.equal(tensor, t))]
+        if not windowed:
+            return np.asarray(total * self.every_elements[tensor])
+        factor = np.broadcast_to(self.every_elements[tensor], len(x)).copy()
+        for t in windowed:
+            mine = np.flatnonzero(np.broadcast_to(np.equal(tensor, t), len(x)))
+            factor[mine] = self._pieces(t, below[mine], slide)
+        return np.asarray(total * factor)
+
+    def _at_store(self, x: IntArray, spread: IntArray, memory: int | None, at: int | None) -> IntArray:
+        """Extents at the store, given those at `at` with only spatial loops and loops it lacks in between."""
+        if at is None or at == memory:
+            return x
+        instances = self.pricing.instances
+        return np.asarray(x // (instances[self.pricing.place(memory)][spread] // instances[at][spread]))
+
+    def _pieces(self, tensor: int, x: IntArray, slide: Slide | None) -> IntArray:
+        """Elements of a tensor with windows over all tiles, visits apart."""
+        signature = self.classes.signature.tensors[tensor]
+        total = np.ones(len(x), np.int64)
+        for rank, expression in enumerate(signature.ranks):
+            if signature.simple(rank):
+                total = total * self.classes.signature.extents[expression[0][0]]
+            else:
+                total = total * self._by_window(("moved", tensor, rank, slide), x, self._window_sum)
+        return total
+
+    def _by_window(self, what: tuple[str, int, int, Slide | None], x: IntArray, count: Callable[..., int]) -> IntArray:
+        """`count` of a window rank for every row; equal extents are computed once, and remembered with the classes."""
+        _, tensor, rank, slide = what
+        expression = self.classes.signature.tensors[tensor].ranks[rank]
+        dims = [self.classes.of[v] for v, _ in expression]
+        shape = tuple(int(self.whole[d]) + 1 for d in dims)
+        codes = np.ravel_multi_index(tuple(x[:, d] for d in dims), shape) if dims else np.zeros(len(x), np.int64)
+        found = np.zeros(prod(shape), np.int64)
+        known = self.classes.windows
+        for code in np.flatnonzero(np.bincount(codes, minlength=1)):
+            row = tuple(map(int, np.unravel_index(code, shape)))
+            if (what, row) not in known:
+                known[what, row] = count(tensor, rank, row, slide)
+            found[code] = known[what, row]
+        return np.asarray(found[codes])
+
+    def _window_sum(self, tensor: int, rank: int, tiles: tuple[int, ...], slide: Slide | None) -> int:
+        signature = self.classes.signature.tensors[tensor]
+        chains = []
+        sliding_place = None
+        for k, ((v, coefficient), tile) in enumerate(zip(signature.ranks[rank], tiles, strict=True)):
+            d, extent = self.classes.of[v], self.classes.signature.extents[v]
+            chain = []
+            if slide is not None and d == slide[0]:
+                step = tile * slide[2]
+                chain.append((2 * k, terms.Cut(step * slide[1], trips=-(-extent // (step * slide[1])))))
+                chain.append((100, terms.Cut(step, trips=slide[1])))
+                sliding_place = 100
+                chain.append((101 + k, terms.Cut(tile, trips=-(-step // tile))))
+            else:
+                chain.append((2 * k, terms.Cut(tile, trips=-(-extent // tile))))
+            chains.append((coefficient, extent, tuple(chain)))
+        use = windows.RankUse(tuple(chains), signature.constants[rank])
+        return windows.moved((use,), signature.shape[rank], sliding_place)
+
+    def tile_bits(self, tensor: IntArray | int, x: IntArray, memory: int, backing: bool = False) -> IntArray:
+        """Bits that a tile occupies in one instance of the memory. tensor: one for all rows or one each.
+
+        backing: it is the tile of a backing store, as wide as the tensor's first user has it.
+        """
+        if isinstance(tensor, int):
+            return self._tile_bits(tensor, x, memory, backing)
+        total = np.zeros(len(x), np.int64)
+        for t in range(len(self._relevant)):
+            mine = np.flatnonzero(tensor == t)
+            if len(mine):
+                total[mine] = self._tile_bits(t, x.take(mine, axis=0), memory, backing)
+        return total
+
+    @cached_property
+    def _factors(self) -> tuple[tuple[int, ...], ...]:
+        """Per tensor the classes whose extents multiply to a tile's elements, windows apart."""
+        found = []
+        for signature in self.classes.signature.tensors:
+            plain = [self.classes.of[e[0][0]] for r, e in enumerate(signature.ranks) if signature.simple(r)]
+            merged = {d for d in plain if len(self.classes.members[d]) > 1}
+            found.append((*(d for d in plain if d not in merged), *sorted(merged)))
+        return tuple(found)
+
+    def _tile_bits(self, tensor: int, x: IntArray, memory: int, backing: bool) -> IntArray:
+        signature = self.classes.signature.tensors[tensor]
+        first = backing or (signature.housed and signature.home == memory)
+        width = signature.backed[memory] if first else signature.bits[memory]
+        total = np.full(len(x), width * self.shares[memory], np.int64)
+        for d in self._factors[tensor]:
+            total *= x[:, d]
+        if tensor in self.compound:
+            for rank in range(len(signature.ranks)):
+                if not signature.simple(rank):
+                    total *= self._by_window(("widest", tensor, rank, None), x, self._widest)
+        return total
+
+    def _widest(self, tensor: int, rank: int, tiles: tuple[int, ...], _: Slide | None) -> int:
+        signature = self.classes.signature.tensors[tensor]
+        starts = [signature.constants[rank]]
+        reach = 1
+        for (v, coefficient), tile in zip(signature.ranks[rank], tiles, strict=True):
+            reach += coefficient * (tile - 1)
+            extent = self.classes.signature.extents[v]
+            starts = [s + coefficient * p for s in starts for p in range(0, extent, tile)]
+        size = signature.shape[rank]
+        return max(max(0, min(s + reach, size) - max(s, 0)) for s in starts)
+
+    def inside(self, d: int, memory: int) -> int:
+        """Instances along class d between a store and the nearest temporal loop above, those of the fanouts above it,
+        under the first spatial choice."""
+        here = self.pricing.above[memory]
+        outer = max((self.pricing.above[m] for m in range(memory) if self.pricing.above[m] < here), default=here)
+        if outer == here:
+            return 1
+        m = self.pricing.above.index(outer)
+        return int(self.pricing.instances[memory][0, d] // self.pricing.instances[m][0, d])
+
+    def link(self, tensor: int, parent: int, child: int | None) -> tuple[FloatArray, FloatArray]:
+        """As `Pricing.link`, remembered."""
+        key = (tensor, parent, -1 if child is None else child)
+        if key not in self._links:
+            self._links[key] = self.pricing.link(tensor, parent, child)
+        return self._links[key]
+
+    def least(self, tensor: int, parent: int, child: int) -> FloatArray:
+        """The least cost of a store, per choice: every element that is accessed moves once."""
+        price, skipped = self.link(tensor, parent, child)
+        if tensor not in self.compound:
+            return np.asarray(self.elements(tensor) * (price - skipped))
+        if self.classes.signature.tensors[tensor].output:
+            return np.zeros_like(price)
+        return np.asarray(self.accessed(tensor, child)[:, None] * price)
+
+    def accessed(self, tensor: int, child: int) -> IntArray:
+        """Per choice at least how many elements of the tensor reach a memory, over all instances.
+
+        Each instance behind the outermost fanout gets every element that its own share of the iterations accesses; the
+        windows of neighbours overlap.
+        """
+        behind = min(1, self.pricing.above[child])
+        if (tensor, behind) not in self._reach:
+            rows, inverse = np.unique(self.pricing.between(0, behind), axis=0, return_inverse=True)
+            ranks = range(len(self.classes.signature.tensors[tensor].ranks))
+            every = [prod(self._reached(tensor, r, row) for r in ranks) for row in rows]
+            self._reach[tensor, behind] = np.array(every, np.int64)[inverse.reshape(-1)]
+        return self._reach[tensor, behind]
+
+    def _reached(self, tensor: int, rank: int, spread: IntArray) -> int:
+        """The least sum over instances of the distinct places of a rank that each accesses.
+
+        A variable may be iterated in any number of temporal trips outside its spatial ones: of a place of its own in
+        each trip, whichever is the least.
+        """
+        signature = self.classes.signature.tensors[tensor]
+        if signature.simple(rank):
+            return self.classes.signature.extents[signature.ranks[rank][0][0]]  # each place is one instance's alone
+        taken = tuple(int(spread[self.classes.of[v]]) for v, _ in signature.ranks[rank])
+        key = (("reached", tensor, rank, None), taken)
+        if key not in self.classes.windows:
+            places = [np.array([signature.constants[rank]])]
+            for (v, coefficient), z in zip(signature.ranks[rank], taken, strict=True):
+                steps = [coefficient * mine for mine in shares(self.classes.signature.extents[v], z)]
+                places = [np.unique(before[:, None] + step) for before in places for step in steps]
+            inside = min(int(((p >= 0) & (p < signature.shape[rank])).sum()) for p in places)
+            self.classes.windows[key] = inside * prod(taken)
+        return self.classes.windows[key]
+
+    def leaf_cost(self, inner: tuple[int, ...]) -> FloatArray:
+        """Operations and the traffic of the innermost stores, per choice: `inner` is the memory of each tensor's."""
+        if inner in self._leaves:
+            return self._leaves[inner]
+        spread = np.arange(len(self.pricing.spreads))
+        x = np.ones((len(spread), len(self.whole)), np.int64)
+        cost = self.pricing.compute.copy()
+        if self.classes.signature.copy:
+            read, write = self.pricing.copied(inner[1], inner[0])
+            cost += read * self.moved(1, x, spread, None)[:, None] + write * self.moved(0, x, spread, None)[:, None]
+        else:
+            for t, memory in enumerate(inner):
+                price, skipped = self.link(t, memory, None)
+                cost += price * self.moved(t, x, spread, None)[:, None] - skipped * self.elements(t)
+        self._leaves[inner] = cost
+        return cost

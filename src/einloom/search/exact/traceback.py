@@ -1,0 +1,240 @@
+"""From chosen rows back to one mapping tree.
+
+Comes in: for every Einsum a block and a row of it, and how many loops each neighbouring pair shares. Goes out: the
+tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Table
+from dataclasses import dataclass
+from math import gcd
+from types import MappingProxyType
+
+import numpy as np
+
+from ...machine.levels import Machine
+from ...mapping.tree import Compute, Loop, Mapping, Node, Split, Store
+from ...workload.einsum import Workload
+from .einsums.spatial import RankClasses, SpatialChoice
+from .fusion.explore import PmappingGroup
+from .pmappings.rows import FAR, PEND, PENDING, SPREAD, TOP, Backpointers
+from .prices.columns import Pricing
+
+Where = tuple[str, tuple[int, ...]]
+NO_GROUPS: Table[tuple[int, int], Where] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One Einsum's part: fused loops (variable, trips, axis), stores by depth (memory, tensor, own?), and the nodes
+    below. kept: the own stores (depth, memory, tensor) that keep their tile over the loops above, so above splits."""
+
+    einsum: str
+    loops: tuple[tuple[str, int, str | None], ...]
+    stores: tuple[tuple[int, int, str, bool], ...]
+    below: tuple[Node, ...]
+    kept: frozenset[tuple[int, int, str]] = frozenset()
+
+
+def piece(workload: Workload, machine: Machine, position: int, block: PmappingGroup, row: int) -> Piece:
+    """Spell out one row of a block. stores: (depth, memory, tensor, own)."""
+    einsum = workload.einsums[position]
+    names, variables = einsum.tensors, einsum.variables
+    variant = block.variants[block.variant[row]]
+    remainder = int(block.remainder[row])
+    pricing = variant.pricings[variant.remainder.source[remainder]]
+    classes = pricing.classes
+    axis_names = tuple(axis.name for fanout in machine.fanouts for axis in fanout.axes)
+    structure = block.structure
+    loops = tuple(
+        (variables[loop.variable], int(n), None if loop.axis is None else axis_names[loop.axis])
+        for loop, n in zip(structure.loops, block.trips[row], strict=True)
+    )
+    left = {v: workload.extents[v] for v in variables}
+    for v, n, _ in loops:
+        left[v] //= n
+    stores = tuple((depth, m, names[t], False) for t, m, depth in structure.backings)
+    stores += tuple((s.depth, s.memory, names[s.tensor], True) for s in variant.own)
+    boundary = [1] * len(classes.members)
+    for d, members in enumerate(classes.members):
+        for v in members:
+            boundary[d] *= left[variables[v]]
+    spread = pricing.spreads[_choice(variant.remainder, remainder)]
+    unwinder = _Unwinder(machine, classes, variables, names, einsum.name, left, axis_names, pricing, spread)
+    below = unwinder.nodes(variant.remainder, remainder, boundary)
+    kept = frozenset((s.depth, s.memory, names[s.tensor]) for s in variant.own if s.over)
+    return Piece(einsum.name, loops, stores, (*below, Compute(einsum.name, variant.option.unit)), kept)
+
+
+def _choice(rows: Backpointers, row: int) -> int:
+    """Number of the spatial choice that a row was made for."""
+    while rows.sources:
+        rows, row = rows.sources[rows.source[row]], int(rows.row[row])
+    return int(rows.marks[row, SPREAD])
+
+
+@dataclass
+class _Unwinder:
+    machine: Machine
+    classes: RankClasses
+    variables: tuple[str, ...]
+    names: tuple[str, ...]
+    einsum: str
+    left: dict[str, int]
+    axis_names: tuple[str, ...]
+    pricing: Pricing
+    spread: SpatialChoice
+
+    def nodes(self, rows: Backpointers, row: int, boundary: list[int]) -> list[Node]:
+        """The nodes from a boundary down to the leaf."""
+        found: list[Node] = []
+        found += self._block(boundary, rows.x[row], int(rows.marks[row, PENDING]))
+        while rows.action[0] != "leaf":
+            source, previous = rows.sources[rows.source[row]], int(rows.row[row])
+            if rows.action[0] == "store":
+                memory = rows.action[1]
+                assert isinstance(memory, int)
+                found.append(Store(self.machine.memories[memory].name, (self.names[rows.marks[row, TOP]],)))
+                found += self._block(list(rows.x[row]), source.x[previous], int(source.marks[previous, PENDING]))
+            elif rows.action[0] == "loops":
+                inner = rows.action[1]
+                promise = int(source.marks[previous, PENDING]) if inner is None else int(inner) * PEND + 1  # type: ignore[call-overload]
+                found += self._block(list(rows.x[row]), source.x[previous], promise)
+            elif rows.action[0] == "cross":
+                found += self._spatial(rows.action[1])
+            rows, row = source, previous
+        return found
+
+    def _take(self, d: int, trips: int) -> list[tuple[str, int]]:
+        """Share the trips of a class out to its variables."""
+        shared = []
+        for v in self.classes.members[d]:
+            name = self.variables[v]
+            n = gcd(trips, self.left[name])
+            if n > 1:
+                shared.append((name, n))
+                self.left[name] //= n
+                trips //= n
+        assert trips == 1, "a class takes more than its variables have"
+        return shared
+
+    def _block(self, above: list[int] | np.ndarray, below: np.ndarray, pending: int) -> list[Node]:
+        trips = [int(a) // int(b) for a, b in zip(above, below, strict=True)]
+        order = list(range(len(trips)))
+        if pending:
+            inner = (pending % FAR) // PEND
+            order.remove(inner)
+            order.append(inner)
+        return [Loop(((self.einsum, v),), n) for d in order if trips[d] > 1 for v, n in self._take(d, trips[d])]
+
+    def _spatial(self, memory: object) -> list[Node]:
+        pricing = self.pricing
+        assert isinstance(memory, int)
+        bottom = pricing.above[memory + 1] if memory + 1 < len(pricing.above) else pricing.fanouts
+        found: list[Node] = []
+        axes = [(i, a) for i, a in enumerate(self.classes.signature.axes) if a.fanout < pricing.fanouts]
+        for (i, axis), row in zip(axes, self.spread, strict=True):
+            if pricing.above[memory] <= axis.fanout < bottom:
+                for d, n in enumerate(row):
+                    if n > 1:
+                        found += [
+                            Loop(((self.einsum, v),), k, axis=self.axis_names[i]) for v, k in self._take(d, int(n))
+                        ]
+        return found
+
+
+def tree(
+    workload: Workload,
+    machine: Machine,
+    pieces: list[Piece],
+    shared: list[int],
+    groups: Table[tuple[int, int], Where] = NO_GROUPS,
+    away: frozenset[str] = frozenset(),
+) -> Mapping:
+    """The mapping: shared[i] loops are common to Einsum i and the next.
+
+    groups: (first, last) Einsum of those that run at the same time -> where, and the shares of
+    an axis. away: inputs and outputs of the cascade whose home is an inner memory.
+    """
+    outer = machine.memories[0].name
+    on_chip = away | {t for p in pieces for _, m, t, own in p.stores if not own and m > 0}
+    top = tuple(t.name for t in workload.tensors if t.name not in on_chip)
+    builder = _Builder(workload, machine, pieces, shared, groups)
+    nest = builder.group(0, len(pieces) - 1, 0, set())
+    return Mapping((Store(outer, top), *nest) if top else tuple(nest))
+
+
+@dataclass
+class _Builder:
+    workload: Workload
+    machine: Machine
+    pieces: list[Piece]
+    shared: list[int]
+    groups: Table[tuple[int, int], Where]
+
+    def group(self, low: int, high: int, depth: int, done: set[str]) -> list[Node]:
+        """Nodes of Einsums low..high below their first `depth` common loops."""
+        if low == high:
+            return self._single(low, depth, done)
+        cuts = [i for i in range(low, high) if self.shared[i] <= depth]
+        if not cuts:
+            stores = self._stores(low, high, depth, done, own=True)
+            lead = self.pieces[low].loops[depth]
+            binds = tuple((p.einsum, p.loops[depth][0]) for p in self.pieces[low : high + 1])
+            loop = Loop(binds, lead[1], axis=lead[2])
+            return [*stores, loop, *self.group(low, high, depth + 1, done)]
+        starts = [low, *(i + 1 for i in cuts)]
+        ends = [*cuts, high]
+        spanning = {
+            t
+            for t in self._tensors(low, high, depth)
+            if sum(any(self._uses(i, t) for i in range(a, b + 1)) for a, b in zip(starts, ends, strict=True)) > 1
+        }
+        stores = self._stores(low, high, depth, done, own=False, only=spanning)
+        branches = tuple(tuple(self.group(a, b, depth, done)) for a, b in zip(starts, ends, strict=True))
+        group = self.groups.get((low, high))
+        return [*stores, Split("sequential", branches) if group is None else Split("pipelined", branches, *group)]
+
+    def _single(self, i: int, depth: int, done: set[str]) -> list[Node]:
+        nodes: list[Node] = []
+        p = self.pieces[i]
+        for d in range(depth, len(p.loops) + 1):
+            nodes += self._stores(i, i, d, done, own=True)
+            if d < len(p.loops):
+                v, n, axis = p.loops[d]
+                nodes.append(Loop(((p.einsum, v),), n, axis=axis))
+        return [*nodes, *p.below]
+
+    def _uses(self, i: int, tensor: str) -> bool:
+        return tensor in self.workload.einsum(self.pieces[i].einsum).tensors
+
+    def _tensors(self, low: int, high: int, depth: int) -> set[str]:
+        """Shared on-chip tensors stored at `depth` in this group."""
+        return {t for p in self.pieces[low : high + 1] for d, m, t, own in p.stores if d == depth and not own and m > 0}
+
+    def _stores(
+        self,
+        low: int,
+        high: int,
+        depth: int,
+        done: set[str],
+        own: bool,
+        only: set[str] | None = None,
+    ) -> list[Node]:
+        """Stores at `depth` not made yet. own: also those of one Einsum; else only those that keep their tile or cannot
+        stand below these or a backing store of `only` that the Einsum uses, because their memory is further out."""
+        found: dict[int, list[str]] = {}
+        for p in self.pieces[low : high + 1]:
+            backs = (m for d, m, t, mine in p.stores if d == depth and not mine and only is not None and t in only)
+            inner = max((*backs, *(m for d, m, _ in p.kept if d == depth)), default=0)
+            for d, m, t, mine in p.stores:
+                if d != depth or (mine and not own and m >= inner and (d, m, t) not in p.kept):
+                    continue
+                if mine:
+                    if f"{p.einsum}/{m}/{t}" not in done:
+                        done.add(f"{p.einsum}/{m}/{t}")
+                        found.setdefault(m, []).append(t)
+                elif m > 0 and t not in done and (only is None or t in only):
+                    done.add(t)
+                    found.setdefault(m, []).append(t)
+        return [Store(self.machine.memories[m].name, tuple(dict.fromkeys(ts))) for m, ts in sorted(found.items())]

@@ -1,0 +1,180 @@
+"""Selectors: small set expressions that say which tensors a limit speaks of, as plain data.
+
+Machine and mapspace files carry them; `select` evaluates one for one Einsum. Grammar, `|` weakest::
+
+    expression := term ('|' term)*      term := factor ('&' factor)*
+    factor := '~' factor | '(' expression ')' | NAME
+
+Names: ``all``, ``nothing``; roles ``input``, ``weight``, ``output`` (of the Einsum at hand); ``intermediate``,
+``cascade_input``, ``cascade_output``, ``persistent``; ``copy`` (every tensor, if the Einsum is a copy);
+``unheld`` (tensors that no memory further out holds); any other name is a tensor's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ..errors import SpecError
+from .einsum import Workload
+
+KEYWORDS = (
+    "all",
+    "nothing",
+    "input",
+    "weight",
+    "output",
+    "intermediate",
+    "cascade_input",
+    "cascade_output",
+    "persistent",
+    "copy",
+    "unheld",
+)
+_TOKEN = re.compile(r"\s*(?:([A-Za-z_][A-Za-z0-9_.]*)|([|&~()]))")
+MAX_SELECTOR_LENGTH = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A parsed set expression; `text` is what the user wrote, `tree` nested tuples of operators and names."""
+
+    text: str
+    tree: tuple[object, ...]
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names in the expression, keywords included."""
+        found: list[str] = []
+
+        def walk(node: tuple[object, ...]) -> None:
+            if node[0] == "name":
+                found.append(str(node[1]))
+            else:
+                for child in node[1:]:
+                    assert isinstance(child, tuple)
+                    walk(child)
+
+        walk(self.tree)
+        return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def selector(text: str) -> Selector:
+    """Parse a set expression.
+
+    >>> selector("~intermediate | I").names
+    ('intermediate', 'I')
+
+    Raises SpecError for anything that is not in the grammar.
+    """
+    if len(text) > MAX_SELECTOR_LENGTH:
+        raise SpecError(f"a selector may have at most {MAX_SELECTOR_LENGTH} characters, this one has {len(text)}")
+    tokens: list[str] = []
+    position = 0
+    stripped = text.rstrip()
+    while position < len(stripped):
+        match = _TOKEN.match(stripped, position)
+        if match is None:
+            raise SpecError(f"selector {text!r}: unexpected {stripped[position:].strip()[0]!r}")
+        tokens.append(match.group(1) or match.group(2))
+        position = match.end()
+    if not tokens:
+        raise SpecError("a selector may not be empty; write 'nothing' for the empty set")
+    if tokens.count("(") > 50 or tokens.count("~") > 50:
+        raise SpecError("a selector may hold at most 50 parentheses and 50 complements")
+    tree, rest = _expression(tokens, 0, text)
+    if rest != len(tokens):
+        raise SpecError(f"selector {text!r}: unexpected {tokens[rest]!r}")
+    return Selector(text, tree)
+
+
+def _expression(tokens: list[str], at: int, text: str) -> tuple[tuple[object, ...], int]:
+    parts = []
+    node, at = _term(tokens, at, text)
+    parts.append(node)
+    while at < len(tokens) and tokens[at] == "|":
+        node, at = _term(tokens, at + 1, text)
+        parts.append(node)
+    return (parts[0] if len(parts) == 1 else ("or", *parts)), at
+
+
+def _term(tokens: list[str], at: int, text: str) -> tuple[tuple[object, ...], int]:
+    parts = []
+    node, at = _factor(tokens, at, text)
+    parts.append(node)
+    while at < len(tokens) and tokens[at] == "&":
+        node, at = _factor(tokens, at + 1, text)
+        parts.append(node)
+    return (parts[0] if len(parts) == 1 else ("and", *parts)), at
+
+
+def _factor(tokens: list[str], at: int, text: str) -> tuple[tuple[object, ...], int]:
+    if at >= len(tokens):
+        raise SpecError(f"selector {text!r} ends too early")
+    token = tokens[at]
+    if token == "~":
+        node, at = _factor(tokens, at + 1, text)
+        return ("not", node), at
+    if token == "(":
+        node, at = _expression(tokens, at + 1, text)
+        if at >= len(tokens) or tokens[at] != ")":
+            raise SpecError(f"selector {text!r}: a parenthesis is not closed")
+        return node, at + 1
+    if token in "|&)":
+        raise SpecError(f"selector {text!r}: unexpected {token!r}")
+    return ("name", token), at + 1
+
+
+def select(which: Selector, workload: Workload, einsum: str, held_above: Collection[str] = ()) -> frozenset[str]:
+    """The tensors of `einsum` that `which` names; `held_above` answers ``unheld``.
+
+    A name that is no tensor of this Einsum selects nothing; unknown names are refused when a machine meets a workload
+    (`unknown_names`).
+    """
+    e = workload.einsum(einsum)
+    mine = frozenset(e.tensors)
+
+    def named(name: str) -> frozenset[str]:
+        if name == "all":
+            return mine
+        if name == "nothing":
+            return frozenset()
+        if name in ("input", "weight", "output"):
+            return frozenset(t for t in mine if workload.role(einsum, t) == name)
+        if name == "intermediate":
+            return frozenset(t for t in mine if t in workload.producers and workload.consumers[t])
+        if name == "cascade_input":
+            return frozenset(t for t in mine if t not in workload.producers)
+        if name == "cascade_output":
+            return frozenset(t for t in mine if t in workload.outputs)
+        if name == "persistent":
+            return frozenset(t for t in mine if workload.tensor(t).persistent)
+        if name == "copy":
+            return mine if e.kind == "copy" else frozenset()
+        if name == "unheld":
+            return mine - frozenset(held_above)
+        return mine & {name}
+
+    def evaluate(node: tuple[object, ...]) -> frozenset[str]:
+        if node[0] == "name":
+            return named(str(node[1]))
+        children = [evaluate(child) for child in node[1:] if isinstance(child, tuple)]
+        if node[0] == "not":
+            return mine - children[0]
+        if node[0] == "or":
+            return frozenset().union(*children)
+        return frozenset.intersection(*children)
+
+    return evaluate(which.tree)
+
+
+def unknown_names(which: Selector, workload: Workload) -> tuple[str, ...]:
+    """Names in `which` that are neither keywords nor tensors of `workload`."""
+    known = {tensor.name for tensor in workload.tensors}
+    return tuple(name for name in which.names if name not in KEYWORDS and name not in known)

@@ -1,0 +1,158 @@
+"""Convolutional networks of the zoo, layer by layer: ResNet-18 and VGG-16, with stride, padding, pooling and residuals.
+
+Every layer has rank variables of its own (its channels, rows, columns and kernel), numbered in program order; layers
+are tied through the tensors that they share. Batch normalisation, biases and activations are left out: they do not
+change what is moved between layers. An average is a sum, because its division moves nothing either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..errors import SpecError
+from ..reading.facts import Fact
+from ..workload.build import build_workload
+from ..workload.einsum import Einsum, Workload
+from ..workload.notation import parse_einsum
+from .origins import CHOSEN, Values, rank_facts
+
+RESNET_TABLE = "He et al. 2016 (Deep Residual Learning), Table 1"
+VGG_TABLE = "Simonyan and Zisserman 2015 (VGG), Table 1, configuration D"
+CLASSES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """A tensor of feature maps: its name, and the rank variables of its channels, rows and columns."""
+
+    tensor: str
+    channels: str
+    rows: str
+    columns: str
+
+    def __str__(self) -> str:
+        return f"{self.tensor}[b,{self.channels},{self.rows},{self.columns}]"
+
+
+@dataclass(slots=True)
+class Network:
+    """A network under construction: Einsums, sizes of rank variables, shapes that accesses alone do not give.
+
+    source: the table that prints kernels, strides and channels; every size is a fact of it unless a parameter of the
+    entry changed it (`scaled`).
+    """
+
+    name: str
+    source: str
+    scaled: bool
+    ranks: dict[str, int]
+    einsums: list[Einsum] = field(default_factory=list)
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    facts: list[Fact] = field(default_factory=list)
+
+    def size(self, rank: str, extent: int, derived: bool = False) -> str:
+        """Give the rank variable its extent, and return it. derived: the table does not print it."""
+        self.ranks[rank] = extent
+        kind, source = ("derived" if derived else "printed"), self.source
+        if self.scaled:
+            kind, source = "assumed", CHOSEN
+        self.facts.append(Fact(f"ranks.{rank}", source, kind))  # type: ignore[arg-type]
+        return rank
+
+    def image(self, channels: int, side: int) -> Plane:
+        """The network's input."""
+        plane = Plane("X", self.size("c0", channels, derived=True), "p0", "q0")
+        self.shapes["X"] = (self.ranks["b"], channels, side, side)
+        return plane
+
+    def side(self, plane: Plane) -> int:
+        """Rows (and columns) of the feature maps."""
+        return self.shapes["X"][2] if plane.tensor == "X" else self.ranks[plane.rows]
+
+    def window(self, source: Plane, kernel: int, stride: int, padding: int) -> tuple[Plane, str, str]:
+        """The plane that a window slides to (with the channels of `source`), its input access, its kernel ranks."""
+        n = len(self.einsums) + 1
+        side = (self.side(source) + 2 * padding - kernel) // stride + 1
+        rows, columns = self.size(f"p{n}", side, derived=True), self.size(f"q{n}", side, derived=True)
+        kernels = [self.size(f"{rank}{n}", kernel) for rank in "rs"] if kernel > 1 else []
+        steps = [rank if stride == 1 else f"{stride}*{rank}" for rank in (rows, columns)]
+        ends = [f"+{rank}" for rank in kernels] or ["", ""]
+        shift = f"-{padding}" if padding else ""
+        indices = [step + end + shift for step, end in zip(steps, ends, strict=True)]
+        reach = stride * (side - 1) + kernel - padding
+        if not padding and reach < self.side(source):
+            self.shapes[source.tensor] = (self.ranks["b"], self.ranks[source.channels], *[self.side(source)] * 2)
+        access = f"{source.tensor}[b,{source.channels},{','.join(indices)}]"
+        return Plane(f"T{n}", source.channels, rows, columns), access, ",".join(["", *kernels])
+
+    def convolution(self, source: Plane, channels: int, kernel: int = 3, stride: int = 1) -> Plane:
+        """A convolution whose padding keeps the size but for the stride."""
+        plane, access, kernels = self.window(source, kernel, stride, kernel // 2)
+        n = len(self.einsums) + 1
+        made = Plane(plane.tensor, self.size(f"c{n}", channels), plane.rows, plane.columns)
+        self.add(f"{made} = {access} * W{n}[{made.channels},{source.channels}{kernels}]")
+        return made
+
+    def pool(self, source: Plane, kernel: int, padding: int) -> Plane:
+        """The maximum of windows at stride two."""
+        plane, access, kernels = self.window(source, kernel, 2, padding)
+        self.add(f"{plane} = max[{kernels[1:]}] {access}")
+        return plane
+
+    def residual(self, first: Plane, second: Plane) -> Plane:
+        """The sum of two planes of one shape."""
+        n = len(self.einsums) + 1
+        around = Plane(second.tensor, first.channels, first.rows, first.columns)
+        made = Plane(f"T{n}", first.channels, first.rows, first.columns)
+        self.add(f"{made} = add({first}, {around})")
+        return made
+
+    def add(self, text: str) -> None:
+        self.einsums.append(parse_einsum(text))
+
+    def build(self, bits: int) -> Workload:
+        facts = (*rank_facts(CHOSEN, "assumed", "b"), *self.facts, Fact("bits.default", CHOSEN, "assumed"))
+        return build_workload(self.name, self.einsums, self.ranks, bits=bits, shapes=self.shapes, facts=facts)
+
+
+def _network(name: str, source: str, v: Values, stages: int, halvings: int) -> Network:
+    """An empty network; SpecError for stages that it does not have and images that `halvings` make empty."""
+    if not v["stages"] <= stages:
+        raise SpecError(f"{name}: stages={v['stages']}: it has 1 to {stages}")
+    if v["image"] % 2**halvings:
+        raise SpecError(f"{name}: image={v['image']}: {halvings} halvings need a multiple of {2**halvings}")
+    return Network(name, source, (v["image"], v["width"]) != (224, 64), {"b": v["batch"]})
+
+
+def resnet18(v: Values) -> Workload:
+    """ResNet-18: a 7x7 convolution, a pooling, stages of two residual blocks (projections where the size changes)."""
+    net = _network("resnet18", RESNET_TABLE, v, 4, 1 + v["stages"])
+    plane = net.pool(net.convolution(net.image(3, v["image"]), v["width"], kernel=7, stride=2), 3, 1)
+    for stage in range(v["stages"]):
+        for block in range(2):
+            stride = 2 if stage and not block else 1
+            width = v["width"] * 2**stage
+            inner = net.convolution(net.convolution(plane, width, stride=stride), width)
+            around = net.convolution(plane, width, kernel=1, stride=2) if stride == 2 else plane
+            plane = net.residual(inner, around)
+    if v["stages"] == 4:
+        net.add(f"POOL[b,{plane.channels}] = {plane}")
+        net.add(f"FC[b,{net.size('n', CLASSES)}] = POOL[b,{plane.channels}] * WFC[{plane.channels},n]")
+    return net.build(v["bits"])
+
+
+def vgg16(v: Values) -> Workload:
+    """VGG-16: stages of two or three 3x3 convolutions, a pooling after each, three fully connected layers."""
+    net = _network("vgg16", VGG_TABLE, v, 5, v["stages"])
+    plane = net.image(3, v["image"])
+    for stage in range(v["stages"]):
+        for _ in range(2 if stage < 2 else 3):
+            plane = net.convolution(plane, v["width"] * min(8, 2**stage))
+        plane = net.pool(plane, 2, 0)
+    if v["stages"] == 5:
+        c, p, q = plane.channels, plane.rows, plane.columns
+        wide = 64 * v["width"]
+        net.add(f"FC1[b,{net.size('n1', wide)}] = {plane} * WFC1[n1,{c},{p},{q}]")
+        net.add(f"FC2[b,{net.size('n2', wide)}] = FC1[b,n1] * WFC2[n2,n1]")
+        net.add(f"FC3[b,{net.size('n3', CLASSES)}] = FC2[b,n2] * WFC3[n3,n2]")
+    return net.build(v["bits"])

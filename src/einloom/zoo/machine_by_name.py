@@ -1,0 +1,44 @@
+"""One verb for machines: a name from the zoo with parameters, or a file."""
+
+from __future__ import annotations
+
+from ..machine.files import LEVELS, read_machine
+from ..machine.levels import Machine
+from ..reading.located import Located, read_file
+from .catalogue import Entry, looks_like_path, split_call
+from .machine_entries import entries, zoo_machine
+
+
+def load_machine(text: str) -> Machine:
+    """The machine that `text` names: ``simple:dram_energy=100,glb_bits=8388608`` or ``path/to/machine.yaml``.
+
+    >>> load_machine("simple:dram_energy=100").memory("DRAM").read_energy
+    100.0
+
+    A file's own ``parameters:`` may be set the same way. Raises SpecError for unknown names, keys and bad values.
+    """
+    name, parameters = split_call(text)
+    return read_machine(name, parameters) if looks_like_path(name) else zoo_machine(name, parameters)
+
+
+def located_key(text: str, place: str) -> Located | None:
+    """The view of a key such as ``GLB.must`` or ``PE.rows.multicast`` in the file that `text` names, for errors.
+
+    None if `text` names no file.
+    """
+    name, _ = split_call(text)
+    if not looks_like_path(name):
+        return None
+    level, *rest = place.split(".")
+    for item in read_file(name).require("levels").items():
+        if level in (item.require(key).name() for key in (kind.label for kind in LEVELS) if item.get(key) is not None):
+            axes = item.get("axes")
+            if len(rest) == 2 and axes is not None:
+                item = next(axis for axis in axes.items() if axis.require("axis").name() == rest[0])
+            return item.get(rest[-1]) or item
+    return None
+
+
+def names() -> tuple[Entry, ...]:
+    """What `load_machine` knows by name."""
+    return tuple(entries().values())

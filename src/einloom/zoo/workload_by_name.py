@@ -1,0 +1,25 @@
+"""One verb for workloads: a name from the zoo with parameters, or a file."""
+
+from __future__ import annotations
+
+from ..workload.einsum import Workload
+from ..workload.files import read_workload
+from .catalogue import Entry, looks_like_path, split_call
+from .workload_entries import entries, zoo_workload
+
+
+def load_workload(text: str) -> Workload:
+    """The workload that `text` names: ``gpt3-6.7b:batch=1,tokens=2048`` or ``path/to/workload.yaml``.
+
+    >>> load_workload("matmuls:n=2,m=8,kn=4").outputs
+    ('T2',)
+
+    A file's own ``parameters:`` may be set the same way. Raises SpecError for unknown names, keys and bad values.
+    """
+    name, parameters = split_call(text)
+    return read_workload(name, parameters) if looks_like_path(name) else zoo_workload(name, parameters)
+
+
+def names() -> tuple[Entry, ...]:
+    """What `load_workload` knows by name."""
+    return tuple(entries().values())
