@@ -1,7 +1,8 @@
 """The closed form beside `exact`, and principle 4 on random pairs: ``python -m bench.principles [exact|pairs]``.
 
-``exact``: every operator and buffer of the FuseCU paper's grid whose best integer tiles are perfect, solved by `exact` in
-the space `ffm`; exits with 1 if one differs. ``pairs``: regret of principle 4 over 2,500 random pairs, both accountings.
+``exact``: every operator and buffer of the FuseCU paper's grid whose best integer tiles are perfect, solved by `exact`
+in the space `ffm`; exits with 1 if one differs. ``pairs``: regret of principle 4 over 2,500 random pairs, in both
+accountings.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ def exact(output: Path) -> int:
     """One row per distinct shape and buffer with perfect tiles; the number of differences."""
     bad = 0
     shapes = sorted({(m.m, m.k, m.l, buffer) for m in grid() for buffer in BUFFERS})
-    for m, k, l, buffer in shapes:
-        matmul = Matmul(m, k, l)
+    for *sizes, buffer in shapes:
+        matmul = Matmul(*sizes)
         anything = best_schedule(matmul, buffer, room="apart")
         divided = best_schedule(matmul, buffer, cutting="divisors", room="apart")
         assert anything is not None and divided is not None
@@ -56,7 +57,14 @@ def exact(output: Path) -> int:
         started = process_time()
         found = solved(matmul, buffer)
         bad += found != anything.traffic
-        row = {"m": m, "k": k, "l": l, "buffer": buffer, "closed_form": anything.traffic, "exact": int(found)}
+        row = {
+            "m": matmul.m,
+            "k": matmul.k,
+            "l": matmul.l,
+            "buffer": buffer,
+            "closed_form": anything.traffic,
+            "exact": int(found),
+        }
         append(output, {**row, "cpu_seconds": f"{process_time() - started:.2f}", **stamp()})
         print(row, flush=True)
     return bad

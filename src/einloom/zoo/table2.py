@@ -1,8 +1,8 @@
 """The seven models of the FuseCU paper's Table II: whole layers, their attention pair, and their operators.
 
-The table prints heads, sequence length and hidden size; the batch is 16 (section V-A). That a head is hidden / heads wide
-and the feed-forward network four times the hidden size is assumed for all seven, as the paper prints neither (Llama 2's
-own is gated and narrower). Norms, biases and masks are left out.
+The table prints heads, sequence length and hidden size; the batch is 16 (section V-A). That a head is hidden / heads
+wide and the feed-forward network four times the hidden size is assumed for all seven, as the paper prints neither
+(Llama 2's own is gated and narrower). Norms, biases and masks are left out.
 """
 
 from __future__ import annotations
