@@ -179,8 +179,8 @@ def regrets() -> Table:
         ("buffer", "Single/Two/Three", "optimal", "mean %", "most %", "read back, mean %", "read back, most %"),
         tuple(rows),
         (
-            "Figure 9 compares with DAT and prints no numbers. In percent: too much traffic of what the principles pick;",
-            "read back: where partial sums that left the buffer are read again before they are added to.",
+            "Figure 9 compares with DAT and prints no numbers. In percent: what the principles pick moves too much.",
+            "Read back: where partial sums that left the buffer are read again before they are added to.",
         ),
     )
 
