@@ -21,8 +21,8 @@ ROOMS = {  # the same inside a folder; a later module of the list may import the
     "mapspace": "limits space files ffm",
     "dataflows": "families casts rewrites rules files concurrent_forms",
     "reading": "writing dimensions arithmetic units yamltree jsonplaces located keys facts fields json_schema",
-    "zoo": "origins catalogue convnets attentions transformers workload_entries machine_entries workload_by_name "
-    "machine_by_name",
+    "zoo": "origins catalogue convnets attentions transformers table2 workload_entries machine_entries "
+    "workload_by_name machine_by_name",
 }
 STRANGERS = [  # (who, must not see)
     ("cost", "oracle"),
