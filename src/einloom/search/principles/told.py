@@ -44,9 +44,8 @@ def told(problem: Problem) -> Told:
     buffer, workload = buffer_values(problem), problem.workload
     rule = problem.machine.partial_sums
     cutting: Cutting = "integer" if problem.mapspace.name == "ragged" else "divisors"
-    lines = [
-        f"principles of the FuseCU paper, a buffer of {buffer} values, partial sums {rule}, {'tiles of any size' if cutting == 'integer' else 'perfect tiles'}"
-    ]
+    words = "tiles of any size" if cutting == "integer" else "perfect tiles"
+    lines = [f"principles of the FuseCU paper, a buffer of {buffer} values, partial sums {rule}, {words}"]
     data: dict[str, Any] = {"buffer": buffer, "partial_sums": rule, "tiles": cutting, "multiplications": []}
     for part in parts:
         matmul = part.matmul(workload)
