@@ -7,9 +7,9 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from ..cost.evaluate import evaluate, legality
-from ..errors import BudgetExhausted, Ended, Infeasible, SpecError
+from ..errors import BudgetExhausted, Ended, Infeasible
 from ..mapping.tree import Mapping
-from ..mapspace.ffm.enumerate import enumerate_trees
+from ..mapspace.registry import space_for
 from ..problem import Budget, Guarantee, Problem
 from ..result import FrontPoint
 from .resources import resident_bytes
@@ -18,8 +18,6 @@ SAME = 1 + 1e-12  # sums of equal parts may differ in the last place
 
 if TYPE_CHECKING:
     from .method import Watcher
-
-__all__ = ["Exhaustive", "Found", "enumerate_trees"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +51,8 @@ class Exhaustive:
         """The best legal tree; of several that are equally good, the first.
 
         Raises Infeasible if no tree of the space is legal, BudgetExhausted if the budget ends before a legal one was
-        seen, SpecError for a space other than ``ffm``.
+        seen.
         """
-        if problem.mapspace.name != "ffm":
-            raise SpecError(f"exhaustive knows the mapspace ffm, not {problem.mapspace.name!r}", suggestion="ffm")
         budget = budget or Budget()
         started = monotonic()
         workload, machine = problem.workload, problem.machine
@@ -65,7 +61,7 @@ class Exhaustive:
         trees = legal = 0
         ended: Ended | None = None
         reasons: tuple[str, ...] = ("no tree keeps the limits of the machine and the rules of the space",)
-        for mapping in enumerate_trees(workload, machine, problem.mapspace):
+        for mapping in space_for(workload, machine, problem.mapspace).trees():
             trees += 1
             over = legality(workload, machine, mapping)
             if over:

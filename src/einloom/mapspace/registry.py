@@ -1,0 +1,21 @@
+"""The mapspaces by name: ``ffm``, and those that installed packages bring as entry points ``einloom.spaces``.
+
+An entry point refers to a class or function that makes a `Space` of (workload, machine, mapspace).
+"""
+
+from __future__ import annotations
+
+from ..machine.levels import Machine
+from ..reading.plugins import loaded
+from ..workload.einsum import Workload
+from .space import GROUP, Mapspace, Space, known_space
+
+
+def space_for(workload: Workload, machine: Machine, mapspace: Mapspace) -> Space:
+    """The set of mappings that `mapspace` means for this workload and machine. Raises SpecError for an unknown name."""
+    if known_space(mapspace.name) == "ffm":
+        from .ffm.space import Ffm
+
+        return Ffm(workload, machine, mapspace)
+    made: Space = loaded(GROUP, mapspace.name)(workload, machine, mapspace)
+    return made
