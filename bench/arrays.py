@@ -45,7 +45,7 @@ FIRST = """
 import json, time
 import numpy as np
 from bench.arrays import problem
-from einloom.cost.arrays import price_many
+from einloom.cost.batch.arrays import price_many
 *asked, tiles = problem(1000)
 started = time.process_time()
 price_many(*asked, tiles, compiled=True)

@@ -17,7 +17,7 @@ from einloom.workload.einsum import Workload
 CHAIN = (Edge(0, 1), Edge(1, 2))
 
 
-def products(m: int, k: int, l: int, n: int) -> Workload:  # noqa: E741
+def products(m: int, k: int, l: int, n: int) -> Workload:
     text = "E0: C[m,l] = A[m,k] * B[k,l]\nE1: E[p,n] = C[p,q] * D[q,n]"
     return cascade(text, {"m": m, "p": m, "k": k, "l": l, "q": l, "n": n})
 

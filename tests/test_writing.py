@@ -247,14 +247,14 @@ def test_nothing_else_writes_files() -> None:
         lines = [call.lineno for call in ast.walk(tree) if isinstance(call, ast.Call) and _writes(call)]
         if lines:
             found[file.relative_to(SOURCE).as_posix()] = len(lines)
-    assert found.pop("writing.py") == 3  # os.replace and two of mkdir
+    assert found.pop("reading/writing.py") == 3  # os.replace and two of mkdir
     assert found == {"cli/output.py": 1}, "`writing` is the door for that; here, /dev/null in place of a closed stream"
 
 
 def test_a_stop_waits_for_the_file(tmp_path: Path) -> None:
     """A signal that comes while a file is written is heard after it."""
     code = (
-        "import os, signal, sys; from einloom import stops, writing\n"
+        "import os, signal, sys; from einloom import stops; from einloom.reading import writing\n"
         "pour = writing._pour\n"
         "def slow(data, descriptor):\n"
         "    os.kill(os.getpid(), signal.SIGTERM); pour(data, descriptor); os.kill(os.getpid(), signal.SIGINT)\n"

@@ -142,9 +142,9 @@ def test_every_machine_of_the_zoo(name: str) -> None:
 
 
 def test_the_files_that_ship() -> None:
-    import einloom.machine
+    import einloom.zoo
 
-    files = sorted((Path(einloom.machine.__file__).parent / "data").glob("*.yaml"))
+    files = sorted((Path(einloom.zoo.__file__).parent / "data").glob("*.yaml"))
     assert len(files) >= 6
     for file in files:
         VALIDATORS["machine"].validate(plain(parse_yaml(file.read_text(encoding="utf-8"), file.name)))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import einloom.zoo.machine_by_name
-import einloom.zoo.machines
+import einloom.zoo.machine_entries
 from einloom.errors import SpecError
 from einloom.machine.files import parse_machine
 from einloom.machine.levels import Machine
@@ -20,7 +20,7 @@ from einloom.zoo.workload_by_name import load_workload
 GPT3 = load_workload("gpt3-6.7b:tokens=256")
 
 
-@pytest.mark.parametrize("module", [einloom.zoo.machine_by_name, einloom.zoo.machines])
+@pytest.mark.parametrize("module", [einloom.zoo.machine_by_name, einloom.zoo.machine_entries])
 def test_doctests(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 

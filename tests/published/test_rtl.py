@@ -13,7 +13,7 @@ from einloom.cost.evaluate import evaluate
 from einloom.machine.levels import Level, Machine
 from einloom.published import rtl
 from einloom.published.rtl import Compared, compare, published, summary
-from einloom.zoo.machines import zoo_machine
+from einloom.zoo.machine_entries import zoo_machine
 
 
 @cache

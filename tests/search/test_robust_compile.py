@@ -29,7 +29,7 @@ print(json.dumps({"numba": "numba" in sys.modules, "value": value}))
 FILTERED = """
 import json, time
 import numpy as np
-from einloom.search.exact.skyline import skyline
+from einloom.search.exact.numerics.pareto import skyline
 random = np.random.default_rng(0)
 keys, values = random.integers(0, 5, 4000), random.integers(0, 9, (4000, 3)).astype(float)
 import numba
@@ -79,7 +79,7 @@ import json
 import numpy as np
 from numba.core import event
 from cases import cascade, simple, tree
-from einloom.cost.arrays import price_many
+from einloom.cost.batch.arrays import price_many
 workload = cascade("E: Z[m,n] = A[m,k] * B[k,n]", {"m": 7, "n": 6, "k": 5})
 template = tree("DRAM[A B Z] E.m:2 GLB[A B Z] E.m:7/1 E.n:6/1 E.k:5/1 !E@MAC")
 with event.install_recorder("numba:compile") as recorder:

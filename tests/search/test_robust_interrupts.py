@@ -42,7 +42,7 @@ from einloom.cli import main
 main(["map", *sys.argv[3:], "--json", "r.json"])
 """
 AT_FIRST_INCUMBENT = """
-from einloom.search.protocol import Recorder
+from einloom.search.method import Recorder
 heard = Recorder.incumbent
 def incumbent(self, value, mapping=None):
     first = self.best_mapping is None

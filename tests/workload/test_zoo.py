@@ -10,13 +10,13 @@ import pytest
 
 import einloom.zoo.catalogue
 import einloom.zoo.workload_by_name
-import einloom.zoo.workloads
+import einloom.zoo.workload_entries
 from einloom.errors import SpecError
 from einloom.workload.files import parse_workload, workload_text, write_workload
 from einloom.zoo.workload_by_name import load_workload, names
 
 
-@pytest.mark.parametrize("module", [einloom.zoo.workload_by_name, einloom.zoo.catalogue, einloom.zoo.workloads])
+@pytest.mark.parametrize("module", [einloom.zoo.workload_by_name, einloom.zoo.catalogue, einloom.zoo.workload_entries])
 def test_doctests(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 

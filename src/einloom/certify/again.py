@@ -39,6 +39,8 @@ class Answer:
 def solve_again(result: Result) -> Answer:
     """The optimum of the result's problem. Raises Infeasible, or BudgetExhausted if the solution is not proven."""
     problem = result.problem
+    if problem.mapspace.name == "ragged":
+        return _ragged(result)
     if _tiny(problem):
         try:
             budget, route = Budget(seconds=TINY_SECONDS), "enumeration of all trees"
@@ -53,6 +55,23 @@ def solve_again(result: Result) -> Answer:
 
     options, route = _unpruned(problem, result.value)
     return _proven(Exact(options).search(problem), route)
+
+
+def _ragged(result: Result) -> Answer:
+    """Tile by tile where the space `ragged` has a proof: one multiplication on one buffer, or what every mapping moves.
+
+    Raises BudgetExhausted where there are too many tiles to try.
+    """
+    from ..search.principles.again import least_moved, least_possible
+
+    certificate = result.certificate
+    assert certificate is not None
+    if certificate.guarantee is Guarantee.BOUNDED:
+        possible = least_possible(result.problem)
+        if certificate.bound > possible:
+            raise BudgetExhausted(possible)
+        return Answer(None, "each operand once,")
+    return Answer(least_moved(result.problem), "every pair of integer tiles")
 
 
 def _below(problem: Problem, bound: float) -> Answer:

@@ -2,7 +2,7 @@
 
 schema: mapspace/1
 name: my-dataflow                    # what you call it
-space: ffm                           # the named space that is limited
+space: ffm                           # the named space that is limited: ffm, or ragged with uneven tiles
 max_fused_loops: 2
 concurrent: any                      # groups of Einsums at the same time: none, unit, shared, any (of the two),
                                      # axis, or everywhere (all three)
@@ -34,7 +34,7 @@ from ..reading.yamltree import dump_yaml
 from ..workload.einsum import Workload
 from ..workload.selectors import Selector, selector, unknown_names
 from .limits.data import AxisLimit, BackLimit, HoldLimit, HoldRule, Limit, Limits, LoopLimit, Numbers, TileLimit
-from .space import CONCURRENT, LARGEST_GROUP, Concurrent, Mapspace, space_names
+from .space import CONCURRENT, LARGEST_GROUP, SPACES, Concurrent, Mapspace, space_names
 
 VERSION = 1
 AnyLimit = TypeVar("AnyLimit", bound=Limit)
@@ -65,7 +65,7 @@ def mapspace_from(view: Located, machine: Machine, workload: Workload | None = N
     title = view.get("name")
     view.get("description")
     space = view.get("space")
-    name = "ffm" if space is None else space.choice(space_names())
+    name = SPACES[0] if space is None else space.choice(space_names())
     most = view.get("max_fused_loops")
     concurrent, group = groups_from(view)
     limits = _Reader(machine, workload).limits(view)

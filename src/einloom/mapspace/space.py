@@ -23,6 +23,8 @@ from .limits.data import UNLIMITED, Limits
 Concurrent = Literal["none", "unit", "shared", "any", "axis", "everywhere"]
 GROUP = "einloom.spaces"
 LARGEST_GROUP = 4
+SPACES = ("ffm", "ragged")
+TILES = {"ffm": "perfect tiles", "ragged": "tiles of any size, of which the inner ones divide the outer ones"}
 PLACES: dict[Concurrent, tuple[str, ...]] = {
     "none": (),
     "unit": ("unit",),
@@ -36,13 +38,13 @@ TITLES = {"unit": "@ unit", "axis": "@ AXIS in shares of a quarter"}
 
 
 def space_names() -> tuple[str, ...]:
-    """The names of all mapspaces, ``ffm`` first."""
-    return ("ffm", *(name for name in brought(GROUP) if name != "ffm"))
+    """The names of all mapspaces, those that ship first."""
+    return (*SPACES, *(name for name in brought(GROUP) if name not in SPACES))
 
 
 def known_space(name: str) -> str:
     """`name`, if there is such a space. Raises SpecError with a suggestion for any other."""
-    if name != "ffm" and name not in brought(GROUP):
+    if name not in SPACES and name not in brought(GROUP):
         known = space_names()
         raise SpecError(f"unknown mapspace {name!r:.80}; known are {', '.join(known)}", suggestion=nearest(name, known))
     return name
@@ -52,10 +54,11 @@ def known_space(name: str) -> str:
 class Mapspace:
     """A named set of mappings.
 
-    name: ``ffm``. max_fused_loops: at most this many temporal loops of one Einsum stand above its lowest backing store
-    that is not in the outermost memory; None means no limit. limits: what else a user asks (rule 12). title: what the
-    user calls this choice of limits. concurrent: where groups of Einsums may run at the same time (rule 13): nowhere,
-    ``@ unit``, ``shared``, on either, ``@ AXIS``, or on all three. max_group: most Einsums of one group.
+    name: ``ffm``, or ``ragged`` with uneven tiles (rule 2). max_fused_loops: at most this many temporal loops of one
+    Einsum stand above its lowest backing store that is not in the outermost memory; None means no limit. limits: what
+    else a user asks (rule 12). title: what the user calls this choice of limits. concurrent: where groups of Einsums
+    may run at the same time (rule 13): nowhere, ``@ unit``, ``shared``, on either, ``@ AXIS``, or on all three.
+    max_group: most Einsums of one group.
     """
 
     name: str = "ffm"
@@ -74,9 +77,10 @@ class Mapspace:
         """One line that names the space and its limits, as certificates print it."""
         limit = "any number of" if self.max_fused_loops is None else f"at most {self.max_fused_loops}"
         loops = "loop" if self.max_fused_loops == 1 else "loops"
+        tiles = TILES.get(self.name, "tiles of its own")
         line = (
-            f"{self.name}: perfect tiles, one loop per rank variable between two stores, sequential splits in program "
-            f"order, no recomputation, {limit} fused {loops}"
+            f"{self.name}: {tiles}, one loop per rank variable between two stores, sequential splits in "
+            f"program order, no recomputation, {limit} fused {loops}"
         )
         if self.places:
             where = " or ".join(TITLES.get(place, place) for place in self.places)

@@ -20,7 +20,7 @@ from ..mapping.text import parse_mapping
 from ..mapping.tree import Mapping
 from ..workload.build import build_workload
 from ..workload.einsum import Workload
-from ..zoo.machines import zoo_machine
+from ..zoo.machine_entries import zoo_machine
 
 DATA = Path(__file__).parent / "data"
 FREQUENCY = 400e6

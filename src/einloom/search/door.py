@@ -55,12 +55,14 @@ def refuse(asked: Method, problem: Problem, starts: bool = False) -> None:
     if problem.latency_rule not in able.latency_rules:
         known = " and ".join(map(repr, able.latency_rules))
         raise SpecError(
-            f"method {name!r} minimises under latency rule {known}, not {problem.latency_rule!r}",
+            f"{name} finds optima under latency rule {known}, not {problem.latency_rule!r}",
             suggestion=next(iter(able.latency_rules), None),
         )
     if able.spaces and problem.mapspace.name not in able.spaces:
         known = ", ".join(able.spaces)
-        raise SpecError(f"method {name!r} searches the mapspace {known}, not {problem.mapspace.name!r}")
+        raise SpecError(
+            f"{name} searches the mapspace {known}, not {problem.mapspace.name!r}", suggestion=able.spaces[0]
+        )
 
 
 def _unable(message: str, can: Callable[[Capabilities], bool]) -> SpecError:

@@ -16,7 +16,7 @@ from ..reading.plugins import brought, loaded
 from .method import Method
 
 GROUP = "einloom.methods"
-SHIPPED = ("exact", "exhaustive")
+SHIPPED = ("exact", "exhaustive", "principles")
 _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
@@ -41,9 +41,13 @@ def ships(asked: Method) -> bool:
 @cache
 def _maker(name: str) -> Callable[..., Method]:
     if name == "exact":
-        from .exact_method import ExactMethod
+        from .shipped import ExactMethod
 
         return ExactMethod
+    if name == "principles":
+        from .shipped import PrinciplesMethod
+
+        return PrinciplesMethod
     if name == "exhaustive":
         from .enumerated import Enumerated
 

@@ -1,6 +1,1 @@
-"""Test kits for what other packages bring: `method_faults`, `space_faults`; and the tiny problems that they ask."""
-
-from .methods import Kit, method_faults
-from .problems import TINY, tiny_problem
-
-__all__ = ["TINY", "Kit", "method_faults", "tiny_problem"]
+"""Public kits for tests: random problems, what must be true of every problem, and what of every search method."""

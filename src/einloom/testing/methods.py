@@ -1,7 +1,7 @@
 """The test kit of a search method: what is wrong with it, in sentences.
 
 >>> from einloom.search.registry import method
->>> from einloom.testing import method_faults
+>>> from einloom.testing.methods import method_faults
 >>> method_faults(lambda: method("exhaustive"), steps=400)
 ()
 
@@ -32,7 +32,7 @@ from ..search.checked import MISTAKES
 from ..search.door import searched
 from ..search.method import Method, Watcher
 from ..search.registry import method
-from .problems import TINY, tiny_problem
+from .tiny import TINY, tiny_problem
 
 SAME = 1e-9  # relative
 _STRENGTH = (Guarantee.NONE, Guarantee.BOUNDED, Guarantee.OPTIMAL)

@@ -16,21 +16,21 @@ from ..machine.levels import Machine
 from ..workload.einsum import Workload
 from .catalogue import Entry
 from .machine_by_name import load_machine
-from .machine_by_name import names as machine_entries
+from .machine_by_name import names as known_machines
 from .workload_by_name import load_workload
-from .workload_by_name import names as workload_entries
+from .workload_by_name import names as known_workloads
 
 Value = str | int | float | bool
 
 
 def workloads() -> tuple[Entry, ...]:
     """The workloads that ship, with their parameters."""
-    return workload_entries()
+    return known_workloads()
 
 
 def machines() -> tuple[Entry, ...]:
     """The machines that ship, with their parameters."""
-    return machine_entries()
+    return known_machines()
 
 
 def dataflows() -> tuple[Entry, ...]:
@@ -45,14 +45,14 @@ def load(text: str) -> Workload | Machine | Dataflow:
     Raises SpecError with a suggestion if there is none.
     """
     name = text.partition(":")[0]
-    if name in [entry.name for entry in workload_entries()]:
+    if name in [entry.name for entry in known_workloads()]:
         return load_workload(text)
-    machine_names = [entry.name for entry in machine_entries()]
+    machine_names = [entry.name for entry in known_machines()]
     if name in machine_names:
         return load_machine(text)
     if text in DATAFLOWS:
         return dataflow(text)
-    known = [*(entry.name for entry in workload_entries()), *machine_names, *DATAFLOWS]
+    known = [*(entry.name for entry in known_workloads()), *machine_names, *DATAFLOWS]
     raise SpecError(f"the zoo has no {name!r}; `einloom zoo` lists what it has", suggestion=nearest(name, known))
 
 
@@ -79,7 +79,7 @@ def _maker(entry: Entry, load: Callable[[str], Workload | Machine]) -> Callable[
 
 
 def __getattr__(name: str) -> Callable[..., Workload | Machine]:
-    for entries, load in ((workload_entries, load_workload), (machine_entries, load_machine)):
+    for entries, load in ((known_workloads, load_workload), (known_machines, load_machine)):
         for entry in entries():
             if attribute(entry.name) == name:
                 return _maker(entry, load)
@@ -88,7 +88,7 @@ def __getattr__(name: str) -> Callable[..., Workload | Machine]:
 
 
 def __dir__() -> list[str]:
-    return [attribute(entry.name) for entry in (*workload_entries(), *machine_entries())] + [
+    return [attribute(entry.name) for entry in (*known_workloads(), *known_machines())] + [
         "dataflows",
         "load",
         "machines",

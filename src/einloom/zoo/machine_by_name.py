@@ -6,7 +6,7 @@ from ..machine.files import LEVELS, read_machine
 from ..machine.levels import Machine
 from ..reading.located import Located, read_file
 from .catalogue import Entry, looks_like_path, split_call
-from .machines import entries, zoo_machine
+from .machine_entries import entries, zoo_machine
 
 
 def load_machine(text: str) -> Machine:

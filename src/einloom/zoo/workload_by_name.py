@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..workload.einsum import Workload
 from ..workload.files import read_workload
 from .catalogue import Entry, looks_like_path, split_call
-from .workloads import entries, zoo_workload
+from .workload_entries import entries, zoo_workload
 
 
 def load_workload(text: str) -> Workload:

@@ -39,6 +39,7 @@ MOST_OPERATIONS = 20_000
 Process = tuple[tuple[Address, int], ...]
 Span = tuple[float, float]
 Indices = dict[int, int]
+Seconds = dict[tuple[str, str], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +61,9 @@ def event_time(workload: Workload, machine: Machine, mapping: Mapping) -> EventT
         raise SpecError(f"event time needs plain ranks; {reason}")
     run = _Run(machine, found, links(workload, machine, found))
     run.walk(part(found), 0, {})
-    roofline = Schedule.of(machine, found, price(workload, machine, found, "einsum", ()).busy).roofline
-    seconds = max((machine.startup + run.end) * workload.repeat, roofline)
-    return EventTime(seconds, run.operations, roofline)
+    plan = Schedule.of(machine, found, price(workload, machine, found, "einsum", ()).busy)
+    seconds = max((machine.startup + run.end) * workload.repeat, plan.latency("floor"))
+    return EventTime(seconds, run.operations, plan.roofline)
 
 
 def event_seconds(workload: Workload, machine: Machine, mapping: Mapping) -> float | None:
@@ -84,14 +85,16 @@ def _most(path: Path) -> int:
 class _Site:
     """A stored tile in time. ready: when its content can be read. dirty: when its last change was done.
 
-    link: to the store above, None for a backing store. uses: (start, end) of the last use, tile by tile. handed: a
-    pipeline exchanges the tile, and the hand-over says when there is room. keeps: places of the loops over which the
-    tile stays. through: a store below has its parts as they come, and hands finished ones up. come: the parts that are
-    there (by the iterations that lead to them), with when they came.
+    link: to the store above, None for a backing store. whole: from the store to itself: its tiles. uses: (start, end)
+    of the last use, tile by tile. handed: a pipeline exchanges the tile, and the hand-over says when there is room.
+    keeps: places of the loops over which the tile stays. through: a store below has its parts as they come, and hands
+    finished ones up. come: the parts that are there (by the iterations that lead to them), with when they came. left:
+    the tile has been written back.
     """
 
     store: PathStore
     link: Link | None
+    whole: Link
     process: Process
     slots: int
     release: str
@@ -102,12 +105,14 @@ class _Site:
     dirty: float = 0.0
     uses: list[Span] = field(default_factory=list)
     come: dict[tuple[int, ...], float] = field(default_factory=dict)
+    left: bool = False
 
     def open(self) -> None:
         """A new tile takes the place of the one `slots` before."""
         self.uses.append((0.0, 0.0))
         self.ready = self.dirty = self.room()
         self.come = {}
+        self.left = False
 
     def room(self) -> float:
         """When the slot of the current tile is free."""
@@ -130,6 +135,23 @@ class _Leaf:
     output: _Site
     stays: tuple[_Site, ...]
     tiles: tuple[int, ...] = ()
+
+
+@dataclass
+class _Burst:
+    """Work of one Einsum during which no tile comes or goes: its components work all the while, as one operation.
+
+    busy: seconds of each component so far. start: when it began, after the unit's setup.
+    """
+
+    order: int
+    start: float
+    busy: Seconds
+
+    def more(self, busy: Seconds) -> Span:
+        """When it begins and ends with some more work."""
+        self.busy = {name: self.busy.get(name, 0.0) + busy.get(name, 0.0) for name in {**self.busy, **busy}}
+        return self.start, self.start + max(self.busy.values(), default=0.0)
 
 
 @dataclass
@@ -176,7 +198,9 @@ class _Run:
         outer = {(link.parent.address, link.tensor) for link in inner.values()}
         self.ends: dict[tuple[Address, Address, str], Link] = {}
         self.crossings: dict[tuple[object, ...], float | None] = {}
-        self.works: dict[tuple[object, ...], float | None] = {}
+        self.works: dict[tuple[object, ...], Seconds | None] = {}
+        self.burst: _Burst | None = None
+        self.empty: dict[tuple[object, ...], bool] = {}
         self.ragged: dict[int, tuple[int, ...]] = {}
         self.workers: dict[int, _Leaf] = {}
         self.sites: dict[tuple[Address, str], _Site] = {}
@@ -191,7 +215,8 @@ class _Run:
                     whole = Link(path.workload, machine, users[0], store.tensor, store, store, users, False)
                     keeps = visits.kept_places(whole)
                     through = memory.through and key in inner and key in outer
-                    site = _Site(store, inner.get(key), process, room, memory.release, bool(handed), keeps, through)
+                    link, release = inner.get(key), memory.release
+                    site = _Site(store, link, whole, process, room, release, bool(handed), keeps, through)
                     self.sites[key] = site
                     self.handovers.extend(_handover(site, users, reader) for reader, _ in handed)
         self.threaded = {site.process for site in self.sites.values() if site.slots > 1 and site.link is not None}
@@ -220,13 +245,26 @@ class _Run:
         for branch, key in zip(part.branches, part.walled, strict=True):
             with self._round((part.paths[0].addresses[at], key)) if key is not None else nullcontext():
                 self.walk(branch, at + 1, indices)
+            for path in branch.paths:
+                self._finish(path, at, indices)
+
+    def _finish(self, path: Path, at: int, indices: Indices) -> None:
+        """An Einsum's branch is over: write back what it is the last to change, while other branches still read it."""
+        for store in reversed(path.stores):
+            if store.place < at and store.tensor == path.einsum.output.tensor:
+                between = (loop for loop in path.loops if loop.axis is None and store.place < loop.place < at)
+                if any(indices.get(loop.place, 0) + 1 < loop.trips for loop in between):
+                    return
+                self._leave(self.sites[store.address, store.tensor], indices)
 
     @contextmanager
     def _round(self, key: tuple[Address, int]) -> Iterator[None]:
         """What is inside begins when everything of the round before at this split is over."""
         outer, self.begin = self.begin, max(self.begin, self.over.get(key, 0.0))
         self.latest.append(self.begin)
+        self.burst = None
         yield
+        self.burst = None
         latest = self.latest.pop()
         self.over[key], self.begin = latest, outer
         if self.latest:
@@ -234,9 +272,10 @@ class _Run:
 
     def _enter(self, site: _Site, indices: Indices) -> None:
         link = site.link
-        if any(indices.get(place) for place in site.keeps):
+        if any(indices.get(place) for place in site.keeps) or self._empty(site, indices):
             return
         site.open()
+        self.burst = None
         if link is None or (link.written and not self._reads_back(link, indices)):
             return
         if site.through and not link.written:
@@ -254,16 +293,26 @@ class _Run:
         for top in tops[:-1]:
             top.come[_part(top, link, indices)] = span[1]
 
+    def _empty(self, site: _Site, indices: Indices) -> bool:
+        """True if a ragged loop leaves nothing for the tile of this iteration: it takes no slot."""
+        uneven = self._uneven(site.whole.path, site.store.place, indices)
+        key = (site.store.address, site.store.tensor, uneven)
+        if uneven and key not in self.empty:
+            inside = {place: i for place, i in indices.items() if place < site.store.place}
+            self.empty[key] = not visits.moved(site.whole, at_parent=False, stop=site.store.place, indices=inside)
+        return bool(uneven) and self.empty[key]
+
     def _reads_back(self, link: Link, indices: Indices) -> bool:
         return self.machine.partial_sums != "once" and visits.repeated(link, link.place, indices)
 
     def _leave(self, site: _Site, indices: Indices) -> None:
         link = site.link
-        if link is None or not link.written:
+        if link is None or not link.written or site.left:
             return
         trips = {loop.place: loop.trips for loop in link.path.loops}
         if any(indices.get(place, 0) + 1 < trips[place] for place in site.keeps):
             return
+        site.left = True
         finished = _finished(link, indices)
         if site.through and finished:
             return  # its parts went up as they were handed
@@ -351,15 +400,21 @@ class _Run:
         known = (path.order, first, self._uneven(path, at, indices))
         if known not in self.works:
             self.works[known] = self._working(path, at, indices)
-        seconds = self.works[known]
-        if seconds is None:
+        busy = self.works[known]
+        if busy is None:
             return
         leaf = self._leaf(path)
-        ready = max(site.ready for site in (*leaf.inputs, leaf.output))
-        tiles = tuple(len(site.uses) for site in leaf.stays)
-        setup = 0.0 if leaf.unit is None or tiles == leaf.tiles else leaf.unit.setup
-        leaf.tiles = tiles
-        span = self._emit(leaf.process, leaf.process, seconds + setup, ready, indices, leaf.inputs, leaf.output)
+        if self.burst is not None and self.burst.order == path.order:
+            span = self.burst.more(busy)
+            self._done(leaf.process, leaf.process, span, indices, leaf.inputs)
+        else:
+            ready = max(site.ready for site in (*leaf.inputs, leaf.output))
+            tiles = tuple(len(site.uses) for site in leaf.stays)
+            setup = 0.0 if leaf.unit is None or tiles == leaf.tiles else leaf.unit.setup
+            leaf.tiles = tiles
+            seconds = max(busy.values(), default=0.0) + setup
+            span = self._emit(leaf.process, leaf.process, seconds, ready, indices, leaf.inputs, leaf.output)
+            self.burst = _Burst(path.order, span[0] + setup, busy)
         for site in (*leaf.inputs, leaf.output):
             site.use(span)
         leaf.output.ready = leaf.output.dirty = max(leaf.output.dirty, span[1])
@@ -377,28 +432,33 @@ class _Run:
             self.workers[path.order] = _Leaf(unit, _process(path, len(path.nodes)), inputs, output, stays)
         return self.workers[path.order]
 
-    def _working(self, path: Path, at: int, indices: Indices) -> float | None:
-        """Seconds of the unit, or of the ports of the innermost stores; None if there is nothing to do."""
+    def _working(self, path: Path, at: int, indices: Indices) -> Seconds | None:
+        """Seconds of the unit, of the ports of the innermost stores and of tolls; None if there is nothing to do."""
         done = visits.operations(path, at, indices)
         if not done:
             return None
         unit = None if path.leaf.unit is None else self.machine.unit(path.leaf.unit)
-        seconds = done / unit.throughput if unit is not None and unit.throughput is not None else 0.0
+        busy: Seconds = {}
+        if unit is not None and unit.throughput is not None:
+            busy[unit.name, ""] = done / unit.throughput
         load: dict[str, list[int]] = {}
         for link in self.leaves[path.einsum.name]:
             width = self.machine.memory(link.parent.memory).bits(link.workload, path.einsum.name, link.tensor)
             for i, values in enumerate(visits.operands(link, at, indices)):
                 load.setdefault(link.parent.memory, [0, 0])[i] += values * width
         for name, (read, written) in load.items():
-            seconds = max(seconds, component_time(self.machine.memory(name), read, written) or 0.0)
+            memory = self.machine.memory(name)
+            ports = {"": (read, written)} if memory.ports == "shared" else {"read": (read, 0), "write": (0, written)}
+            for port, bits in ports.items():
+                busy[name, port] = component_time(memory, *bits) or 0.0
         for toll in self.machine.tolls:
             through = sum(
                 visits.passed(link, toll, at, indices) * toll.bits(link.workload, path.einsum.name, link.tensor)
                 for link in self.leaves[path.einsum.name]
                 if toll in link.tolls
             )
-            seconds = max(seconds, passing_time(toll, through) or 0.0)
-        return seconds
+            busy[toll.name, ""] = passing_time(toll, through) or 0.0
+        return busy
 
     def _emit(
         self,
@@ -417,6 +477,14 @@ class _Run:
             if handover.writer == process and (alone or handover.site is writes):
                 start = max(start, handover.room(indices))
         span = (start, start + seconds)
+        self._done(process, engine, span, indices, reads)
+        self.operations += 1
+        self.burst = None
+        return span
+
+    def _done(self, process: Process, engine: object, span: Span, indices: Indices, reads: tuple[_Site, ...]) -> None:
+        """An operation takes its engine until it ends."""
+        alone = process not in self.threaded
         for handover in self.handovers:
             if handover.reader == process and (alone or handover.site in reads):
                 handover.done(indices, span)
@@ -424,8 +492,6 @@ class _Run:
         self.end = max(self.end, span[1])
         if self.latest:
             self.latest[-1] = max(self.latest[-1], span[1])
-        self.operations += 1
-        return span
 
 
 def _part(top: _Site, link: Link, indices: Indices) -> tuple[int, ...]:

@@ -47,12 +47,25 @@ def moved(
         extent = link.path.extent(variable)
         if variable not in relevant:
             total *= terms.visits(extent, cuts)
-    for index in link.access.indices:
+    for rank, index in enumerate(link.access.indices):
         if not index.variables:
-            continue  # a constant: one position, in every visit
+            total *= _positions(link, rank)
+            continue
         cuts = link.path.cuts(index.variables[0], link.place, once, picks)
         total *= terms.covered(link.path.extent(index.variables[0]), cuts)
     return total
+
+
+def _positions(link: Link, rank: int) -> int:
+    """Positions of a rank that the charged Einsum indexes by a constant: from the first to the last of all users'.
+
+    No loop above the store moves any of them (`Path.unlike`): a user that goes through the rank needs all of it.
+    """
+    indices = [user.einsum.access(link.tensor).indices[rank] for user in link.users]
+    if any(index.variables for index in indices):
+        return link.workload.tensor(link.tensor).shape[rank]
+    fixed = [index.constant for index in indices]
+    return max(fixed) - min(fixed) + 1
 
 
 def kept_places(link: Link) -> tuple[int, ...]:

@@ -55,8 +55,8 @@ def export(
 ) -> Exported:
     """The AccelForge files of a problem.
 
-    >>> from ...workload.load import load_workload
-    >>> from ...machine.load import load_machine
+    >>> from ...zoo.workload_by_name import load_workload
+    >>> from ...zoo.machine_by_name import load_machine
     >>> sorted(export(load_workload("matmul:m=4,n=4,k=4"), load_machine("simple")).files)
     ['arch.yaml', 'einloom.yaml', 'mapper.yaml', 'workload.yaml']
 

@@ -1,4 +1,4 @@
-"""All trees of the space `ffm` of a tiny problem, straight from the grammar.
+"""All trees of a named space of a tiny problem, straight from the grammar.
 
 Comes in: workload, machine, mapspace. Goes out: every tree of the space that is well formed (capacity is not asked),
 one of each set that means the same (docs/counting.md lists the sets). Nothing is left out because it looks bad: the
@@ -7,18 +7,21 @@ next node is chosen in every way that the grammar allows; `wellformed.problems` 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations, pairwise, permutations, product
-from math import prod
+from math import gcd, isqrt, prod
 
-from ...machine.levels import Machine
+from ...machine.levels import Machine, Memory
+from ...mapping.extents import tile_of
 from ...mapping.legality.placement import outermost_home, visible_memories
 from ...mapping.legality.structure import problems
 from ...mapping.tree import Compute, Loop, Mapping, Nest, Split, Store
 from ...workload.einsum import Workload
 from ..space import Mapspace
 from .concurrency import grouped_forms
+from .ragged import tiles
 from .rules import outside
 
 Binds = tuple[tuple[str, str], ...]
@@ -28,7 +31,7 @@ def enumerate_trees(workload: Workload, machine: Machine, mapspace: Mapspace) ->
     """Every well-formed tree of `mapspace`, up to writing the same schedule differently."""
     axes = {name: axis.size for name, axis in machine.axes.items()}
     emptier = "axis" in mapspace.places and any(axis.use == "full" for axis in machine.axes.values())
-    for candidate in candidates(workload, machine):
+    for candidate in candidates(workload, machine, mapspace.name):
         if problems(workload, machine, candidate):
             continue
         inside = not outside(workload, machine, mapspace, candidate)
@@ -40,9 +43,14 @@ def enumerate_trees(workload: Workload, machine: Machine, mapspace: Mapspace) ->
                     yield form
 
 
-def candidates(workload: Workload, machine: Machine) -> Iterator[Mapping]:
-    """Every tree that the grammar lets one write within rules 1-4; many break the others or the machine's limits."""
-    grammar = _Grammar(workload, machine)
+def candidates(
+    workload: Workload, machine: Machine, space: str = "ffm", checkpoint: Callable[[], None] = lambda: None
+) -> Iterator[Mapping]:
+    """Every tree that the grammar lets one write within rules 1-4; many break the others or the machine's limits.
+
+    checkpoint: called wherever a nest is begun, so that a caller can stop between two trees that are far apart.
+    """
+    grammar = _Grammar(workload, machine, space, checkpoint)
     outer = machine.memories[0].name
     einsums = tuple(e.name for e in workload.einsums)
     user = {t: e.name for e in reversed(workload.einsums) for t in e.tensors}
@@ -55,6 +63,13 @@ def candidates(workload: Workload, machine: Machine) -> Iterator[Mapping]:
         state = _State(einsums, extents, frozenset((outer, t) for t in top))
         for nest in grammar.nests(state, fresh=True, looped=True):
             yield Mapping((Store(outer, top), *nest) if top else nest)
+
+
+@lru_cache(maxsize=4096)
+def _divisors(number: int) -> tuple[int, ...]:
+    """The divisors from 2 up, ascending."""
+    small = [n for n in range(1, isqrt(number) + 1) if number % n == 0]
+    return tuple(sorted({*small, *(number // n for n in small)} - {1}))
 
 
 def _subsets(items: list[str]) -> Iterator[tuple[str, ...]]:
@@ -81,9 +96,9 @@ class _State:
     def left(self, einsum: str, variable: str) -> int:
         return dict(self.extents)[einsum, variable]
 
-    def divide(self, binds: Binds, trips: int) -> _State:
-        bound = set(binds)
-        return replace(self, extents=tuple((k, n // trips if k in bound else n) for k, n in self.extents))
+    def divide(self, loop: Loop) -> _State:
+        bound = set(loop.binds)
+        return replace(self, extents=tuple((k, tile_of(loop, n) if k in bound else n) for k, n in self.extents))
 
     @property
     def finished(self) -> bool:
@@ -93,8 +108,9 @@ class _State:
 class _Grammar:
     """Chooses the next node in every possible way."""
 
-    def __init__(self, workload: Workload, machine: Machine) -> None:
-        self.workload, self.machine = workload, machine
+    def __init__(self, workload: Workload, machine: Machine, space: str, checkpoint: Callable[[], None]) -> None:
+        self.workload, self.machine, self.space, self.checkpoint = workload, machine, space, checkpoint
+        self.allowed: dict[tuple[str, str, str], bool] = {}
         self.known: dict[tuple[_State, bool], tuple[Nest, ...]] = {}
 
     def nests(self, state: _State, fresh: bool, looped: bool) -> Iterator[Nest]:
@@ -103,6 +119,7 @@ class _Grammar:
         looped: a split may follow, because a loop (or the root) stands between it and the split above.
         """
         for block, below in self.store_blocks(state):
+            self.checkpoint()
             if not block and not fresh:
                 continue
             for rest in self.after_stores(below, block, looped):
@@ -228,7 +245,8 @@ class _Grammar:
         free = [
             memory.name
             for memory in self.machine.memories[1:]
-            if place[memory.name] > state.spatial_reach
+            if all(self.may_stand(memory, e.name, tensor) for e in here)
+            and place[memory.name] > state.spatial_reach
             and all(place[m] < place[memory.name] for m, t in state.stored if t == tensor)
             and all(place[m] <= place[memory.name] for e in here for m, t in state.stored if t in e.tensors)
         ]
@@ -236,6 +254,14 @@ class _Grammar:
             own = len(chosen) if backed else len(chosen) - 1
             if not chosen or ((len(here) == 1 or own == 0) and (backed or len(here) == len(users))):
                 yield chosen
+
+    def may_stand(self, memory: Memory, einsum: str, tensor: str) -> bool:
+        """True if the memory may hold the tensor in some tree, whatever is held above."""
+        key = memory.name, einsum, tensor
+        if key not in self.allowed:
+            above = ((), self.workload.einsum(einsum).tensors)
+            self.allowed[key] = any(tensor in self.machine.may_hold(memory, self.workload, einsum, a) for a in above)
+        return self.allowed[key]
 
     # -- loops ----------------------------------------------------------------------------------------------------
 
@@ -253,8 +279,8 @@ class _Grammar:
         bound = {bind for loop in above for bind in loop.binds}
         for binds in self.bindings(state):
             if not bound & set(binds):
-                for trips in self.trips(state, binds):
-                    yield from self.temporal_blocks(state.divide(binds, trips), (*above, Loop(binds, trips)))
+                for loop in self.loops(state, binds, None):
+                    yield from self.temporal_blocks(state.divide(loop), (*above, loop))
 
     def spatial_blocks(self, state: _State) -> Iterator[tuple[tuple[Loop, ...], _State]]:
         """Every set of spatial loops, axis by axis; no order of them changes anything."""
@@ -268,17 +294,24 @@ class _Grammar:
                     mine = [loop for loop in loops if loop.axis == axis.name]
                     taken = {bind for loop in mine for bind in loop.binds}
                     room = axis.size // prod(loop.trips for loop in mine)
-                    for trips in self.trips(below, binds):
-                        if trips <= room and not taken & set(binds):
-                            after = replace(below.divide(binds, trips), spatial_reach=place[axis.name])
-                            grown.append(((*loops, Loop(binds, trips, None, axis.name)), after))
+                    for loop in self.loops(below, binds, axis.name):
+                        if loop.trips <= room and not taken & set(binds):
+                            after = replace(below.divide(loop), spatial_reach=place[axis.name])
+                            grown.append(((*loops, loop), after))
                 partial += grown
         yield from partial
 
-    def trips(self, state: _State, binds: Binds) -> Iterator[int]:
-        """Numbers of trips, at least 2, that cut every bound extent evenly."""
+    def loops(self, state: _State, binds: Binds, axis: str | None) -> Iterator[Loop]:
+        """Every loop of at least 2 trips: an even one for any extents, an uneven one for equal ones that are whole."""
         extents = [state.left(einsum, variable) for einsum, variable in binds]
-        yield from (n for n in range(2, min(extents) + 1) if all(extent % n == 0 for extent in extents))
+        if self.space == "ffm" or len(set(extents)) > 1:
+            yield from (Loop(binds, n, None, axis) for n in _divisors(gcd(*extents)))
+            return
+        extent = extents[0]
+        whole = all(self.workload.extents[variable] == extent for _, variable in binds)
+        for tile in tiles(self.space, extent, whole):
+            trips = -(-extent // tile)
+            yield Loop(binds, trips, None if tile == -(-extent // trips) else tile, axis)
 
     def bindings(self, state: _State) -> Iterator[Binds]:
         """One variable for every Einsum of the group; producer's and consumer's index one rank of their tensor."""

@@ -1,4 +1,6 @@
-"""The space `ffm`, rule by rule: why a legal tree is not in it. Definition and numbers of the rules: docs/mapspace.md.
+"""The spaces `ffm` and `ragged`, rule by rule: why a legal tree is not in one.
+
+Definition and numbers of the rules: docs/mapspace.md.
 
 Every rule speaks of the *path* of an Einsum: the loops above its leaf and the stores there that hold its own tensors.
 """
@@ -24,6 +26,7 @@ from ..limits.checks import share_allowed, total_allowed, unmet
 from ..limits.data import UNLIMITED, Limits
 from ..space import Mapspace
 from .concurrency import group_reasons
+from .ragged import ragged_reasons
 from .shares import axes_left
 
 Steps = tuple[tuple[Address, Node], ...]
@@ -41,7 +44,7 @@ def outside(workload: Workload, machine: Machine, mapspace: Mapspace, mapping: M
     if mapping.einsums != tuple(e.name for e in workload.einsums):
         reasons.append(f"rule 1: the leaves stand in the order {', '.join(mapping.einsums)}, not in program order")
     rules = (
-        _perfect,
+        _tiled,
         _hierarchical,
         _block_order,
         _one_loop,
@@ -183,6 +186,13 @@ class _Tree:
         node = self.paths[einsum][i][1]
         assert isinstance(node, Store)
         return node.memory
+
+
+def _tiled(tree: _Tree, einsum: str) -> Iterator[str]:
+    """Rule 2, as the space has it."""
+    if tree.mapspace.name == "ragged":
+        return ragged_reasons(tree.workload, tree.paths[einsum], tree.cuts, einsum)
+    return _perfect(tree, einsum)
 
 
 def _perfect(tree: _Tree, einsum: str) -> Iterator[str]:

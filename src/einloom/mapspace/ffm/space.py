@@ -1,4 +1,4 @@
-"""The space `ffm` of one workload on one machine, as searches see it."""
+"""The spaces `ffm` and `ragged` of one workload on one machine, as searches see them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Ffm:
 
     def sample(self, rng: Random) -> Mapping | None:
         """A legal tree inside. Einsums are fused in pairs at most, and all splits are sequential: not every member can
-        be drawn."""
+        be drawn, in `ragged` none with uneven tiles."""
         for draw in range(DRAWS):
             tree = normal_form(self._sampler.draw(rng, draw / DRAWS), self.workload)
             if self.contains(tree):
@@ -78,7 +78,7 @@ class Ffm:
         return normal_form(retiled(self.workload, skeleton, [int(tile) for tile in tiles]), self.workload)
 
     def tilings(self, skeleton: Skeleton) -> Iterator[NDArray[np.int64]]:
-        """All perfect tiles with at least two trips per loop; spatial loops keep their trips."""
+        """All perfect tiles with at least two trips per loop, in `ragged` too; spatial loops keep their trips."""
         found = rows(self.workload, skeleton)
         while block := list(islice(found, BLOCK)):
             yield np.array(block, dtype=np.int64)

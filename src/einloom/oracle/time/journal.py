@@ -217,10 +217,12 @@ class Journal(Observer):
         order = sorted(range(len(self.entries)), key=self._place)
         groups: list[list[int]] = []
         last: dict[Hashable, int] = {}
+        worked = -1  # the last group of work so far
         for i in order:
             entry = self.entries[i]
+            worked = len(groups) if entry.kind == "work" else worked
             before = last.get(entry.engine)
-            if before is not None and self._one_burst(groups[before], i):
+            if before is not None and before > worked and self._one_burst(groups[before], i):
                 groups[before].append(i)
             else:
                 last[entry.engine] = len(groups)
@@ -244,7 +246,7 @@ class Journal(Observer):
         return (i, 0, i) if last is None else (max(self._place(last)[0], 0), 1, i)
 
     def _one_burst(self, group: list[int], i: int) -> bool:
-        """Loads of one process, one after the other from the same place, are one transfer."""
+        """Loads of one process, one after the other from the same place with no work between them, are one transfer."""
         first, entry = self.entries[group[0]], self.entries[i]
         same = first.kind == entry.kind == "load" and first.busy.keys() == entry.busy.keys() and bool(entry.busy)
         return same and first.time == entry.time and all(j < group[0] for j in entry.after)

@@ -55,6 +55,8 @@ class Exact:
         found is checked: Defect if the tree is not what the tables said.
         """
         refuse_timeless(problem.objective, problem.machine)
+        if problem.mapspace.name != "ffm":
+            raise SpecError(f"exact searches the mapspace ffm, not {problem.mapspace.name!r}", suggestion="ffm")
         if problem.latency_rule != "einsum":
             raise SpecError(
                 f"exact proves optima under latency rule 'einsum', not {problem.latency_rule!r}", suggestion="einsum"

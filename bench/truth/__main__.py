@@ -1,0 +1,51 @@
+"""Draw random problems and ask every claim of each: ``python -m bench.truth --problems 10000``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.truth import table
+from bench.truth.runs import Outcome, run
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "bench" / "results"
+FOUND = ROOT / "tests" / "search" / "found"
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """0: every claim holds for every problem; 1: some does not."""
+    parser = argparse.ArgumentParser(prog="python -m bench.truth", description=__doc__.split("\n")[0])
+    parser.add_argument("--problems", type=int, default=10_000, help="how many (default 10,000)")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first one")
+    parser.add_argument(
+        "--build", type=Path, default=ROOT / "build" / "truth", help="folder of what came of each problem"
+    )
+    parser.add_argument("--found", type=Path, default=FOUND, help="folder for problems that show a difference")
+    parser.add_argument("--publish", action="store_true", help="write the counts into bench/results")
+    options = parser.parse_args(words)
+    seeds = range(options.first, options.first + options.problems)
+    outcomes = run(seeds, options.build / "outcomes.jsonl", options.found)
+    if options.publish:
+        table.write(RESULTS / "truth.csv", table.counts(outcomes))
+        table.write(RESULTS / "truth-pairs.csv", table.pair_rows(outcomes))
+    return summed_up(outcomes)
+
+
+def summed_up(outcomes: Sequence[Outcome]) -> int:
+    """Print what came of the problems; 1 if a claim does not hold for some."""
+    by_pair = table.pair_counts(outcomes)
+    rare = {pair: n for pair, n in by_pair.items() if n < table.NEEDED}
+    failed = [o for o in outcomes if o.failed]
+    print(f"{len(outcomes)} problems, {sum(max(o.trees, 0) for o in outcomes)} legal trees, {len(failed)} differences")
+    print(f"{sum(o.seconds for o in outcomes):.0f} CPU seconds; {sum(o.executed for o in outcomes)} trees executed")
+    print(f"{len(by_pair)} pairs of dimensions, {len(rare)} of them in fewer than {table.NEEDED} problems")
+    for (one, other), number in sorted(rare.items(), key=lambda item: item[1])[:20]:
+        print(f"  {number}: {one}, {other}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""What came of each problem, a line of JSON for each; a problem that shows a difference is made smaller and written
+down where the tests read it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from einloom.testing.problems.claims import check
+from einloom.testing.problems.drawing import TooLarge, draw, few
+from einloom.testing.problems.files import Files
+from einloom.testing.problems.minimise import minimised
+
+FEW = 400
+"""So many candidates may a problem have that is made smaller."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of the problem of a seed. has: its dimensions. failed: claim -> its first difference."""
+
+    seed: int
+    has: tuple[str, ...]
+    failed: dict[str, str]
+    trees: int
+    executed: int
+    seconds: float
+
+
+def tried(seed: int) -> tuple[Outcome, Files]:
+    """Draw the problem of a seed and ask every claim."""
+    started = time.process_time()
+    drawn = draw(seed)
+    report = check(drawn.files.read, seed)
+    spent = round(time.process_time() - started, 3)
+    return Outcome(seed, tuple(sorted(drawn.has)), report.failed, report.trees, report.executed, spent), drawn.files
+
+
+def known(path: Path) -> list[Outcome]:
+    """The outcomes of a file; none if there is no file. A line that was cut off is left out."""
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        try:
+            data = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        found.append(Outcome(**{**data, "has": tuple(data["has"])}))
+    return found
+
+
+def run(seeds: Iterable[int], path: Path, found: Path) -> list[Outcome]:
+    """Try the seeds that the file at `path` has not; differences go into folders of `found`. All outcomes come back."""
+    outcomes = {outcome.seed: outcome for outcome in known(path)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    wanted = list(seeds)
+    for seed in wanted:
+        if seed in outcomes:
+            continue
+        outcome, files = tried(seed)
+        with path.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(asdict(outcome)) + "\n")
+        outcomes[seed] = outcome
+        for claim, said in outcome.failed.items():
+            print(f"seed {seed}: {claim}: {said}", flush=True)
+            keep(files, seed, claim, found)
+    return [outcomes[seed] for seed in wanted]
+
+
+def keep(files: Files, seed: int, claim: str, found: Path) -> Path:
+    """Make a problem smaller as long as the claim does not hold, and write it down. Its folder comes back."""
+
+    def shows(smaller: Files) -> bool:
+        try:
+            few(smaller, FEW, 10 * FEW)
+        except TooLarge:
+            return False
+        except Exception:  # noqa: BLE001 (a crash of the enumeration may be what is looked for)
+            pass
+        return claim in check(smaller.read, seed, (claim,)).failed
+
+    small = minimised(files, shows)
+    folder = found / f"{claim.replace(' ', '-').replace('=', 'is')}-{seed}"
+    small.write(folder)
+    said = check(small.read, seed, (claim,)).failed.get(claim, "")
+    (folder / "note.json").write_text(json.dumps({"claim": claim, "seed": seed, "said": said}, indent=1) + "\n")
+    return folder

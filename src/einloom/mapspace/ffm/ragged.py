@@ -1,0 +1,100 @@
+"""Rule 2 of the space `ragged`: which uneven tiles a mapping may have. Definition: docs/mapspace.md.
+
+Comes in: the path of an Einsum. Goes out: why its loops are not in the space; and for the enumeration, every tile that
+one loop may have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from math import prod
+
+from ...mapping.extents import Cuts, Trail, extents_along, tile_of
+from ...mapping.tree import Loop, describe
+from ...workload.einsum import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """One loop of a variable: its index in the path, the extent above it and its full tile."""
+
+    place: int
+    loop: Loop
+    extent: int
+    tile: int
+
+    @property
+    def uneven(self) -> bool:
+        """True if the last tile is smaller."""
+        return self.loop.trips * self.tile != self.extent
+
+
+def windowed(workload: Workload, einsum: str) -> frozenset[str]:
+    """The rank variables of `einsum` with an index that is more than one plain variable: they are cut evenly."""
+    accesses = workload.einsum(einsum).accesses
+    return frozenset(v for access in accesses for index in access.indices if not index.simple for v in index.variables)
+
+
+def chains(workload: Workload, steps: Trail, cuts: Cuts, einsum: str) -> dict[str, list[Cutting]]:
+    """The loops of every variable, from the outermost in."""
+    below = extents_along(workload, steps, cuts, einsum)
+    found: dict[str, list[Cutting]] = {}
+    for i, (_, node) in enumerate(steps):
+        v = node.variable(einsum) if isinstance(node, Loop) else None
+        if isinstance(node, Loop) and v is not None:
+            extent = below[i - 1][v] if i else workload.extents[v]
+            found.setdefault(v, []).append(Cutting(i, node, extent, tile_of(node, extent)))
+    return found
+
+
+def ragged_reasons(workload: Workload, steps: Trail, cuts: Cuts, einsum: str) -> Iterator[str]:
+    """Rule 2 of `ragged`, for every loop on the path of `einsum`."""
+    window = windowed(workload, einsum)
+    for v, chain in chains(workload, steps, cuts, einsum).items():
+        for n, cut in enumerate(chain):
+            title = f"rule 2: '{describe(cut.loop)}'"
+            if cut.loop.trips < 2:
+                yield f"{title} has fewer than 2 trips"
+            elif (einsum, cut.place) in cuts:
+                yield f"{title} cuts {einsum}.{v} as its consumers need it"
+            elif cut.uneven and n:
+                yield f"{title} cuts {einsum}.{v} of extent {cut.extent} unevenly below another loop over it"
+            elif cut.uneven and v in window:
+                yield f"{title} cuts {einsum}.{v} of extent {cut.extent} unevenly, and it moves a window"
+        yield from _spatial_reasons(einsum, v, workload.extents[v], chain)
+
+
+def _spatial_reasons(einsum: str, variable: str, whole: int, chain: list[Cutting]) -> Iterator[str]:
+    """Spatial loops are balanced, and one that cuts unevenly has no other below it."""
+    spatial = [cut for cut in chain if cut.loop.axis is not None]
+    if spatial and spatial[0].uneven and len(spatial) > 1:
+        below = f"'{describe(spatial[1].loop)}' spreads {einsum}.{variable} further"
+        yield f"rule 2: '{describe(spatial[0].loop)}' cuts {einsum}.{variable} unevenly, and {below}"
+    for n, cut in enumerate(spatial):
+        trips = [other.loop.trips for other in spatial[:n]]
+        if not all(balanced(share, cut.loop.trips, cut.tile) for share in shares(whole, trips)):
+            yield f"rule 2: '{describe(cut.loop)}' does not spread {einsum}.{variable} evenly over its instances"
+
+
+def shares(whole: int, trips: list[int]) -> set[int]:
+    """ceil(whole / product) for the products of all subsets of the trips of spatial loops."""
+    every = (chosen for size in range(len(trips) + 1) for chosen in combinations(trips, size))
+    return {-(-whole // prod(chosen)) for chosen in every}
+
+
+def balanced(extent: int, instances: int, tile: int) -> bool:
+    """True if no smaller tile could hold an instance's part of what the last pass over the instances has left.
+
+    >>> balanced(10, 4, 3), balanced(9, 4, 3), balanced(8, 4, 3)
+    (True, True, False)
+    """
+    left = extent % (instances * tile)
+    return left == 0 or left > instances * (tile - 1)
+
+
+def tiles(space: str, extent: int, whole: bool) -> Iterator[int]:
+    """Every tile, smaller than the extent, that one loop may have. whole: no loop above it cuts the variable."""
+    anything = space == "ragged" and whole
+    yield from (tile for tile in range(1, extent) if anything or extent % tile == 0)

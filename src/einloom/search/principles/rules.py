@@ -1,0 +1,169 @@
+"""Principles 1 to 3 of the FuseCU paper as printed: which schedule they pick, and what it costs beside the optimum.
+
+Xu et al., DAC 2025, section III-A. The classes of buffers are the paper's; where a principle leaves a choice open (two
+equal dimensions, the range in which two classes are allowed), every candidate is counted with whole trips and the least
+is taken, which is the reading that is kindest to the principles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isqrt, sqrt
+from typing import Literal
+
+from .matmul import (
+    OPERANDS,
+    Accounting,
+    Cutting,
+    Matmul,
+    Operand,
+    Schedule,
+    best_schedule,
+    largest_tile,
+    missing,
+    schedule,
+    traffic,
+)
+
+Class = Literal["single", "single/two", "two", "three"]
+COUNTS: dict[Class, int] = {"single": 1, "two": 2, "three": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """What the principles pick. principle: 1, 2 or 3. feasible: whether its tiles fit the buffer."""
+
+    principle: int
+    schedule: Schedule
+    feasible: bool
+
+    @property
+    def redundant_output(self) -> bool:
+        """True if the output comes again: dear where partial sums are read back."""
+        return self.schedule.stationary != "C" and self.schedule.trips[1] > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A pick beside the optimum. moved: what the pick moves in the accounting that was asked for, elements."""
+
+    pick: Pick
+    moved: int
+    best: Schedule
+
+    @property
+    def regret(self) -> float:
+        """(pick - optimum) / optimum; 0.05 is five percent too much traffic."""
+        return self.moved / self.best.traffic - 1
+
+
+def buffer_class(matmul: Matmul, buffer: int) -> Class:
+    """The paper's class of a buffer: Tiny, Small, Medium or Large, as the numbers of operands that move once."""
+    least = min(matmul.m, matmul.k, matmul.l)
+    if buffer > min(matmul.size(x) for x in OPERANDS):
+        return "three"
+    if 4 * buffer <= least**2:
+        return "single"
+    return "single/two" if 2 * buffer <= least**2 else "two"
+
+
+def chosen_class(matmul: Matmul, buffer: int) -> Class:
+    """The class; in the range where two are allowed the one of which the paper's equations say less traffic."""
+    kind = buffer_class(matmul, buffer)
+    if kind != "single/two":
+        return kind
+    return "single" if _first_equation(matmul, buffer) <= _third_equation(matmul, buffer) else "two"
+
+
+def pick(matmul: Matmul, buffer: int, cutting: Cutting = "integer") -> Pick | None:
+    """What principles 1 to 3 pick in a buffer of so many elements; None if not even tiles of one fit."""
+    return min(picks(matmul, buffer, cutting), key=lambda p: p.redundant_output, default=None)
+
+
+def picks(matmul: Matmul, buffer: int, cutting: Cutting = "integer") -> tuple[Pick, ...]:
+    """All picks that the principles leave equal: of the same traffic, partial sums counted once."""
+    candidates = {"single": _single, "two": _two, "three": _three}[chosen_class(matmul, buffer)]
+    found = tuple(candidates(matmul, buffer, cutting))
+    least = min((p.schedule.traffic for p in found), default=0)
+    return tuple(p for p in found if p.schedule.traffic == least)
+
+
+def judged(matmul: Matmul, buffer: int, accounting: Accounting = "once", cutting: Cutting = "integer") -> Judged | None:
+    """The pick of the principles beside the optimum, both in this accounting and cutting; None if nothing fits."""
+    chosen, best = pick(matmul, buffer, cutting), best_schedule(matmul, buffer, accounting, cutting)
+    if chosen is None or best is None:
+        return None
+    return Judged(chosen, traffic(matmul, chosen.schedule.stationary, chosen.schedule.trips, accounting), best)
+
+
+def predicted(matmul: Matmul, buffer: int) -> float:
+    """What the paper's equations say of the pick, with trips as real numbers: Eq. (1), Eq. (3), or every operand once.
+
+    A bound and no prediction: whole trips cost more.
+    """
+    kind = chosen_class(matmul, buffer)
+    if kind == "three":
+        return float(matmul.compulsory)
+    return _first_equation(matmul, buffer) if kind == "single" else _third_equation(matmul, buffer)
+
+
+def _first_equation(matmul: Matmul, buffer: int) -> float:
+    return 2 * matmul.operations / (sqrt(buffer + 1) - 1) + min(matmul.size(x) for x in OPERANDS)
+
+
+def _third_equation(matmul: Matmul, buffer: int) -> float:
+    least = min(matmul.m, matmul.k, matmul.l)
+    return min(
+        matmul.size(x) + matmul.size(_lacking(whole)) + matmul.operations * (least + 1) / (buffer - least)
+        for whole, x in _untiled(matmul)
+    )
+
+
+def _single(matmul: Matmul, buffer: int, cutting: Cutting) -> Iterator[Pick]:
+    """Principle 1: the smallest operand is stationary, its tile a square as large as fits."""
+    side = isqrt(buffer + 1) - 1
+    if side >= 1:
+        yield Pick(1, _tiled(matmul, _smallest(matmul), side, side, cutting), True)
+
+
+def _two(matmul: Matmul, buffer: int, cutting: Cutting) -> Iterator[Pick]:
+    """Principle 2: the smallest dimension whole, the other one of the stationary operand as large as fits."""
+    for whole, x in _untiled(matmul):
+        extent = matmul.extent(whole)
+        tile = (buffer - extent) // (extent + 1)
+        if tile >= 1:
+            sides = (extent, tile) if OPERANDS[x][0] == whole else (tile, extent)
+            yield Pick(2, _tiled(matmul, x, *sides, cutting), True)
+
+
+def _three(matmul: Matmul, buffer: int, cutting: Cutting) -> Iterator[Pick]:
+    """Principle 3: the smallest operand whole in the buffer."""
+    x = _smallest(matmul)
+    first, second = OPERANDS[x]
+    found = _tiled(matmul, x, matmul.extent(first), matmul.extent(second), cutting)
+    yield Pick(3, found, found.room <= buffer)
+
+
+def _tiled(matmul: Matmul, x: Operand, side1: int, side2: int, cutting: Cutting) -> Schedule:
+    extents = [matmul.extent(d) for d in OPERANDS[x]]
+    sides = [min(side, extent) for side, extent in zip((side1, side2), extents, strict=True)]
+    if cutting == "divisors":
+        sides = [largest_tile(extent, side, cutting) for side, extent in zip(sides, extents, strict=True)]
+    return schedule(matmul, x, sides[0], sides[1])
+
+
+def _smallest(matmul: Matmul) -> Operand:
+    return min(OPERANDS, key=matmul.size)
+
+
+def _untiled(matmul: Matmul) -> Iterator[tuple[str, Operand]]:
+    """(D, stationary operand) for every smallest dimension D."""
+    least = min(matmul.m, matmul.k, matmul.l)
+    for whole in "MKL":
+        if matmul.extent(whole) == least:
+            yield from ((whole, x) for x, dimensions in OPERANDS.items() if whole in dimensions)
+
+
+def _lacking(dimension: str) -> Operand:
+    return next(x for x in OPERANDS if missing(x) == dimension)

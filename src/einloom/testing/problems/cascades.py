@@ -1,0 +1,256 @@
+"""Random workload files: a cascade grown Einsum by Einsum, with whatever the notation can say.
+
+Every operand is a new tensor, one that was there before, or an operand of the same Einsum once more; every rank is
+indexed by a variable, a window or a constant. What a cascade may have is switched on by the names of `dimensions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from random import Random
+
+from ...errors import SpecError
+from ...workload.build import build_workload
+from ...workload.einsum import Workload
+from ...workload.notation import parse_einsum
+from .dimensions import TESTS
+from .files import Data
+
+LARGE = (997, 10007, 1000003)
+"""Primes: a loop over them runs once per value or not at all, so that all trees stay few."""
+OWN = (
+    *("scalar", "constant index", "window", "padding", "repeated operand", "readers with the fused rank"),
+    *("readers without it", "read output", "persistent input", "persistent result", "repeat", "copy", "copies only"),
+    *("maximum", "unequal Einsums"),
+)
+"""The dimensions that a workload alone decides."""
+SEVERAL = ("readers with the fused rank", "readers without it", "read output", "unequal Einsums")
+TRIES = 60
+
+
+@dataclass
+class Cascade:
+    """A cascade as it grows.
+
+    room: the most values of one Einsum's iteration space, large primes left out. shapes: of every tensor so far.
+    written, read: tensors, in order. indices: the access of each tensor in the Einsum before.
+    """
+
+    rng: Random
+    on: Collection[str]
+    room: int
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    declared: dict[str, list[int]] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    written: list[str] = field(default_factory=list)
+    read: list[str] = field(default_factory=list)
+    lines: list[object] = field(default_factory=list)
+    before: dict[str, list[str]] = field(default_factory=dict)
+    points: int = 1
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Extents of ranks to choose from: windows need three values or more."""
+        small = (1, 2, 2) if self.room < 4 else (1, 2, 2, 2, 3, 4)
+        return (*small, 3, 3) if "window" in self.on else small
+
+    def chance(self, dimension: str, probability: float) -> bool:
+        return dimension in self.on and self.rng.random() < probability
+
+    def variable(self, size: int, known: Collection[str], taken: Collection[str]) -> str:
+        """A variable of this size that is not taken: one of `known`, one of another Einsum, or a new one."""
+        for among, probability in ((known, 0.7), (self.sizes, 0.5)):
+            fitting = [v for v in among if self.sizes[v] == size and v not in taken]
+            if fitting and self.rng.random() < probability:
+                return self.rng.choice(fitting)
+        name = f"v{len(self.sizes)}"
+        self.sizes[name] = size
+        return name
+
+    def index(self, tensor: str, rank: int, known: Collection[str], taken: set[str]) -> str:
+        """One rank of an operand: a constant, a window, or a plain variable. taken: variables of its other ranks."""
+        size = self.shapes[tensor][rank]
+        if size < 5 and self.chance("constant index", 0.3):
+            return str(self.rng.randrange(size))
+        if self.chance("padding", 0.5) and size in (2, 3, 4):
+            outer, inner = self.variable(size, known, taken), self.variable(self.rng.choice((2, 3)), (), taken)
+            if outer != inner:
+                taken |= {outer, inner}
+                self.declared[tensor] = list(self.shapes[tensor])
+                return f"{outer}+{inner}-1"
+        if self.chance("window", 0.5) and 3 <= size < 6:
+            kernel = self.rng.randint(2, size - 1)
+            outer = self.variable(size - kernel + 1, known, taken)
+            inner = self.variable(kernel, known, {*taken, outer})
+            taken |= {outer, inner}
+            return f"{outer}+{inner}"
+        chosen = self.variable(size, known, taken)
+        taken.add(chosen)
+        return chosen
+
+    def tensor(self, mine: Collection[str]) -> str:
+        """The tensor of an operand: one of the Einsum before, one from earlier on, or a new one."""
+        shared = [t for t in self.before if t not in mine]
+        wants = any(name in self.on for name in ("readers with the fused rank", "readers without it"))
+        if shared and self.rng.random() < (0.8 if wants else 0.5):
+            return self.rng.choice([*shared, shared[-1]])
+        known = [t for t in (*self.written, *self.read) if t not in mine]
+        if known and self.rng.random() < 0.4:
+            return self.rng.choice(known)
+        return self.new(f"I{len(self.shapes)}")
+
+    def new(self, tensor: str) -> str:
+        ranks = 0 if self.chance("scalar", 0.4) else self.rng.choice((1, 1, 1, 2))
+        large = self.chance("unequal Einsums", 0.5) and not any(max(s, default=1) > 9 for s in self.shapes.values())
+        shape = []
+        for i in range(ranks):
+            shape.append(self.rng.choice(LARGE) if large and i == 0 else self.rng.choice(self.extents))
+        self.shapes[tensor] = tuple(shape)
+        return tensor
+
+    def operand(self, mine: dict[str, str], known: list[str]) -> None:
+        """One more operand into `mine`, tensor -> access."""
+        tensor = self.tensor(mine)
+        taken: set[str] = set()
+        indices = [self.index(tensor, rank, known, taken) for rank in range(len(self.shapes[tensor]))]
+        known += [v for v in self.sizes if v in taken and v not in known]
+        mine[tensor] = f"{tensor}[{','.join(indices)}]"
+
+    def einsum(self) -> None:
+        """One more Einsum."""
+        known: list[str] = []
+        mine: dict[str, str] = {}
+        copied = "copies only" in self.on or self.chance("copy", 0.5)
+        for _ in range(1 if copied else self.rng.choice((1, 1, 2, 2, 3))):
+            self.operand(mine, known)
+        operands = list(mine.values())
+        plain = all(part.isidentifier() for text in operands for part in _indices(text))
+        copied = copied and plain
+        if not copied and self.chance("repeated operand", 0.6):
+            operands.append(self.rng.choice(operands))
+        kept = known if copied else [v for v in known if self.rng.random() < 0.7][:2]
+        self.rng.shuffle(kept)
+        name = f"T{len(self.lines)}"
+        self._write(name, kept, operands, copied, [v for v in known if v not in kept])
+        self.shapes[name] = tuple(self.sizes[v] for v in kept)
+        self.read += [t for t in mine if t not in (*self.read, *self.written)]
+        self.written.append(name)
+        self.points = max(self.points, _points(self.sizes[v] for v in known))
+        self.before = {**{t: [] for t in mine}, name: kept}
+
+    def _write(self, name: str, kept: list[str], operands: list[str], copied: bool, reduced: list[str]) -> None:
+        function = {1: "exp", 2: "sub"}.get(len(operands), "add")
+        body = " * ".join(operands) if self.rng.random() < 0.5 else f"{function}({', '.join(operands)})"
+        left = f"{name}[{','.join(kept)}]"
+        if copied:
+            self.lines.append(f"{left} = copy {operands[0]}")
+        elif reduced and self.chance("maximum", 0.7):
+            text = f"{left} = {body}"
+            how = self.rng.random() < 0.5
+            whole = {"einsum": text, "name": f"E{name[1:]}", "reduction": "max"}
+            self.lines.append(f"{left} = max[{','.join(reduced)}] {body}" if how else whole)
+        elif self.rng.random() < 0.2:
+            self.lines.append({"einsum": f"{left} = {body}", "name": f"E{name[1:]}"})
+        else:
+            self.lines.append(f"{left} = {body}")
+
+
+def _indices(access: str) -> list[str]:
+    return [part for part in access[access.index("[") + 1 : -1].split(",") if part]
+
+
+def _grown(rng: Random, on: Collection[str], room: int, most: int) -> Data | None:
+    """A workload file, which may lack what it should have; None if an Einsum has more than `most` points."""
+    cascade = Cascade(rng, on, room)
+    several = any(name in on for name in SEVERAL)
+    for _ in range(rng.choice((2, 2, 3)) if several else rng.choice((1, 1, 2) if room < 4 else (1, 1, 2, 2, 2, 3))):
+        cascade.einsum()
+        if cascade.points > most:
+            return None
+    texts = [str(line["einsum"]) if isinstance(line, dict) else str(line) for line in cascade.lines]
+    used = {v for v in cascade.sizes for text in texts for part in _parts(text) if part == v}
+    read = {t for t in cascade.shapes for text in texts if f" {t}[" in text or f"({t}[" in text}
+    data: Data = {"schema": "workload/1", "name": "random", "einsums": cascade.lines}
+    if used:
+        data["ranks"] = {v: size for v, size in cascade.sizes.items() if v in used}
+    data["bits"] = _bits(rng, on, list(cascade.shapes))
+    if shapes := {t: shape for t, shape in cascade.declared.items() if t not in cascade.written}:
+        data["shapes"] = shapes
+    _fixed_sizes(data, cascade)
+    ends = [t for t in cascade.written if t not in read or cascade.chance("read output", 0.6)]
+    if any(t in read for t in ends) or rng.random() < 0.1:
+        data["outputs"] = ends
+    persistent = [
+        t
+        for t in cascade.shapes
+        if cascade.chance("persistent result" if t in cascade.written else "persistent input", 0.5)
+    ]
+    if persistent:
+        data["persistent"] = persistent
+    if "repeat" in on:
+        data["repeat"] = rng.choice((2, 3))
+    return data
+
+
+def _fixed_sizes(data: Data, cascade: Cascade) -> None:
+    """Declare the shape of inputs that constants alone index somewhere: nothing else says how long they are."""
+    for tensor in cascade.read:
+        if "constant index" in cascade.on and tensor not in data.get("shapes", {}) and cascade.shapes[tensor]:
+            data.setdefault("shapes", {})[tensor] = list(cascade.shapes[tensor])
+
+
+def built(data: Data) -> Workload:
+    """The workload of a file's data, quicker than by reading it. Raises SpecError."""
+    einsums = []
+    for line in data["einsums"]:
+        whole = line if isinstance(line, dict) else {"einsum": line}
+        einsums.append(parse_einsum(whole["einsum"], whole.get("name"), whole.get("reduction")))
+    return build_workload(
+        data["name"],
+        einsums,
+        data.get("ranks", {}),
+        bits=data["bits"],
+        **{key: data[key] for key in ("shapes", "outputs", "persistent", "repeat") if key in data},
+    )
+
+
+def _parts(text: str) -> list[str]:
+    for sign in "[],+()*=":
+        text = text.replace(sign, " ")
+    return text.split()
+
+
+def _bits(rng: Random, on: Collection[str], tensors: list[str]) -> object:
+    if "unequal Einsums" in on and rng.random() < 0.5:
+        return {"default": 1, rng.choice(tensors): rng.choice((64, 512, 4096))}
+    if rng.random() < 0.3:
+        return rng.choice((1, 2))
+    return {"default": 1, **{t: rng.choice((1, 1, 2, 3)) for t in tensors}}
+
+
+def cascade(rng: Random, wanted: Collection[str], room: int) -> Data | None:
+    """A workload file with these dimensions of `OWN`; None if none came up in many tries.
+
+    room: the most points of an Einsum's iteration space, large primes left out.
+    """
+    on = [name for name in OWN if name in wanted]
+    most = max(room, 4 if {"window", "padding"} & set(on) else 0)
+    for _ in range(TRIES):
+        data = _grown(rng, on, room, most)
+        if data is None:
+            continue
+        try:
+            workload = built(data)
+        except SpecError:
+            continue
+        if all(TESTS[name](workload, None, None) for name in on):  # type: ignore[arg-type]
+            return data
+    return None
+
+
+def _points(extents: Iterable[int]) -> int:
+    points = 1
+    for extent in extents:
+        points *= extent if extent < 100 else 2
+    return points

@@ -1,0 +1,170 @@
+"""What a problem may have: each dimension by name, told from the problem itself and not from how it was drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import combinations
+
+from ...machine.levels import ALL, NOTHING, Link, Machine, Memory
+from ...mapspace.space import Mapspace
+from ...workload.einsum import Einsum, Index, Workload
+
+UNEQUAL = 1000
+"""One Einsum touches so many times the bits of another."""
+
+
+def _indices(w: Workload) -> Iterator[Index]:
+    for einsum in w.einsums:
+        for access in einsum.inputs:
+            yield from access.indices
+
+
+def _padded(w: Workload) -> bool:
+    for einsum in w.einsums:
+        for access in einsum.inputs:
+            for size, index in zip(w.tensor(access.tensor).shape, access.indices, strict=True):
+                if index.terms and not index.simple:
+                    low = index.constant
+                    if low < 0 or low + index.extent(w.extents) > size:
+                        return True
+    return False
+
+
+def _shared_readers(w: Workload) -> set[bool]:
+    """For a tensor that two Einsums read which also have an intermediate in common, and each rank of the intermediate
+    that one variable indexes in both: is the tensor indexed by it too (in both), or in neither of them?"""
+    found: set[bool] = set()
+    for first, second in combinations(w.einsums, 2):
+        read = {a.tensor for a in first.inputs} & {a.tensor for a in second.inputs}
+        between = [t for t in w.intermediates if t in first.tensors and t in second.tensors]
+        for tensor, over in ((t, o) for t in read for o in between if o != t):
+            mine, theirs = first.access(over).indices, second.access(over).indices
+            for one, other in zip(mine, theirs, strict=True):
+                if one.simple and other.simple and w.extents[one.variables[0]] > 1:
+                    has = {
+                        one.variables[0] in first.access(tensor).variables,
+                        other.variables[0] in second.access(tensor).variables,
+                    }
+                    if len(has) == 1:
+                        found |= has
+    return found
+
+
+def _bits_touched(w: Workload, einsum: Einsum) -> int:
+    return sum(w.tensor(t).size * w.tensor(t).bits for t in einsum.tensors)
+
+
+def _unequal(w: Workload) -> bool:
+    touched = [_bits_touched(w, e) for e in w.einsums]
+    return max(touched) >= UNEQUAL * min(touched)
+
+
+def _inner(m: Machine) -> tuple[Memory, ...]:
+    return tuple(memory for memory in m.memories[1:] if not isinstance(memory, Link))
+
+
+def _widths(w: Workload, m: Machine) -> tuple[set[str], set[str]]:
+    """Names in the selectors of widths: tensors, and words."""
+    tensors = {t.name for t in w.tensors}
+    named = {n for way in m.ways for which, _ in way.widths for n in which.names}
+    return named & tensors, named - tensors
+
+
+def _energies(m: Machine) -> list[float]:
+    memories = [x for memory in m.memories for x in (memory.read_energy, memory.write_energy, memory.leakage)]
+    units = [x for unit in m.units for x in (unit.energy, unit.leakage)]
+    return [*memories, *units, *(x for toll in m.tolls for x in (toll.energy, toll.leakage))]
+
+
+def _real(m: Machine) -> int:
+    return sum(not isinstance(memory, Link) for memory in m.memories)
+
+
+def _words(m: Machine) -> set[str]:
+    """Words in the selectors of memories and axes."""
+    limits = [which for memory in m.memories for which in (memory.must, memory.may, memory.backs)]
+    joins = [which for axis in m.axes.values() for which in (axis.multicast, axis.reduce, axis.only_irrelevant_to)]
+    return {name for which in (*limits, *joins) for name in which.names}
+
+
+Test = Callable[[Workload, Machine, Mapspace], bool]
+TESTS: dict[str, Test] = {
+    "scalar": lambda w, m, s: any(not t.shape for t in w.tensors),
+    "constant index": lambda w, m, s: any(not i.variables for i in _indices(w)),
+    "window": lambda w, m, s: any(len(i.terms) > 1 for i in _indices(w)),
+    "padding": lambda w, m, s: _padded(w),
+    "repeated operand": lambda w, m, s: any(len({a.tensor for a in e.inputs}) < len(e.inputs) for e in w.einsums),
+    "readers with the fused rank": lambda w, m, s: True in _shared_readers(w),
+    "readers without it": lambda w, m, s: False in _shared_readers(w),
+    "read output": lambda w, m, s: any(w.consumers[t] for t in w.outputs),
+    "persistent input": lambda w, m, s: any(t.persistent and t.name in w.inputs for t in w.tensors),
+    "persistent result": lambda w, m, s: any(t.persistent and t.name in w.producers for t in w.tensors),
+    "repeat": lambda w, m, s: w.repeat > 1,
+    "copy": lambda w, m, s: any(e.kind == "copy" for e in w.einsums),
+    "copies only": lambda w, m, s: all(e.kind == "copy" for e in w.einsums),
+    "maximum": lambda w, m, s: any(e.reduction == "max" for e in w.einsums),
+    "unequal Einsums": lambda w, m, s: _unequal(w),
+    "one memory": lambda w, m, s: _real(m) == 1,
+    "four or five memories": lambda w, m, s: _real(m) >= 4,
+    "must": lambda w, m, s: any(x.must != NOTHING for x in _inner(m)),
+    "may": lambda w, m, s: any(x.may != ALL for x in _inner(m)),
+    "backs": lambda w, m, s: any(x.backs != ALL for x in _inner(m)),
+    "limited outermost memory": lambda w, m, s: (m.memories[0].may, m.memories[0].backs) != (ALL, ALL),
+    "small outermost memory": lambda w, m, s: m.memories[0].size is not None,
+    "widths by role": lambda w, m, s: bool(_widths(w, m)[1]),
+    "widths by tensor": lambda w, m, s: bool(_widths(w, m)[0]),
+    "fanout": lambda w, m, s: bool(m.axes),
+    "two axes": lambda w, m, s: len(m.axes) > 1,
+    "barred axis": lambda w, m, s: any(a.only_irrelevant_to != NOTHING for a in m.axes.values()),
+    "partial multicast": lambda w, m, s: any((a.multicast, a.reduce) != (ALL, ALL) for a in m.axes.values()),
+    "full use": lambda w, m, s: any(a.use == "full" for a in m.axes.values()),
+    "several units": lambda w, m, s: len(m.units) > 1,
+    "toll": lambda w, m, s: bool(m.tolls),
+    "link": lambda w, m, s: any(isinstance(memory, Link) for memory in m.memories),
+    "non-integer energies": lambda w, m, s: any(x != int(x) for x in _energies(m)),
+    "nothing costs": lambda w, m, s: not any(_energies(m)),
+    "leakage": lambda w, m, s: any(x.leakage for x in m.components),
+    "double buffer": lambda w, m, s: any(x.capacity_share() > 1 for x in m.memories),
+    "once": lambda w, m, s: m.partial_sums == "once",
+    "unheld": lambda w, m, s: "unheld" in _words(m),
+    "keep or bypass": lambda w, m, s: any(x.rule != "once" for x in s.limits.holds),
+    "fetched once": lambda w, m, s: any(x.rule == "once" for x in s.limits.holds),
+    "fusion limit": lambda w, m, s: bool(s.limits.backs),
+    "loop limit": lambda w, m, s: bool(s.limits.loops),
+    "tile limit": lambda w, m, s: bool(s.limits.tiles),
+    "axis limit": lambda w, m, s: bool(s.limits.axes),
+    "fewer fused loops": lambda w, m, s: s.max_fused_loops is not None,
+    "groups": lambda w, m, s: bool({"unit", "shared"} & set(s.places)),
+    "shares": lambda w, m, s: "axis" in s.places,
+}
+DIMENSIONS = tuple(TESTS)
+_NEVER: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    (
+        "copies only",
+        ("repeated operand", "constant index", "window", "padding"),
+        "a copy has one operand, indexed plainly",
+    ),
+    ("copies only", ("readers with the fused rank", "readers without it"), "a copy reads one tensor"),
+    ("copies only", ("maximum",), "a copy reduces nothing"),
+    ("one memory", ("four or five memories",), "one is not four"),
+    ("one memory", ("must", "may", "backs"), "they are those of inner memories"),
+    ("nothing costs", ("non-integer energies", "leakage"), "nothing is no cost"),
+)
+
+
+def dimensions_of(workload: Workload, machine: Machine, mapspace: Mapspace) -> frozenset[str]:
+    """The dimensions that a problem has."""
+    return frozenset(name for name, has in TESTS.items() if has(workload, machine, mapspace))
+
+
+def impossible(one: str, other: str) -> str | None:
+    """Why no problem has both of these dimensions, or None."""
+    for name, others, why in _NEVER:
+        if (name == one and other in others) or (name == other and one in others):
+            return why
+    return None
+
+
+def pairs() -> list[tuple[str, str]]:
+    """Every pair of dimensions that a problem may have."""
+    return [(one, other) for one, other in combinations(DIMENSIONS, 2) if impossible(one, other) is None]

@@ -1,0 +1,127 @@
+"""A problem from a seed: which dimensions it shall have, then files that have them, small enough to look at every tree.
+
+Seeds go through the pairs of dimensions, so that every pair comes up equally often; some seeds take one dimension
+alone, the others add more by chance. A problem with too many trees is drawn again, with less room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+
+from ...mapping.tree import Mapping
+from ...mapspace.ffm.enumerate import candidates
+from .cascades import OWN, built, cascade
+from .dimensions import DIMENSIONS, dimensions_of, impossible, pairs
+from .files import Files
+from .machines import machine
+from .spaces import space
+
+ATTEMPTS = 14
+MACHINES = 3
+ROOMS = (8, 4, 4, 4, 2)
+CANDIDATES = 80
+STEPS = 250
+AGAIN = 10_000_000
+ALONE = 8
+"""One seed of so many has a single dimension."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A problem with its seed. wanted: what it was drawn for; has: what it has."""
+
+    seed: int
+    files: Files
+    wanted: frozenset[str]
+    has: frozenset[str]
+
+    @property
+    def lacks(self) -> frozenset[str]:
+        """What it was drawn for and does not have."""
+        return self.wanted - self.has
+
+
+class TooLarge(Exception):
+    """The problem has more trees than shall be looked at."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The dimensions that a problem shall have: these at least, and `more` if there is room for them."""
+
+    core: tuple[str, ...]
+    more: tuple[str, ...] = ()
+
+    def at(self, attempt: int) -> frozenset[str]:
+        """What is wanted at this attempt: everything, then less and less of what there need not be."""
+        left = len(self.more) if attempt < 2 else len(self.more) // 2 if attempt < 4 else len(self.more) // 4
+        return frozenset((*self.core, *self.more[: left if attempt < 7 else 0]))
+
+
+def wanted(seed: int) -> Wanted:
+    """The dimensions that the problem of a seed shall have: one alone, or a pair and some more."""
+    if seed % ALONE == 0:
+        return Wanted((DIMENSIONS[seed // ALONE % len(DIMENSIONS)],))
+    rng = Random(f"dimensions {seed}")
+    among = pairs()
+    Random(seed // len(among)).shuffle(among)
+    core = among[seed % len(among)]
+    more: list[str] = []
+    chance = rng.choice((0.0, 0.04, 0.08, 0.12))
+    for name in rng.sample(DIMENSIONS, len(DIMENSIONS)):
+        if rng.random() < chance and name not in core and not any(impossible(name, o) for o in (*core, *more)):
+            more.append(name)
+    return Wanted(core, tuple(more))
+
+
+def draw(seed: int) -> Drawn:
+    """The problem of a seed; where no small one with its pair of dimensions is found, one with less of them."""
+    want = wanted(seed)
+    best: Drawn | None = None
+    for attempt in range(ATTEMPTS):
+        rng = Random(f"problem {seed} {attempt}")
+        for files in _files(rng, want.at(attempt), ROOMS[min(attempt, len(ROOMS) - 1)], attempt > 0):
+            found = Drawn(seed, files, frozenset(want.core), dimensions_of(*files.read))
+            if best is None or len(found.lacks) < len(best.lacks):
+                try:
+                    few(files)
+                except TooLarge:
+                    continue
+                best = found
+                if not best.lacks:
+                    return best
+    return draw(seed + AGAIN) if best is None else best
+
+
+def _files(rng: Random, want: frozenset[str], room: int, tight: bool) -> Iterator[Files]:
+    """Some machines and spaces for one workload."""
+    work = cascade(rng, want, room)
+    if work is None:
+        return
+    workload = built(work)
+    empty = {"schema": "mapspace/1"}
+    for _ in range(MACHINES):
+        chip = machine(rng, want - set(OWN), workload, tight and len(workload.einsums) > rng.randint(0, 2))
+        alone = Files(work, chip, empty)
+        yield Files(work, chip, space(rng, want, *alone.read[:2]))
+
+
+def few(files: Files, most: int = CANDIDATES, longest: int = STEPS) -> list[Mapping]:
+    """The candidates of a problem. Raises TooLarge where there are more than `most`, or steps than `longest`."""
+    workload, chip, _ = files.read
+    steps = 0
+
+    def step() -> None:
+        nonlocal steps
+        steps += 1
+        if steps > longest:
+            raise TooLarge
+
+    found = []
+    for tree in candidates(workload, chip, checkpoint=step):
+        found.append(tree)
+        if len(found) > most:
+            raise TooLarge
+    return found

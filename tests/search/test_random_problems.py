@@ -1,0 +1,43 @@
+"""Random problems of all that files can say: `exact` is what all trees say, the analysis what the oracle sees."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from einloom.testing.problems.claims import check
+from einloom.testing.problems.dimensions import DIMENSIONS, impossible, pairs
+from einloom.testing.problems.drawing import draw
+from einloom.testing.problems.files import read_folder
+
+FOUND = Path(__file__).parent / "found"
+PROBLEMS, TOGETHER = 100, 20
+
+
+@pytest.mark.parametrize("first", range(0, PROBLEMS, TOGETHER))
+def test_every_claim_holds(first: int) -> None:
+    failed = {
+        seed: said for seed in range(first, first + TOGETHER) if (said := check(draw(seed).files.read, seed).failed)
+    }
+    assert failed == {}
+
+
+def folders() -> list[Path]:
+    return sorted(path for path in FOUND.glob("*") if path.is_dir())
+
+
+@pytest.mark.parametrize("folder", folders(), ids=lambda folder: folder.name)
+def test_what_was_found_once_holds_now(folder: Path) -> None:
+    """`python -m bench.truth` writes the problems that it finds here."""
+    seed = json.loads((folder / "note.json").read_text())["seed"]
+    assert check(read_folder(folder), seed).failed == {}
+
+
+def test_pairs_that_cannot_be_have_a_reason() -> None:
+    all_pairs = len(DIMENSIONS) * (len(DIMENSIONS) - 1) // 2
+    assert len(pairs()) == all_pairs - sum(
+        impossible(one, other) is not None for i, one in enumerate(DIMENSIONS) for other in DIMENSIONS[:i]
+    )
+    assert len(DIMENSIONS) >= 20
