@@ -29,7 +29,7 @@ from .fusion.templates import Alone
 from .joining.join import Joiner, Partial
 from .model import Setting
 from .numerics.pareto import FloatArray, IntArray
-from .pmappings.sweep import Rules
+from .pmappings.prune import Rules
 from .traceback import Piece, piece, tree
 
 

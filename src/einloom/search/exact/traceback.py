@@ -17,8 +17,8 @@ from ...mapping.tree import Compute, Loop, Mapping, Node, Split, Store
 from ...workload.einsum import Workload
 from .einsums.spatial import RankClasses, SpatialChoice
 from .fusion.explore import PmappingGroup
-from .pmappings.rows import FAR, PEND, PENDING, SPREAD, TOP, Backpointers
-from .prices.columns import Pricing
+from .pmappings.rows import NEXT, SPREAD, TOP, Backpointers
+from .prices.columns import LinkPrices
 
 Where = tuple[str, tuple[int, ...]]
 NO_GROUPS: Table[tuple[int, int], Where] = MappingProxyType({})
@@ -42,8 +42,8 @@ def piece(workload: Workload, machine: Machine, position: int, block: PmappingGr
     names, variables = einsum.tensors, einsum.variables
     variant = block.variants[block.variant[row]]
     remainder = int(block.remainder[row])
-    pricing = variant.pricings[variant.remainder.source[remainder]]
-    classes = pricing.classes
+    links = variant.links[variant.remainder.source[remainder]]
+    classes = links.classes
     axis_names = tuple(axis.name for fanout in machine.fanouts for axis in fanout.axes)
     structure = block.structure
     loops = tuple(
@@ -59,8 +59,8 @@ def piece(workload: Workload, machine: Machine, position: int, block: PmappingGr
     for d, members in enumerate(classes.members):
         for v in members:
             boundary[d] *= left[variables[v]]
-    spread = pricing.spreads[_choice(variant.remainder, remainder)]
-    unwinder = _Unwinder(machine, classes, variables, names, einsum.name, left, axis_names, pricing, spread)
+    spread = links.spreads[_choice(variant.remainder, remainder)]
+    unwinder = _Unwinder(machine, classes, variables, names, einsum.name, left, axis_names, links, spread)
     below = unwinder.nodes(variant.remainder, remainder, boundary)
     kept = frozenset((s.depth, s.memory, names[s.tensor]) for s in variant.own if s.over)
     return Piece(einsum.name, loops, stores, (*below, Compute(einsum.name, variant.option.unit)), kept)
@@ -73,6 +73,12 @@ def _choice(rows: Backpointers, row: int) -> int:
     return int(rows.marks[row, SPREAD])
 
 
+def _promised(rows: Backpointers, row: int) -> int | None:
+    """The class whose loop must come next on the sliding tensor, if there is one."""
+    promised = int(rows.marks[row, NEXT]) if rows.marks.shape[1] > NEXT else 0
+    return promised - 1 if promised else None
+
+
 @dataclass
 class _Unwinder:
     machine: Machine
@@ -82,24 +88,23 @@ class _Unwinder:
     einsum: str
     left: dict[str, int]
     axis_names: tuple[str, ...]
-    pricing: Pricing
+    links: LinkPrices
     spread: SpatialChoice
 
     def nodes(self, rows: Backpointers, row: int, boundary: list[int]) -> list[Node]:
         """The nodes from a boundary down to the leaf."""
         found: list[Node] = []
-        found += self._block(boundary, rows.x[row], int(rows.marks[row, PENDING]))
+        found += self._block(boundary, rows.x[row], _promised(rows, row))
         while rows.action[0] != "leaf":
             source, previous = rows.sources[rows.source[row]], int(rows.row[row])
             if rows.action[0] == "store":
                 memory = rows.action[1]
                 assert isinstance(memory, int)
                 found.append(Store(self.machine.memories[memory].name, (self.names[rows.marks[row, TOP]],)))
-                found += self._block(list(rows.x[row]), source.x[previous], int(source.marks[previous, PENDING]))
+                found += self._block(list(rows.x[row]), source.x[previous], _promised(source, previous))
             elif rows.action[0] == "loops":
-                inner = rows.action[1]
-                promise = int(source.marks[previous, PENDING]) if inner is None else int(inner) * PEND + 1  # type: ignore[call-overload]
-                found += self._block(list(rows.x[row]), source.x[previous], promise)
+                inner = rows.action[1] if isinstance(rows.action[1], int) else _promised(source, previous)
+                found += self._block(list(rows.x[row]), source.x[previous], inner)
             elif rows.action[0] == "cross":
                 found += self._spatial(rows.action[1])
             rows, row = source, previous
@@ -118,23 +123,23 @@ class _Unwinder:
         assert trips == 1, "a class takes more than its variables have"
         return shared
 
-    def _block(self, above: list[int] | np.ndarray, below: np.ndarray, pending: int) -> list[Node]:
+    def _block(self, above: list[int] | np.ndarray, below: np.ndarray, inner: int | None) -> list[Node]:
+        """The loops between two extents, that of class `inner` the innermost."""
         trips = [int(a) // int(b) for a, b in zip(above, below, strict=True)]
         order = list(range(len(trips)))
-        if pending:
-            inner = (pending % FAR) // PEND
+        if inner is not None:
             order.remove(inner)
             order.append(inner)
         return [Loop(((self.einsum, v),), n) for d in order if trips[d] > 1 for v, n in self._take(d, trips[d])]
 
     def _spatial(self, memory: object) -> list[Node]:
-        pricing = self.pricing
+        links = self.links
         assert isinstance(memory, int)
-        bottom = pricing.above[memory + 1] if memory + 1 < len(pricing.above) else pricing.fanouts
+        bottom = links.above[memory + 1] if memory + 1 < len(links.above) else links.fanouts
         found: list[Node] = []
-        axes = [(i, a) for i, a in enumerate(self.classes.signature.axes) if a.fanout < pricing.fanouts]
+        axes = [(i, a) for i, a in enumerate(self.classes.signature.axes) if a.fanout < links.fanouts]
         for (i, axis), row in zip(axes, self.spread, strict=True):
-            if pricing.above[memory] <= axis.fanout < bottom:
+            if links.above[memory] <= axis.fanout < bottom:
                 for d, n in enumerate(row):
                     if n > 1:
                         found += [

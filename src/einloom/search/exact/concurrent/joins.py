@@ -82,7 +82,7 @@ class GroupJoiner(Joiner):
         """Tiles of an exchanged tensor that its store holds in turns."""
         last = max(self._position[user] for user in self.workload.consumers[live.tensor])
         distance = last - self._position[self.workload.producers[live.tensor]]
-        return max(self.setting.shares[live.memory], 1 + distance)
+        return max(self.setting.slots[live.memory], 1 + distance)
 
     # ---- room -----------------------------------------------------------------------------------------------------
 
@@ -91,7 +91,7 @@ class GroupJoiner(Joiner):
             return bits
         if not fresh:
             return np.zeros_like(bits)  # its producer brought it, for the whole group
-        return np.asarray(bits // self.setting.shares[live.memory] * self._slots(live))
+        return np.asarray(bits // self.setting.slots[live.memory] * self._slots(live))
 
     def _moment(self, before: IntArray, item: IntArray, block: PmappingGroup) -> IntArray:
         return before + item if isinstance(block, GroupBlock) else super()._moment(before, item, block)

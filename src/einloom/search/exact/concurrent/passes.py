@@ -76,7 +76,7 @@ class ConcurrentAttempt(Attempt):
         self._floors: dict[tuple[int, str | None, Placement], FloatArray] = {}
         self._unlimited: dict[int, GroupExplorer] = {}  # asked for floors only
         self.windows = Candidates(
-            problem.workload, self.signatures, most, self.apart, whole.shares, whole.capacities, self._least_busy
+            problem.workload, self.signatures, most, self.apart, whole.slots, whole.capacities, self._least_busy
         )
         self.dynamic, self.seconds = np.zeros((2, len(self.signatures)))
         names = [objective.name for objective in self.objectives]
@@ -325,7 +325,7 @@ class ConcurrentAttempt(Attempt):
         """
         signature, names = self.signatures[position], self.problem.workload.einsums[position].tensors
         variant = block.variants[block.variant[row]]
-        _, lowered = drains(signature, block.structure, variant.own, self.setting.shares)
+        _, lowered = drains(signature, block.structure, variant.own, self.setting.slots)
         moved = {(store.depth, store.memory, names[store.tensor]) for store in lowered if store.depth >= outer}
         depth = len(block.structure.loops)
         stores = tuple(

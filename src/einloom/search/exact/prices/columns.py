@@ -66,8 +66,8 @@ def columns(machine: Machine, objective: Objective) -> tuple[Column, ...]:
 
 
 @dataclass(frozen=True)
-class Pricing:
-    """Link prices of one Einsum on one unit under many spatial choices: arrays with one row per choice."""
+class LinkPrices:
+    """Prices of links of one Einsum on one unit under many spatial choices: arrays with one row per choice."""
 
     machine: Machine
     columns: tuple[Column, ...]
