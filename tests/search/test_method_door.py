@@ -76,12 +76,12 @@ def test_a_method_of_another_package_is_found_by_its_entry_point() -> None:
 
 @pytest.mark.usefixtures("installed")
 def test_the_example_has_no_faults() -> None:
-    assert method_faults(lambda: method("random-sampling", {"points": 20}), steps=30) == ()
+    assert method_faults(lambda: method("random-sampling", {"points": 4}), steps=8) == ()
 
 
-def test_the_shipped_methods_have_no_faults() -> None:
-    for name in ("exact", "exhaustive"):
-        assert method_faults(lambda name=name: method(name), steps=10**6) == ()  # type: ignore[misc]
+@pytest.mark.parametrize("name", ["exhaustive", pytest.param("exact", marks=pytest.mark.slow)])
+def test_the_shipped_methods_have_no_faults(name: str) -> None:
+    assert method_faults(lambda: method(name), steps=10**6, patience=60.0) == ()
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_the_shipped_methods_have_no_faults() -> None:
     ],
 )
 def test_the_kit_finds_every_planted_mistake(broken: type[Sound], words: str) -> None:
-    assert any(words in fault for fault in method_faults(broken, steps=5, patience=1.0))
+    assert any(words in fault for fault in method_faults(broken, steps=5, patience=2.0))
 
 
 def test_the_kit_finds_nothing_where_nothing_is_wrong() -> None:
@@ -125,7 +125,7 @@ def test_what_a_method_cannot_do_is_refused() -> None:
         el.map(*TINY, method=Sound(), start=start)
     with pytest.raises(SpecError, match=r"'sound' finds one mapping, objective 'pareto' is a front"):
         el.map(*TINY, method=Sound(), objective="pareto")
-    with pytest.raises(SpecError, match=r"give an object, Sound\(\)"):
+    with pytest.raises(SpecError, match=r"give an object: Sound\(\)"):
         el.map(*TINY, method=Sound)  # type: ignore[arg-type]
     with pytest.raises(SpecError, match="it lacks name"):
         el.map(*TINY, method=3)  # type: ignore[arg-type]
@@ -145,13 +145,12 @@ def test_a_budget_ends_every_method() -> None:
 
 
 def test_many_prices_rows_as_one_by_one() -> None:
-    asked = problem("matmuls:n=2,m=8,kn=4", "simple:glb_bits=512", "edp")
+    asked = problem("matmuls:n=2,m=16,kn=8", "simple:glb_bits=1024", "edp")
     space = space_for(asked.workload, asked.machine, asked.mapspace)
     price = Evaluator(asked, space)
 
-    tree = space.sample(Random(2))
-    assert tree is not None and space.contains(tree)
-    skeleton = space.skeleton(tree)
+    trees = [tree for seed in range(6) if (tree := space.sample(Random(seed))) is not None]
+    skeleton = max(map(space.skeleton, trees), key=lambda one: sum(map(len, space.tilings(one))))
     rows = np.concatenate(list(space.tilings(skeleton)))
     values = price.many(skeleton, rows)
     alone = Evaluator(asked, space)

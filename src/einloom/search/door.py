@@ -49,9 +49,7 @@ def refuse(asked: Method, problem: Problem, starts: bool = False) -> None:
     if starts and not able.starts:
         raise _unable(f"method {name!r} cannot start from a known mapping", lambda one: one.starts)
     if problem.objective.name == "pareto" and not able.fronts:
-        raise _unable(
-            f"method {name!r} finds one mapping, and objective 'pareto' asks for a front", lambda one: one.fronts
-        )
+        raise _unable(f"method {name!r} finds one mapping, objective 'pareto' is a front", lambda one: one.fronts)
     if problem.latency_rule not in able.latency_rules:
         known = " and ".join(map(repr, able.latency_rules))
         raise SpecError(
