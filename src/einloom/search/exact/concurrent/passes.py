@@ -297,13 +297,13 @@ class ConcurrentAttempt(Attempt):
 
     def _mapping(self, parts: list[tuple[Partial, PmappingGroup, int]]) -> Mapping:
         pieces = self._pieces(parts)
-        shared = [len(partial.frontier.axes) for partial, _, _ in parts]
+        shared = [len(partial.compatibility.axes) for partial, _, _ in parts]
         groups: dict[tuple[int, int], Where] = {}
         first: int | None = None
         for i, (partial, block, _) in enumerate(parts):
             if isinstance(block, GroupBlock):
                 first = i if first is None else first
-                if partial.frontier.group is None:
+                if partial.compatibility.group is None:
                     outer = max(shared[i], shared[first - 1] if first else 0)
                     for n in range(first, i + 1):
                         pieces[n] = self._lowered(n, pieces[n], *parts[n][1:], outer)
