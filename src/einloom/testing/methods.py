@@ -55,8 +55,8 @@ class Kit:
         """Every fault that was found, each with the problem's name; those of one kind are told once."""
         if self._stops():
             for name in TINY:
-                for goal in ("energy", "edp"):
-                    self._problem(name, goal)
+                self._problem(name, "energy")
+            self._problem("tight", "edp")
             self._starts()
             self._front()
         return tuple(dict.fromkeys(self.faults))
