@@ -1,1 +1,1 @@
-"""Public kits for tests: random problems and mapping trees, what is true of each problem, and of every search method."""
+"""Public kits for tests: random problems and trees, what is true of each problem, what of every search method."""

@@ -1,10 +1,5 @@
 """The test kit of a search method: what is wrong with it, in sentences.
 
->>> from einloom.search.registry import method
->>> from einloom.testing.methods import method_faults
->>> method_faults(lambda: method("exhaustive"), steps=400)
-()
-
 Tiny problems are given to the method as `einloom.map` would, without the checks that stand behind it, and every answer
 is held against `evaluate`, the definition of the space, and the optimum by brute force.
 """
