@@ -21,6 +21,8 @@ from .pmappings.rows import NEXT, SPREAD, TOP, Backpointers
 from .prices.columns import LinkPrices
 
 Where = tuple[str, tuple[int, ...]]
+SHARED = ""  # instead of an Einsum's name, with memory 0: the backing store of a tensor, of which there is one
+Made = tuple[str, int, str]  # a store that stands in the tree already: whose it is, memory, tensor
 NO_GROUPS: Table[tuple[int, int], Where] = MappingProxyType({})
 
 
@@ -177,7 +179,7 @@ class _TreeBuilder:
     shared: list[int]
     groups: Table[tuple[int, int], Where]
 
-    def group(self, low: int, high: int, depth: int, done: set[str]) -> list[Node]:
+    def group(self, low: int, high: int, depth: int, done: set[Made]) -> list[Node]:
         """Nodes of Einsums low..high below their first `depth` common loops."""
         if low == high:
             return self._single(low, depth, done)
@@ -200,7 +202,7 @@ class _TreeBuilder:
         group = self.groups.get((low, high))
         return [*stores, Split("sequential", branches) if group is None else Split("pipelined", branches, *group)]
 
-    def _single(self, i: int, depth: int, done: set[str]) -> list[Node]:
+    def _single(self, i: int, depth: int, done: set[Made]) -> list[Node]:
         nodes: list[Node] = []
         p = self.pieces[i]
         for d in range(depth, len(p.loops) + 1):
@@ -222,7 +224,7 @@ class _TreeBuilder:
         low: int,
         high: int,
         depth: int,
-        done: set[str],
+        done: set[Made],
         own: bool,
         only: set[str] | None = None,
     ) -> list[Node]:
@@ -236,10 +238,10 @@ class _TreeBuilder:
                 if d != depth or (mine and not own and m >= inner and (d, m, t) not in p.kept):
                     continue
                 if mine:
-                    if f"{p.einsum}/{m}/{t}" not in done:
-                        done.add(f"{p.einsum}/{m}/{t}")
+                    if (p.einsum, m, t) not in done:
+                        done.add((p.einsum, m, t))
                         found.setdefault(m, []).append(t)
-                elif m > 0 and t not in done and (only is None or t in only):
-                    done.add(t)
+                elif m > 0 and (SHARED, 0, t) not in done and (only is None or t in only):
+                    done.add((SHARED, 0, t))
                     found.setdefault(m, []).append(t)
         return [Store(self.machine.memories[m].name, tuple(dict.fromkeys(ts))) for m, ts in sorted(found.items())]

@@ -276,16 +276,16 @@ class Explorer:
         """The structures of a fused part: the same for all spatial choices over the same classes."""
         memory, held, upper, fused = place
         stacker = Stacker(
-            self.classes,
-            option,
-            held,
-            upper,
-            memory,
-            fused,
-            self.fusable,
-            self.setting.max_fused_loops,
-            self._lowering if self.setting.rules.lowering else frozenset(),
-            self._welcome_shapes,
+            classes=self.classes,
+            option=option,
+            held=held,
+            spread=upper,
+            memory=memory,
+            fused=fused,
+            fusable=self.fusable,
+            max_fused_loops=self.setting.max_fused_loops,
+            lowering=self._lowering if self.setting.rules.lowering else frozenset(),
+            welcome=self._welcome_shapes,
         )
         return tuple(stacker.structures())
 
