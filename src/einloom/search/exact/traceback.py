@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, prod
 from types import MappingProxyType
 
 import numpy as np
@@ -26,11 +26,12 @@ NO_GROUPS: Table[tuple[int, int], Where] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Piece:
-    """One Einsum's part: fused loops (variable, trips, axis), stores by depth (memory, tensor, own?), and the nodes
-    below. kept: the own stores (depth, memory, tensor) that keep their tile over the loops above, so above splits."""
+    """One Einsum's part: fused loops (variable, trips, axis, tile), stores by depth (memory, tensor, own?), and the
+    nodes below. kept: the own stores (depth, memory, tensor) that keep their tile over the loops above, so above
+    splits."""
 
     einsum: str
-    loops: tuple[tuple[str, int, str | None], ...]
+    loops: tuple[tuple[str, int, str | None, int | None], ...]
     stores: tuple[tuple[int, int, str, bool], ...]
     below: tuple[Node, ...]
     kept: frozenset[tuple[int, int, str]] = frozenset()
@@ -46,13 +47,13 @@ def piece(workload: Workload, machine: Machine, position: int, block: PmappingGr
     classes = pricing.classes
     axis_names = tuple(axis.name for fanout in machine.fanouts for axis in fanout.axes)
     structure = block.structure
-    loops = tuple(
-        (variables[loop.variable], int(n), None if loop.axis is None else axis_names[loop.axis])
-        for loop, n in zip(structure.loops, block.trips[row], strict=True)
-    )
     left = {v: workload.extents[v] for v in variables}
-    for v, n, _ in loops:
-        left[v] //= n
+    loops = []
+    for loop, n in zip(structure.loops, block.trips[row].tolist(), strict=True):
+        v, axis = variables[loop.variable], None if loop.axis is None else axis_names[loop.axis]
+        tile = n if loop.variable in classes.signature.uneven else left[v] // n
+        loops.append((v, -(-left[v] // tile), axis, tile))
+        left[v] = tile
     stores = tuple((depth, m, names[t], False) for t, m, depth in structure.backings)
     stores += tuple((s.depth, s.memory, names[s.tensor], True) for s in variant.own)
     boundary = [1] * len(classes.members)
@@ -63,7 +64,7 @@ def piece(workload: Workload, machine: Machine, position: int, block: PmappingGr
     unwinder = _Unwinder(machine, classes, variables, names, einsum.name, left, axis_names, pricing, spread)
     below = unwinder.nodes(variant.remainder, remainder, boundary)
     kept = frozenset((s.depth, s.memory, names[s.tensor]) for s in variant.own if s.over)
-    return Piece(einsum.name, loops, stores, (*below, Compute(einsum.name, variant.option.unit)), kept)
+    return Piece(einsum.name, tuple(loops), stores, (*below, Compute(einsum.name, variant.option.unit)), kept)
 
 
 def _choice(rows: Backpointers, row: int) -> int:
@@ -101,45 +102,60 @@ class _Unwinder:
                 promise = int(source.marks[previous, PENDING]) if inner is None else int(inner) * PEND + 1  # type: ignore[call-overload]
                 found += self._block(list(rows.x[row]), source.x[previous], promise)
             elif rows.action[0] == "cross":
-                found += self._spatial(rows.action[1])
+                found += self._spatial(rows.action[1], source.x[previous])
             rows, row = source, previous
         return found
 
-    def _take(self, d: int, trips: int) -> list[tuple[str, int]]:
-        """Share the trips of a class out to its variables."""
-        shared = []
+    def _take(self, d: int, trips: int, tile: int) -> list[tuple[str, int, int | None]]:
+        """Share the trips of a class out to its variables: (variable, trips, tile)."""
+        shared: list[tuple[str, int, int | None]] = []
+        if self.classes.uneven[d]:
+            chosen = next(v for v in self.classes.members[d] if v in self.classes.signature.uneven)
+            self.left[self.variables[chosen]] = tile
+            return [(self.variables[chosen], trips, tile)]
         for v in self.classes.members[d]:
             name = self.variables[v]
             n = gcd(trips, self.left[name])
             if n > 1:
-                shared.append((name, n))
+                shared.append((name, n, None))
                 self.left[name] //= n
                 trips //= n
         assert trips == 1, "a class takes more than its variables have"
         return shared
 
     def _block(self, above: list[int] | np.ndarray, below: np.ndarray, pending: int) -> list[Node]:
-        trips = [int(a) // int(b) for a, b in zip(above, below, strict=True)]
+        trips = [-(-int(a) // int(b)) for a, b in zip(above, below, strict=True)]
         order = list(range(len(trips)))
         if pending:
             inner = (pending % FAR) // PEND
             order.remove(inner)
             order.append(inner)
-        return [Loop(((self.einsum, v),), n) for d in order if trips[d] > 1 for v, n in self._take(d, trips[d])]
+        tiles = [int(b) for b in below]
+        return [
+            Loop(((self.einsum, v),), n, tile)
+            for d in order
+            if trips[d] > 1
+            for v, n, tile in self._take(d, trips[d], tiles[d])
+        ]
 
-    def _spatial(self, memory: object) -> list[Node]:
+    def _spatial(self, memory: object, inner: np.ndarray) -> list[Node]:
+        """The spatial loops directly below a memory's temporal ones, above extents `inner`."""
         pricing = self.pricing
         assert isinstance(memory, int)
         bottom = pricing.above[memory + 1] if memory + 1 < len(pricing.above) else pricing.fanouts
         found: list[Node] = []
         axes = [(i, a) for i, a in enumerate(self.classes.signature.axes) if a.fanout < pricing.fanouts]
-        for (i, axis), row in zip(axes, self.spread, strict=True):
-            if pricing.above[memory] <= axis.fanout < bottom:
-                for d, n in enumerate(row):
-                    if n > 1:
-                        found += [
-                            Loop(((self.einsum, v),), k, axis=self.axis_names[i]) for v, k in self._take(d, int(n))
-                        ]
+        crossed = [
+            (i, row)
+            for (i, axis), row in zip(axes, self.spread, strict=True)
+            if pricing.above[memory] <= axis.fanout < bottom
+        ]
+        for at, (i, row) in enumerate(crossed):
+            for d, n in enumerate(row):
+                if n > 1:
+                    tile = int(inner[d]) * prod(int(further[d]) for _, further in crossed[at + 1 :])
+                    taken = self._take(d, int(n), tile)
+                    found += [Loop(((self.einsum, v),), k, size, self.axis_names[i]) for v, k, size in taken]
         return found
 
 
@@ -181,7 +197,7 @@ class _Builder:
             stores = self._stores(low, high, depth, done, own=True)
             lead = self.pieces[low].loops[depth]
             binds = tuple((p.einsum, p.loops[depth][0]) for p in self.pieces[low : high + 1])
-            loop = Loop(binds, lead[1], axis=lead[2])
+            loop = Loop(binds, lead[1], lead[3], lead[2])
             return [*stores, loop, *self.group(low, high, depth + 1, done)]
         starts = [low, *(i + 1 for i in cuts)]
         ends = [*cuts, high]
@@ -201,8 +217,8 @@ class _Builder:
         for d in range(depth, len(p.loops) + 1):
             nodes += self._stores(i, i, d, done, own=True)
             if d < len(p.loops):
-                v, n, axis = p.loops[d]
-                nodes.append(Loop(((p.einsum, v),), n, axis=axis))
+                v, n, axis, tile = p.loops[d]
+                nodes.append(Loop(((p.einsum, v),), n, tile, axis))
         return [*nodes, *p.below]
 
     def _uses(self, i: int, tensor: str) -> bool:

@@ -89,7 +89,7 @@ class Below:
     def _fits(self, x: IntArray) -> NDArray[np.bool_]:
         if self.lattice.packed:
             return self.lattice.divides(self.codes, self.lattice.codes(x))
-        return np.asarray((x[:, None] % self.rows.x == 0).all(axis=2))
+        return self.lattice.fits(self.rows.x, x)
 
     def _kept(self, x: IntArray, rows: IntArray) -> NDArray[np.bool_]:
         """Mask of pairs in which the promise of a sliding loop is kept between row and boundary."""
@@ -100,5 +100,5 @@ class Below:
         code = pending % FAR
         promised = trips[np.arange(len(trips)), code // PEND] == code % PEND
         mine = [d for d in range(trips.shape[1]) if tables.classes.relevant(tables.sliding, d)]
-        touched = (trips[:, mine] > 1).any(axis=1)
+        touched = (x > self.rows.x[rows])[:, mine].any(axis=1)
         return np.asarray((pending == 0) | (touched & promised & ((pending & FAR) == 0)))

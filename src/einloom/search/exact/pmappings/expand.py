@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..numerics.divisibility import divisors
-from ..numerics.multiples import Multiples
-from ..numerics.pareto import IntArray
+from ..numerics.multiples import Multiples, UnevenMultiples
+from ..numerics.pareto import FloatArray, IntArray
 from ..prices.traffic import Slide
 from .prune import Stages
-from .rows import ABSORBED, CONTEXT, FAR, FRESH, NEAR, OPEN, PEND, PENDING, PLACED, SPREAD, TARGET, Rows
+from .rows import ABSORBED, CONTEXT, FAR, FRESH, MARKS, NEAR, OPEN, PEND, PENDING, PLACED, SPREAD, TARGET, Rows
 
 CHUNK = 1 << 18  # rows that are grown at a time
 
@@ -29,8 +29,12 @@ class Steps(Stages):
     def _loop(self, d: int, at: int, least: int) -> Multiples:
         key = (d, at, least)
         if key not in self._multiples:
-            room = self.whole[d] // self.pricing.instances[at][:, d]
-            self._multiples[key] = Multiples(int(self.whole[d]), room, least)
+            extent, instances = int(self.whole[d]), self.pricing.instances[at][:, d]
+            self._multiples[key] = (
+                UnevenMultiples(extent, instances, least, d in self.classes.pinned)
+                if self.uneven[d]
+                else Multiples(extent, self.whole[d] // instances, least)
+            )
         return self._multiples[key]
 
     @cached_property
@@ -45,7 +49,8 @@ class Steps(Stages):
         counts = np.ones(len(x), np.int64)
         for d in dims:
             multiples = self._loop(d, at, 1)
-            counts *= np.where(may[:, d], multiples.sizes[multiples.at(x[:, d], spread)], 1)
+            places = multiples.at(x[:, d], spread)
+            counts *= np.where(may[:, d], multiples.sizes[places], 1)
         ends = np.cumsum(counts)
         start = 0
         while start < len(x):
@@ -146,18 +151,21 @@ class Steps(Stages):
             if not bits >> bit & 1 or (d is not None and not self._relevant[tensor, d]):
                 continue
             mine = np.flatnonzero(still >> bit & 1)
-            price, skipped = self.link(tensor, parent, memory)
             sound[mine] &= ~self.again(memory, tensor, rows.x[mine], spread[mine], at)
             pending = rows.marks[mine, PENDING]
             for code in np.unique(pending).tolist() if tensor == self.sliding else [0]:
                 chosen = mine if tensor != self.sliding else mine[pending == code]
-                moved = self.moved(tensor, rows.x[chosen], spread[chosen], memory, self._slide(code, memory, at), at)
-                s = spread[chosen]
-                cost[chosen] += moved[:, None] * price[s] - self.elements(tensor) * skipped[s]
+                rims = self._rims(rows.marks[chosen])
+                place = (tensor, parent, memory)
+                slide = self._slide(code, memory, at)
+                cost[chosen] += self.charged(place, rows.x[chosen], spread[chosen], slide, at, rims)
             still = still & ~np.int64(1 << bit)
         still = np.where(still & ~np.int64(ABSORBED), still, 0)
         alike = np.where(still == 0, self.pricing.alike[at][spread], spread)
-        return rows.derived(np.arange(len(rows)), ("same",), cost=cost, open=still, spread=alike), sound
+        charged = rows.derived(np.arange(len(rows)), ("same",), cost=cost, open=still, spread=alike)
+        if self.width > MARKS:
+            charged.marks[still == 0, MARKS:] = 0
+        return charged, sound
 
     def _slide(self, code: int, memory: int, at: int) -> Slide | None:
         """The sliding loop that a promise names, for a store of `memory` seen from `at`."""
@@ -172,7 +180,7 @@ class Steps(Stages):
         if self.sliding is None or not pending.any():
             return np.ones(len(after), bool), pending
         trips = after // before
-        touched = (trips[:, self._relevant[self.sliding]] > 1).any(axis=1)
+        touched = (after > before)[:, self._relevant[self.sliding]].any(axis=1)
         code = pending % FAR
         promised = trips[np.arange(len(trips)), code // PEND]
         far = (pending & FAR) > 0
@@ -261,12 +269,7 @@ class Steps(Stages):
             slide = None
             if choice is not None:
                 slide = (choice[0], choice[1], 1 if choice[2] == NEAR else self.inside(choice[0], memory))
-            price, skipped, _ = self._prices[memory]
-            spread = marks[:, SPREAD]
-            moved = self.moved(target, x, spread, memory, slide)
-            cost += moved[:, None] * price[link, spread]
-            if skipped.any():
-                cost -= self.every_elements[target][:, None] * skipped[link, spread]
+            self._price(cost, link, target, x, marks[:, SPREAD], memory, slide)
         if choice is not None:
             pending = np.full(len(index), choice[0] * PEND + choice[1] + choice[2], np.int64)
         placed = marks[:, PLACED] | (1 << target)
@@ -285,6 +288,29 @@ class Steps(Stages):
             placed=placed[good],
             top=target[good],
         )
+
+    def _price(
+        self,
+        cost: FloatArray,
+        link: IntArray,
+        target: IntArray,
+        x: IntArray,
+        spread: IntArray,
+        memory: int,
+        slide: Slide | None,
+    ) -> None:
+        """Add what stores of the targets move to the costs."""
+        if self.uneven.any():
+            for at in np.unique(link).tolist():
+                mine = np.flatnonzero(link == at)
+                parent, tensor = divmod(at, self.tensors)
+                cost[mine] += self.charged((tensor, parent, memory), x[mine], spread[mine], slide)
+            return
+        price, skipped, _ = self._prices[memory]
+        moved = self.moved(target, x, spread, memory, slide)
+        cost += moved[:, None] * price[link, spread]
+        if skipped.any():
+            cost -= self.every_elements[target][:, None] * skipped[link, spread]
 
     def _capacity(self, memory: int) -> int:
         capacity = self.room.capacities[memory]

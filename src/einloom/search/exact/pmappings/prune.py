@@ -19,7 +19,7 @@ from ..numerics.pareto import FloatArray, IntArray, skyline
 from ..prices.columns import Pricing
 from ..prices.traffic import Tiles
 from .cost_to_go import CostToGo
-from .rows import CONTEXT, FRESH, OPEN, PENDING, PLACED, SPREAD, TARGET, TOP, Rows
+from .rows import CONTEXT, FRESH, MARKS, OPEN, PENDING, PLACED, SPREAD, TARGET, TOP, Rows
 
 DENSE = 1 << 16  # numbers below this are ranked by a table, whatever their number
 
@@ -128,7 +128,7 @@ class Stages(Tiles):
         if memory:
             for parent, t in {(level.parents[t], t) for level in self.contexts.levels[memory] for t in level.own}:
                 at = parent * self.tensors + t
-                price[at], skipped[at] = self.link(t, parent, memory)
+                price[at], skipped[at] = self.together(t, parent, memory)
                 least[at] = self.least(t, parent, memory)
         return price, skipped, least
 
@@ -186,6 +186,23 @@ class Stages(Tiles):
         """Mask [..., columns] of what the links into `memory` may add to under any spatial choice."""
         price, skipped, _ = self._prices[memory]
         return np.asarray((price[link] != 0).any(axis=-2) | (skipped[link] != 0).any(axis=-2))
+
+    @cached_property
+    def width(self) -> int:
+        """Columns of the marks."""
+        rims = self.memories * len(self.whole) if self._deferred and self.uneven.any() else 0
+        return MARKS + rims
+
+    def rim(self, memory: int, d: int) -> int:
+        """The column of the marks with the tile of class d below the spatial loops directly under a memory's: of rows
+        with charges put off, because in the last pass of these loops some instances may have nothing."""
+        return MARKS + memory * len(self.whole) + d
+
+    def _rims(self, marks: IntArray) -> IntArray:
+        """The tiles of `rim` [rows, memories, classes]; 0 where there is none."""
+        if self.width == MARKS:
+            return np.zeros((len(marks), self.memories, len(self.whole)), np.int64)
+        return marks[:, MARKS:].reshape(len(marks), self.memories, len(self.whole))
 
     def stage(self, memory: int) -> Stage:
         """The levels of a memory that is not the outermost."""
@@ -291,7 +308,7 @@ class Stages(Tiles):
             total, radix = _numbered([rows.x[:, d] for d in range(rows.x.shape[1])])
         for mark in marks:
             total, radix = _joined(total, radix, rows.marks[:, mark] + (mark == TOP), sizes[mark])
-        for mark in (PENDING, OPEN, FRESH):
+        for mark in (PENDING, OPEN, FRESH, *range(MARKS, self.width)):
             if rows.marks[:, mark].any():
                 total, radix = _joined(total, radix, *_dense(rows.marks[:, mark]))
         return total

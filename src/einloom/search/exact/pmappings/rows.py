@@ -15,6 +15,7 @@ FAR = 1 << 60
 NEAR = 1 << 61
 ABSORBED = 1 << 62
 LEAF = -1
+MARKS = 8
 
 # columns of `marks`
 PENDING, OPEN, FRESH, CONTEXT, SPREAD, PLACED, TOP, TARGET = range(8)
@@ -56,6 +57,7 @@ class Rows:
     * CONTEXT: number of what stands above (`contexts.py`);
     * SPREAD: number of the spatial choice, or of the first that agrees with it on all fanouts still to come once
       nothing is open;
+    * further columns, in a space of uneven tiles: see `Stages.rim`;
     * PLACED: tensors (bits) whose store of the present memory is placed; TOP: tensor of the topmost store, or LEAF;
       TARGET: tensor of the store that comes next.
     """

@@ -26,6 +26,7 @@ from .rows import (
     FAR,
     FRESH,
     LEAF,
+    MARKS,
     NEAR,
     OPEN,
     PENDING,
@@ -61,7 +62,7 @@ class Tables(Steps):
         chosen = [b for b in range(len(bases)) if self.contexts.wanted(self.memories - 1, b)]
         choices = len(self.pricing.spreads)
         n = len(chosen) * choices
-        marks = np.zeros((n, 8), np.int64)
+        marks = np.zeros((n, self.width), np.int64)
         marks[:, CONTEXT] = np.repeat(np.array(chosen, np.int64), choices)
         marks[:, SPREAD] = np.tile(np.arange(choices), len(chosen))
         marks[:, TOP] = LEAF
@@ -114,16 +115,29 @@ class Tables(Steps):
         index = np.flatnonzero((rows.marks[:, PENDING] & NEAR) == 0)
         spread = rows.marks[index, SPREAD]
         x = rows.x[index] * self.pricing.between(self.pricing.above[memory], below)[spread]
-        fits = (self.whole // self.pricing.instances[memory][spread] % x == 0).all(axis=1)
+        even = np.flatnonzero(~self.uneven)
+        fits = (self.whole[even] // self.pricing.instances[memory][spread][:, even] % x[:, even] == 0).all(axis=1)
+        for d in np.flatnonzero(self.uneven).tolist():
+            x[:, d], fair = self.shared_out(rows.x[index, d], spread, d, memory, below)
+            fits &= fair
         index, x, spread = index[fits], x[fits], spread[fits]
         settled = (rows.marks[index, OPEN] == 0) & (rows.marks[index, FRESH] == 0)
-        return rows.derived(
+        crossed = rows.derived(
             index,
             ("cross", memory),
             x=x,
             pending=rows.marks[index, PENDING] & ~np.int64(FAR),
             spread=np.where(settled, self.pricing.alike[memory][spread], spread),
         )
+        if self.width > MARKS:
+            self._remember(crossed, rows.x[index], memory)
+        return crossed
+
+    def _remember(self, rows: Rows, inner: IntArray, memory: int) -> None:
+        """Note the tiles below the spatial loops that rows with charges put off have crossed."""
+        held = np.flatnonzero((rows.marks[:, OPEN] != 0) | (rows.marks[:, FRESH] != 0))
+        for d in np.flatnonzero(self.uneven).tolist():
+            rows.marks[held, self.rim(memory, d)] = inner[held, d]
 
     def level(self, memory: int) -> list[Rows]:
         """Rows with every subset of `memory`'s stores placed, by how many; CONTEXT numbers the memory's levels."""
@@ -218,4 +232,5 @@ class Tables(Steps):
     def relaxed(self) -> Rows:
         """Rows with every own store placed and no backing store below the outermost memory, unfused."""
         done = self.closed(self.base(0), 0)
-        return done.take(np.flatnonzero((self.whole % done.x == 0).all(axis=1)))
+        even = ~self.uneven
+        return done.take(np.flatnonzero((self.whole[even] % done.x[:, even] == 0).all(axis=1)))
