@@ -45,11 +45,19 @@ PROBLEMS = {
     "in full": (cascade("E: Z[m] = A[m,k] * B[k]", {"m": 5, "k": 1}), buffered(7, spread(4, use="full"))),
     "put off": (cascade("E: Z[m] = A[m,k] * B[k]", {"m": 3, "k": 1}), buffered(4, spread(2), LOCAL)),
 }
+LARGER = {  # for mistakes: compared with the search as it is
+    "tight": (cascade("E: Z[m,n] = A[m] * B[n]", {"m": 11, "n": 2}), buffered(9, spread(4), LOCAL)),
+    "lanes": (cascade("E: Z[m,n] = A[m] * B[n]", {"m": 10, "n": 7}), buffered(7, spread(3, use="full"))),
+    "passes": (
+        cascade("E: Z[m,n] = A[m] * B[n]", {"m": 10, "n": 3}),
+        machine(Memory("DRAM", None, 10.0, 10.0), spread(2, "nothing", "nothing", "full"), LOCAL, ComputeUnit("MAC")),
+    ),
+}
 
 
 @cache
 def problem(name: str, goal: Objective) -> Problem:
-    workload, on = PROBLEMS[name]
+    workload, on = {**PROBLEMS, **LARGER}[name]
     return Problem(workload, on, RAGGED, goal)
 
 
@@ -82,8 +90,11 @@ def divisors_only(patch: pytest.MonkeyPatch) -> None:
 
 
 def without_multiples(patch: pytest.MonkeyPatch) -> None:
-    """The smallest tile of a number of trips, whether what stands below divides it or not."""
-    found = lambda n, x: tuple(y for y in uneven.smallest_tiles(n) if y > x) or (n,)  # noqa: E731
+    """The smallest tiles of numbers of trips, of which only those are taken that what stands below happens to divide."""
+
+    def found(n: int, x: int) -> tuple[int, ...]:
+        return tuple(y for y in uneven.smallest_tiles(n) if y % x == 0 or y == n)
+
     patch.setattr(multiples, "multiples", found)
 
 
@@ -117,7 +128,7 @@ MISTAKES = (divisors_only, without_multiples, unbalanced_as_balanced, edge_as_oc
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda f: f.__name__)
 def test_planted_mistakes_are_caught(mistake, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
-    right = {(name, goal): optimum(problem(name, goal)) for name in PROBLEMS for goal in GOALS}
+    right = {(name, goal): optimum(problem(name, goal)) for name in LARGER for goal in GOALS}
     mistake(monkeypatch)
     caught = 0
     for (name, goal), value in right.items():
