@@ -34,11 +34,11 @@ def compare(patch: pytest.MonkeyPatch, left_out: str) -> None:
     """`GroupJoiner._compared` written again, without one kind of columns."""
 
     def compared(self: GroupJoiner, partial: Partial) -> FloatArray:
-        if partial.frontier.group is None:
+        if partial.compatibility.group is None:
             return partial.cost
         sums, busy, start, stages = self._parts(partial.opened)
         columns = {"sums": sums, "busy": busy, "start": start[:, None]}
-        if self.windows.chained(partial.frontier.group.first):
+        if self.windows.chained(partial.compatibility.group.first):
             columns |= {"stage sum": stages.sum(axis=1)[:, None], "longest stage": stages.max(axis=1)[:, None]}
         else:
             columns |= {f"stage {i}": stages[:, i : i + 1] for i in range(stages.shape[1])}
@@ -78,7 +78,7 @@ def dominance_of_open_groups_without_room(patch: pytest.MonkeyPatch) -> None:
     right = Joiner._reduce
 
     def reduce(self: Joiner, parts: list[Partial]) -> Partial:
-        if parts[0].frontier.group is None:
+        if parts[0].compatibility.group is None:
             return right(self, parts)
         careless = replace(self, setting=replace(self.setting, rules=replace(self.setting.rules, dominance=False)))
         whole = right(careless, parts)
@@ -143,7 +143,7 @@ def exchanged_tiles_have_one_slot(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def members_take_room_one_after_the_other(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(GroupJoiner, "_moment", Joiner._moment)
+    patch.setattr(GroupJoiner, "_at_once", Joiner._at_once)
 
 
 @mutation
@@ -179,7 +179,7 @@ def members_need_a_loop_of_all_their_tensors(patch: pytest.MonkeyPatch) -> None:
 def partial_cascades_are_matched_whatever_group_is_open(patch: pytest.MonkeyPatch) -> None:
     right = Joiner._asks
 
-    def asks(self: Joiner, position: int, frontier: Compatibility) -> Key:
-        return right(self, position, replace(frontier, group=None))
+    def asks(self: Joiner, position: int, compatibility: Compatibility) -> Key:
+        return right(self, position, replace(compatibility, group=None))
 
     patch.setattr(Joiner, "_asks", asks)

@@ -262,6 +262,60 @@ def test_more_tiles_ahead_and_an_early_release_hide_more() -> None:
     assert found[1] == 2 + 8 * 4 + 2
 
 
+def test_a_slot_is_free_when_its_last_use_ends() -> None:
+    """X and Y at three cycles a word, two slots each; free after a tile's first use they would give 79.5."""
+    workload = cascade("E: Z[m,n] = X[m,k] * Y[m,n]", {"m": 3, "k": 4, "n": 4})
+    text = "store G: X Y Z\nfor m in 3\nstore L: Y Z\nfor k in 4\nstore L: X\nfor n in 4\ncompute E @ MAC\n"
+    memories = (
+        Memory("G", read_throughput=1 / 3, write_throughput=8.0, ports="separate"),
+        Memory("L", double_buffer=True),
+    )
+    hardware = Machine("slow", (*memories, ComputeUnit("MAC", 1.0, 1.0)))
+    tree = parse_mapping(text, workload, hardware)
+    assert simulate(workload, hardware, tree, timed=True).cycles == 83.5
+    assert event_time(workload, hardware, tree).seconds == 83.5
+
+
+def test_a_store_waits_for_room_above() -> None:
+    """A write-back waits until the slot above is written back further, at 4 cycles a word; else it would be 234.75."""
+    text = "E0: Z[m,n] = exp(X[m,n])\nE1: V[p,q] = exp(Y[p,q])"
+    workload = cascade(text, {"m": 6, "n": 2, "p": 2, "q": 20}, outputs=("Z", "V"))
+    levels = (
+        Memory("G", read_throughput=8.0, write_throughput=0.25, ports="separate"),
+        Memory("B", double_buffer=True, write_throughput=1.0, ports="separate"),
+        Memory("L"),
+        ComputeUnit("MAC", 1.0, 1.0),
+    )
+    hardware = Machine("slow", levels)
+    tree = parse_mapping(
+        "store G: X Z Y V\nsplit sequential:\n"
+        "  - for m in 6\n    store B: Z\n    store L: Z X\n    for n in 2\n    compute E0 @ MAC\n"
+        "  - for p in 2\n    store L: Y V\n    for q in 20\n    compute E1 @ MAC\n",
+        workload,
+        hardware,
+    )
+    assert simulate(workload, hardware, tree, timed=True).cycles == 243.25
+    assert event_time(workload, hardware, tree).seconds == 243.25
+
+
+def test_a_finished_part_goes_through_also_from_below_a_spatial_loop() -> None:
+    """X passes B in 8 cycles (two cores, 4 words each, from G at one word a cycle), work takes 4: 24 cycles for k's two
+    steps. Then Z is added up, whatever the spatial loop over k, and goes through B to G at once in 4: 3 * 28 cycles.
+    """
+    workload = cascade("E: Z[m,n] = X[m,k,n]", {"m": 3, "k": 4, "n": 4})
+    levels = (
+        Memory("G", read_throughput=1.0, write_throughput=1.0),
+        Memory("B", read_throughput=2.0, write_throughput=2.0, through=True),
+        Fanout("F", (Axis("x", 2),)),
+        Memory("L"),
+        ComputeUnit("MAC", 1.0, 1.0),
+    )
+    text = "store G: X Z\nfor m in 3\nstore B: X Z\npar k in 2 @ x\nfor k in 2\nstore L: X Z\nfor n in 4\n"
+    text += "compute E @ MAC\n"
+    hardware = Machine("through", levels)
+    assert event_time(workload, hardware, parse_mapping(text, workload, hardware)).seconds == 84
+
+
 def _slow_to_start(level: Level, seed: int) -> Level:
     return level if isinstance(level, Fanout) else replace(level, setup=float(seed % 4))
 

@@ -17,7 +17,7 @@ from einloom.search.exact.bounds.choices import Keys
 from einloom.search.exact.einsums.classes import UnitOption
 from einloom.search.exact.fusion.floors import Floors
 from einloom.search.exact.numerics.pareto import IntArray
-from einloom.search.exact.prices.traffic import Tiles
+from einloom.search.exact.prices.traffic import Prices
 from einloom.search.method import Watcher
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
@@ -110,7 +110,7 @@ def test_what_instances_access(stride: int, dilation: int) -> None:
         (option,) = signature.units
         classes = attempt.classes[signature]
         floors = Floors(attempt.setting, classes)
-        known = Tiles(floors.pricing(option, classes.spreads(option)), attempt.setting.shares).accessed(1, 1)
+        known = Prices(floors.links(option, classes.spreads(option)), attempt.setting.slots).accessed(1, 1)
         for (row,), count in zip(classes.spreads(option), known, strict=True):
             taken = [row[classes.of[v]] for v in range(2)]
             assert count == least_accessed((stride, dilation), (p, r), taken), (p, r, taken)

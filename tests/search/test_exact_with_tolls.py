@@ -15,7 +15,7 @@ from einloom.errors import Defect
 from einloom.machine.levels import Toll
 from einloom.problem import Problem
 from einloom.search.exact import Exact
-from einloom.search.exact.prices.columns import Pricing
+from einloom.search.exact.prices.columns import LinkPrices
 from einloom.search.exhaustive import Exhaustive
 from einloom.workload.selectors import selector
 from tiny_groups import group_problem
@@ -59,7 +59,7 @@ def test_exact_equals_exhaustive_with_tolls() -> None:
 
 def test_a_toll_priced_in_front_of_its_fanout_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tables then say something else than the tree that they are read back into costs."""
-    monkeypatch.setattr(Pricing, "_over", lambda pricing, toll: 0)
+    monkeypatch.setattr(LinkPrices, "_over", lambda pricing, toll: 0)
     noticed = 0
     for seed in SEEDS:
         try:

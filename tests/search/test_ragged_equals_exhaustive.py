@@ -90,7 +90,7 @@ def divisors_only(patch: pytest.MonkeyPatch) -> None:
 
 
 def without_multiples(patch: pytest.MonkeyPatch) -> None:
-    """The smallest tiles of numbers of trips, of which only those are taken that what stands below happens to divide."""
+    """Of the smallest tiles of numbers of trips only those that what stands below happens to divide."""
 
     def found(n: int, x: int) -> tuple[int, ...]:
         return tuple(y for y in uneven.smallest_tiles(n) if y % x == 0 or y == n)
@@ -105,22 +105,22 @@ def unbalanced_as_balanced(patch: pytest.MonkeyPatch) -> None:
 
 def edge_as_occupancy(patch: pytest.MonkeyPatch) -> None:
     """The last tile is taken for the room that a store takes."""
-    real = traffic.Tiles.tile_bits
+    real = traffic.Prices.tile_bits
 
     def bits(self, tensor, x, memory, backing=False):  # type: ignore[no-untyped-def]
         return real(self, tensor, np.where(self.uneven & (self.whole % x > 0), self.whole % x, x), memory, backing)
 
-    patch.setattr(traffic.Tiles, "tile_bits", bits)
+    patch.setattr(traffic.Prices, "tile_bits", bits)
 
 
 def trips_rounded_down(patch: pytest.MonkeyPatch) -> None:
     """The last, smaller tile is not counted."""
-    real = traffic.Tiles._entries
+    real = traffic.Prices._entries
 
     def entries(self, part, d, x, spread, child, at, rims):  # type: ignore[no-untyped-def]
         return np.maximum(real(self, part, d, x, spread, child, at, rims) - (self.whole[d] % x > 0), 1)
 
-    patch.setattr(traffic.Tiles, "_entries", entries)
+    patch.setattr(traffic.Prices, "_entries", entries)
 
 
 MISTAKES = (divisors_only, without_multiples, unbalanced_as_balanced, edge_as_occupancy, trips_rounded_down)

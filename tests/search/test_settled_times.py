@@ -15,8 +15,9 @@ from einloom.search.exact.concurrent.passes import ConcurrentAttempt
 from einloom.search.exact.fusion.explore import Explorer
 from einloom.search.exact.numerics.pareto import skyline
 from einloom.search.exact.pmappings.cost_to_go import CostToGo
-from einloom.search.exact.pmappings.prune import Stages
-from einloom.search.exact.pmappings.rows import FRESH, OPEN, Rows
+from einloom.search.exact.pmappings.prune import Pruner
+from einloom.search.exact.pmappings.rows import ABSORBED, FRESH, OPEN, Rows
+from einloom.search.exact.pmappings.sweep import sweep
 from einloom.search.method import Watcher
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
@@ -48,26 +49,26 @@ def test_the_optimum_is_the_same_without_the_rule() -> None:
 
 def test_columns_taken_as_final_too_early_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stores of memories further out still add to the ports that the compared rows use."""
-    true = Stages.coming
+    true = Pruner.coming
 
-    def coming(self: Stages, rows: Rows, memory: int, base: bool = False) -> CostToGo | None:
+    def coming(self: Pruner, rows: Rows, memory: int, base: bool = False) -> CostToGo | None:
         found = true(self, rows, memory, base)
         return None if found is None else CostToGo(np.zeros_like(found.grows), found.least)
 
-    monkeypatch.setattr(Stages, "coming", coming)
+    monkeypatch.setattr(Pruner, "coming", coming)
     assert optimum(ExactOptions(incumbent=False)) == 168
 
 
 def test_forgotten_charges_that_are_put_off_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that keeps its tile is charged when a loop further out moves it: till then its columns grow."""
-    true = Stages.coming
+    true = Pruner.coming
 
-    def coming(self: Stages, rows: Rows, memory: int, base: bool = False) -> CostToGo | None:
+    def coming(self: Pruner, rows: Rows, memory: int, base: bool = False) -> CostToGo | None:
         charged = rows.take(np.arange(len(rows)))
-        charged.marks[:, [OPEN, FRESH]] = 0
+        charged.marks[:, [OPEN, FRESH, ABSORBED]] = 0
         return true(self, charged, memory, base)
 
-    monkeypatch.setattr(Stages, "coming", coming)
+    monkeypatch.setattr(Pruner, "coming", coming)
     assert optimum(ExactOptions(incumbent=False)) == 168
 
 
@@ -85,10 +86,10 @@ def test_members_of_groups_are_compared_by_every_time() -> None:
 def compared(explorer: Explorer) -> int:
     """Columns of a row with nothing to come that can differ from row to row."""
     (option,) = explorer.signature.units
-    tables = next(explorer._batches(option, fused=False))
-    cost = np.arange(12.0).reshape(2, -1)[:, : len(tables.pricing.columns)]
-    rows = replace(tables.base(0).take(np.zeros(2, np.int64)), cost=cost)
-    return tables.values(rows, tables.coming(rows, 0)).shape[1]
+    expansion = next(explorer._batches(option, fused=False))
+    cost = np.arange(12.0).reshape(2, -1)[:, : len(expansion.prices.links.columns)]
+    rows = replace(sweep(expansion).bases[0].take(np.zeros(2, np.int64)), cost=cost)
+    return expansion.pruner.values(rows, expansion.pruner.coming(rows, 0)).shape[1]
 
 
 def test_final_times_count_once() -> None:

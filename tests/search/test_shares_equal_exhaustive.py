@@ -118,7 +118,7 @@ def private_memories_add(patch: pytest.MonkeyPatch) -> None:
 
 def shared_memories_take_the_largest(patch: pytest.MonkeyPatch) -> None:
     """Branches fill the memories that they share one at a time."""
-    patch.setattr(ShareJoiner, "_moment", Joiner._moment)
+    patch.setattr(ShareJoiner, "_at_once", Joiner._at_once)
 
 
 def private_components_add(patch: pytest.MonkeyPatch) -> None:

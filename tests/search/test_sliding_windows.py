@@ -14,7 +14,7 @@ from einloom.problem import Budget, Objective, Problem
 from einloom.search.exact import Exact, ExactOptions, Rules
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.fusion.floors import Floors
-from einloom.search.exact.prices.traffic import Tiles
+from einloom.search.exact.prices.traffic import Prices
 from einloom.search.exhaustive import Exhaustive
 from einloom.search.method import Watcher
 from einloom.workload.build import build_workload
@@ -42,8 +42,8 @@ def accessed(problem: Problem, tensor: int) -> int:
     (signature,) = attempt.signatures
     (option,) = signature.units
     classes = attempt.classes[signature]
-    pricing = Floors(attempt.setting, classes).pricing(option, classes.spreads(option))
-    return int(Tiles(pricing, attempt.setting.shares).accessed(tensor, 1)[0])
+    pricing = Floors(attempt.setting, classes).links(option, classes.spreads(option))
+    return int(Prices(pricing, attempt.setting.slots).accessed(tensor, 1)[0])
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3])
@@ -65,7 +65,7 @@ def test_the_bound_counts_what_is_accessed_and_no_more(monkeypatch: pytest.Monke
     problem = convolution("O[p] = I[3*p+r] * F[r]", {"p": 4, "r": 2})
     assert searched(problem).lower_bound() == 14
     assert Exact().search(problem).value == Exhaustive().search(problem).value == 14
-    monkeypatch.setattr(Tiles, "accessed", lambda self, t, _: np.array(self.classes.signature.tensors[t].shape[:1]))
+    monkeypatch.setattr(Prices, "accessed", lambda self, t, _: np.array(self.classes.signature.tensors[t].shape[:1]))
     assert searched(problem).lower_bound() == 17
 
 

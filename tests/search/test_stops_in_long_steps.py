@@ -15,6 +15,7 @@ from einloom.search.exact.bounds.choices import Keys
 from einloom.search.exact.einsums.spatial import RankClasses
 from einloom.search.exact.fusion.explore import Explorer
 from einloom.search.exact.fusion.floors import Floors
+from einloom.search.exact.pmappings.sweep import relaxed
 from einloom.search.method import Watcher
 from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.workload_by_name import load_workload
@@ -68,7 +69,6 @@ def test_growing_rows(attempt: Attempt) -> None:
     classes = attempt.classes[attempt.signatures[0]]
     endless = np.full(len(attempt.setting.columns), np.inf)
     explorer = Explorer(attempt.setting, classes, endless, {})
-    tables = next(explorer._batches(classes.signature.units[0], fused=False))
-    tables.checkpoint = after(2)
+    expansion = next(explorer._batches(classes.signature.units[0], fused=False))
     with pytest.raises(Enough):
-        tables.relaxed()
+        relaxed(expansion, after(2))

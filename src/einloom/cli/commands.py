@@ -29,7 +29,7 @@ from ..search.several import Labelled
 from ..version import VERSION
 from ..workload.einsum import Workload
 from ..workload.files import workload_data, workload_text
-from . import compare, explain, figures, interop, output, rewrite, schema
+from . import compare, explain, figures, interop, output, rewrite, rtl, schema
 from .guard import FAILED, Commands, fail, guarded, stopped
 
 json_option = click.option(
@@ -277,6 +277,7 @@ schema.register(main, guarded)
 rewrite.register(main, guarded)
 compare.register(main, guarded)
 figures.register(main, guarded)
+rtl.register(main, guarded)
 
 
 def _answer(found: Result | Unmapped | object, json_path: str | None, printed: str) -> None:

@@ -2,6 +2,6 @@
 
 from .attempt import ExactOptions
 from .branch_and_bound import Exact, first_feasible
-from .pmappings.sweep import Rules
+from .pmappings.prune import Rules
 
 __all__ = ["Exact", "ExactOptions", "Rules", "first_feasible"]

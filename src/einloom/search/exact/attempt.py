@@ -29,7 +29,7 @@ from .fusion.templates import Alone
 from .joining.join import Joiner, Partial
 from .model import Setting
 from .numerics.pareto import FloatArray, IntArray
-from .pmappings.sweep import Rules
+from .pmappings.prune import Rules
 from .traceback import Piece, piece, tree
 
 
@@ -391,7 +391,7 @@ class Attempt:
 
     def _mapping(self, parts: list[tuple[Partial, PmappingGroup, int]]) -> Mapping:
         """The tree of one row per Einsum, each with the partial cascades that it completes."""
-        shared = [len(partial.frontier.axes) for partial, _, _ in parts]
+        shared = [len(partial.compatibility.axes) for partial, _, _ in parts]
         return tree(self.problem.workload, self.problem.machine, self._pieces(parts), shared, away=self.users.away)
 
     def _pieces(self, parts: list[tuple[Partial, PmappingGroup, int]]) -> list[Piece]:

@@ -19,7 +19,7 @@ class Setting:
     columns: tuple[Column, ...]
     tracked: tuple[int, ...]
     capacities: tuple[int | None, ...]
-    shares: tuple[int, ...]
+    slots: tuple[int, ...]
     max_fused_loops: int | None
     rules: Rules
 
@@ -33,5 +33,5 @@ class Setting:
         max_fused_loops: int | None,
         rules: Rules,
     ) -> Setting:
-        shares = tuple(m.capacity_share() for m in machine.memories)
-        return cls(machine, objective, columns(machine, objective), tracked, capacities, shares, max_fused_loops, rules)
+        slots = tuple(m.capacity_share() for m in machine.memories)
+        return cls(machine, objective, columns(machine, objective), tracked, capacities, slots, max_fused_loops, rules)

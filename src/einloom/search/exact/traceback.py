@@ -17,8 +17,8 @@ from ...mapping.tree import Compute, Loop, Mapping, Node, Split, Store
 from ...workload.einsum import Workload
 from .einsums.spatial import RankClasses, SpatialChoice
 from .fusion.explore import PmappingGroup
-from .pmappings.rows import FAR, PEND, PENDING, SPREAD, TOP, Backpointers
-from .prices.columns import Pricing
+from .pmappings.rows import NEXT, SPREAD, TOP, Backpointers
+from .prices.columns import LinkPrices
 
 Where = tuple[str, tuple[int, ...]]
 NO_GROUPS: Table[tuple[int, int], Where] = MappingProxyType({})
@@ -26,12 +26,11 @@ NO_GROUPS: Table[tuple[int, int], Where] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Piece:
-    """One Einsum's part: fused loops (variable, trips, axis, tile), stores by depth (memory, tensor, own?), and the
-    nodes below. kept: the own stores (depth, memory, tensor) that keep their tile over the loops above, so above
-    splits."""
+    """One Einsum's part: fused loops (variable, trips, axis), stores by depth (memory, tensor, own?), and the nodes
+    below. kept: the own stores (depth, memory, tensor) that keep their tile over the loops above, so above splits."""
 
     einsum: str
-    loops: tuple[tuple[str, int, str | None, int | None], ...]
+    loops: tuple[tuple[str, int, str | None], ...]
     stores: tuple[tuple[int, int, str, bool], ...]
     below: tuple[Node, ...]
     kept: frozenset[tuple[int, int, str]] = frozenset()
@@ -43,25 +42,24 @@ def piece(workload: Workload, machine: Machine, position: int, block: PmappingGr
     names, variables = einsum.tensors, einsum.variables
     variant = block.variants[block.variant[row]]
     remainder = int(block.remainder[row])
-    pricing = variant.pricings[variant.remainder.source[remainder]]
-    classes = pricing.classes
+    links = variant.links[variant.remainder.source[remainder]]
+    classes = links.classes
     axis_names = tuple(axis.name for fanout in machine.fanouts for axis in fanout.axes)
     structure = block.structure
     left = {v: workload.extents[v] for v in variables}
     loops = []
     for loop, n in zip(structure.loops, block.trips[row].tolist(), strict=True):
         v, axis = variables[loop.variable], None if loop.axis is None else axis_names[loop.axis]
-        tile = n if loop.variable in classes.signature.uneven else left[v] // n
-        loops.append((v, -(-left[v] // tile), axis, tile))
-        left[v] = tile
+        left[v] //= n
+        loops.append((v, n, axis))
     stores = tuple((depth, m, names[t], False) for t, m, depth in structure.backings)
     stores += tuple((s.depth, s.memory, names[s.tensor], True) for s in variant.own)
     boundary = [1] * len(classes.members)
     for d, members in enumerate(classes.members):
         for v in members:
             boundary[d] *= left[variables[v]]
-    spread = pricing.spreads[_choice(variant.remainder, remainder)]
-    unwinder = _Unwinder(machine, classes, variables, names, einsum.name, left, axis_names, pricing, spread)
+    spread = links.spreads[_choice(variant.remainder, remainder)]
+    unwinder = _Unwinder(machine, classes, variables, names, einsum.name, left, axis_names, links, spread)
     below = unwinder.nodes(variant.remainder, remainder, boundary)
     kept = frozenset((s.depth, s.memory, names[s.tensor]) for s in variant.own if s.over)
     return Piece(einsum.name, tuple(loops), stores, (*below, Compute(einsum.name, variant.option.unit)), kept)
@@ -74,6 +72,12 @@ def _choice(rows: Backpointers, row: int) -> int:
     return int(rows.marks[row, SPREAD])
 
 
+def _promised(rows: Backpointers, row: int) -> int | None:
+    """The class whose loop must come next on the sliding tensor, if there is one."""
+    promised = int(rows.marks[row, NEXT]) if rows.marks.shape[1] > NEXT else 0
+    return promised - 1 if promised else None
+
+
 @dataclass
 class _Unwinder:
     machine: Machine
@@ -83,24 +87,23 @@ class _Unwinder:
     einsum: str
     left: dict[str, int]
     axis_names: tuple[str, ...]
-    pricing: Pricing
+    links: LinkPrices
     spread: SpatialChoice
 
     def nodes(self, rows: Backpointers, row: int, boundary: list[int]) -> list[Node]:
         """The nodes from a boundary down to the leaf."""
         found: list[Node] = []
-        found += self._block(boundary, rows.x[row], int(rows.marks[row, PENDING]))
+        found += self._block(boundary, rows.x[row], _promised(rows, row))
         while rows.action[0] != "leaf":
             source, previous = rows.sources[rows.source[row]], int(rows.row[row])
             if rows.action[0] == "store":
                 memory = rows.action[1]
                 assert isinstance(memory, int)
                 found.append(Store(self.machine.memories[memory].name, (self.names[rows.marks[row, TOP]],)))
-                found += self._block(list(rows.x[row]), source.x[previous], int(source.marks[previous, PENDING]))
+                found += self._block(list(rows.x[row]), source.x[previous], _promised(source, previous))
             elif rows.action[0] == "loops":
-                inner = rows.action[1]
-                promise = int(source.marks[previous, PENDING]) if inner is None else int(inner) * PEND + 1  # type: ignore[call-overload]
-                found += self._block(list(rows.x[row]), source.x[previous], promise)
+                inner = rows.action[1] if isinstance(rows.action[1], int) else _promised(source, previous)
+                found += self._block(list(rows.x[row]), source.x[previous], inner)
             elif rows.action[0] == "cross":
                 found += self._spatial(rows.action[1], source.x[previous])
             rows, row = source, previous
@@ -123,14 +126,14 @@ class _Unwinder:
         assert trips == 1, "a class takes more than its variables have"
         return shared
 
-    def _block(self, above: list[int] | np.ndarray, below: np.ndarray, pending: int) -> list[Node]:
+    def _block(self, above: list[int] | np.ndarray, below: np.ndarray, inner: int | None) -> list[Node]:
+        """The loops between two extents, that of class `inner` the innermost."""
         trips = [-(-int(a) // int(b)) for a, b in zip(above, below, strict=True)]
+        tiles = [int(b) for b in below]
         order = list(range(len(trips)))
-        if pending:
-            inner = (pending % FAR) // PEND
+        if inner is not None:
             order.remove(inner)
             order.append(inner)
-        tiles = [int(b) for b in below]
         return [
             Loop(((self.einsum, v),), n, tile)
             for d in order
@@ -140,15 +143,15 @@ class _Unwinder:
 
     def _spatial(self, memory: object, inner: np.ndarray) -> list[Node]:
         """The spatial loops directly below a memory's temporal ones, above extents `inner`."""
-        pricing = self.pricing
+        links = self.links
         assert isinstance(memory, int)
-        bottom = pricing.above[memory + 1] if memory + 1 < len(pricing.above) else pricing.fanouts
+        bottom = links.above[memory + 1] if memory + 1 < len(links.above) else links.fanouts
         found: list[Node] = []
-        axes = [(i, a) for i, a in enumerate(self.classes.signature.axes) if a.fanout < pricing.fanouts]
+        axes = [(i, a) for i, a in enumerate(self.classes.signature.axes) if a.fanout < links.fanouts]
         crossed = [
             (i, row)
             for (i, axis), row in zip(axes, self.spread, strict=True)
-            if pricing.above[memory] <= axis.fanout < bottom
+            if links.above[memory] <= axis.fanout < bottom
         ]
         for at, (i, row) in enumerate(crossed):
             for d, n in enumerate(row):
@@ -197,7 +200,7 @@ class _Builder:
             stores = self._stores(low, high, depth, done, own=True)
             lead = self.pieces[low].loops[depth]
             binds = tuple((p.einsum, p.loops[depth][0]) for p in self.pieces[low : high + 1])
-            loop = Loop(binds, lead[1], lead[3], lead[2])
+            loop = Loop(binds, lead[1], None, lead[2])
             return [*stores, loop, *self.group(low, high, depth + 1, done)]
         starts = [low, *(i + 1 for i in cuts)]
         ends = [*cuts, high]
@@ -217,8 +220,8 @@ class _Builder:
         for d in range(depth, len(p.loops) + 1):
             nodes += self._stores(i, i, d, done, own=True)
             if d < len(p.loops):
-                v, n, axis, tile = p.loops[d]
-                nodes.append(Loop(((p.einsum, v),), n, tile, axis))
+                v, n, axis = p.loops[d]
+                nodes.append(Loop(((p.einsum, v),), n, axis=axis))
         return [*nodes, *p.below]
 
     def _uses(self, i: int, tensor: str) -> bool:

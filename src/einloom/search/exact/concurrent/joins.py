@@ -44,14 +44,14 @@ class GroupJoiner(Joiner):
     # ---- matching -------------------------------------------------------------------------------------------------
 
     def _compatible(
-        self, position: int, frontier: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
+        self, position: int, compatibility: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
     ) -> bool:
-        group, member = frontier.group, isinstance(block, GroupBlock)
+        group, member = compatibility.group, isinstance(block, GroupBlock)
         if group is None:
-            fits = not member or (position in self.windows.reach and block.structure.depth > len(frontier.axes))
+            fits = not member or (position in self.windows.reach and block.structure.depth > len(compatibility.axes))
         else:
-            fits = member and block.structure.depth == len(frontier.axes) and self._apart(group, block)
-        return fits and super()._compatible(position, frontier, block, mine)
+            fits = member and block.structure.depth == len(compatibility.axes) and self._apart(group, block)
+        return fits and super()._compatible(position, compatibility, block, mine)
 
     def _apart(self, group: Group, block: PmappingGroup) -> bool:
         return not isinstance(block, GroupBlock) or block.unit is None or block.unit not in group.units
@@ -82,7 +82,7 @@ class GroupJoiner(Joiner):
         """Tiles of an exchanged tensor that its store holds in turns."""
         last = max(self._position[user] for user in self.workload.consumers[live.tensor])
         distance = last - self._position[self.workload.producers[live.tensor]]
-        return max(self.setting.shares[live.memory], 1 + distance)
+        return max(self.setting.slots[live.memory], 1 + distance)
 
     # ---- room -----------------------------------------------------------------------------------------------------
 
@@ -91,10 +91,10 @@ class GroupJoiner(Joiner):
             return bits
         if not fresh:
             return np.zeros_like(bits)  # its producer brought it, for the whole group
-        return np.asarray(bits // self.setting.shares[live.memory] * self._slots(live))
+        return np.asarray(bits // self.setting.slots[live.memory] * self._slots(live))
 
-    def _moment(self, before: IntArray, item: IntArray, block: PmappingGroup) -> IntArray:
-        return before + item if isinstance(block, GroupBlock) else super()._moment(before, item, block)
+    def _at_once(self, block: PmappingGroup) -> bool:
+        return isinstance(block, GroupBlock)
 
     # ---- time -----------------------------------------------------------------------------------------------------
 
@@ -112,12 +112,12 @@ class GroupJoiner(Joiner):
         if joined is None or not isinstance(block, GroupBlock):
             return joined
         opened = self._gathered(partial, block, joined.left, joined.right)
-        if joined.frontier.group is not None:
+        if joined.compatibility.group is not None:
             joined.opened = opened
             return joined
-        group = partial.frontier.group
+        group = partial.compatibility.group
         assert group is not None
-        outer = max(group.outer, len(joined.frontier.axes))
+        outer = max(group.outer, len(joined.compatibility.axes))
         joined.cost = self._closed(position, group, opened, partial.trips[joined.left, outer:], outer)
         keep = ~self.hopeless(position, joined.cost, start + joined.right)
         self.counts["bound"] = self.counts.get("bound", 0) + int((~keep).sum())
@@ -126,7 +126,7 @@ class GroupJoiner(Joiner):
     def _gathered(self, partial: Partial, block: GroupBlock, left: IntArray, right: IntArray) -> FloatArray:
         """What the group has gathered with one more member."""
         width, components = partial.cost.shape[1], block.busy.shape[1]
-        if partial.frontier.group is None:
+        if partial.compatibility.group is None:
             before = np.concatenate([partial.cost[left], np.zeros((len(left), components + 1))], axis=1)
         else:
             before = partial.opened[left]
@@ -170,9 +170,9 @@ class GroupJoiner(Joiner):
 
     def _compared(self, partial: Partial) -> FloatArray:
         """Where every member reads what the one before it writes, only the sum and the longest of the stages count."""
-        if partial.frontier.group is None:
+        if partial.compatibility.group is None:
             return partial.cost
         sums, busy, start, stages = self._parts(partial.opened)
-        if self.windows.chained(partial.frontier.group.first):
+        if self.windows.chained(partial.compatibility.group.first):
             stages = np.stack([stages.sum(axis=1), stages.max(axis=1)], axis=1)
         return np.concatenate([sums, busy, start[:, None], stages], axis=1)

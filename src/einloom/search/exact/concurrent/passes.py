@@ -76,7 +76,7 @@ class ConcurrentAttempt(Attempt):
         self._floors: dict[tuple[int, str | None, Placement], FloatArray] = {}
         self._unlimited: dict[int, GroupExplorer] = {}  # asked for floors only
         self.windows = Candidates(
-            problem.workload, self.signatures, most, self.apart, whole.shares, whole.capacities, self._least_busy
+            problem.workload, self.signatures, most, self.apart, whole.slots, whole.capacities, self._least_busy
         )
         self.dynamic, self.seconds = np.zeros((2, len(self.signatures)))
         names = [objective.name for objective in self.objectives]
@@ -297,13 +297,13 @@ class ConcurrentAttempt(Attempt):
 
     def _mapping(self, parts: list[tuple[Partial, PmappingGroup, int]]) -> Mapping:
         pieces = self._pieces(parts)
-        shared = [len(partial.frontier.axes) for partial, _, _ in parts]
+        shared = [len(partial.compatibility.axes) for partial, _, _ in parts]
         groups: dict[tuple[int, int], Where] = {}
         first: int | None = None
         for i, (partial, block, _) in enumerate(parts):
             if isinstance(block, GroupBlock):
                 first = i if first is None else first
-                if partial.frontier.group is None:
+                if partial.compatibility.group is None:
                     outer = max(shared[i], shared[first - 1] if first else 0)
                     for n in range(first, i + 1):
                         pieces[n] = self._lowered(n, pieces[n], *parts[n][1:], outer)
@@ -325,7 +325,7 @@ class ConcurrentAttempt(Attempt):
         """
         signature, names = self.signatures[position], self.problem.workload.einsums[position].tensors
         variant = block.variants[block.variant[row]]
-        _, lowered = drains(signature, block.structure, variant.own, self.setting.shares)
+        _, lowered = drains(signature, block.structure, variant.own, self.setting.slots)
         moved = {(store.depth, store.memory, names[store.tensor]) for store in lowered if store.depth >= outer}
         depth = len(block.structure.loops)
         stores = tuple(

@@ -115,7 +115,7 @@ class GroupExplorer(Explorer):
     @property
     def _lowering(self) -> frozenset[int]:
         """Below the loop, a store with one slot would make it drain the pipeline."""
-        return frozenset(m for m, slots in enumerate(self.setting.shares) if slots > 1)
+        return frozenset(m for m, slots in enumerate(self.setting.slots) if slots > 1)
 
     @property
     def _names(self) -> list[str | None]:
@@ -168,14 +168,14 @@ class GroupExplorer(Explorer):
         whatever the others access."""
         if not structure.alone:
             return structure
-        _, lowered = drains(self.signature, structure, own, self.setting.shares)
+        _, lowered = drains(self.signature, structure, own, self.setting.slots)
         late = {(s.tensor, s.depth) for s in lowered} - {(s.tensor, s.depth) for s in own if s not in lowered}
         alone = (replace(x, late=True) if (x.tensor, x.loops) in late else x for x in structure.alone)
         return replace(structure, alone=frozenset(alone))
 
     def _settled(self, cost: FloatArray, structure: FusedTemplate, variant: Origin) -> FloatArray:
         """Energy, seconds of each component, where tokens begin to flow, and (twice) the unit if units must differ."""
-        start, _ = drains(self.signature, structure, variant.own, self.setting.shares)
+        start, _ = drains(self.signature, structure, variant.own, self.setting.slots)
         columns = [self.components.dynamic(cost)[:, None], self.components.busy(cost, variant.option.unit)]
         marks = [start, *((n, -n)[i] for n in [self._unit(variant)] for i in (0, 1) if self.apart)]
         columns.append(np.tile(np.array(marks, float), (len(cost), 1)))

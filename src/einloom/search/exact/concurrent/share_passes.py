@@ -58,14 +58,14 @@ class ShareJoiner(GroupJoiner):
     """A joiner for blocks of which some are members with a share of an axis."""
 
     def _compatible(
-        self, position: int, frontier: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
+        self, position: int, compatibility: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
     ) -> bool:
         cut = block.cut if isinstance(block, ShareBlock) else None
-        if cut is not None and any(live.memory in cut.inside for live in frontier.live):
+        if cut is not None and any(live.memory in cut.inside for live in compatibility.live):
             return False
-        if frontier.group is not None and not self._continues(frontier.group, cut):
+        if compatibility.group is not None and not self._continues(compatibility.group, cut):
             return False
-        return super()._compatible(position, frontier, block, mine)
+        return super()._compatible(position, compatibility, block, mine)
 
     def _continues(self, group: Group, cut: Cut | None) -> bool:
         if group.cut is None or cut is None:

@@ -23,7 +23,7 @@ from ..fusion.templates import FusedTemplate, OwnStore
 from ..fusion.tilings import Tilings
 from ..model import Setting
 from ..numerics.pareto import FloatArray, IntArray
-from ..pmappings.sweep import Tables
+from ..pmappings.levels import Levels
 from ..prices.columns import Column
 from .candidates import Components, drains
 from .rows import GroupBlock, GroupExplorer
@@ -154,7 +154,7 @@ class ShareExplorer(GroupExplorer):
 
     def _settled(self, cost: FloatArray, structure: FusedTemplate, variant: Origin) -> FloatArray:
         """Energy, seconds of what branches share, where tokens begin to flow, seconds of all that they do not."""
-        start, _ = drains(self.signature, structure, variant.own, self.setting.shares)
+        start, _ = drains(self.signature, structure, variant.own, self.setting.slots)
         busy = self.components.busy(cost, variant.option.unit)
         alone = busy[:, self.private].max(axis=1, initial=0.0)
         shared = np.where(self.private, 0.0, busy)
@@ -162,7 +162,7 @@ class ShareExplorer(GroupExplorer):
 
     def _reserved(
         self,
-        tables: Tables,
+        levels: Levels,
         structure: FusedTemplate,
         own: tuple[OwnStore, ...],
         grid: Tilings,
@@ -171,6 +171,6 @@ class ShareExplorer(GroupExplorer):
         rows: IntArray,
     ) -> IntArray:
         """As for others; in a memory behind the axis nothing, because nobody else is there."""
-        reserved = super()._reserved(tables, structure, own, grid, below, which, rows)
+        reserved = super()._reserved(levels, structure, own, grid, below, which, rows)
         reserved[:, [i for i, m in enumerate(self.setting.tracked) if m in self.cut.inside]] = 0
         return reserved

@@ -15,16 +15,19 @@ from numpy.typing import NDArray
 
 from ..einsums.classes import UnitOption
 from ..einsums.holds import Placement
-from ..einsums.placement import links
+from ..einsums.placement import Contexts, links
 from ..einsums.spatial import RankClasses, SpatialChoice
 from ..model import Setting
 from ..numerics.divisibility import Lattice
 from ..numerics.pareto import FloatArray, IntArray, pareto
 from ..pmappings.backpointers import Compactor
+from ..pmappings.expand import Expansion
+from ..pmappings.levels import Levels, Room
+from ..pmappings.prune import Pruner
 from ..pmappings.rows import CONTEXT, PLACED, SPREAD, Backpointers, Rows, union, wrapped
-from ..pmappings.sweep import Room, Tables
-from ..prices.columns import Pricing, objective_columns
-from ..prices.traffic import accepted
+from ..pmappings.sweep import closed, relaxed, sweep
+from ..prices.columns import LinkPrices, objective_columns
+from ..prices.traffic import Prices, accepted
 from .floors import Floors
 from .match import Below
 from .templates import FusedTemplate, OwnStore, Shape, Stacker
@@ -50,14 +53,14 @@ def numbered(trips: IntArray, shape: Shape, sizes: tuple[int, ...]) -> IntArray:
 @dataclass(frozen=True)
 class Origin:
     """How a group's rows were made: unit, held tensors down to the fused part's innermost memory, own stores in the
-    fused part, and what remains. pricings: by source of the remainder; which spatial choice, the leaf's rows know."""
+    fused part, and what remains. links: by source of the remainder; which spatial choice, the leaf's rows know."""
 
     option: UnitOption
     held: Placement
     own: tuple[OwnStore, ...]
     memory: int
     remainder: Backpointers
-    pricings: tuple[Pricing, ...]
+    links: tuple[LinkPrices, ...]
 
 
 @dataclass(eq=False)
@@ -91,12 +94,12 @@ class PmappingGroup:
 
 @dataclass(frozen=True)
 class Remainder:
-    """What stays inside the Einsum below a fused part: rows of one context, and the tables that know their prices."""
+    """What stays inside the Einsum below a fused part: rows of one context, and what knows their prices."""
 
-    tables: Tables
+    levels: Levels
     choice: int
     below: Below
-    pricings: tuple[Pricing, ...]
+    links: tuple[LinkPrices, ...]
 
 
 Wanted = dict[str | None, NDArray[np.bool_]]  # unit -> mask of its choices [stores, spatial]
@@ -139,11 +142,11 @@ class Explorer:
     def blocks(self) -> list[PmappingGroup]:
         """The blocks, each reduced to its undominated rows."""
         for option in self.signature.units:
-            places: dict[Place, list[tuple[Tables, int, Rows]]] = {}
-            for tables in self._batches(option, fused=True):
+            places: dict[Place, list[tuple[Expansion, int, Rows]]] = {}
+            for expansion in self._batches(option, fused=True):
                 self.checkpoint()
-                for place, choice, rows in self._remainders(option, tables):
-                    places.setdefault(place, []).append((tables, choice, rows))
+                for place, choice, rows in self._remainders(option, expansion):
+                    places.setdefault(place, []).append((expansion, choice, rows))
             known: dict[tuple[int, ...], Remainder] = {}
             for place, parts in places.items():
                 self.checkpoint()
@@ -174,14 +177,14 @@ class Explorer:
         The rows fit the memories without their shared tensors and stand below no fused loop: a relaxation.
         """
         for option in self.signature.units:
-            for tables in self._batches(option, fused=False):
+            for expansion in self._batches(option, fused=False):
                 self.checkpoint()
-                yield tables.relaxed()
+                yield relaxed(expansion, self.checkpoint)
 
-    # ---- tables -------------------------------------------------------------------------------------------------
+    # ---- rows below fused parts -----------------------------------------------------------------------------------
 
-    def _batches(self, option: UnitOption, fused: bool) -> Iterator[Tables]:
-        """Tables for the choices that can stay within the limits: one for all, if nothing asks for several."""
+    def _batches(self, option: UnitOption, fused: bool) -> Iterator[Expansion]:
+        """Expansions for the choices that can stay within the limits: one for all, if nothing asks for several."""
         spreads = self.classes.spreads(option)
         if not spreads:
             return
@@ -190,7 +193,8 @@ class Explorer:
             for i in np.flatnonzero(good.any(axis=1)):
                 good[i] &= (self.floors.of(option, option.held[i]) <= self.limits).all(axis=1)
         self.counts["choices of stores"] = self.counts.get("choices of stores", 0) + int((~good).sum())
-        room = Room(self.setting.capacities[: len(option.above)], self.setting.tracked, self.setting.shares)
+        room = Room(self.setting.capacities[: len(option.above)], self.setting.tracked)
+        rules = self.setting.rules
         slides = self.setting.rules.sliding and any(tensor.slides for tensor in self.signature.tensors)
         for mine, suited in self._suited(option):
             wanted = good[mine] & suited
@@ -198,10 +202,10 @@ class Explorer:
             for chosen in np.split(kept, max(len(kept), 1)) if slides else [kept]:
                 helds = tuple(option.held[i] for i in mine[wanted[:, chosen].any(axis=1)])
                 if helds:
-                    pricing = self.floors.pricing(option, tuple(spreads[i] for i in chosen))
+                    known = self.floors.links(option, tuple(spreads[i] for i in chosen))
                     for some in (helds,) if len(links(helds)) <= 60 else ((held,) for held in helds):
-                        rules = self.setting.rules
-                        yield Tables(pricing, some, room, self.limits, rules, self.counts, fused, self.checkpoint)
+                        levels = Levels(Prices(known, self.setting.slots), some, room, fused, rules.deferral)
+                        yield Expansion(levels, Pruner(levels, self.limits, rules, self.counts))
 
     def _suited(self, option: UnitOption) -> Iterator[tuple[IntArray, NDArray[np.bool_]]]:
         """Numbers of choices of stores that go with the same spatial choices, and the mask of these."""
@@ -213,42 +217,51 @@ class Explorer:
         for mask in np.unique(masks, axis=0):
             yield every[(masks == mask).all(axis=1)], mask
 
-    def _remainders(self, option: UnitOption, tables: Tables) -> Iterator[tuple[Place, int, Rows]]:
+    def _remainders(self, option: UnitOption, expansion: Expansion) -> Iterator[tuple[Place, int, Rows]]:
         """For every place of a fused part, the complete rows below it."""
-        contexts = tables.contexts
-        for memory in range(tables.memories):
-            numbers = contexts.level_of if memory else contexts.base_of
-            prefixes: dict[int, list[Placement]] = {}
-            for prefix, number in numbers.items():
-                if len(prefix) == memory + 1:
-                    prefixes.setdefault(number, []).append(prefix)
+        contexts, memories = expansion.levels.contexts, range(expansion.levels.memories)
+        ends = {memory: found for memory in memories if (found := self._ends(contexts, memory))}
+        table = sweep(expansion, min(ends), self.checkpoint) if ends else None
+        for memory, prefixes in ends.items():
+            assert table is not None
             levels = contexts.levels[memory]
-            ends = [n for n in prefixes if not memory or levels[n].backs]
-            inside = {n: levels[n].inside if memory else n for n in ends}
-            ends = [n for n in ends if contexts.wanted(memory, inside[n])]
-            if not ends:
-                continue
-            rows = union(tables.level(memory)) if memory else tables.base(0)
-            rows = rows.take(np.flatnonzero(np.isin(rows.marks[:, CONTEXT], ends)))
+            rows = union(table.levels[memory]) if memory else table.bases[0]
+            rows = rows.take(np.flatnonzero(np.isin(rows.marks[:, CONTEXT], list(prefixes))))
             if not len(rows):
                 continue
-            rows = tables.closed(rows, memory)
+            rows = closed(expansion, rows, memory, self.checkpoint)
             for (context, choice, placed), part in _split(rows):
                 own = levels[context].own if memory else frozenset()
                 fused = frozenset(t for t in own if not placed >> t & 1)
-                upper = tables.pricing.upper(choice, option.above[memory])
+                upper = expansion.prices.links.upper(choice, option.above[memory])
                 for prefix in prefixes[context]:
                     yield (memory, prefix, upper, fused), choice, part
 
-    def _united(self, parts: list[tuple[Tables, int, Rows]], memory: int) -> Remainder:
-        tables, choice, first = parts[0]
-        coming = tables.coming(first, memory)  # all rows of a place meet the same fused parts
+    @staticmethod
+    def _ends(contexts: Contexts, memory: int) -> dict[int, list[Placement]]:
+        """The levels of a memory (of the outermost one the bases) above which a fused part may begin.
+
+        By number; each with the choices of held tensors down to it that meet it.
+        """
+        prefixes: dict[int, list[Placement]] = {}
+        for prefix, number in (contexts.level_of if memory else contexts.base_of).items():
+            if len(prefix) == memory + 1:
+                prefixes.setdefault(number, []).append(prefix)
+        levels = contexts.levels[memory]
+        backing = {n: found for n, found in prefixes.items() if not memory or levels[n].backs}
+        inside = {n: levels[n].inside if memory else n for n in backing}
+        return {n: found for n, found in backing.items() if contexts.wanted(memory, inside[n])}
+
+    def _united(self, parts: list[tuple[Expansion, int, Rows]], memory: int) -> Remainder:
+        expansion, choice, first = parts[0]
+        pruner = expansion.pruner
+        coming = pruner.coming(first, memory)  # all rows of a place meet the same fused parts
         coming = None if coming is None else coming.first()
         rows = union([wrapped(rows) for _, _, rows in parts])
         if len(parts) > 1:
-            rows = tables.front(rows, (), coming)
-        below = Below(tables, self._lattice, rows, coming)
-        return Remainder(tables, choice, below, tuple(t.pricing for t, _, _ in parts))
+            rows = pruner.front(rows, (), coming)
+        below = Below(pruner, self._lattice, rows, coming)
+        return Remainder(expansion.levels, choice, below, tuple(e.prices.links for e, _, _ in parts))
 
     def _group(self, option: UnitOption, place: Place, remainder: Remainder) -> None:
         memory, held, upper, fused = place
@@ -279,7 +292,7 @@ class Explorer:
     @property
     def _lowering(self) -> frozenset[int]:
         """The memories whose own stores may as well stand below a loop that moves their tile as above it."""
-        return frozenset(range(len(self.setting.shares)))
+        return frozenset(range(len(self.setting.slots)))
 
     # ---- rows ---------------------------------------------------------------------------------------------------
 
@@ -292,19 +305,19 @@ class Explorer:
         memory: int,
         remainder: Remainder,
     ) -> None:
-        tables, below = remainder.tables, remainder.below
-        grid = self._grids.of(structure.loops, tables.pricing.spreads[remainder.choice])
+        levels, below, prices = remainder.levels, remainder.below, remainder.levels.prices
+        grid = self._grids.of(structure.loops, prices.links.spreads[remainder.choice])
         if len(grid) > LARGE:
             grid = grid.take(np.flatnonzero(self._wanted(structure, grid)))
-        index = np.flatnonzero(self._wanted(structure, grid) & self._room(tables, structure, own, grid))
+        index = np.flatnonzero(self._wanted(structure, grid) & self._room(levels, structure, own, grid))
         if not len(index):
             return
         fixed, twice = np.zeros((len(index), len(self.setting.columns))), np.zeros(len(index), bool)
         for s in own:
             parent = max((m for m in range(s.memory) if s.tensor in held[m]), default=None)
             if parent is not None:
-                fixed += grid.moves(tables, remainder.choice, s, parent)[index]
-                twice |= grid.again(tables, remainder.choice, s)[index]
+                fixed += grid.moves(prices, remainder.choice, s, parent)[index]
+                twice |= grid.again(prices, remainder.choice, s)[index]
         index, fixed = index[~twice], fixed[~twice]
         if self.setting.rules.limits:
             kept = np.flatnonzero((fixed + below.least <= self.limits).all(axis=1))
@@ -319,12 +332,12 @@ class Explorer:
             self.counts["slack"] = self.counts.get("slack", 0) + len(which) - len(kept)
             which, rows, cost = which[kept], rows[kept], cost[kept]
         which = index[which]
-        variant = Origin(option, held, own, memory, below.rows.trail, remainder.pricings)
+        variant = Origin(option, held, own, memory, below.rows.trail, remainder.links)
         block = PmappingGroup(
             structure,
             grid.trips[which],
             self._settled(cost, structure, variant),
-            self._reserved(tables, structure, own, grid, below, which, rows),
+            self._reserved(levels, structure, own, grid, below, which, rows),
             np.zeros(len(which), np.int64),
             rows,
             (variant,),
@@ -362,31 +375,29 @@ class Explorer:
         return np.asarray(known[np.minimum(np.searchsorted(known, numbers), len(known) - 1)] == numbers)
 
     def _room(
-        self, tables: Tables, structure: FusedTemplate, own: tuple[OwnStore, ...], grid: Tilings
+        self, levels: Levels, structure: FusedTemplate, own: tuple[OwnStore, ...], grid: Tilings
     ) -> NDArray[np.bool_]:
         """Mask of the trips whose backed tiles and own stores alone fit each memory and keep the mapspace's limits."""
         good = np.ones(len(grid), bool)
         filled: dict[int, IntArray] = {}
         stores = [*structure.backings, *((s.tensor, s.memory, s.depth) for s in own)]
         for i, (t, m, depth) in enumerate(stores):
-            if m in tables.limited:
-                bits = grid.bits(tables, t, m, depth, i < len(structure.backings))
+            if m in levels.limited:
+                bits = grid.bits(levels.prices, t, m, depth, i < len(structure.backings))
                 filled[m] = filled[m] + bits if m in filled else bits
             if self.classes.pinned:
-                good &= tables.allowed(m, t, grid.below(depth))
+                good &= levels.prices.allowed(m, t, grid.below(depth))
         for t, v, numbers in self.signature.loops:
             for above in (d for b, m, d in structure.backings if b == t and m):
                 mine = [i for i, x in enumerate(structure.loops[:above]) if x.variable == v and x.axis is None]
                 good &= accepted(numbers, grid.trips[:, mine].prod(axis=1, initial=1))
         for m, bits in filled.items():
-            capacity = tables.room.capacities[m]
-            assert capacity is not None
-            good &= bits <= capacity
+            good &= bits <= levels.capacity(m)
         return good
 
     def _reserved(
         self,
-        tables: Tables,
+        levels: Levels,
         structure: FusedTemplate,
         own: tuple[OwnStore, ...],
         grid: Tilings,
@@ -401,15 +412,15 @@ class Explorer:
         if 0 in tracked:
             whole = np.array([self.classes.extents], np.int64)
             alone = [t for t, tensor in enumerate(self.signature.tensors) if not (tensor.shared or tensor.home)]
-            reserved[:, tracked.index(0), 0] += sum(int(tables.tile_bits(t, whole, 0, True)[0]) for t in alone)
+            reserved[:, tracked.index(0), 0] += sum(int(levels.prices.tile_bits(t, whole, 0, True)[0]) for t in alone)
         for s in own:
             if s.memory in tracked:
-                bits = grid.bits(tables, s.tensor, s.memory, s.depth, False)
+                bits = grid.bits(levels.prices, s.tensor, s.memory, s.depth, False)
                 alive = structure.temporal(s.over[0] if s.over else s.depth)
                 reserved[:, tracked.index(s.memory), alive] += bits[which]
         for i, m in enumerate(tracked):
-            if m in tables.limited:
-                reserved[:, i, -1] += below.rows.occupied[rows, tables.limited.index(m)]
+            if m in levels.limited:
+                reserved[:, i, -1] += below.rows.occupied[rows, levels.limited.index(m)]
         return reserved
 
     def _reduce(self, parts: list[PmappingGroup]) -> PmappingGroup:

@@ -11,8 +11,8 @@ from ..einsums.holds import Placement
 from ..einsums.spatial import RankClasses, SpatialChoice
 from ..model import Setting
 from ..numerics.pareto import FloatArray
-from ..prices.columns import Pricing, objective_columns
-from ..prices.traffic import Tiles
+from ..prices.columns import LinkPrices, objective_columns
+from ..prices.traffic import Prices
 
 
 class Floors:
@@ -22,26 +22,26 @@ class Floors:
         self.setting = setting
         self.classes = classes
         self.checkpoint = checkpoint
-        self._tiles: dict[UnitOption, Tiles] = {}
+        self._prices: dict[UnitOption, Prices] = {}
 
-    def pricing(self, option: UnitOption, spreads: tuple[SpatialChoice, ...]) -> Pricing:
+    def links(self, option: UnitOption, spreads: tuple[SpatialChoice, ...]) -> LinkPrices:
         """Prices of some spatial choices."""
         s = self.setting
-        return Pricing(s.machine, s.columns, self.classes, option.above, option.fanouts, spreads, option.unit)
+        return LinkPrices(s.machine, s.columns, self.classes, option.above, option.fanouts, spreads, option.unit)
 
     def of(self, option: UnitOption, held: Placement) -> FloatArray:
         """Least cost of a choice of stores [spatial choices, columns]: the leaf, and every own store filled once."""
         self.checkpoint()
-        if option not in self._tiles:
-            self._tiles[option] = Tiles(self.pricing(option, self.classes.spreads(option)), self.setting.shares)
-        tiles = self._tiles[option]
+        if option not in self._prices:
+            self._prices[option] = Prices(self.links(option, self.classes.spreads(option)), self.setting.slots)
+        prices = self._prices[option]
         inner = tuple(max(m for m, h in enumerate(held) if t in h) for t in range(len(self.classes.signature.tensors)))
-        total = tiles.leaf_cost(inner)
+        total = prices.leaf_cost(inner)
         for m in range(1, len(held)):
             for t in sorted(held[m]):
                 parent = max((p for p in range(m) if t in held[p]), default=-1)
                 if parent >= 0:
-                    total = total + tiles.least(t, parent, m)
+                    total = total + prices.least(t, parent, m)
         return total
 
     def settled(self, option: UnitOption, held: Placement) -> FloatArray:

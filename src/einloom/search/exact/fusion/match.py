@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..numerics.divisibility import Lattice
+from ..numerics.multiples import ragged_ranges
 from ..numerics.pareto import IntArray, ordered_skyline, ranking
+from ..numerics.uneven import ceil
 from ..pmappings.cost_to_go import CostToGo
-from ..pmappings.rows import FAR, PEND, PENDING, Rows
-from ..pmappings.sweep import Tables
+from ..pmappings.prune import Pruner
+from ..pmappings.rows import PROMISE, Rows, promises
 
 PAIRS = 1 << 22  # compared at a time
 
@@ -20,16 +22,16 @@ PAIRS = 1 << 22  # compared at a time
 class Below:
     """Answers for one set of rows; every boundary is worked out once. coming: what the fused part may add to them."""
 
-    def __init__(self, tables: Tables, lattice: Lattice, rows: Rows, coming: CostToGo | None) -> None:
-        self.tables = tables
+    def __init__(self, pruner: Pruner, lattice: Lattice, rows: Rows, coming: CostToGo | None) -> None:
+        self.pruner = pruner
         self.lattice = lattice
-        values = tables.values(rows, coming)
+        values = pruner.values(rows, coming)
         order = np.lexsort(ranking(values))
         self.rows = rows.take(order)
         self.values = np.ascontiguousarray(values[order])
         self.codes = lattice.codes(self.rows.x) if lattice.packed else np.zeros(0, np.int64)
         self.least = self.rows.cost.min(axis=0, initial=np.inf)
-        self.promises = bool(rows.marks[:, PENDING].any())
+        self.promises = bool(rows.marks[:, PROMISE].any())
         self._known = np.zeros(0, np.int64)
         self._starts = np.zeros(1, np.int64)
         self._flat = np.zeros(0, np.int64)
@@ -46,8 +48,7 @@ class Below:
             which, flat = self._fronts(boundaries)
             starts = np.searchsorted(which, np.arange(len(boundaries) + 1))
         counts = starts[place + 1] - starts[place]
-        which = np.repeat(np.arange(len(x)), counts)
-        within = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+        which, within = ragged_ranges(counts)
         return which, flat[starts[place[which]] + within]
 
     def _places(self, codes: IntArray, x: IntArray) -> IntArray:
@@ -79,7 +80,7 @@ class Below:
         if self.promises:
             kept = np.flatnonzero(self._kept(x[which], rows))
             which, rows = which[kept], rows[kept]
-        if self.tables.rules.dominance and len(which):
+        if self.pruner.rules.dominance and len(which):
             starts = np.ones(len(which), bool)
             starts[1:] = which[1:] != which[:-1]
             kept = np.flatnonzero(ordered_skyline(starts, self.values, rows))
@@ -93,12 +94,8 @@ class Below:
 
     def _kept(self, x: IntArray, rows: IntArray) -> NDArray[np.bool_]:
         """Mask of pairs in which the promise of a sliding loop is kept between row and boundary."""
-        tables = self.tables
-        assert tables.sliding is not None
-        pending = self.rows.marks[rows, PENDING]
-        trips = x // self.rows.x[rows]
-        code = pending % FAR
-        promised = trips[np.arange(len(trips)), code // PEND] == code % PEND
-        mine = [d for d in range(trips.shape[1]) if tables.classes.relevant(tables.sliding, d)]
-        touched = (x > self.rows.x[rows])[:, mine].any(axis=1)
-        return np.asarray((pending == 0) | (touched & promised & ((pending & FAR) == 0)))
+        prices = self.pruner.levels.prices
+        assert prices.sliding is not None
+        trips = ceil(x, self.rows.x[rows])
+        free, touched, first = promises(self.rows.marks[rows, PROMISE], trips, prices.relevant[prices.sliding])
+        return np.asarray(free | (touched & first))

@@ -14,7 +14,7 @@ from ..einsums.classes import EinsumClass
 from ..einsums.spatial import RankClasses, SpatialChoice
 from ..numerics.divisibility import divisors
 from ..numerics.pareto import FloatArray, IntArray
-from ..pmappings.sweep import Tables
+from ..prices.traffic import Prices
 from .templates import FusedLoop, OwnStore
 
 KEPT = 1 << 20  # choices of trips that are remembered at a time
@@ -54,30 +54,30 @@ class Tilings:
         x[:, self.classes.of[self.loops[depth - 1].variable]] //= self.trips[:, depth - 1]
         return x
 
-    def bits(self, tables: Tables, tensor: int, memory: int, depth: int, backing: bool) -> IntArray:
+    def bits(self, prices: Prices, tensor: int, memory: int, depth: int, backing: bool) -> IntArray:
         """Bits of a tile of the tensor in the memory below the first `depth` loops."""
-        make = lambda: tables.tile_bits(tensor, self.below(depth), memory, backing)  # noqa: E731
+        make = lambda: prices.tile_bits(tensor, self.below(depth), memory, backing)  # noqa: E731
         return np.asarray(self.once(("bits", tensor, memory, depth, backing), make), np.int64)
 
-    def moves(self, tables: Tables, choice: int, store: OwnStore, parent: int) -> FloatArray:
-        """Cost of an own store under the spatial choice of `tables`."""
-        pricing = tables.pricing
-        key = ("moves", pricing.unit, store, parent, pricing.upper(choice, pricing.above[store.memory]))
-        return np.asarray(self.once(key, lambda: self._moves(tables, choice, store, parent)), np.float64)
+    def moves(self, prices: Prices, choice: int, store: OwnStore, parent: int) -> FloatArray:
+        """Cost of an own store under the spatial choice of `prices`."""
+        links = prices.links
+        key = ("moves", links.unit, store, parent, links.upper(choice, links.above[store.memory]))
+        return np.asarray(self.once(key, lambda: self._moves(prices, choice, store, parent)), np.float64)
 
-    def _moves(self, tables: Tables, choice: int, store: OwnStore, parent: int) -> FloatArray:
+    def _moves(self, prices: Prices, choice: int, store: OwnStore, parent: int) -> FloatArray:
         spread = np.full(len(self), choice, np.int64)
-        price, skipped = tables.link(store.tensor, parent, store.memory)
-        moved = tables.moved(store.tensor, self.below(store.depth), spread, store.memory) // self._kept(store)
-        return np.asarray(moved[:, None] * price[choice] - tables.elements(store.tensor) * skipped[choice])
+        price, skipped = prices.link(store.tensor, parent, store.memory)
+        moved = prices.moved(store.tensor, self.below(store.depth), spread, store.memory) // self._kept(store)
+        return np.asarray(moved[:, None] * price[choice] - prices.elements(store.tensor) * skipped[choice])
 
-    def again(self, tables: Tables, choice: int, store: OwnStore) -> NDArray[np.bool_]:
+    def again(self, prices: Prices, choice: int, store: OwnStore) -> NDArray[np.bool_]:
         """Mask of choices in which an own store's tile comes again though the mapspace forbids it."""
         spread = np.full(len(self), choice, np.int64)
-        again = tables.again(store.memory, store.tensor, self.below(store.depth), spread)
+        again = prices.again(store.memory, store.tensor, self.below(store.depth), spread)
         if not again.any() or not store.over:
             return again
-        visits = tables.visits(store.tensor, self.below(store.depth), spread, store.memory)
+        visits = prices.visits(store.tensor, self.below(store.depth), spread, store.memory)
         return np.asarray(again & (visits > self._kept(store)))
 
     def _kept(self, store: OwnStore) -> IntArray:

@@ -1,19 +1,13 @@
 """Joining Einsums in program order: partial cascades with equal live tensors and shared loops compete.
 
 Comes in: the blocks of every Einsum. Goes out: the undominated complete cascades. A partial cascade knows its open
-loops (those shared with the next Einsum), its live tensors, its cost, and for each tracked memory M how full it is:
-
-* ``alive[d]``: bits of the stores below d open temporal loops that stay alive while the loop below them is open, d <
-  depth;
-* ``peak[d]``: the worst moment so far among finished items under d open loops, without what is alive further out.
-
-The peak of everything is ``max(peak[0], alive[0] + max(peak[1], alive[1] + ...))``; ``peak[0]`` is checked and dropped.
+loops (those shared with the next Einsum), its live tensors, its cost, and its reservations (`reservations.py`).
 Where a tensor that stays for the whole run may be backed here or there it is kept, with the bits of these: ``lasting``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, chain
@@ -28,7 +22,9 @@ from ..fusion.explore import PmappingGroup
 from ..fusion.serving import NOTHING, Served, Serving, Step
 from ..fusion.templates import FusedLoop, SplitConstraint
 from ..model import Setting
+from ..numerics.multiples import ragged_ranges
 from ..numerics.pareto import FloatArray, IntArray, pack, skyline
+from .reservations import Reservations, Reserved, reserve, worst_moment
 
 Key = tuple[object, ...]
 
@@ -94,12 +90,12 @@ class Compatibility:
 
 @dataclass(eq=False)
 class Partial:
-    """Partial cascades with one frontier. trips [n, open loops]; cost [n, c]; alive [n, memories, depth]; peak likewise
-    (entries 1..depth). `left` and `right` point at the rows that were joined: previous partials and a block's rows.
-    opened [n, g]: what an open group has gathered (g = 0 without one). lasting [n, memories, 2]: bits that stay for the
-    whole run, and the worst moment so far without them (no memories where nothing may stay here or there)."""
+    """Partial cascades with one compatibility. trips [n, open loops]; cost [n, c]; alive, peak: `Reservations`. `left`
+    and `right` point at the rows that were joined: previous partials and a block's rows. opened [n, g]: what an open
+    group has gathered (g = 0 without one). lasting [n, memories, 2]: bits that stay for the whole run, and the worst
+    moment so far without them (no memories where nothing may stay here or there)."""
 
-    frontier: Compatibility
+    compatibility: Compatibility
     trips: IntArray
     cost: FloatArray
     alive: IntArray
@@ -116,7 +112,7 @@ class Partial:
 
     def take(self, index: IntArray) -> Partial:
         return Partial(
-            self.frontier,
+            self.compatibility,
             self.trips[index],
             self.cost[index],
             self.alive[index],
@@ -187,21 +183,20 @@ class Joiner:
         """All undominated joins of `partials` with the Einsum at `position`."""
         found: dict[Compatibility, list[Partial]] = {}
         alike: dict[Key, list[int]] = {}
-        for number, partial in enumerate(partials):
-            alike.setdefault(self._asks(position, partial.frontier), []).append(number)
+        asks = [partial.compatibility for partial in partials]
+        for number, asked in enumerate(asks):
+            alike.setdefault(self._asks(position, asked), []).append(number)
         for start, block in zip(accumulate(map(len, blocks), initial=0), blocks, strict=False):
             self.checkpoint()
             mine = self._accesses(position, block)
-            suited = (
-                some for some in alike.values() if self._compatible(position, partials[some[0]].frontier, block, mine)
-            )
+            suited = (some for some in alike.values() if self._compatible(position, asks[some[0]], block, mine))
             for partial in (partials[number] for number in sorted(chain.from_iterable(suited))):
-                left, right = _pairs(partial.trips, block.trips[:, : len(partial.frontier.axes)])
+                left, right = _pairs(partial.trips, block.trips[:, : len(partial.compatibility.axes)])
                 if not len(left):
                     continue
                 joined = self._join(position, partial, block, mine, left, right, start)
                 if joined is not None and len(joined):
-                    found.setdefault(joined.frontier, []).append(joined)
+                    found.setdefault(joined.compatibility, []).append(joined)
         return [self._reduce(parts) for parts in found.values()]
 
     # ---- matching -------------------------------------------------------------------------------------------------
@@ -227,19 +222,19 @@ class Joiner:
     def _axes(self, loops: tuple[FusedLoop, ...]) -> tuple[str | None, ...]:
         return tuple(None if loop.axis is None else self.axis_names[loop.axis] for loop in loops)
 
-    def _asks(self, position: int, frontier: Compatibility) -> Key:
+    def _asks(self, position: int, compatibility: Compatibility) -> Key:
         """What decides which blocks of an Einsum are `_compatible`."""
         tensors = self.workload.einsums[position].tensors
-        met = tuple(live for live in frontier.live if live.tensor in tensors)
-        return frontier.axes, frontier.group, frozenset(live.memory for live in frontier.live), met
+        met = tuple(live for live in compatibility.live if live.tensor in tensors)
+        return compatibility.axes, compatibility.group, frozenset(live.memory for live in compatibility.live), met
 
     def _compatible(
-        self, position: int, frontier: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
+        self, position: int, compatibility: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
     ) -> bool:
-        shared = len(frontier.axes)
-        if shared > len(block.structure.loops) or self._axes(block.structure.loops)[:shared] != frontier.axes:
+        shared = len(compatibility.axes)
+        if shared > len(block.structure.loops) or self._axes(block.structure.loops)[:shared] != compatibility.axes:
             return False
-        for live in frontier.live:
+        for live in compatibility.live:
             own = mine.get(live.tensor)
             if own is None:
                 continue
@@ -267,7 +262,7 @@ class Joiner:
         start: int,
     ) -> Partial | None:
         """The rows that these pairs make; None if they may not follow one another at all."""
-        before = partial.frontier
+        before = partial.compatibility
         now = {live.tensor: live for live in before.live}
         fresh = {name: live for name, live in mine.items() if name not in now}
         after = [live for live in (*before.live, *fresh.values()) if self._still_needed(position, live.tensor)]
@@ -289,21 +284,21 @@ class Joiner:
         if asked is None or served is None:
             return None
         splits = frozenset({*(d for d in before.splits if d < open_loops), open_loops} if self.asking else ())
-        frontier = Compatibility(axes, live_after, group, splits, asked, served)
+        compatibility = Compatibility(axes, live_after, group, splits, asked, served)
         trips = block.trips[right]
         cost = partial.cost[left] + block.cost[right]
         keep = ~self.hopeless(position, cost, start + right)
         self.counts["bound"] = self.counts.get("bound", 0) + int((~keep).sum())
-        alive, peak, lasting, fits = self._occupy(partial, block, fresh, frontier, left, right, trips)
+        reserved, lasting, fits = self._reserve(partial, block, fresh, compatibility, left, right, trips)
         self.counts["joint capacity"] = self.counts.get("joint capacity", 0) + int((keep & ~fits).sum())
         self.counts["joined"] = self.counts.get("joined", 0) + len(left)
         index = np.flatnonzero(keep & fits)
         return Partial(
-            frontier,
+            compatibility,
             trips[index, :open_loops],
             cost[index],
-            alive[index],
-            peak[index],
+            reserved.alive[index],
+            reserved.peak[index],
             ((partial, block),),
             np.zeros(len(index), np.int64),
             left[index],
@@ -367,67 +362,46 @@ class Joiner:
             return live.ranks[:open_loops]
         return live.ranks[: min(len(before.axes), open_loops)]
 
-    def _occupy(
+    def _reserve(
         self,
         partial: Partial,
         block: PmappingGroup,
         fresh: dict[str, LiveTensor],
-        frontier: Compatibility,
+        after: Compatibility,
         left: IntArray,
         right: IntArray,
         trips: IntArray,
-    ) -> tuple[IntArray, IntArray, IntArray, np.ndarray]:
-        """(alive, peak, lasting, fits) after the Einsum has run inside the open loops."""
-        setting = self.setting
-        before = partial.frontier
-        structure = block.structure
-        memories = len(setting.tracked)
-        shared_depth, next_depth = before.depth, frontier.depth
-        deepest = max(shared_depth, next_depth)
-        n = len(left)
-        alive = np.zeros((n, memories, deepest), np.int64)
-        alive[:, :, :shared_depth] = partial.alive[left]
-        peak = np.zeros((n, memories, deepest + 1), np.int64)
-        peak[:, :, 1 : shared_depth + 1] = partial.peak[left]
-        item = np.zeros((n, memories), np.int64)
-        for i, m in enumerate(setting.tracked):
-            for live in before.live:
-                if live.memory == m:
-                    depth = structure.temporal(live.depth)
-                    bits = self._tile(live, trips)
-                    if depth >= deepest:
-                        item[:, i] += self._standing(bits, live, block, False)
-                    elif depth >= shared_depth:
-                        alive[:, i, depth] += bits
-            for live in fresh.values():
-                if live.memory == m:
-                    depth = structure.temporal(live.depth)
-                    bits = self._tile(live, trips)
-                    if depth >= deepest:
-                        item[:, i] += self._standing(bits, live, block, True)
-                    else:
-                        alive[:, i, depth] += bits
-            own = block.own[right][:, i, :]
-            for depth in range(own.shape[1]):
-                if depth < deepest:
-                    alive[:, i, depth] += own[:, depth]
-                else:
-                    item[:, i] += own[:, depth]
-        peak[:, :, deepest] = self._moment(peak[:, :, deepest], item, block)
-        for depth in range(deepest - 1, next_depth - 1, -1):
-            peak[:, :, depth] = np.maximum(peak[:, :, depth], alive[:, :, depth] + peak[:, :, depth + 1])
-        lasting = self._lasting(partial.lasting[left], fresh, peak[:, :, 0])
-        worst = peak[:, :, next_depth]
-        for depth in range(next_depth - 1, -1, -1):
-            worst = np.maximum(peak[:, :, depth], alive[:, :, depth] + worst)
+    ) -> tuple[Reservations, IntArray, np.ndarray]:
+        """(reservations, lasting, fits) after the Einsum has run inside the open loops."""
+        before = Reservations(partial.alive[left], partial.peak[left])
+        tiles = self._tiles(partial.compatibility, block, fresh, after, trips)
+        reserved, over = reserve(before, tiles, block.own[right], after.depth, self._at_once(block))
+        lasting = self._lasting(partial.lasting[left], fresh, over)
+        worst = worst_moment(reserved, over)
         if self._stays:
             worst = np.maximum(worst, lasting[:, :, 1]) + lasting[:, :, 0]
-        fits = np.ones(n, bool)
-        for i, m in enumerate(setting.tracked):
-            capacity = setting.capacities[m]
-            assert capacity is not None
-            fits &= worst[:, i] <= capacity
-        return alive[:, :, :next_depth], peak[:, :, 1 : next_depth + 1], lasting, fits
+        capacities = [self.setting.capacities[m] for m in self.setting.tracked]
+        return reserved, lasting, np.asarray((worst <= np.array(capacities, np.int64)).all(axis=1))
+
+    def _tiles(
+        self,
+        before: Compatibility,
+        block: PmappingGroup,
+        fresh: dict[str, LiveTensor],
+        after: Compatibility,
+        trips: IntArray,
+    ) -> Iterator[Reserved]:
+        """The tiles that the Einsum reserves room for, besides its own stores.
+
+        Those that stand above open loops already are counted.
+        """
+        deepest = max(before.depth, after.depth)
+        for live in (*before.live, *fresh.values()):
+            depth, new = block.structure.temporal(live.depth), live.tensor in fresh
+            if live.memory in self.setting.tracked and (new or depth >= before.depth):
+                bits = self._tile(live, trips)
+                bits = self._standing(bits, live, block, new) if depth >= deepest else bits
+                yield Reserved(self.setting.tracked.index(live.memory), depth, bits)
 
     def _lasting(self, before: IntArray, fresh: dict[str, LiveTensor], moment: IntArray) -> IntArray:
         """Bits that stay for the whole run and the worst moment so far, per memory. moment: what is over at depth 0."""
@@ -445,9 +419,9 @@ class Joiner:
         """Bits that a tile directly above the Einsum's split adds to its moment. fresh: no Einsum before had it."""
         return bits
 
-    def _moment(self, before: IntArray, item: IntArray, block: PmappingGroup) -> IntArray:
-        """The worst moment of the Einsums below a split, from those before and the next one's."""
-        return np.maximum(before, item)
+    def _at_once(self, block: PmappingGroup) -> bool:
+        """True if the Einsum runs at the same time as those before it below the same split."""
+        return False
 
     def _tile(self, live: LiveTensor, trips: IntArray) -> IntArray:
         """Bits of the tensor's tile below the loops above its store; none if its room is taken for the whole run."""
@@ -463,7 +437,7 @@ class Joiner:
         return memory.bits(self.workload, self.users.first(live.tensor), live.tensor) * memory.capacity_share()
 
     def _compared(self, partial: Partial) -> FloatArray:
-        """The columns by which partial cascades of one frontier compete, besides the room that they take."""
+        """The columns by which partial cascades of one compatibility compete, besides the room that they take."""
         return partial.cost
 
     def _reduce(self, parts: list[Partial]) -> Partial:
@@ -474,7 +448,7 @@ class Joiner:
                 shifted.append(part.parent + len(parents))
                 parents.extend(part.parents)
             whole = Partial(
-                parts[0].frontier,
+                parts[0].compatibility,
                 np.concatenate([p.trips for p in parts]),
                 np.concatenate([p.cost for p in parts]),
                 np.concatenate([p.alive for p in parts]),
@@ -509,6 +483,5 @@ def _pairs(left: IntArray, right: IntArray) -> tuple[IntArray, IntArray]:
     sorted_b = b[order]
     first = np.searchsorted(sorted_b, a, side="left")
     counts = np.searchsorted(sorted_b, a, side="right") - first
-    repeat = np.repeat(np.arange(n), counts)
-    within = np.arange(len(repeat)) - np.repeat(np.cumsum(counts) - counts, counts)
+    repeat, within = ragged_ranges(counts)
     return repeat, order[first[repeat] + within]

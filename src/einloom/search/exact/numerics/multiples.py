@@ -13,6 +13,16 @@ from .pareto import IntArray
 from .uneven import ceil, multiples
 
 
+def ragged_ranges(counts: IntArray) -> tuple[IntArray, IntArray]:
+    """For every entry its number repeated `counts` times, and the place among its own.
+
+    >>> [list(map(int, found)) for found in ragged_ranges(np.array([2, 0, 3]))]
+    [[0, 0, 2, 2, 2], [0, 1, 0, 1, 2]]
+    """
+    repeat = np.repeat(np.arange(len(counts)), counts)
+    return repeat, np.arange(len(repeat)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
 class Multiples:
     """Every multiple of an extent of one class that is still possible at a place, as flat lists.
 
@@ -41,8 +51,7 @@ class Multiples:
         stay as they are."""
         at = self.at(x[:, d], choice)
         counts = self.sizes[at] if may is None else np.where(may, self.sizes[at], 1)
-        repeat = np.repeat(np.arange(len(at)), counts)
-        within = np.arange(len(repeat)) - np.repeat(np.cumsum(counts) - counts, counts)
+        repeat, within = ragged_ranges(counts)
         grown = x.take(repeat, axis=0)
         if may is None:
             grown[:, d] = self.flat[self.offsets[at[repeat]] + within]

@@ -1,6 +1,7 @@
-"""The steps of the tables: loops above rows, stores on top of them, and charges that were put off.
+"""The expansion of rows: loops above them, stores on top of them, and charges that were put off.
 
-Comes in: rows. Goes out: rows with one loop per class or one store more; over-full and hopeless ones are dropped.
+Comes in: rows, and a pruner. Goes out: rows with one loop per class or one store more; over-full and hopeless ones are
+dropped before they are built.
 """
 
 from __future__ import annotations
@@ -14,26 +15,52 @@ from numpy.typing import NDArray
 from ..numerics.divisibility import divisors
 from ..numerics.multiples import Multiples, UnevenMultiples
 from ..numerics.pareto import FloatArray, IntArray
+from ..numerics.uneven import ceil
 from ..prices.traffic import Slide
-from .prune import Stages
-from .rows import ABSORBED, CONTEXT, FAR, FRESH, MARKS, NEAR, OPEN, PEND, PENDING, PLACED, SPREAD, TARGET, Rows
+from .levels import Levels
+from .prune import Pruner
+from .rows import (
+    ABSORBED,
+    ANYWHERE,
+    CONTEXT,
+    FAR,
+    FRESH,
+    NEAR,
+    OPEN,
+    PLACED,
+    PROMISE,
+    RIMS,
+    SPREAD,
+    TARGET,
+    Rows,
+    promises,
+)
 
 CHUNK = 1 << 18  # rows that are grown at a time
 
 
-class Steps(Stages):
-    """Rows from rows, for all contexts at once."""
+Sliding = tuple[int, int, int]  # class of the next loop on the sliding tensor, its trips, its side
+
+
+class Expansion:
+    """Rows from rows, for all contexts at once. pruner: asked before rows are built."""
+
+    def __init__(self, levels: Levels, pruner: Pruner) -> None:
+        self.levels = levels
+        self.pruner = pruner
+        self.prices = levels.prices
+        self.classes = levels.prices.classes
 
     # ---- loops ------------------------------------------------------------------------------------------------
 
     def _loop(self, d: int, at: int, least: int) -> Multiples:
         key = (d, at, least)
         if key not in self._multiples:
-            extent, instances = int(self.whole[d]), self.pricing.instances[at][:, d]
+            extent, instances = int(self.prices.whole[d]), self.prices.links.instances[at][:, d]
             self._multiples[key] = (
                 UnevenMultiples(extent, instances, least, d in self.classes.pinned)
-                if self.uneven[d]
-                else Multiples(extent, self.whole[d] // instances, least)
+                if self.prices.uneven[d]
+                else Multiples(extent, self.prices.whole[d] // instances, least)
             )
         return self._multiples[key]
 
@@ -41,11 +68,11 @@ class Steps(Stages):
     def _multiples(self) -> dict[tuple[int, int, int], Multiples]:
         return {}
 
-    def _loops(
+    def loops(
         self, x: IntArray, spread: IntArray, may: NDArray[np.bool_], at: int
     ) -> Iterator[tuple[IntArray, IntArray]]:
         """Every choice of one loop per class that a row may have (trips 1 included): (extents, row), in chunks."""
-        dims = [d for d in range(len(self.whole)) if may[:, d].any()]
+        dims = [d for d in range(len(self.prices.whole)) if may[:, d].any()]
         counts = np.ones(len(x), np.int64)
         for d in dims:
             multiples = self._loop(d, at, 1)
@@ -63,7 +90,7 @@ class Steps(Stages):
             yield grown, index
             start = stop
 
-    def _ordered(self, rows: Rows, dims: list[int], at: int, closing: bool, first: bool = True) -> list[Rows]:
+    def ordered(self, rows: Rows, dims: list[int], at: int, closing: bool, first: bool = True) -> list[Rows]:
         """Loops above rows with open stores, innermost first, in every order that decides what those stores keep.
 
         A store keeps its tile over loops that its tensor lacks until the first loop that it has: then it is charged.
@@ -75,25 +102,23 @@ class Steps(Stages):
         for d in dims:
             start = rows
             if first:
-                opened = rows.marks[:, OPEN]
-                start = rows.take(np.flatnonzero(((opened & ABSORBED) > 0) | ((opened & self._bits_of(d)) == 0)))
+                lacking = (rows.marks[:, OPEN] & self._bits_of(d)) == 0
+                start = rows.take(np.flatnonzero((rows.marks[:, ABSORBED] > 0) | lacking))
             x, index, _ = self._loop(d, at, 2).grow(start.x, np.arange(len(start)), d, start.marks[:, SPREAD])
             if not len(index):
                 continue
-            step, sound = self._charge(start, d, at)
+            step, sound = self.charge(start, d, at)
             index, x = index[sound[index]], x[sound[index]]
             step = step.take(index)
-            pending = step.marks[:, PENDING]
-            kept = self._resolve(start.x[index], x, pending)
-            opened = step.marks[:, OPEN]
-            opened = np.where(opened & ~np.int64(ABSORBED), opened | np.int64(ABSORBED), 0)
-            step = step.derived(np.arange(len(step)), ("loops", d), x=x, pending=kept[1], open=opened)
-            step = step.take(np.flatnonzero(kept[0] & self._hopeful(step, at, closing)))
+            keep, promise = self.resolve(start.x[index], x, step.marks[:, PROMISE])
+            absorbed = step.marks[:, OPEN] != 0
+            step = step.derived(np.arange(len(step)), ("loops", d), x=x, promise=promise, absorbed=absorbed)
+            step = step.take(np.flatnonzero(keep & self.pruner.hopeful(step, at, closing)))
             found += self._after(step, [e for e in dims if e != d], d, at, closing)
         return found
 
     def _after(self, step: Rows, others: list[int], d: int, at: int, closing: bool) -> list[Rows]:
-        """`_ordered` after its loop over class d."""
+        """`ordered` after its loop over class d."""
         found: list[Rows] = []
         done = np.flatnonzero(step.marks[:, OPEN] == 0)
         if len(done) and closing:
@@ -101,136 +126,139 @@ class Steps(Stages):
         elif len(done):
             ready = step.take(done)
             may = self._rest[ready.marks[:, TARGET]].copy()
-            may[:, [e for e in range(len(self.whole)) if e not in others]] = False
-            for x, index in self._loops(ready.x, ready.marks[:, SPREAD], may, at):
-                keep, pending = self._resolve(ready.x[index], x, ready.marks[index, PENDING])
-                found.append(ready.derived(index[keep], ("loops", None), x=x[keep], pending=pending[keep]))
+            may[:, [e for e in range(len(self.prices.whole)) if e not in others]] = False
+            for x, index in self.loops(ready.x, ready.marks[:, SPREAD], may, at):
+                keep, promise = self.resolve(ready.x[index], x, ready.marks[index, PROMISE])
+                found.append(ready.derived(index[keep], ("loops", None), x=x[keep], promise=promise[keep]))
         left = np.flatnonzero(step.marks[:, OPEN] != 0)
         if len(left):
             step = step.take(left)
-            kept = self.front(step, (CONTEXT, SPREAD, PLACED, TARGET), self.coming(step, at))
+            kept = self.pruner.front(step, (CONTEXT, SPREAD, PLACED, TARGET), self.pruner.coming(step, at))
             found.append(kept)
-            found += self._ordered(kept, others, at, closing, False)
+            found += self.ordered(kept, others, at, closing, False)
         return found
 
     @cached_property
     def _rest(self) -> NDArray[np.bool_]:
         """[tensors, classes]: may a loop stand directly below a store of the tensor?"""
-        if not self.rules.lowering:
-            return np.ones_like(self._relevant)
-        moves = [d not in self.classes.pinned for d in range(len(self.whole))]
-        plain = [[self.classes.plain(t, d) and moves[d] for d in range(len(self.whole))] for t in range(self.tensors)]
-        return np.asarray(~(self._relevant & np.array(plain, bool).reshape(self._relevant.shape)))
+        if not self.pruner.rules.lowering:
+            return np.ones_like(self.prices.relevant)
+        dims, tensors = range(len(self.prices.whole)), range(self.levels.tensors)
+        moves = [d not in self.classes.pinned for d in dims]
+        plain = [[self.classes.plain(t, d) and moves[d] for d in dims] for t in tensors]
+        return np.asarray(~(self.prices.relevant & np.array(plain, bool).reshape(self.prices.relevant.shape)))
 
     @cached_property
-    def _may_stand(self) -> NDArray[np.bool_]:
+    def may_stand(self) -> NDArray[np.bool_]:
         """[top + 1, tensors, classes]: is a loop worth considering between store `top` below and a store of the
         tensor?"""
-        below = np.ones((self.tensors + 1, 1, len(self.whole)), bool)
-        if self.rules.stationary:
-            below[1:, 0] = self._relevant
+        below = np.ones((self.levels.tensors + 1, 1, len(self.prices.whole)), bool)
+        if self.pruner.rules.stationary:
+            below[1:, 0] = self.prices.relevant
         may = below & self._rest
-        if self.sliding is not None:
-            may |= self._relevant[self.sliding]
+        if self.prices.sliding is not None:
+            may |= self.prices.relevant[self.prices.sliding]
         return np.asarray(may)
 
     def _bits_of(self, d: int) -> np.int64:
         """Bits of all links whose tensor has class d."""
-        return np.int64(sum(1 << i for i, (t, _, _) in enumerate(self._deferred) if self._relevant[t, d]))
+        return np.int64(sum(1 << i for i, (t, _, _) in enumerate(self.levels.deferred) if self.prices.relevant[t, d]))
 
-    def _charge(self, rows: Rows, d: int | None, at: int) -> tuple[Rows, NDArray[np.bool_]]:
+    def charge(self, rows: Rows, d: int | None, at: int) -> tuple[Rows, NDArray[np.bool_]]:
         """Charge the open stores whose tensor has class d (all if None) at the extents at memory `at`.
 
         Also a mask of the rows in which nothing comes again that may come once only.
         """
         sound = np.ones(len(rows), bool)
         opened, spread = rows.marks[:, OPEN], rows.marks[:, SPREAD]
-        bits = int(np.bitwise_or.reduce(opened)) % ABSORBED if len(rows) else 0
+        bits = int(np.bitwise_or.reduce(opened)) if len(rows) else 0
         cost, still = rows.cost.copy(), opened
-        for bit, (tensor, parent, memory) in enumerate(self._deferred):
-            if not bits >> bit & 1 or (d is not None and not self._relevant[tensor, d]):
+        for bit, (tensor, parent, memory) in enumerate(self.levels.deferred):
+            if not bits >> bit & 1 or (d is not None and not self.prices.relevant[tensor, d]):
                 continue
             mine = np.flatnonzero(still >> bit & 1)
-            sound[mine] &= ~self.again(memory, tensor, rows.x[mine], spread[mine], at)
-            pending = rows.marks[mine, PENDING]
-            for code in np.unique(pending).tolist() if tensor == self.sliding else [0]:
-                chosen = mine if tensor != self.sliding else mine[pending == code]
-                rims = self._rims(rows.marks[chosen])
-                place = (tensor, parent, memory)
-                slide = self._slide(code, memory, at)
-                cost[chosen] += self.charged(place, rows.x[chosen], spread[chosen], slide, at, rims)
+            sound[mine] &= ~self.prices.again(memory, tensor, rows.x[mine], spread[mine], at)
+            for chosen, slide in self._by_slide(rows, mine, tensor, memory, at):
+                place, rims = (tensor, parent, memory), self.levels.rims(rows.marks[chosen])
+                cost[chosen] += self.prices.charged(place, rows.x[chosen], spread[chosen], slide, at, rims)
             still = still & ~np.int64(1 << bit)
-        still = np.where(still & ~np.int64(ABSORBED), still, 0)
-        alike = np.where(still == 0, self.pricing.alike[at][spread], spread)
-        charged = rows.derived(np.arange(len(rows)), ("same",), cost=cost, open=still, spread=alike)
-        if self.width > MARKS:
-            charged.marks[still == 0, MARKS:] = 0
+        absorbed = np.where(still == 0, 0, rows.marks[:, ABSORBED])
+        alike = np.where(still == 0, self.prices.links.alike[at][spread], spread)
+        every = np.arange(len(rows))
+        charged = rows.derived(every, ("same",), cost=cost, open=still, absorbed=absorbed, spread=alike)
+        charged.marks[still == 0, RIMS:] = 0
         return charged, sound
 
-    def _slide(self, code: int, memory: int, at: int) -> Slide | None:
-        """The sliding loop that a promise names, for a store of `memory` seen from `at`."""
-        if not code:
-            return None
-        d = code % FAR // PEND
-        inside = self.pricing.instances[memory][0, d] // self.pricing.instances[at][0, d]
-        return d, code % PEND, int(inside)
+    def _by_slide(
+        self, rows: Rows, mine: IntArray, tensor: int, memory: int, at: int
+    ) -> Iterator[tuple[IntArray, Slide | None]]:
+        """Some rows by the sliding loop that they promise, for a store of `memory` seen from `at`."""
+        if tensor != self.prices.sliding:
+            yield mine, None
+            return
+        promise = rows.marks[mine, PROMISE][:, :2]
+        for d, trips in np.unique(promise, axis=0).tolist():
+            chosen = mine[(promise == (d, trips)).all(axis=1)]
+            if not d:
+                yield chosen, None
+                continue
+            instances = self.prices.links.instances
+            inside = instances[memory][0, d - 1] // instances[at][0, d - 1]
+            yield chosen, (d - 1, trips, int(inside))
 
-    def _resolve(self, before: IntArray, after: IntArray, pending: IntArray) -> tuple[NDArray[np.bool_], IntArray]:
-        """Which rows keep the promise of a sliding loop, and what is still pending."""
-        if self.sliding is None or not pending.any():
-            return np.ones(len(after), bool), pending
-        trips = after // before
-        touched = (after > before)[:, self._relevant[self.sliding]].any(axis=1)
-        code = pending % FAR
-        promised = trips[np.arange(len(trips)), code // PEND]
-        far = (pending & FAR) > 0
-        keep = (pending == 0) | ~touched | ((promised == code % PEND) & ~far)
-        return keep, np.where(touched, 0, pending)
+    def resolve(self, before: IntArray, after: IntArray, promise: IntArray) -> tuple[NDArray[np.bool_], IntArray]:
+        """Which rows keep the promise of a sliding loop, and what is still promised."""
+        if self.prices.sliding is None or not promise.any():
+            return np.ones(len(after), bool), promise
+        free, touched, first = promises(promise, ceil(after, before), self.prices.relevant[self.prices.sliding])
+        return free | ~touched | first, np.where(touched[:, None], 0, promise)
 
     # ---- stores -----------------------------------------------------------------------------------------------
 
-    def _slides(self, memory: int) -> list[tuple[int, int, int]]:
-        """The choices of the next loop on the sliding tensor: a class, its trips and FAR or NEAR."""
-        if self.sliding is None or not self.rules.sliding:
+    def _slides(self, memory: int) -> list[Sliding]:
+        """The choices of the next loop on the sliding tensor."""
+        if self.prices.sliding is None or not self.pruner.rules.sliding:
             return []
-        signature = self.classes.signature.tensors[self.sliding]
+        signature = self.classes.signature.tensors[self.prices.sliding]
         dims = {self.classes.of[v] for rank in signature.ranks if len(rank) > 1 for v, _ in rank}
-        found: list[tuple[int, int, int]] = []
+        found: list[Sliding] = []
         for d in sorted(dims):
-            sides = (0,) if self.inside(d, memory) == 1 else (NEAR, FAR)
+            sides = (ANYWHERE,) if self.prices.inside(d, memory) == 1 else (NEAR, FAR)
             found.extend((d, n, side) for n in divisors(self.classes.extents[d]) if n > 1 for side in sides)
         return found
 
-    def _store(
-        self, rows: Rows, index: IntArray, target: IntArray, x: IntArray, pending: IntArray, memory: int
+    def store(
+        self, rows: Rows, index: IntArray, target: IntArray, x: IntArray, promise: IntArray, memory: int
     ) -> list[Rows]:
         """Place stores of the targets in `memory` on top of `rows[index]` with loops up to `x`; over-full and hopeless
         rows are dropped. Every choice of the next sliding loop and of deferring the charge is a row."""
-        stage, context = self.stage(memory), rows.marks[index, CONTEXT]
-        link = stage.parent[context, target] * self.tensors + target
+        link = self.levels.at(memory).parent[rows.marks[index, CONTEXT], target] * self.levels.tensors + target
         parts = []
-        choices: list[tuple[int, int, int] | None] = [None, *self._slides(memory)]
+        choices: list[Sliding | None] = [None, *self._slides(memory)]
         for choice in choices:
             mine = np.arange(len(index))
-            if choice is not None or self.sliding is not None:
-                slides = target == self.sliding
-                code = 0 if choice is None else choice[0] * PEND + choice[1] + choice[2]
-                good = slides & ((pending == 0) | (pending == code)) if code else ~slides | (pending == 0)
+            if choice is not None or self.prices.sliding is not None:
+                slides = target == self.prices.sliding
+                free = promise[:, 0] == 0
+                if choice is None:
+                    good = ~slides | free
+                else:
+                    good = slides & (free | (promise == _promise(choice)).all(axis=1))
                 mine = np.flatnonzero(good)
             if choice is not None:
                 mine = mine[self._cuts(choice, x[mine], memory)]
             for deferred in (False, True):
                 if deferred:
-                    mine = mine[self._bit[memory][link[mine]] != 0]
+                    mine = mine[self.levels.bit[memory][link[mine]] != 0]
                 if len(mine):
-                    steps = (index[mine], target[mine], x[mine], pending[mine])
+                    steps = (index[mine], target[mine], x[mine], promise[mine])
                     parts.append(self._place(rows, *steps, memory, choice, deferred))
         return [part for part in parts if len(part)]
 
-    def _cuts(self, choice: tuple[int, int, int], x: IntArray, memory: int) -> NDArray[np.bool_]:
+    def _cuts(self, choice: Sliding, x: IntArray, memory: int) -> NDArray[np.bool_]:
         """Rows whose extent the sliding loop divides."""
         d, n, _ = choice
-        return np.asarray(self.whole[d] % (x[:, d] * n * self.pricing.instances[memory][0, d]) == 0)
+        return np.asarray(self.prices.whole[d] % (x[:, d] * n * self.prices.links.instances[memory][0, d]) == 0)
 
     def _place(
         self,
@@ -238,51 +266,50 @@ class Steps(Stages):
         index: IntArray,
         target: IntArray,
         x: IntArray,
-        pending: IntArray,
+        promise: IntArray,
         memory: int,
-        choice: tuple[int, int, int] | None,
+        choice: Sliding | None,
         deferred: bool,
     ) -> Rows:
-        """One choice of `_store`."""
-        self.counts["evaluated"] = self.counts.get("evaluated", 0) + len(index)
+        """One choice of `store`."""
+        self.pruner.count("evaluated", len(index))
         if self.classes.pinned:
-            asked = np.flatnonzero(self.allowed(memory, target, x))
-            self.counts["mapspace limits"] = self.counts.get("mapspace limits", 0) + len(index) - len(asked)
-            index, x, pending, target = index[asked], x[asked], pending[asked], target[asked]
+            asked = np.flatnonzero(self.prices.allowed(memory, target, x))
+            self.pruner.count("mapspace limits", len(index) - len(asked))
+            index, x, promise, target = index[asked], x[asked], promise[asked], target[asked]
         occupied = rows.occupied.take(index, axis=0)
-        if memory in self.limited:
-            at = self.limited.index(memory)
-            occupied[:, at] += self.tile_bits(target, x, memory)
-            fits = np.flatnonzero(occupied[:, at] <= self._capacity(memory))
+        if memory in self.levels.limited:
+            at = self.levels.limited.index(memory)
+            occupied[:, at] += self.prices.tile_bits(target, x, memory)
+            fits = np.flatnonzero(occupied[:, at] <= self.levels.capacity(memory))
             if len(fits) < len(index):
-                self.counts["capacity"] = self.counts.get("capacity", 0) + len(index) - len(fits)
-                index, x, pending, target, occupied = index[fits], x[fits], pending[fits], target[fits], occupied[fits]
+                self.pruner.count("capacity", len(index) - len(fits))
+                index, x, promise, target, occupied = index[fits], x[fits], promise[fits], target[fits], occupied[fits]
         marks = rows.marks.take(index, axis=0)
-        stage = self.stage(memory)
-        link = stage.parent[marks[:, CONTEXT], target] * self.tensors + target
-        crossing = np.int64(-1) << np.int64(self._inner[memory])
+        link = self.levels.at(memory).parent[marks[:, CONTEXT], target] * self.levels.tensors + target
+        crossing = np.int64(-1) << np.int64(self.levels.inner[memory])
         opened, fresh = marks[:, OPEN] | (marks[:, FRESH] & crossing), marks[:, FRESH] & ~crossing
         cost = rows.cost.take(index, axis=0)
         if deferred:
-            fresh = fresh | self._bit[memory][link]
+            fresh = fresh | self.levels.bit[memory][link]
         else:
             slide = None
             if choice is not None:
-                slide = (choice[0], choice[1], 1 if choice[2] == NEAR else self.inside(choice[0], memory))
+                slide = (choice[0], choice[1], 1 if choice[2] == NEAR else self.prices.inside(choice[0], memory))
             self._price(cost, link, target, x, marks[:, SPREAD], memory, slide)
         if choice is not None:
-            pending = np.full(len(index), choice[0] * PEND + choice[1] + choice[2], np.int64)
+            promise = np.tile(_promise(choice), (len(index), 1))
         placed = marks[:, PLACED] | (1 << target)
-        good = self._within(cost, stage.later, marks[:, CONTEXT], marks[:, SPREAD], stage.mine, placed)
+        good = self.pruner.within(cost, marks, memory, placed)
         if not deferred:
-            good = good[~self.again(memory, target, x, marks[:, SPREAD])[good]]
+            good = good[~self.prices.again(memory, target, x, marks[:, SPREAD])[good]]
         return rows.derived(
             index[good],
             ("store", memory),
             x=x[good],
             cost=cost[good],
             occupied=occupied[good],
-            pending=pending[good],
+            promise=promise[good],
             open=opened[good],
             fresh=fresh[good],
             placed=placed[good],
@@ -300,19 +327,20 @@ class Steps(Stages):
         slide: Slide | None,
     ) -> None:
         """Add what stores of the targets move to the costs."""
-        if self.uneven.any():
+        if self.prices.uneven.any():
             for at in np.unique(link).tolist():
                 mine = np.flatnonzero(link == at)
-                parent, tensor = divmod(at, self.tensors)
-                cost[mine] += self.charged((tensor, parent, memory), x[mine], spread[mine], slide)
+                parent, tensor = divmod(at, self.levels.tensors)
+                cost[mine] += self.prices.charged((tensor, parent, memory), x[mine], spread[mine], slide)
             return
-        price, skipped, _ = self._prices[memory]
-        moved = self.moved(target, x, spread, memory, slide)
+        price, skipped, _ = self.levels.into[memory]
+        moved = self.prices.moved(target, x, spread, memory, slide)
         cost += moved[:, None] * price[link, spread]
         if skipped.any():
-            cost -= self.every_elements[target][:, None] * skipped[link, spread]
+            cost -= self.prices.every_elements[target][:, None] * skipped[link, spread]
 
-    def _capacity(self, memory: int) -> int:
-        capacity = self.room.capacities[memory]
-        assert capacity is not None
-        return capacity
+
+def _promise(choice: Sliding) -> IntArray:
+    """The marks of a promise."""
+    d, trips, side = choice
+    return np.array((d + 1, trips, side), np.int64)

@@ -1,25 +1,20 @@
-"""The arrays that the tables look rows up in, and the pruning of rows.
+"""The pruning of rows: what is beyond the limits or dominated goes (docs/model/pruning.md).
 
-Comes in: prices, choices of held tensors, limits. Goes out: for every memory, by context and spatial choice, what links
-cost and what all that is still to come costs at least; rows that are within the limits and undominated.
+Comes in: rows, the arrays of their levels, and the largest useful value of each column. Goes out: the rows that some
+optimal mapping may need.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..einsums.holds import Placement
-from ..einsums.placement import Contexts
 from ..numerics.pareto import FloatArray, IntArray, skyline
-from ..prices.columns import Pricing
-from ..prices.traffic import Tiles
 from .cost_to_go import CostToGo
-from .rows import CONTEXT, FRESH, MARKS, OPEN, PENDING, PLACED, SPREAD, TARGET, TOP, Rows
+from .levels import Levels
+from .rows import ABSORBED, CONTEXT, FRESH, NEXT, OPEN, PLACED, RIMS, SIDE, SPREAD, TARGET, TOP, TRIPS, Rows
 
 DENSE = 1 << 16  # numbers below this are ranked by a table, whatever their number
 
@@ -46,32 +41,6 @@ class Rules:
     heuristic: bool = False
 
 
-@dataclass(frozen=True)
-class Room:
-    """Memory sizes as the tables use them: capacities per memory (None: no limit), those whose room other Einsums
-    share, and how many tiles' room a tile takes (2 if double-buffered)."""
-
-    capacities: tuple[int | None, ...]
-    tracked: tuple[int, ...]
-    shares: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Stage:
-    """The levels of one memory as arrays. mine [levels]: own stores as bits; parent [levels, tensors]; outside, inside
-    [levels]: bases; later [levels, missing stores as bits, choices, columns]: least cost of those and all further out;
-    grows [levels, missing stores as bits, columns]: whether they add to the column at all.
-    """
-
-    mine: IntArray
-    parent: IntArray
-    outside: IntArray
-    inside: IntArray
-    onward: NDArray[np.bool_]
-    later: FloatArray
-    grows: NDArray[np.bool_]
-
-
 def _strides(extents: tuple[int, ...]) -> tuple[IntArray, int]:
     """Weights that give every vector of tile extents its own integer, and how many there are (0: more than 62 bits)."""
     weights, product = [], 1
@@ -83,170 +52,51 @@ def _strides(extents: tuple[int, ...]) -> tuple[IntArray, int]:
     return np.array(weights, np.int64), product
 
 
-class Stages(Tiles):
-    """Contexts of one Einsum on one unit for all spatial choices of `pricing` and all `helds`.
+class Pruner:
+    """Which rows stay. limits: largest useful value of each column. counts: what went, by rule."""
 
-    limits: largest useful value of each column. fused: rows end where the fused part begins. Raises OverflowError if
-    the links of the choices do not fit 61 bits: then take fewer choices at a time.
-    """
-
-    def __init__(
-        self,
-        pricing: Pricing,
-        helds: tuple[Placement, ...],
-        room: Room,
-        limits: FloatArray,
-        rules: Rules,
-        counts: dict[str, int],
-        fused: bool,
-        checkpoint: Callable[[], None] = lambda: None,
-    ) -> None:
-        super().__init__(pricing, room.shares)
-        self.checkpoint = checkpoint
-        self.room = room
+    def __init__(self, levels: Levels, limits: FloatArray, rules: Rules, counts: dict[str, int]) -> None:
+        self.levels = levels
         self.limits = limits
         self.rules = rules
         self.counts = counts
-        signature = self.classes.signature
-        self.tensors = len(signature.tensors)
-        self.memories = len(pricing.above)
-        self.limited = tuple(m for m, c in enumerate(room.capacities) if c is not None)
-        self.sliding = next((t for t, tensor in enumerate(signature.tensors) if tensor.slides), None)
-        self.contexts = Contexts(helds, self.tensors, fused)
-        self._strides, self._shapes = _strides(self.classes.extents)
-        self._times = [i for i, column in enumerate(pricing.columns) if column.kind == "time"]
-        self._prices = [self._linked(m) for m in range(self.memories)]
-        self._number_links()
-        self._plan()
+        self._bounded = rules.limits and bool(np.isfinite(limits).any())
+        self._strides, self._shapes = _strides(levels.prices.classes.extents)
+        self._times = [i for i, column in enumerate(levels.prices.links.columns) if column.kind == "time"]
 
-    # ---- arrays of the contexts -------------------------------------------------------------------------------
+    def count(self, rule: str, number: int) -> None:
+        """So many more rows were looked at or went by `rule`."""
+        self.counts[rule] = self.counts.get(rule, 0) + number
 
-    def _linked(self, memory: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """(price, skipped, least cost) of every link into `memory`, by parent * tensors + tensor."""
-        shape = (max(memory, 1) * self.tensors, len(self.pricing.spreads), len(self.pricing.columns))
-        price, skipped, least = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-        if memory:
-            for parent, t in {(level.parents[t], t) for level in self.contexts.levels[memory] for t in level.own}:
-                at = parent * self.tensors + t
-                price[at], skipped[at] = self.together(t, parent, memory)
-                least[at] = self.least(t, parent, memory)
-        return price, skipped, least
+    def within(self, cost: FloatArray, marks: IntArray, memory: int, placed: IntArray) -> IntArray:
+        """Rows at `memory` whose cost so far, with the least cost of all that is still to come, is within the limits.
 
-    def _number_links(self) -> None:
-        """Give every link whose charge may be deferred a bit, memory by memory."""
-        self._deferred: list[tuple[int, int, int]] = []
-        self._bit = [np.zeros(max(m, 1) * self.tensors, np.int64) for m in range(self.memories)]
-        self._inner = [0] * self.memories
-        for m in range(2, self.memories):
-            self._inner[m - 1] = len(self._deferred)
-            lacks = [not all(row) for row in self.classes.relevance]
-            for at in range(m * self.tensors):
-                parent, t = divmod(at, self.tensors)
-                matters = self._prices[m][0][at].any() or (m, t) in self.classes.signature.once
-                if self.rules.deferral and lacks[t] and matters:
-                    self._bit[m][at] = 1 << len(self._deferred) if len(self._deferred) < 61 else 0
-                    self._deferred.append((t, parent, m))
-        self._inner[self.memories - 1] = len(self._deferred)
-        if len(self._deferred) > 61:
-            raise OverflowError("too many links")
-
-    def _plan(self) -> None:
-        """The stages, and the least cost of what stands above each base."""
-        choices, columns = len(self.pricing.spreads), len(self.pricing.columns)
-        self._above = [np.zeros((len(self.contexts.bases[0]), choices, columns))]
-        self._growing = [np.zeros((len(self.contexts.bases[0]), columns), bool)]
-        self._stages: list[Stage | None] = [None]
-        subsets = np.arange(1 << self.tensors)
-        for m in range(1, self.memories):
-            levels = self.contexts.levels[m]
-            parent = np.array([level.parents for level in levels], np.int64)
-            outside = np.array([level.outside for level in levels], np.int64)
-            inside = np.array([level.inside for level in levels], np.int64)
-            mine = np.array([sum(1 << t for t in level.own) for level in levels], np.int64)
-            later = np.repeat(self._above[m - 1][outside][:, None], len(subsets), axis=1)
-            grows = np.repeat(self._growing[m - 1][outside][:, None], len(subsets), axis=1)
-            least = self._prices[m][2]
-            for t in range(self.tensors):
-                owners = np.flatnonzero(mine >> t & 1)
-                link = parent[owners, t] * self.tensors + t
-                missing = np.flatnonzero(subsets >> t & 1)
-                later[np.ix_(owners, missing)] += least[link][:, None]
-                grows[np.ix_(owners, missing)] |= self._charging(m, link)[:, None]
-            every = np.arange(len(levels))
-            above = np.full((len(self.contexts.bases[m]), choices, columns), np.inf)
-            np.minimum.at(above, inside, later[every, mine])
-            growing = np.zeros((len(self.contexts.bases[m]), columns), bool)
-            np.logical_or.at(growing, inside, grows[every, mine])
-            onward = np.array([self.contexts.passes(m, i) for i in range(len(levels))], bool)
-            self._stages.append(Stage(mine, parent, outside, inside, onward, later, grows))
-            self._above.append(above)
-            self._growing.append(growing)
-
-    def _charging(self, memory: int, link: IntArray | int) -> NDArray[np.bool_]:
-        """Mask [..., columns] of what the links into `memory` may add to under any spatial choice."""
-        price, skipped, _ = self._prices[memory]
-        return np.asarray((price[link] != 0).any(axis=-2) | (skipped[link] != 0).any(axis=-2))
-
-    @cached_property
-    def width(self) -> int:
-        """Columns of the marks."""
-        rims = self.memories * len(self.whole) if self._deferred and self.uneven.any() else 0
-        return MARKS + rims
-
-    def rim(self, memory: int, d: int) -> int:
-        """The column of the marks with the tile of class d below the spatial loops directly under a memory's: of rows
-        with charges put off, because in the last pass of these loops some instances may have nothing."""
-        return MARKS + memory * len(self.whole) + d
-
-    def _rims(self, marks: IntArray) -> IntArray:
-        """The tiles of `rim` [rows, memories, classes]; 0 where there is none."""
-        if self.width == MARKS:
-            return np.zeros((len(marks), self.memories, len(self.whole)), np.int64)
-        return marks[:, MARKS:].reshape(len(marks), self.memories, len(self.whole))
-
-    def stage(self, memory: int) -> Stage:
-        """The levels of a memory that is not the outermost."""
-        stage = self._stages[memory]
-        assert stage is not None
-        return stage
-
-    # ---- pruning ----------------------------------------------------------------------------------------------
-
-    @property
-    def _bounded(self) -> bool:
-        return self.rules.limits and bool(np.isfinite(self.limits).any())
-
-    def _within(
-        self, cost: FloatArray, later: FloatArray, context: IntArray, spread: IntArray, mine: IntArray, placed: IntArray
-    ) -> IntArray:
-        """Rows whose cost so far, with the least cost of all that is still to come, is within the limits."""
+        marks: of the rows, with `placed` instead of the stores placed.
+        """
         if not self._bounded or not len(cost):
             return np.arange(len(cost))
-        total = cost + later[context, mine[context] & ~placed, spread]
+        arrays, context = self.levels.at(memory), marks[:, CONTEXT]
+        total = cost + arrays.later[context, arrays.mine[context] & ~placed, marks[:, SPREAD]]
         kept = np.flatnonzero((total <= self.limits).all(axis=1))
-        self.counts["slack"] = self.counts.get("slack", 0) + len(cost) - len(kept)
+        self.count("slack", len(cost) - len(kept))
         return kept
 
-    def _hopeful(self, rows: Rows, memory: int, boundary: bool) -> NDArray[np.bool_]:
+    def hopeful(self, rows: Rows, memory: int, boundary: bool) -> NDArray[np.bool_]:
         """Mask of rows at `memory` within the limits. boundary: rows of the outermost memory's base are meant too."""
         good = np.zeros(len(rows), bool)
-        marks = rows.marks
         if memory == 0 and boundary:
-            good[self._promising(rows, 0)] = True
-            return good
-        stage = self.stage(memory)
-        good[
-            self._within(rows.cost, stage.later, marks[:, CONTEXT], marks[:, SPREAD], stage.mine, marks[:, PLACED])
-        ] = True
+            good[self.promising(rows, 0)] = True
+        else:
+            good[self.within(rows.cost, rows.marks, memory, rows.marks[:, PLACED])] = True
         return good
 
-    def _promising(self, rows: Rows, memory: int) -> IntArray:
+    def promising(self, rows: Rows, memory: int) -> IntArray:
         """Rows of a base within the limits."""
         if not self._bounded or not len(rows):
             return np.arange(len(rows))
-        total = rows.cost + self._above[memory][rows.marks[:, CONTEXT], rows.marks[:, SPREAD]]
+        total = rows.cost + self.levels.above[memory][rows.marks[:, CONTEXT], rows.marks[:, SPREAD]]
         kept = np.flatnonzero((total <= self.limits).all(axis=1))
-        self.counts["slack"] = self.counts.get("slack", 0) + len(rows) - len(kept)
+        self.count("slack", len(rows) - len(kept))
         return kept
 
     def front(self, rows: Rows, marks: tuple[int, ...], coming: CostToGo | None) -> Rows:
@@ -257,7 +107,7 @@ class Stages(Tiles):
         if not self.rules.dominance or len(rows) < 2:
             return rows
         kept = skyline(self.key(rows, marks), self.values(rows, coming))
-        self.counts["dominated"] = self.counts.get("dominated", 0) + len(rows) - len(kept)
+        self.count("dominated", len(rows) - len(kept))
         return rows if len(kept) == len(rows) else rows.take(kept)
 
     def coming(self, rows: Rows, memory: int, base: bool = False) -> CostToGo | None:
@@ -266,20 +116,15 @@ class Stages(Tiles):
             return None
         context, spread = rows.marks[:, CONTEXT], rows.marks[:, SPREAD]
         if base or memory == 0:
-            grows, least = self._growing[memory][context], self._above[memory][context, spread]
+            grows, least = self.levels.growing[memory][context], self.levels.above[memory][context, spread]
         else:
-            stage = self.stage(memory)
-            missing = stage.mine[context] & ~rows.marks[:, PLACED]
-            grows, least = stage.grows[context, missing], stage.later[context, missing, spread]
+            arrays = self.levels.at(memory)
+            missing = arrays.mine[context] & ~rows.marks[:, PLACED]
+            grows, least = arrays.grows[context, missing], arrays.later[context, missing, spread]
         held = rows.marks[:, OPEN] | rows.marks[:, FRESH]
-        for bit in range(len(self._deferred) if held.any() else 0):
-            grows[np.flatnonzero(held >> bit & 1)] |= self._held_back[bit]
+        for bit in range(len(self.levels.deferred) if held.any() else 0):
+            grows[np.flatnonzero(held >> bit & 1)] |= self.levels.held_back[bit]
         return CostToGo(grows, least)
-
-    @cached_property
-    def _held_back(self) -> list[NDArray[np.bool_]]:
-        """Per deferred link, as `_charging`."""
-        return [self._charging(memory, parent * self.tensors + t) for t, parent, memory in self._deferred]
 
     def values(self, rows: Rows, coming: CostToGo | None) -> FloatArray:
         """What rows are compared by: every column that differs, or in a dive one weighted sum."""
@@ -294,13 +139,14 @@ class Stages(Tiles):
 
     def key(self, rows: Rows, marks: tuple[int, ...]) -> IntArray:
         """One integer per distinct (extents, promises, marks)."""
-        contexts = 1 + max(len(numbers) for group in (self.contexts.bases, self.contexts.levels) for numbers in group)
+        contexts, tensors = self.levels.contexts, self.levels.tensors
+        most = max(len(numbers) for group in (contexts.bases, contexts.levels) for numbers in group)
         sizes = {
-            CONTEXT: contexts,
-            SPREAD: len(self.pricing.spreads),
-            PLACED: 1 << self.tensors,
-            TOP: self.tensors + 1,
-            TARGET: self.tensors,
+            CONTEXT: 1 + most,
+            SPREAD: len(self.levels.prices.links.spreads),
+            PLACED: 1 << tensors,
+            TOP: tensors + 1,
+            TARGET: tensors,
         }
         if self._shapes:
             total, radix = rows.x @ self._strides, self._shapes
@@ -308,7 +154,8 @@ class Stages(Tiles):
             total, radix = _numbered([rows.x[:, d] for d in range(rows.x.shape[1])])
         for mark in marks:
             total, radix = _joined(total, radix, rows.marks[:, mark] + (mark == TOP), sizes[mark])
-        for mark in (PENDING, OPEN, FRESH, *range(MARKS, self.width)):
+        promise = (SIDE, NEXT, TRIPS) if rows.marks.shape[1] > NEXT else ()
+        for mark in (*promise, ABSORBED, OPEN, FRESH, *range(RIMS, rows.marks.shape[1])):
             if rows.marks[:, mark].any():
                 total, radix = _joined(total, radix, *_dense(rows.marks[:, mark]))
         return total

@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 
 from ..numerics.pareto import FloatArray, IntArray
 
-PEND = 1 << 32
-FAR = 1 << 60
-NEAR = 1 << 61
-ABSORBED = 1 << 62
 LEAF = -1
-MARKS = 8
-
 # columns of `marks`
-PENDING, OPEN, FRESH, CONTEXT, SPREAD, PLACED, TOP, TARGET = range(8)
+OPEN, FRESH, ABSORBED, CONTEXT, SPREAD, PLACED, TOP, TARGET = range(8)
+# and three more where a tensor with windows is followed along its sliding loop
+NEXT, TRIPS, SIDE = range(8, 11)
+PROMISE = slice(NEXT, SIDE + 1)
+RIMS = SIDE + 1  # from here on, where tiles need not divide: `Levels.rim`
+ANYWHERE, FAR, NEAR = range(3)  # of SIDE: above the next fanout, below it, or there is none
 
 
 @dataclass(eq=False)
@@ -50,16 +49,16 @@ class Rows:
     cost: totals per column. occupied: bits per limited memory. The trail's x: extents per class below the next loop.
     Its marks:
 
-    * PENDING: 0, or class * PEND + trips of the loop that must be the next one to touch the sliding tensor, plus FAR if
-      it stands above the next fanout, NEAR if below it (neither where that makes no difference);
     * OPEN: links (bits) whose moves are not charged yet, because no loop that their tensor depends on stands above the
-      store so far and a store of a memory further out does; FRESH: likewise, before such a store is placed;
+      store so far and a store of a memory further out does; ABSORBED: 1 if some loop stands above an open store
+      already; FRESH: like OPEN, before the store of the memory further out is placed;
     * CONTEXT: number of what stands above (`contexts.py`);
     * SPREAD: number of the spatial choice, or of the first that agrees with it on all fanouts still to come once
       nothing is open;
-    * further columns, in a space of uneven tiles: see `Stages.rim`;
     * PLACED: tensors (bits) whose store of the present memory is placed; TOP: tensor of the topmost store, or LEAF;
-      TARGET: tensor of the store that comes next.
+      TARGET: tensor of the store that comes next;
+    * NEXT, TRIPS, SIDE: the promise of a store that slides: 1 + the class of the loop that must be the next one to
+      touch the sliding tensor (0: no promise), its trips, and on which side of the next fanout it stands.
     """
 
     cost: FloatArray
@@ -108,16 +107,28 @@ class Rows:
         )
 
 
-MARK = {
-    "pending": PENDING,
+MARK: dict[str, int | slice] = {
     "open": OPEN,
     "fresh": FRESH,
+    "absorbed": ABSORBED,
     "context": CONTEXT,
     "spread": SPREAD,
     "placed": PLACED,
     "top": TOP,
     "target": TARGET,
+    "promise": PROMISE,
 }
+
+
+def promises(promise: IntArray, trips: IntArray, mine: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], ...]:
+    """Masks of rows: (without a promise, in which loops touch the sliding tensor, in which the promised one is first).
+
+    promise: [n, 3]. trips: [n, classes] of the loops that follow. mine: classes that index the sliding tensor.
+    """
+    free = promise[:, 0] == 0
+    touched = (trips[:, mine] > 1).any(axis=1)
+    first = trips[np.arange(len(trips)), np.maximum(promise[:, 0] - 1, 0)] == promise[:, 1]
+    return np.asarray(free), np.asarray(touched), first & (promise[:, 2] != FAR)
 
 
 def wrapped(rows: Rows) -> Rows:

@@ -42,7 +42,7 @@ class Part:
     `top`) and it is the `busiest` instance that counts, or if it is on the way (below `bottom`) and joins the tensor.
     """
 
-    pricing: Pricing
+    links: LinkPrices
     tensor: int
     price: FloatArray
     top: int
@@ -57,7 +57,7 @@ class Part:
         """Per choice the extent of class d that instances have which do not count once: of the fanouts from `low` to
         `high`."""
         total = np.ones(len(self.price), np.int64)
-        for fanout, joined, row in self.pricing.crossing(low, high, d):
+        for fanout, joined, row in self.links.crossing(low, high, d):
             if self.counts_once(fanout, joined):
                 total = total * row
         return np.asarray(terms.trips_of(int(whole[d]), total))
@@ -96,8 +96,8 @@ def columns(machine: Machine, objective: Objective) -> tuple[Column, ...]:
 
 
 @dataclass(frozen=True)
-class Pricing:
-    """Link prices of one Einsum on one unit under many spatial choices: arrays with one row per choice."""
+class LinkPrices:
+    """Prices of links of one Einsum on one unit under many spatial choices: arrays with one row per choice."""
 
     machine: Machine
     columns: tuple[Column, ...]

@@ -20,7 +20,7 @@ from ..einsums.spatial import RankClasses
 from ..numerics.divisibility import divisors
 from ..numerics.pareto import FloatArray, IntArray
 from ..numerics.uneven import balanced, met
-from .columns import Part, Pricing
+from .columns import LinkPrices, Part
 
 Slide = tuple[int, int, int]
 FEW = 8  # values that are quicker compared one by one
@@ -36,24 +36,24 @@ def accepted(numbers: Numbers, found: IntArray) -> NDArray[np.bool_]:
     return np.asarray((found >= least) & (found <= most))
 
 
-def shares(extent: int, instances: int) -> list[IntArray]:
+def first_share(extent: int, instances: int) -> list[IntArray]:
     """What the first of so many instances may have of a variable, for every number of temporal trips outside them."""
     every = np.arange(extent)
     return [every[every % (extent // trips) < extent // trips // instances] for trips in divisors(extent // instances)]
 
 
-class Tiles:
-    """Moves and tile sizes of one Einsum under many spatial choices. shares: tiles' room per memory (2 if
+class Prices:
+    """Prices of moves and room of tiles of one Einsum under many spatial choices. slots: tiles' room per memory (2 if
     double-buffered)."""
 
-    def __init__(self, pricing: Pricing, shares: tuple[int, ...]) -> None:
-        self.pricing = pricing
-        self.classes: RankClasses = pricing.classes
-        self.shares = shares
+    def __init__(self, links: LinkPrices, slots: tuple[int, ...]) -> None:
+        self.links = links
+        self.classes: RankClasses = links.classes
+        self.slots = slots
         self.whole = np.array(self.classes.extents, np.int64)
+        self.relevant = np.array(self.classes.relevance, bool).reshape(len(self.classes.relevance), len(self.whole))
         self.uneven = np.array(self.classes.uneven, bool)
-        self._relevant = np.array(self.classes.relevance, bool).reshape(len(self.classes.relevance), len(self.whole))
-        self._links: dict[tuple[int, int, int], tuple[FloatArray, FloatArray]] = {}
+        self._link: dict[tuple[int, int, int], tuple[FloatArray, FloatArray]] = {}
         self._parts: dict[tuple[int, int, int], tuple[tuple[Part, ...], FloatArray]] = {}
         self._leaves: dict[tuple[int, ...], FloatArray] = {}
         self._reach: dict[tuple[int, int], IntArray] = {}
@@ -63,12 +63,12 @@ class Tiles:
 
         x: extents where the first loop that counts stands, at `memory` (None: the leaf).
         """
-        instances = self.pricing.instances[self.pricing.place(memory)][spread]
+        instances = self.links.instances[self.links.place(memory)][spread]
         if self.uneven.any():
             trips = terms.trips_of(terms.trips_of(self.whole, instances), x)
         else:
             trips = terms.perfect_trips(self.whole, x, instances)
-        return np.asarray(np.where(self._relevant[tensor], 1, trips).prod(axis=1))
+        return np.asarray(np.where(self.relevant[tensor], 1, trips).prod(axis=1))
 
     def allowed(self, memory: int, tensor: IntArray | int, x: IntArray) -> NDArray[np.bool_]:
         """Mask of tiles of the tensors (one for all rows or one each) in `memory` that the mapspace allows."""
@@ -89,6 +89,11 @@ class Tiles:
         if not asked.any():
             return asked
         return asked & (self.visits(tensor, x, spread, memory if at is None else at) > 1)
+
+    @cached_property
+    def sliding(self) -> int | None:
+        """The tensor with windows that is followed along its sliding loop, if there is one."""
+        return next((t for t, tensor in enumerate(self.classes.signature.tensors) if tensor.slides), None)
 
     def elements(self, tensor: int) -> int:
         """Product of the extents of all variables that index the tensor: its elements if every rank is plain."""
@@ -135,8 +140,8 @@ class Tiles:
         """Extents at the store, given those at `at` with only spatial loops and loops it lacks in between."""
         if at is None or at == memory:
             return x
-        instances = self.pricing.instances
-        return np.asarray(x // (instances[self.pricing.place(memory)][spread] // instances[at][spread]))
+        instances = self.links.instances
+        return np.asarray(x // (instances[self.links.place(memory)][spread] // instances[at][spread]))
 
     def _pieces(self, tensor: int, x: IntArray, slide: Slide | None) -> IntArray:
         """Elements of a tensor with windows over all tiles, visits apart."""
@@ -192,7 +197,7 @@ class Tiles:
         if isinstance(tensor, int):
             return self._tile_bits(tensor, x, memory, backing)
         total = np.zeros(len(x), np.int64)
-        for t in range(len(self._relevant)):
+        for t in range(len(self.relevant)):
             mine = np.flatnonzero(tensor == t)
             if len(mine):
                 total[mine] = self._tile_bits(t, x.take(mine, axis=0), memory, backing)
@@ -212,7 +217,7 @@ class Tiles:
         signature = self.classes.signature.tensors[tensor]
         first = backing or (signature.housed and signature.home == memory)
         width = signature.backed[memory] if first else signature.bits[memory]
-        total = np.full(len(x), width * self.shares[memory], np.int64)
+        total = np.full(len(x), width * self.slots[memory], np.int64)
         for d in self._factors[tensor]:
             total *= x[:, d]
         if tensor in self.compound:
@@ -235,25 +240,25 @@ class Tiles:
     def inside(self, d: int, memory: int) -> int:
         """Instances along class d between a store and the nearest temporal loop above, those of the fanouts above it,
         under the first spatial choice."""
-        here = self.pricing.above[memory]
-        outer = max((self.pricing.above[m] for m in range(memory) if self.pricing.above[m] < here), default=here)
+        here = self.links.above[memory]
+        outer = max((self.links.above[m] for m in range(memory) if self.links.above[m] < here), default=here)
         if outer == here:
             return 1
-        m = self.pricing.above.index(outer)
-        return int(self.pricing.instances[memory][0, d] // self.pricing.instances[m][0, d])
+        m = self.links.above.index(outer)
+        return int(self.links.instances[memory][0, d] // self.links.instances[m][0, d])
 
     def link(self, tensor: int, parent: int, child: int | None) -> tuple[FloatArray, FloatArray]:
-        """As `Pricing.link`, remembered."""
+        """As `LinkPrices.link`, remembered."""
         key = (tensor, parent, -1 if child is None else child)
-        if key not in self._links:
-            self._links[key] = self.pricing.link(tensor, parent, child)
-        return self._links[key]
+        if key not in self._link:
+            self._link[key] = self.links.link(tensor, parent, child)
+        return self._link[key]
 
     def parts(self, tensor: int, parent: int, child: int | None) -> tuple[tuple[Part, ...], FloatArray]:
-        """As `Pricing.parts`, remembered."""
+        """As `LinkPrices.parts`, remembered."""
         key = (tensor, parent, -1 if child is None else child)
         if key not in self._parts:
-            self._parts[key] = self.pricing.parts(tensor, parent, child)
+            self._parts[key] = self.links.parts(tensor, parent, child)
         return self._parts[key]
 
     def together(self, tensor: int, parent: int, child: int) -> tuple[FloatArray, FloatArray]:
@@ -275,7 +280,7 @@ class Tiles:
     ) -> FloatArray:
         """What a store (tensor, its parent's memory, its own; None: the leaf) at extents x costs [rows, columns].
 
-        at: as in `moved`. rims: as `Stages.rim` says [rows, memories, classes].
+        at: as in `moved`. rims: as `Levels.rim` says [rows, memories, classes].
         """
         tensor, parent, child = place
         if not self.uneven.any():
@@ -289,7 +294,7 @@ class Tiles:
         cost = -self.elements(tensor) * skipped[spread]
         for part in parts:
             count = np.broadcast_to(pieces, len(x)).astype(np.float64)
-            for d in np.flatnonzero(~self._relevant[tensor]).tolist():
+            for d in np.flatnonzero(~self.relevant[tensor]).tolist():
                 count = count * self._entries(part, d, x[:, d], spread, child, at, rims)
             cost = cost + count[:, None] * part.price[spread]
         return np.asarray(cost)
@@ -306,9 +311,9 @@ class Tiles:
     ) -> IntArray:
         """How often loops over a class that the tensor lacks enter its tile, of the instances that count apart."""
         if at is None or at == child or child is None:
-            return np.asarray(terms.trips_of(part.share(self.whole, d, 0, self.pricing.fanouts)[spread], x))
+            return np.asarray(terms.trips_of(part.share(self.whole, d, 0, self.links.fanouts)[spread], x))
         # deferral: the tile stays over the loops up to `at`, below which spatial loops share what is left
-        top, pricing = self.pricing.above[at], self.pricing
+        top, pricing = self.links.above[at], self.links
         cuts = [terms.Cut(x)]
         for memory in range(at, child):
             axes = pricing.crossing(pricing.above[memory], pricing.above[memory + 1], d)
@@ -329,7 +334,7 @@ class Tiles:
     ) -> tuple[IntArray, NDArray[np.bool_]]:
         """Extents of class d above the spatial loops between a memory and what is below; and which of them rule 2 of
         `ragged` allows: balanced, and no further spatial loop where they cut unevenly."""
-        pricing, extent = self.pricing, int(self.whole[d])
+        pricing, extent = self.links, int(self.whole[d])
         top = pricing.above[memory]
         outer = [row for _, _, row in pricing.crossing(0, top, d)]
         axes = [row for _, _, row in pricing.crossing(top, below, d)]
@@ -362,12 +367,12 @@ class Tiles:
         if tensor in self.compound and self.classes.signature.tensors[tensor].output:
             return np.zeros_like(skipped)
         spread = np.arange(len(skipped))
-        x = terms.trips_of(self.whole, self.pricing.instances[child])
+        x = terms.trips_of(self.whole, self.links.instances[child])
         elements: IntArray | int = self.accessed(tensor, child) if tensor in self.compound else self.elements(tensor)
         cost = -self.elements(tensor) * skipped
         for part in parts:
             count = np.broadcast_to(elements, len(spread)).astype(np.float64)
-            for d in np.flatnonzero(~self._relevant[tensor]).tolist():
+            for d in np.flatnonzero(~self.relevant[tensor]).tolist():
                 count = count * self._entries(part, d, x[:, d], spread, child, None, None)
             cost = cost + count[:, None] * part.price
         return np.asarray(cost)
@@ -378,9 +383,9 @@ class Tiles:
         Each instance behind the outermost fanout gets every element that its own share of the iterations accesses; the
         windows of neighbours overlap.
         """
-        behind = min(1, self.pricing.above[child])
+        behind = min(1, self.links.above[child])
         if (tensor, behind) not in self._reach:
-            rows, inverse = np.unique(self.pricing.between(0, behind), axis=0, return_inverse=True)
+            rows, inverse = np.unique(self.links.between(0, behind), axis=0, return_inverse=True)
             ranks = range(len(self.classes.signature.tensors[tensor].ranks))
             every = [prod(self._reached(tensor, r, row) for r in ranks) for row in rows]
             self._reach[tensor, behind] = np.array(every, np.int64)[inverse.reshape(-1)]
@@ -400,7 +405,7 @@ class Tiles:
         if key not in self.classes.windows:
             places = [np.array([signature.constants[rank]])]
             for (v, coefficient), z in zip(signature.ranks[rank], taken, strict=True):
-                steps = [coefficient * mine for mine in shares(self.classes.signature.extents[v], z)]
+                steps = [coefficient * mine for mine in first_share(self.classes.signature.extents[v], z)]
                 places = [np.unique(before[:, None] + step) for before in places for step in steps]
             inside = min(int(((p >= 0) & (p < signature.shape[rank])).sum()) for p in places)
             self.classes.windows[key] = inside * prod(taken)
@@ -410,11 +415,11 @@ class Tiles:
         """Operations and the traffic of the innermost stores, per choice: `inner` is the memory of each tensor's."""
         if inner in self._leaves:
             return self._leaves[inner]
-        spread = np.arange(len(self.pricing.spreads))
+        spread = np.arange(len(self.links.spreads))
         x = np.ones((len(spread), len(self.whole)), np.int64)
-        cost = self.pricing.compute.copy()
+        cost = self.links.compute.copy()
         if self.classes.signature.copy:
-            read, write = self.pricing.copied(inner[1], inner[0])
+            read, write = self.links.copied(inner[1], inner[0])
             cost += read * self.moved(1, x, spread, None)[:, None] + write * self.moved(0, x, spread, None)[:, None]
         else:
             for t, memory in enumerate(inner):

@@ -1,0 +1,121 @@
+"""The RTL executed: jobs in, the sums that left and the cycles that were taken out.
+
+With Verilator a fabric is compiled once and then fed any number of jobs; Amaranth's own simulator needs no other
+program and is slow, so it takes a few.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import MissingExtra, SpecError
+from .describe import OPERATIONS, Fabric
+from .streams import Job, Matrix, expected, results, stimuli
+from .tools import tool
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What the hardware did with a job. cycles: that it was busy. right: every element is what NumPy says."""
+
+    job: Job
+    cycles: int
+    answers: tuple[Matrix, ...]
+
+    @property
+    def right(self) -> bool:
+        pairs = zip(self.answers, expected(self.job), strict=True)
+        return all(np.array_equal(got, wanted) for got, wanted in pairs)
+
+    @property
+    def on_time(self) -> bool:
+        """True if it took as many cycles as the model says."""
+        return self.cycles == self.job.cycles
+
+
+class Compiled:
+    """A fabric compiled by Verilator in a folder; runs lists of jobs. Raises SpecError where a program is missing."""
+
+    def __init__(self, fabric: Fabric, folder: Path, verilog_text: str | None = None) -> None:
+        from .rtl.write import testbench, verilog
+
+        self.fabric, self.folder = fabric, folder
+        verilator = tool("verilator")
+        for name in ("g++", "make"):
+            tool(name)
+        source = verilog(fabric, folder) if verilog_text is None else folder / "fabric.v"
+        if verilog_text is not None:
+            source.write_text(verilog_text, encoding="utf-8")
+        bench = testbench(fabric, folder)
+        quick = ["-CFLAGS", "-std=c++17", "-MAKEFLAGS", "OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0"]
+        command = [verilator, "--cc", "--exe", "--build", "-Wno-fatal", *quick, "--top-module", "fabric"]
+        done = subprocess.run(
+            [*command, source.name, bench.name, "-o", "bench"], cwd=folder, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise SpecError(f"verilator could not compile the fabric: {done.stderr.strip()[-400:]}")
+
+    def run(self, jobs: Sequence[Job]) -> list[Ran]:
+        """Every job, one after the other."""
+        asked, said = self.folder / "jobs.bin", self.folder / "answers.bin"
+        asked.write_bytes(b"".join(_words(job) for job in jobs))
+        subprocess.run([str(self.folder / "obj_dir" / "bench"), str(asked), str(said)], check=True)
+        words = np.frombuffer(said.read_bytes(), dtype="<u4")
+        found, at = [], 0
+        for job in jobs:
+            width = -(-self.fabric.element.sum_bits * self.fabric.rows * self.fabric.count // 32)
+            size = job.cycles * width
+            seen = _unpacked(words[at + 1 : at + 1 + size].reshape(job.cycles, width), job)
+            found.append(Ran(job, int(words[at]), tuple(results(job, seen))))
+            at += 1 + size
+        return found
+
+
+def _words(job: Job) -> bytes:
+    """A job as the testbench reads it."""
+    element = job.fabric.element
+    number = job.fabric.configurations.index(job.configuration)
+    operation = OPERATIONS.index(job.operation)
+    head = np.array([operation, number, job.steps, job.more, job.tiles, job.shift, job.cycles, 0], "<u4")
+    vectors = stimuli(job)
+    sides = (
+        (vectors.left, element.operand_bits),
+        (vectors.psum, element.sum_bits),
+        (vectors.top, element.operand_bits),
+    )
+    return head.tobytes() + np.concatenate([_packed(v, bits) for v, bits in sides], axis=1).tobytes()
+
+
+def _packed(values: Matrix, bits: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint32]]:
+    """Values [cycle, array, row] as words of 32 bits per cycle, the first value in the low bits."""
+    flat = values.reshape(values.shape[0], -1)
+    each = (flat[:, :, None] >> np.arange(bits)) & 1
+    rows = each.reshape(flat.shape[0], -1).astype(np.uint8)
+    padded = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 32)))
+    return np.packbits(padded, axis=1, bitorder="little").view("<u4")
+
+
+def _unpacked(words: np.ndarray[tuple[int, int], np.dtype[np.uint32]], job: Job) -> Matrix:
+    """The sums [cycle, array, row] of words of 32 bits."""
+    fabric, bits = job.fabric, job.fabric.element.sum_bits
+    rows = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, bitorder="little")
+    each = rows[:, : bits * fabric.rows * fabric.count].reshape(words.shape[0], fabric.count, fabric.rows, bits)
+    values = (each.astype(np.int64) << np.arange(bits)).sum(axis=3)
+    return np.asarray(np.where(each[..., -1] == 1, values - (1 << bits), values), np.int64)
+
+
+def by_amaranth(jobs: Sequence[Job]) -> list[Ran]:
+    """The jobs, all of one fabric, in Amaranth's simulator. Raises MissingExtra without the extra ``rtl``."""
+    try:
+        from .rtl.inside import run_inside
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "amaranth":
+            raise
+        raise MissingExtra("amaranth", "rtl") from None
+    ran = run_inside(jobs)
+    return [Ran(job, taken, tuple(results(job, seen))) for job, (taken, seen) in zip(jobs, ran, strict=True)]
