@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from concurrent_trees import concurrent_case, kinds, nested_case
+from concurrent_trees import concurrent_case, kinds
 from einloom.cost.evaluate import latencies, legality, price
 from einloom.cost.time import schedule
 from einloom.cost.time.schedule import Part, Schedule
@@ -23,6 +23,7 @@ from einloom.oracle.compile import Compiler
 from einloom.oracle.execute import Execution
 from einloom.oracle.reference import random_inputs
 from einloom.oracle.time import journal
+from einloom.testing.nested import nested_tree
 from einloom.workload.einsum import Workload
 from einloom.workload.files import parse_workload
 
@@ -85,11 +86,11 @@ def cases() -> tuple[tuple[Workload, Machine, Mapping, float], ...]:
     """Nested trees with what the simulation says of them, in seconds."""
     found = []
     for seed in range(CASES):
-        case = nested_case(seed)
-        assert not legality(case.workload, case.machine, case.mapping)
-        seen = simulate(case.workload, case.machine, case.mapping, timed=True)
+        workload, machine, mapping = nested_tree(seed)
+        assert not legality(workload, machine, mapping)
+        seen = simulate(workload, machine, mapping, timed=True)
         assert seen.correct and not seen.reasons and seen.cycles is not None
-        found.append((case.workload, case.machine, case.mapping, seen.cycles))
+        found.append((workload, machine, mapping, seen.cycles))
     return tuple(found)
 
 

@@ -7,11 +7,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench.mutants.table import read
+from bench.rows import append, stamp
 from bench.truth import table
+from bench.truth.planted import PLANTS, noticed
 from bench.truth.runs import Outcome, run
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench" / "results"
+MOST = 2000
+"""An old mistake must be noticed within so many problems."""
 FOUND = ROOT / "tests" / "search" / "found"
 
 
@@ -25,13 +30,31 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--found", type=Path, default=FOUND, help="folder for problems that show a difference")
     parser.add_argument("--publish", action="store_true", help="write the counts into bench/results")
+    parser.add_argument("--planted", action="store_true", help="bring old mistakes back, and say when each is noticed")
     options = parser.parse_args(words)
+    if options.planted:
+        return old_mistakes(options.problems)
     seeds = range(options.first, options.first + options.problems)
     outcomes = run(seeds, options.build / "outcomes.jsonl", options.found)
     if options.publish:
         table.write(RESULTS / "truth.csv", table.counts(outcomes))
         table.write(RESULTS / "truth-pairs.csv", table.pair_rows(outcomes))
     return summed_up(outcomes)
+
+
+def old_mistakes(most: int) -> int:
+    """Print after how many problems each old mistake is noticed, and write that down; 1 if one is not."""
+    path = RESULTS / "truth-planted.csv"
+    done = {row["mistake"] for row in read(path)}
+    waiting = [plant for plant in PLANTS if plant.name not in done]
+    for plant, problems, said in noticed(waiting, min(most, MOST)):
+        append(path, {"mistake": plant.name, "problems": problems, "claim": said.split(":")[0], **stamp()})
+        print(f"{plant.name}: problem {problems}: {said[:200]}", flush=True)
+    missed = {plant.name for plant in PLANTS} - {row["mistake"] for row in read(path)}
+    print(
+        f"{len(PLANTS) - len(missed)} of {len(PLANTS)} old mistakes noticed within {min(most, MOST)} problems", *missed
+    )
+    return 1 if missed else 0
 
 
 def summed_up(outcomes: Sequence[Outcome]) -> int:

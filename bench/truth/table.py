@@ -13,6 +13,7 @@ from bench.truth.runs import Outcome
 from einloom.testing.problems.claims import CLAIMS
 from einloom.testing.problems.dimensions import DIMENSIONS, pairs
 
+CLAIM_COLUMNS = tuple(CLAIMS)
 ALL = "all"
 NEEDED = 10
 

@@ -29,7 +29,7 @@ from ..search.several import Labelled
 from ..version import VERSION
 from ..workload.einsum import Workload
 from ..workload.files import workload_data, workload_text
-from . import compare, explain, figures, interop, output, rewrite, rtl, schema
+from . import compare, explain, figures, interop, output, reproduce, rewrite, rtl, schema
 from .guard import FAILED, Commands, fail, guarded, stopped
 
 json_option = click.option(
@@ -278,6 +278,7 @@ rewrite.register(main, guarded)
 compare.register(main, guarded)
 figures.register(main, guarded)
 rtl.register(main, guarded)
+reproduce.register(main, guarded)
 
 
 def _answer(found: Result | Unmapped | object, json_path: str | None, printed: str) -> None:

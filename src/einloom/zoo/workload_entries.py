@@ -17,6 +17,7 @@ from .attentions import SHAPES, attention
 from .catalogue import Entry, Parameter, check_keys, choose
 from .convnets import resnet18, vgg16
 from .origins import CHOSEN, INPUTS, Values, bits_fact, chosen_facts, rank_facts
+from .table2 import MODELS, attention_pair, layer
 from .transformers import gpt3, llama3_8b
 
 MAX_EINSUMS = 4096
@@ -227,6 +228,24 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
                     attention(f"tileflow-{short}", heads, sequence, hidden),
                 )
                 for short, model, heads, sequence, hidden in SHAPES
+            ),
+            *(
+                _recipe(
+                    name,
+                    f"a layer of {title}, a model of the FuseCU paper's Table II",
+                    "batch=16 tokens= bits=8",
+                    layer(name),
+                )
+                for name, (title, *_) in MODELS.items()
+            ),
+            *(
+                _recipe(
+                    f"{name}-attention",
+                    f"QK and AV of {title} without the softmax, as the FuseCU paper fuses them",
+                    "batch=16 tokens= bits=8",
+                    attention_pair(name),
+                )
+                for name, (title, *_) in MODELS.items()
             ),
             _recipe(
                 "residual-diamond",

@@ -7,6 +7,7 @@ from itertools import combinations
 
 from ...machine.levels import ALL, NOTHING, Link, Machine, Memory
 from ...mapspace.space import Mapspace
+from ...problem.selections import machine_selectors
 from ...workload.einsum import Einsum, Index, Workload
 
 UNEQUAL = 1000
@@ -81,10 +82,8 @@ def _real(m: Machine) -> int:
 
 
 def _words(m: Machine) -> set[str]:
-    """Words in the selectors of memories and axes."""
-    limits = [which for memory in m.memories for which in (memory.must, memory.may, memory.backs)]
-    joins = [which for axis in m.axes.values() for which in (axis.multicast, axis.reduce, axis.only_irrelevant_to)]
-    return {name for which in (*limits, *joins) for name in which.names}
+    """Words in the selectors of a machine."""
+    return {name for _, which in machine_selectors(m) for name in which.names}
 
 
 Test = Callable[[Workload, Machine, Mapspace], bool]

@@ -8,6 +8,7 @@ from random import Random
 
 from ...workload.einsum import Workload
 from .files import Data
+from .words import expression
 
 ROLES = ("input", "weight", "output", "input | output", "~weight", "intermediate", "cascade_output", "persistent")
 KEPT = ("intermediate", "output", "input", "weight", "all", "unheld", "intermediate | output", "cascade_input", "copy")
@@ -34,11 +35,9 @@ class Chip:
         if self.rng.random() < probability:
             data[key] = value
 
-    def among(self, words: Collection[str], named: float = 0.4) -> str:
-        """A set expression: words, or tensors by name."""
-        tensors = [t.name for t in self.workload.tensors]
-        chosen = self.rng.choice(tensors) if self.rng.random() < named else self.rng.choice(list(words))
-        return f"~{chosen}" if chosen in tensors and self.rng.random() < 0.4 else chosen
+    def among(self, *fitting: str, named: float = 0.4) -> str:
+        """A set expression: tensors by name, or words, mostly those that fit."""
+        return expression(self.rng, self.on, self.workload, fitting, named)
 
     def size(self) -> int:
         """Bits: what some of the tensors take, or any number up to what all of them take."""
@@ -52,7 +51,7 @@ class Chip:
         found: Data = {}
         for word in words:
             tensors = [t.name for t in self.workload.tensors]
-            which = self.rng.choice(ROLES if word == "widths by role" else tensors)
+            which = self.rng.choice(tensors) if word == "widths by tensor" else self.among(*ROLES, named=0)
             found[which] = self.rng.choice((1, 2, 4, 5, 8))
         return found
 
@@ -67,7 +66,7 @@ class Chip:
             data["write_throughput"] = rng.choice((1, 2, 3, 4) if outer else (1, 2, 4, 8, 0.5))
         if "small outermost memory" in on if outer else rng.random() < 0.85:
             data["size"] = self.size() * (2 if outer else 1)
-        self.put(data, "ports", "separate", 0.3)
+        self.put(data, "ports", rng.choice(("separate", "separate", "shared")), 0.4)
         self.put(data, "bits_per_access", rng.choice((2, 3, 8)), 0.1)
         if widths := self.widths():
             self.put(data, "widths", widths, 0.7)
@@ -75,9 +74,15 @@ class Chip:
         if "leakage" in on:
             self.put(data, "leakage", rng.choice((1, 0.5)), 0.6)
         if "double buffer" in on and not outer:
-            self.put(data, *rng.choice((("double_buffer", True), ("double_buffer", True), ("prefetch", 3))), 0.6)
+            self.put(
+                data,
+                *rng.choice(
+                    (("double_buffer", True), ("double_buffer", True), ("double_buffer", False), ("prefetch", 3))
+                ),
+                0.6,
+            )
         if rng.random() < 0.1:
-            data.update(area=0.001, setup=2, release="start", through=rng.random() < 0.3)
+            data.update(area=0.001, setup=2, release=rng.choice(("start", "end")), through=rng.random() < 0.3)
         return data
 
     def _limits(self, data: Data, outer: bool) -> None:
@@ -85,31 +90,31 @@ class Chip:
         if outer:
             self.put(data, "must", "~intermediate", 0.15)
             if "limited outermost memory" in on:
-                inner = self.among(("weight", "output", "input", "persistent", "cascade_input"))
-                data[rng.choice(("may", "backs"))] = inner if inner.startswith("~") else f"~({inner})"
+                inner = self.among("weight", "output", "input", "persistent", "cascade_input")
+                data[rng.choice(("may", "backs"))] = f"~({inner})"
                 data.pop("must", None)
             return
         words = [word for word in KEPT if word != "unheld" or "unheld" in on]
         if "must" in on or "unheld" in on:
-            self.put(data, "must", "unheld" if "unheld" in on else self.among(words, 0.3), 0.7)
+            self.put(data, "must", "unheld" if "unheld" in on else self.among(*words, named=0.3), 0.7)
         if "may" in on:
-            self.put(data, "may", self.among((*words, "nothing", "~weight", "output | input")), 0.7)
+            self.put(data, "may", self.among(*words, "nothing", "~weight", "output | input"), 0.7)
         if self.tight and "may" not in data:
             tensors = [t.name for t in self.workload.tensors]
             data["may"] = rng.choice(("intermediate", rng.choice(tensors), rng.choice(tensors), "nothing", "output"))
         if "backs" in on:
-            self.put(data, "backs", self.among(("nothing", "intermediate", "~output", "weight")), 0.7)
+            self.put(data, "backs", self.among("nothing", "intermediate", "~output", "weight"), 0.7)
 
     def axis(self, name: str) -> Data:
         rng, on = self.rng, self.on
         data: Data = {"axis": name, "size": rng.choice((2, 2, 3, 4))}
         if "partial multicast" in on:
-            self.put(data, "multicast", self.among(("nothing", "input", "weight", "all")), 0.8)
-            self.put(data, "reduce", self.among(("nothing", "output", "all")), 0.8)
+            self.put(data, "multicast", self.among("nothing", "input", "weight", "all"), 0.8)
+            self.put(data, "reduce", self.among("nothing", "output", "all"), 0.8)
         if "barred axis" in on:
-            self.put(data, "only_irrelevant_to", self.among(("weight", "output", "input", "intermediate")), 0.8)
+            self.put(data, "only_irrelevant_to", self.among("weight", "output", "input", "intermediate"), 0.8)
         if "full use" in on:
-            self.put(data, "use", "full", 0.8)
+            self.put(data, "use", rng.choice(("full", "full", "full", "any")))
         return data
 
     def toll(self, name: str) -> Data:
@@ -117,8 +122,8 @@ class Chip:
         data: Data = {"toll": name, "energy": self.energy(4)}
         self.put(data, "bits_per_access", rng.choice((2, 4)), 0.3)
         self.put(data, "throughput", rng.choice((1, 2, 6)), 0.6)
-        self.put(data, "down", self.among((*ROLES, "nothing")), 0.5)
-        self.put(data, "up", self.among((*ROLES, "nothing")), 0.5)
+        self.put(data, "down", self.among(*ROLES, "nothing"), 0.5)
+        self.put(data, "up", self.among(*ROLES, "nothing"), 0.5)
         if widths := self.widths():
             self.put(data, "widths", widths, 0.5)
         if "leakage" in self.on:
@@ -137,7 +142,7 @@ class Chip:
         if "leakage" in self.on:
             self.put(data, "leakage", rng.choice((1, 0.25)), 0.5)
         if rng.random() < 0.1:
-            data.update(area=0.001, setup=1, stationary="weight")
+            data.update(area=0.001, setup=1, stationary=self.among("weight", "input"))
         return data
 
     def levels(self) -> list[Data]:
@@ -177,7 +182,7 @@ class Chip:
         link: Data = {"link": "way", "axis": rng.choice(levels[at]["axes"])["axis"], "hops": rng.randint(1, 2)}
         self.put(link, "energy", self.energy(2), 0.8)
         self.put(link, "throughput", rng.choice((1, 4)), 0.6)
-        self.put(link, "multicast", False, 0.4)
+        self.put(link, "multicast", rng.random() < 0.3, 0.5)
         levels.insert(rng.randint(1, at), link)
 
 
@@ -186,6 +191,8 @@ def machine(rng: Random, on: Collection[str], workload: Workload, tight: bool) -
     data: Data = {"schema": "machine/1", "name": "random", "levels": Chip(rng, on, workload, tight).levels()}
     if "once" in on:
         data["partial_sums"] = "once"
+    elif rng.random() < 0.1:
+        data["partial_sums"] = "read-modify-write"
     if rng.random() < 0.05:
         data["startup"] = 1
     return data

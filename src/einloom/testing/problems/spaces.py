@@ -9,6 +9,7 @@ from random import Random
 from ...machine.levels import Link, Machine
 from ...workload.einsum import Workload
 from .files import Data
+from .words import expression
 
 NUMBERS: tuple[object, ...] = (1, 2, [1, 2], [1, 3], {"least": 2}, {"most": 2}, {"least": 1, "most": 2})
 
@@ -30,11 +31,10 @@ class Space:
         return self.rng.choice(self.memories[1:] or self.memories)
 
     def tensors(self) -> str:
-        named = [t.name for t in self.workload.tensors]
-        return self.rng.choice((self.rng.choice(named), self.rng.choice(named), "input", "output", "weight", "all"))
+        return expression(self.rng, self.on, self.workload, ("input", "output", "weight", "all"), 0.5)
 
     def fused(self) -> str:
-        return self.rng.choice(("intermediate", "all", *self.workload.intermediates))
+        return expression(self.rng, self.on, self.workload, ("intermediate", "all", *self.workload.intermediates), 0.2)
 
     def variables(self) -> list[str]:
         known = sorted({v for e in self.workload.einsums for v in e.variables})
@@ -99,6 +99,8 @@ def space(rng: Random, on: Collection[str], workload: Workload, machine: Machine
         )
         if rng.random() < 0.5:
             data["max_group"] = rng.choice((2, 3, 4))
+    elif rng.random() < 0.1:
+        data["concurrent"] = "none"
     if "keep or bypass" in on or "fetched once" in on:
         data["memories"] = drawn.holds()
     if "fusion limit" in on:

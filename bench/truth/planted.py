@@ -1,0 +1,187 @@
+"""Old mistakes brought back, and after how many problems the generators notice each.
+
+A `Plant` replaces text in the source of some functions and puts what comes of it in their place, wherever einloom has
+imported them. It is noticed by the first problem of which a claim fails with it and holds without.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+from einloom.testing.problems.claims import check
+from einloom.testing.problems.drawing import Drawn, draw
+
+Edit = tuple[str, str, str, str]
+"""Module, dotted name of a function in it, text, and what stands in its place."""
+EXACT = "einloom.search.exact"
+
+
+@dataclass(frozen=True)
+class Plant:
+    """An old mistake. needs: only problems with all of these dimensions can show it; others are not tried."""
+
+    name: str
+    edits: tuple[Edit, ...]
+    needs: frozenset[str] = frozenset()
+
+
+def plant(name: str, *edits: Edit, needs: Sequence[str] = ()) -> Plant:
+    return Plant(name, edits, frozenset(needs))
+
+
+PLANTS = (
+    plant(
+        "shared-reader",
+        (f"{EXACT}.attempt", "Attempt._serving", "if any(asking) else None", "if not asking else None"),
+    ),
+    plant(
+        "small-beside-large",
+        (
+            f"{EXACT}.attempt",
+            "Attempt._column_limits",
+            "mine = most - (total - least) + slack",
+            "mine = most - (total - least)",
+        ),
+    ),
+    plant(
+        "role-widths",
+        (f"{EXACT}.prices.traffic", "Prices._tile_bits", "signature.backed[memory] if first else ", ""),
+        needs=("widths by role",),
+    ),
+    plant(
+        "copy-spread",
+        (f"{EXACT}.einsums.spatial", "RankClasses.suited", "if self.signature.copy:", "if False:"),
+        (
+            f"{EXACT}.einsums.spatial",
+            "_backs_behind_fanouts",
+            "(backing(held, t) for held in option.held for t in range(len(s.tensors)))",
+            "(m for held in option.held for m, tensors in enumerate(held) if tensors)",
+        ),
+        needs=("copy", "fanout"),
+    ),
+    plant(
+        "read-output",
+        (
+            f"{EXACT}.einsums.holds",
+            "homes",
+            "*workload.outputs}",
+            "*(set(workload.outputs) - set(workload.intermediates))}",
+        ),
+        (f"{EXACT}.einsums.users", "Users.linking", "if t not in self.workload.outputs", "if True"),
+        needs=("read output",),
+    ),
+    plant(
+        "home-inside",
+        (f"{EXACT}.einsums.holds", "homes", "None if home is None else number[home]", "0"),
+    ),
+    plant(
+        "persistent-intermediate",
+        (f"{EXACT}.einsums.classes", "_tensor", "persistent=lasting and (links or home > 0)", "persistent=False"),
+        needs=("persistent result",),
+    ),
+    plant(
+        "floor-of-shares",
+        ("einloom.cost.time.schedule", "Schedule._meetings", "return self._known[cut] if cut else None", "return None"),
+    ),
+    plant(
+        "repeated-operand",
+        ("einloom.oracle.execute", "Execution._operand", "if key not in asked:", "if True:"),
+        needs=("repeated operand",),
+    ),
+    plant(
+        "scalar",
+        (
+            f"{EXACT}.prices.traffic",
+            "Prices.__init__",
+            "reshape(len(self.classes.relevance), len(self.whole))",
+            "reshape(-1, len(self.whole))",
+        ),
+        needs=("scalar",),
+    ),
+    plant(
+        "no-ranks",
+        ("einloom.mapping.legality.dependence", "_Tree.oversized_chains", ", default=1)", ")"),
+    ),
+    plant(
+        "constant-index",
+        (f"{EXACT}.prices.traffic", "Prices._by_window", " if dims else np.zeros(len(x), np.int64)", ""),
+        needs=("constant index",),
+    ),
+    plant(
+        "free-front",
+        (f"{EXACT}.bounds.cutoff", "Cutoff.beyond", " & (latency > 0)", ""),
+    ),
+    plant(
+        "no-time",
+        (f"{EXACT}.branch_and_bound", "Exact.search", "refuse_timeless(problem.objective, problem.machine)", "pass"),
+    ),
+)
+
+
+@contextmanager
+def planted(one: Plant) -> Iterator[None]:
+    """The mistake, inside a ``with`` block. Raises LookupError where a text is not found: the source has changed."""
+    with ExitStack() as stack:
+        for module, name, was, now in one.edits:
+            stack.enter_context(_edited(module, name, was, now))
+        yield
+
+
+@contextmanager
+def _edited(module: str, name: str, was: str, now: str) -> Iterator[None]:
+    home = import_module(module)
+    owner: Any = home
+    *outer, last = name.split(".")
+    for part in outer:
+        owner = getattr(owner, part)
+    old = vars(owner)[last]
+    function = old.func if isinstance(old, cached_property) else old
+    source = textwrap.dedent(inspect.getsource(function))
+    if source.count(was) != 1:
+        raise LookupError(f"{module}.{name} has {source.count(was)} times the text {was!r}")
+    scope: dict[str, Any] = {}
+    text = "from __future__ import annotations\n" + source.replace(was, now)
+    exec(compile(text, f"<{name}, planted>", "exec"), vars(home), scope)  # noqa: S102 (its text stands above)
+    new = scope[last]
+    if isinstance(new, cached_property):
+        new.__set_name__(owner, last)
+    places = [owner] if outer else [m for m in list(sys.modules.values()) if vars(m).get(last) is old]
+    for place in places:
+        setattr(place, last, new)
+    try:
+        yield
+    finally:
+        for place in places:
+            setattr(place, last, old)
+
+
+def noticed(plants: Sequence[Plant], most: int) -> Iterator[tuple[Plant, int, str]]:
+    """(plant, number of the problem that shows it, counted from 1, what it says), as they are noticed."""
+    waiting = list(plants)
+    for seed in range(most):
+        if not waiting:
+            return
+        drawn = draw(seed)
+        for one in [p for p in waiting if p.needs <= drawn.has]:
+            said = shows(one, drawn)
+            if said:
+                waiting.remove(one)
+                yield one, seed + 1, said
+
+
+def shows(one: Plant, drawn: Drawn) -> str | None:
+    """What a claim says of the problem with the mistake; None if it says so without it, or nothing."""
+    with planted(one):
+        failed = check(drawn.files.read, drawn.seed).failed
+    for claim, said in failed.items():
+        if claim not in check(drawn.files.read, drawn.seed, (claim,)).failed:
+            return f"{claim}: {said}"
+    return None

@@ -1,0 +1,38 @@
+"""`einloom reproduce`: a paper's numbers beside einloom's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from ..errors import SpecError, nearest
+from . import output as out
+
+PAPERS = ("fusecu",)
+Guard = Callable[[Callable[..., None]], Callable[..., None]]
+
+
+def register(group: click.Group, guarded: Guard) -> None:
+    """Add the verb to the command line."""
+
+    @group.command("reproduce")
+    @click.argument("paper", metavar="PAPER")
+    @click.option("-o", "--output", metavar="FILE", help="Write the same as one HTML file that needs no network.")
+    @click.option(
+        "--area/--no-area", default=True, help="Synthesise the areas with yosys (the default), or leave them out."
+    )
+    @guarded
+    def reproduce_verb(paper: str, output: str | None, area: bool) -> None:
+        """Print what PAPER prints, what einloom says, and why they differ; papers: fusecu."""
+        if paper not in PAPERS:
+            listed = f"unknown paper {paper!r:.60}; known are {', '.join(PAPERS)}"
+            raise SpecError(listed, suggestion=nearest(paper, PAPERS))
+        from ..published import fusecu_tables
+
+        out.refuse(output)
+        found = []
+        for table in fusecu_tables.tables(area):
+            found.append(table)
+            click.echo(table.text() + "\n")
+        out.deliver("" if output is None else f"wrote {output}\n", (output, lambda: fusecu_tables.page(found)))

@@ -1,0 +1,81 @@
+"""Which keys of the files' schemas a problem uses: a name for each key, and for each word that a key may hold.
+
+The schemas are the tables that the readers use, so a key that is new to a file is new here, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...machine.files import MACHINE, SET
+from ...reading.keys import Choice, Each, Either, Plain, Record, Shape, Table, Written
+from ...schema.answers import MAPSPACE
+from ...workload.files import WORKLOAD
+from ...workload.selectors import KEYWORDS, selector
+from .files import Files
+
+LABELS = ("schema", "name", "description", "source", "kind", "parameters")
+"""Keys that say nothing of a problem: what it is called, where its numbers come from, and names for them."""
+
+
+def known() -> frozenset[str]:
+    """Every key of workload, machine and mapspace files, and every word of those that hold one of a few."""
+    return frozenset(name for record in (WORKLOAD, MACHINE, MAPSPACE) for name in _of_shape(record, ""))
+
+
+def used(files: Files) -> frozenset[str]:
+    """The keys and words that a problem's files have."""
+    whole = ((WORKLOAD, files.workload), (MACHINE, files.machine), (MAPSPACE, files.mapspace))
+    return frozenset(name for record, data in whole for name in _of_data(record, data, ""))
+
+
+def _of_shape(shape: Shape, at: str) -> Iterator[str]:
+    match shape:
+        case Record(title=title, keys=keys):
+            for key in keys:
+                if key.name not in LABELS:
+                    yield f"{title}: {key.name}"
+                    yield from _of_shape(key.shape, f"{title}: {key.name}")
+        case Choice(options=options):
+            yield from (f"{at} {word}" for word in options)
+        case Plain(kind="boolean"):
+            yield from (f"{at} True", f"{at} False")
+        case Written() if shape is SET:
+            yield from (f"{at} {word}" for word in KEYWORDS)
+        case Each(item=inner) | Table(value=inner):
+            yield from _of_shape(inner, at)
+        case Either(shapes=shapes):
+            for one in shapes:
+                yield from _of_shape(one, at)
+
+
+def _of_data(shape: Shape, data: Any, at: str) -> Iterator[str]:
+    match shape:
+        case Record(title=title, keys=keys):
+            for key in keys:
+                if isinstance(data, dict) and key.name in data and key.name not in LABELS:
+                    yield f"{title}: {key.name}"
+                    yield from _of_data(key.shape, data[key.name], f"{title}: {key.name}")
+        case Choice() | Plain(kind="boolean"):
+            yield f"{at} {data}"
+        case Written() if shape is SET:
+            yield from (f"{at} {word}" for word in selector(str(data)).names if word in KEYWORDS)
+        case Each(item=inner):
+            for one in data if isinstance(data, list) else ():
+                yield from _of_data(inner, one, at)
+        case Table(value=inner):
+            for one in data.values() if isinstance(data, dict) else ():
+                yield from _of_data(inner, one, at)
+        case Either(shapes=shapes):
+            yield from _of_data(_fitting(shapes, data), data, at)
+
+
+def _fitting(shapes: tuple[Shape, ...], data: Any) -> Shape:
+    """The shape among several that the data is written in: a list, the record with its label, or something plain."""
+    for shape in shapes:
+        if isinstance(shape, Record) and isinstance(data, dict) and (not shape.label or shape.label in data):
+            return shape
+        if isinstance(shape, Each | Table) and isinstance(data, list if isinstance(shape, Each) else dict):
+            return shape
+    return next((s for s in shapes if not isinstance(s, Record | Each | Table)), shapes[0])

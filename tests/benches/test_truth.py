@@ -1,0 +1,147 @@
+"""Random problems: what is drawn, how one is made smaller, how a run is taken up, and old mistakes brought back."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from einloom.testing.problems.claims import check
+from einloom.testing.problems.dimensions import DIMENSIONS, dimensions_of, impossible
+from einloom.testing.problems.drawing import draw, sketches, wanted
+from einloom.testing.problems.files import read_folder
+from einloom.testing.problems.keys import known, used
+from einloom.testing.problems.machines import machine
+from einloom.testing.problems.spaces import space
+
+ROOT = Path(__file__).resolve().parents[2]
+LEFT_OUT = {
+    "a mapspace: space ragged": "exact does not search it",
+    "an Einsum: inputs": "names for NumPy's notation, another way to write the same Einsum",
+    "an Einsum: output": "names for NumPy's notation, another way to write the same Einsum",
+}
+NARROW = (
+    "copies only",
+    "copy",
+    "maximum",
+    "one memory",
+    "read output",
+    "readers with the fused rank",
+    "readers without it",
+)
+
+
+@pytest.fixture(autouse=True)
+def _bench_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+
+
+def dice(rng: Random) -> frozenset[str]:
+    """Half of the dimensions, of those that leave little room for others fewer."""
+    return frozenset(name for name in DIMENSIONS if rng.random() < (0.05 if name in NARROW else 0.5))
+
+
+def test_every_key_and_word_of_the_files_is_drawn() -> None:
+    """Whatever the schema of workload, machine and mapspace files has; what is left out has a reason."""
+    seen: set[str] = set()
+    for seed in range(150):
+        rng = Random(f"keys {seed}")
+        on = dice(rng)
+        for files in islice(sketches(rng, on), 1):
+            workload = files.read[0]
+            for chip in (machine(rng, on, workload, False) for _ in range(8)):
+                plain = replace(files, machine=chip, mapspace={"schema": "mapspace/1"}).read[1]
+                for _ in range(3):
+                    found = replace(files, machine=chip, mapspace=space(rng, on, workload, plain))
+                    seen |= used(found)
+                assert found.read[1] == plain
+        if known() - seen <= LEFT_OUT.keys():
+            break
+    assert known() - seen == LEFT_OUT.keys()
+    assert seen <= known()
+
+
+def test_problems_have_what_they_are_drawn_for() -> None:
+    drawn = [draw(seed) for seed in range(5, 45)]
+    assert sum(not one.lacks for one in drawn) >= 36
+    assert all(one.has == dimensions_of(*one.files.read) for one in drawn)
+    assert draw(7).files == draw(7).files
+    common = Counter(name for one in drawn for name in one.has)
+    assert len(common) > len(DIMENSIONS) // 2
+    assert not any(impossible(a, b) for one in drawn for a in one.has for b in one.has)
+
+
+def test_a_problem_is_made_smaller_as_long_as_it_shows_the_same(tmp_path: Path) -> None:
+    """What is looked for here: a copy and a memory of limited size."""
+    from einloom.testing.problems.minimise import minimised
+
+    rng = Random(2)
+    files = next(sketches(rng, frozenset(("copy", "repeat", "toll", "small outermost memory", "keep or bypass"))))
+
+    def shows(smaller: object) -> bool:
+        workload, machine, _ = smaller.read  # type: ignore[attr-defined]
+        sized = any(memory.size is not None for memory in machine.memories)
+        return any(e.kind == "copy" for e in workload.einsums) and sized
+
+    assert shows(files)
+    small = minimised(files, shows)
+    assert shows(small)
+    assert small.workload.keys() <= {"schema", "name", "ranks", "bits", "einsums"}
+    assert len(small.workload["einsums"]) == 1 and set(small.workload.get("ranks", {}).values()) <= {1}
+    assert len(small.machine["levels"]) <= 3 and small.mapspace == {"schema": "mapspace/1"}
+    small.write(tmp_path / "found")
+    assert read_folder(tmp_path / "found") == small.read
+
+
+def test_a_run_is_taken_up_and_what_it_finds_is_kept(tmp_path: Path) -> None:
+    from bench.truth import table
+    from bench.truth.planted import PLANTS, planted, shows
+    from bench.truth.runs import known as outcomes_of
+    from bench.truth.runs import run
+
+    path, found = tmp_path / "outcomes.jsonl", tmp_path / "found"
+    first = run(range(3), path, found)
+    path.write_text(path.read_text() + '{"seed": 3, "cut of')
+    assert outcomes_of(path) == first
+    path.write_text("".join(line + "\n" for line in path.read_text().splitlines()[:3]))
+    assert run(range(3), path, found) == first and not found.exists()
+    rows = table.counts(first)
+    assert rows[0]["problems"] == 3 and [row["dimension"] for row in rows[1:]] == list(DIMENSIONS)
+    repeated = next(one for one in PLANTS if one.name == "repeated-operand")
+    seed = next(s for s in range(1, 400) if "repeated operand" in wanted(s).core and shows(repeated, draw(s)))
+    with planted(repeated):
+        run([seed], path, found)
+    folder = next(found.iterdir())
+    claim = json.loads((folder / "note.json").read_text())["claim"]
+    assert check(read_folder(folder), seed).failed == {}
+    with planted(repeated):
+        assert claim in check(read_folder(folder), seed).failed
+
+
+def test_every_old_mistake_can_be_brought_back() -> None:
+    from bench.truth.planted import PLANTS, planted
+
+    for one in PLANTS:
+        with planted(one):
+            pass
+    assert len({one.name for one in PLANTS}) == len(PLANTS) >= 14
+
+
+@pytest.mark.parametrize("name", ["scalar", "constant-index", "read-output", "home-inside"])
+def test_an_old_mistake_is_seen_on_its_own_problem(name: str) -> None:
+    from bench.truth.planted import PLANTS, planted
+
+    from einloom.machine.files import read_machine
+    from einloom.mapspace.space import Mapspace
+    from einloom.workload.files import read_workload
+
+    folder = ROOT / "tests" / "search" / "defects" / name
+    read = read_workload(folder / "workload.yaml"), read_machine(folder / "machine.yaml"), Mapspace()
+    assert check(read, 2, ("exact = all trees",)).failed == {}
+    with planted(next(one for one in PLANTS if one.name == name)):
+        assert check(read, 2, ("exact = all trees",)).failed
