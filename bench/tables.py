@@ -5,7 +5,7 @@ from __future__ import annotations
 from einloom.published.dataflow_table import table
 
 from . import dataflows
-from .pages import MeasuredTable, Row
+from .pages import Column, MeasuredTable, Row
 
 
 def _dataflows(rows: list[Row]) -> str:
@@ -19,5 +19,36 @@ TABLES: tuple[MeasuredTable, ...] = (
         "dataflows.csv",
         "python -m bench.dataflows --groups",
         render=_dataflows,
+    ),
+    MeasuredTable(
+        "rtl",
+        "docs/fusecu.md",
+        "rtl.csv",
+        "python -m bench.rtl",
+        (
+            Column("fabric", "fabric"),
+            Column("arrays", lambda row: f"{row['rows']} x {row['columns']}"),
+            Column("operations", "operations"),
+            Column("every value right", "right"),
+            Column("cycles as the model says", "cycles_equal"),
+            Column("hold, os, tile, column", lambda r: ", ".join(r[k] for k in ("hold", "os", "tile", "column"))),
+        ),
+    ),
+    MeasuredTable(
+        "principle-four",
+        "docs/principles.md",
+        "principles_pairs.csv",
+        "python -m bench.principles pairs",
+        (
+            Column("partial sums", "accounting"),
+            Column("classes", "classes"),
+            Column("pairs", "pairs"),
+            Column("fusing pays", "profitable"),
+            Column("missed", "missed"),
+            Column("wrongly fused", "wrongly_fused"),
+            Column("mean regret", lambda row: f"{float(row['mean_regret']):.1%}"),
+            Column("95th percentile", lambda row: f"{float(row['p95_regret']):.1%}"),
+            Column("most", lambda row: f"{float(row['max_regret']):.0%}"),
+        ),
     ),
 )

@@ -38,7 +38,7 @@ def compare(patch: pytest.MonkeyPatch, left_out: str) -> None:
             return partial.cost
         sums, busy, start, stages = self._parts(partial.opened)
         columns = {"sums": sums, "busy": busy, "start": start[:, None]}
-        if self.windows.chained(partial.compatibility.group.first):
+        if self.candidates.chained(partial.compatibility.group.first):
             columns |= {"stage sum": stages.sum(axis=1)[:, None], "longest stage": stages.max(axis=1)[:, None]}
         else:
             columns |= {f"stage {i}": stages[:, i : i + 1] for i in range(stages.shape[1])}

@@ -18,9 +18,9 @@ ROOMS = {  # the same inside a folder; a later module of the list may import the
     "branch_and_bound",
     "report": "data text draw frames compare page notebook figures",
     "mapping": "tree extents normal text legality",
-    "mapspace": "limits space files ffm",
+    "mapspace": "limits space files ffm registry",
     "dataflows": "families casts rewrites rules files concurrent_forms",
-    "reading": "writing dimensions arithmetic units yamltree jsonplaces located keys facts fields json_schema",
+    "reading": "plugins writing dimensions arithmetic units yamltree jsonplaces located keys facts fields json_schema",
     "zoo": "origins catalogue convnets attentions transformers table2 workload_entries machine_entries "
     "workload_by_name machine_by_name",
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from collections.abc import Mapping as Table
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,7 +34,8 @@ from .problem.selections import machine_selectors, unused_selectors
 from .reading.located import file_text
 from .result import Result
 from .result.unmapped import Unmapped, read_answer
-from .search.method import Watcher
+from .search.door import chosen
+from .search.method import Method, Watcher
 from .search.several import Labelled, best_of
 from .search.starts import misfits, refusal
 from .workload.einsum import Workload
@@ -173,7 +175,8 @@ def map(
     mapspace: Mapspace | str | None = None,
     dataflow: Flows | None = None,
     full_use: bool = False,
-    method: str = "exact",
+    method: Method | str = "exact",
+    method_options: Table[str, object] | None = None,
     seconds: float | None = None,
     steps: int | None = None,
     memory: int | None = None,
@@ -189,20 +192,22 @@ def map(
     objective: ``energy``, ``latency``, ``edp``, ``energy^A*latency^B``, ``traffic:MEMORY`` or ``pareto``. mapspace:
     limits of the space, an object or a file. dataflow: those of a published dataflow, an object, a name or a file
     (docs/dataflows.md), or of several together. full_use: every Einsum uses as many instances of the axes as it can, as
-    if the machine said ``use: full`` of all of them. seconds, steps, memory: a budget of wall time, of evaluated
+    if the machine said ``use: full`` of all of them. method: an object or a name, with its options
+    (docs/how-to/my-optimizer.md). seconds, steps, memory: a budget of wall time, of evaluated
     points, of bytes that the process may hold; what is found by then comes back with a bound. start: mappings that are
-    known already, as objects, results, texts or files; ``exact`` looks below the best of them
-    (docs/exact.md). Raises SpecError, Infeasible, BudgetExhausted; and Defect, if einloom contradicts itself: what is
+    known already, as objects, results, texts or files; methods that can, as ``exact``, look below
+    the best of them (docs/exact.md). Raises SpecError, Infeasible, BudgetExhausted; BrokenMethod, if a method of
+    another package is wrong about its answer; and Defect, if einloom contradicts itself: what is
     found is checked once more, and the problem is saved in the working directory so that it can be reported.
     """
     asked = problems(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use)
     known = starts(asked, (start,) if isinstance(start, Mapping | Result | str) else start)
-    return solve(asked, method, Budget(seconds, steps, memory), watch, known)
+    return solve(asked, chosen(method, method_options), Budget(seconds, steps, memory), watch, known)
 
 
 def solve(
     asked: Problem | tuple[Labelled, ...],
-    method: str = "exact",
+    method: Method | str = "exact",
     budget: Budget | None = None,
     watch: Watcher | None = None,
     start: Sequence[Mapping] = (),

@@ -183,6 +183,20 @@ class Defect(EinloomError):
         return (Defect, (self.difference, self.mapping, self.saved))
 
 
+class BrokenMethod(EinloomError):
+    """A search method of another package is wrong about its own answer; `evaluate` and the space decide.
+
+    method: its name. difference: what it says and what is so. mapping: the text of the mapping that is meant, if any.
+    """
+
+    def __init__(self, method: str, difference: str, mapping: str | None = None) -> None:
+        self.method, self.difference, self.mapping = method, difference, mapping
+        super().__init__(f"method {method!r} is broken: {difference}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (BrokenMethod, (self.method, self.difference, self.mapping))
+
+
 class MissingExtra(EinloomError):
     """An optional library is not installed; the message names the extra that brings it."""
 

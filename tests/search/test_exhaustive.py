@@ -10,9 +10,10 @@ from cases import cascade, machine
 from einloom.cost.evaluate import evaluate, legality
 from einloom.errors import BudgetExhausted, Infeasible
 from einloom.machine.levels import ComputeUnit, Machine, Memory
+from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Objective, Problem
-from einloom.search.exhaustive import Exhaustive, enumerate_trees
+from einloom.search.exhaustive import Exhaustive
 from einloom.workload.einsum import Workload
 from einloom.workload.selectors import selector
 

@@ -30,6 +30,7 @@ from einloom.search.principles.matmul import (
 )
 from einloom.search.principles.pairs import SHARED, Pair, best_fused, compared
 from einloom.search.principles.roles import roles
+from einloom.search.principles.told import told
 from einloom.search.principles.trees import unfused_tree
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
@@ -249,6 +250,16 @@ def test_verified_both_ways() -> None:
         workload = build_workload("one", ONE, dict(zip("mkl", sizes, strict=True)), bits=8)
         found = Principles().search(asked(workload, 20, "once", space))
         assert verify(found).ok, verify(found).reasons
+
+
+def test_told_of_a_pair() -> None:
+    """What `einloom explain --principles` says is what the closed forms are."""
+    workload = build_workload("two", TWO, dict(zip("bmkln", (2, 8, 4, 8, 4), strict=True)), bits=8)
+    said = told(asked(workload, 24, "once"))
+    pair = compared(Pair(8, 4, 8, 4), 24, "once", "divisors")
+    assert pair is not None and said.data["pair"]["apart"] == pair.apart
+    assert said.data["multiplications"][0]["optimum"] == pair.unfused[0].traffic
+    assert "principle 4" in str(said) and "one of 2 batches" in str(said)
 
 
 REFUSED = (

@@ -9,11 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
+from typing import TYPE_CHECKING
 
 from ..errors import BudgetExhausted, Infeasible
 from ..problem import Budget, Guarantee, Problem
 from ..result import Result
-from ..search.method import Optimizer, Watcher, optimizer
+from ..search.door import ask
+from ..search.registry import method
+
+if TYPE_CHECKING:
+    from ..search.exact import ExactOptions
 
 TINY_POINTS, TINY_EINSUMS, TINY_LEVELS, TINY_SECONDS = 16, 2, 4, 10.0
 SMALL_TILES, SMALL_EINSUMS = 1000, 8
@@ -38,15 +43,18 @@ def solve_again(result: Result) -> Answer:
         return _ragged(result)
     if _tiny(problem):
         try:
-            return _solved(problem, optimizer("exhaustive"), Budget(seconds=TINY_SECONDS), "enumeration of all trees")
+            budget, route = Budget(seconds=TINY_SECONDS), "enumeration of all trees"
+            return _proven(ask(method("exhaustive"), problem, budget), route)
         except BudgetExhausted:
             pass
     certificate = result.certificate
     bounded = certificate is not None and certificate.guarantee is Guarantee.BOUNDED
     if certificate is not None and bounded and not _small(problem) and problem.objective.name != "pareto":
         return _below(problem, certificate.bound)
-    method, route = _unpruned(problem, result.value)
-    return _solved(problem, method, Budget(), route)
+    from ..search.exact import Exact
+
+    options, route = _unpruned(problem, result.value)
+    return _proven(Exact(options).search(problem), route)
 
 
 def _ragged(result: Result) -> Answer:
@@ -71,9 +79,9 @@ def _below(problem: Problem, bound: float) -> Answer:
     from ..search.exact import Exact, ExactOptions, Rules
 
     route = "exact below the bound, with every loop everywhere,"
-    method = Exact(ExactOptions(Rules(stationary=False, lowering=False, settled=False), limit=bound))
+    options = ExactOptions(Rules(stationary=False, lowering=False, settled=False), limit=bound)
     try:
-        return _solved(problem, method, Budget(), route)
+        return _proven(Exact(options).search(problem), route)
     except Infeasible:
         return Answer(None, route)
 
@@ -93,21 +101,20 @@ def _small(problem: Problem) -> bool:
     return all(prod(divisors[extents[v]] for v in e.variables) <= SMALL_TILES for e in problem.workload.einsums)
 
 
-def _solved(problem: Problem, method: Optimizer, budget: Budget, route: str) -> Answer:
-    again = method.search(problem, budget, Watcher())
+def _proven(again: Result, route: str) -> Answer:
     if again.certificate is None or again.certificate.guarantee is not Guarantee.OPTIMAL:
         raise BudgetExhausted(0.0 if again.certificate is None else again.certificate.bound)
     return Answer(again.value, route, tuple((p.energy, p.latency) for p in again.front))
 
 
-def _unpruned(problem: Problem, value: float) -> tuple[Optimizer, str]:
+def _unpruned(problem: Problem, value: float) -> tuple[ExactOptions, str]:
     """The exact search with every pruning rule off that this problem can afford to miss."""
-    from ..search.exact import Exact, ExactOptions, Rules
+    from ..search.exact import ExactOptions, Rules
 
     if _small(problem):
         rules = Rules(stationary=False, lowering=False, limits=False, settled=False)
-        return Exact(ExactOptions(rules, incumbent=False)), "exact, with dominance as its only pruning rule,"
+        return ExactOptions(rules, incumbent=False), "exact, with dominance as its only pruning rule,"
     rules = Rules(stationary=False, lowering=False, settled=False)
     if problem.objective.name == "pareto":
-        return Exact(ExactOptions(rules)), "exact, with every loop everywhere,"
-    return Exact(ExactOptions(rules, limit=value)), "exact below the value, with every loop everywhere,"
+        return ExactOptions(rules), "exact, with every loop everywhere,"
+    return ExactOptions(rules, limit=value), "exact below the value, with every loop everywhere,"

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from ..problem import Guarantee
 from ..result import Result
-from ..search.method import optimizers
+from ..search.registry import methods
 from ..version import VERSION
 from .verdict import Check
 
@@ -52,7 +52,7 @@ def _trace(result: Result) -> str | None:
 
 def recorded(result: Result) -> Check:
     """What is left of the file's word, for a reader who wants to know what this verdict does not cover."""
-    known = result.method in (*optimizers(), "evaluate")
+    known = result.method in (*methods(), "evaluate")
     version = result.provenance.version
     parts = [
         f"method {result.method!r:.80}" + ("" if known else ", which this einloom does not have"),

@@ -17,7 +17,7 @@ from ..cost.breakdown import Cost
 from ..cost.evaluate import evaluate, legality, views
 from ..cost.time.event import event_seconds
 from ..errors import BudgetExhausted, EinloomError, Infeasible, SpecError
-from ..mapspace.ffm.rules import outside
+from ..mapspace.registry import space_for
 from ..problem import MODEL_VERSION, Certificate, Guarantee
 from ..result import Provenance, Result
 from .again import Answer, solve_again
@@ -169,7 +169,8 @@ def _provenance(result: Result) -> Check:
 def _member(result: Result) -> Check:
     if result.certificate is None:
         return Check("space", True, "no claim about a space")
-    reasons = outside(result.workload, result.machine, result.mapspace, result.mapping)
+    space = space_for(result.workload, result.machine, result.mapspace)
+    reasons = space.outside(result.mapping)
     return Check("space", not reasons, "; ".join(reasons) or f"in {result.mapspace.name}")
 
 
@@ -180,13 +181,14 @@ def _front(result: Result) -> Iterator[Check]:
         if points:
             yield Check("front", False, f"objective {result.objective} has no Pareto set")
         return
+    space = space_for(result.workload, result.machine, result.mapspace)
     proven = result.certificate is not None and result.certificate.guarantee is Guarantee.OPTIMAL
     if proven and not points:
         yield Check("front", False, "the certificate speaks of a Pareto set; it is gone")
     for number, point in enumerate(points, 1):
         reasons = [*legality(result.workload, result.machine, point.mapping)]
         if not reasons:
-            reasons += outside(result.workload, result.machine, result.mapspace, point.mapping)
+            reasons += space.outside(point.mapping)
             cost = evaluate(result.workload, result.machine, point.mapping, result.latency_rule)
             for name, mine, theirs in (
                 ("energy", cost.energy, point.energy),

@@ -24,7 +24,9 @@ from ..report.text.live import display
 from ..result import Result
 from ..result.unmapped import Unmapped, read_answer
 from ..search.answer import answer
-from ..search.method import Recorder, optimizers
+from ..search.door import chosen
+from ..search.method import Method, Recorder
+from ..search.registry import SHIPPED
 from ..search.several import Labelled
 from ..version import VERSION
 from ..workload.einsum import Workload
@@ -62,7 +64,8 @@ def main() -> None:
     help="Limits of a published dataflow (`einloom zoo` lists them); of several together.",
 )
 @click.option("--full-use", is_flag=True, help="Every Einsum uses as many instances of the axes as it can.")
-@click.option("--method", default="exact", show_default=True, help=f"How to search: {', '.join(optimizers())}.")
+@click.option("--method", default="exact", show_default=True, help=f"{', '.join(SHIPPED)}, or one of a package.")
+@click.option("--method-option", "options", multiple=True, metavar="KEY=VALUE", help="Of the method; repeatable.")
 @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="Stop then, with the best so far.")
 @click.option("--budget-steps", type=click.IntRange(1), help="The same after so many evaluated points.")
 @click.option("--budget-memory", metavar="SIZE", help="The same when the process holds so much, as in '2 GiB'.")
@@ -79,6 +82,7 @@ def map_verb(
     dataflow: tuple[str, ...],
     full_use: bool,
     method: str,
+    options: tuple[str, ...],
     budget_seconds: float | None,
     budget_steps: int | None,
     budget_memory: str | None,
@@ -93,10 +97,11 @@ def map_verb(
     """
     output.refuse(text_path, json_path)
     budget = Budget(budget_seconds, budget_steps, _bytes(budget_memory))
+    how = chosen(method, _options(options))
     with stops.politely() as stop:
         asked = verbs.problems(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use)
         known = verbs.starts(asked, start)
-        found = _search(asked, method, budget, known, stop)
+        found = _search(asked, how, budget, known, stop)
         if isinstance(found, Result):
             tree = found.mapping_text
             output.deliver(text.summary(found), (json_path, found.to_json), (text_path, lambda: tree))
@@ -123,8 +128,21 @@ def _bytes(text: str | None) -> int | None:
     return int(bits) // 8
 
 
+def _options(texts: tuple[str, ...]) -> dict[str, object]:
+    """Options of a method, from texts such as seed=3."""
+    found: dict[str, object] = {}
+    for one in texts:
+        key, equals, value = one.partition("=")
+        if not equals or not key:
+            raise SpecError(f"--method-option: {one!r:.80} is not KEY=VALUE", suggestion="seed=1")
+        if key in found:
+            raise SpecError(f"--method-option: {key!r:.80} is given twice")
+        found[key] = value
+    return found
+
+
 def _search(
-    asked: tuple[Labelled, ...], method: str, budget: Budget, known: tuple[Mapping, ...], stop: list[int]
+    asked: tuple[Labelled, ...], method: Method, budget: Budget, known: tuple[Mapping, ...], stop: list[int]
 ) -> Result | Unmapped:
     """The answer, shown while it comes; `stop` is not empty once it should end."""
     with display(asked[-1].problem.objective) as shown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import click
@@ -15,6 +16,7 @@ from ..report.text.live import display
 from ..result import Result, document
 from ..result.unmapped import parse_answer
 from ..search.method import Recorder
+from ..search.principles.told import told
 from . import output
 from .guard import stopped
 
@@ -32,6 +34,7 @@ def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callab
     @click.option("--mapspace", metavar="FILE", help="Limits of the space: keep, bypass, fusion, loops, tiles, axes.")
     @click.option("--dataflow", multiple=True, metavar="NAME|FILE", help="Limits of dataflows, as of `einloom map`.")
     @click.option("--full-use", is_flag=True, help="As of `einloom map`.")
+    @click.option("--principles", is_flag=True, help="Say instead which of FuseCU's principles holds, and its cost.")
     @click.option("--quick", is_flag=True, help="Search for no optima; of a result show only what it takes.")
     @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="Stop then, with what is known.")
     @click.option("--json", "json_path", metavar="FILE", help="Write the answer as JSON; - for standard output.")
@@ -44,6 +47,7 @@ def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callab
         mapspace: str | None,
         dataflow: tuple[str, ...],
         full_use: bool,
+        principles: bool,
         quick: bool,
         budget_seconds: float | None,
         json_path: str | None,
@@ -54,6 +58,10 @@ def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callab
         saved is printed again. Every claim names the run that shows it. Ctrl-C and SIGTERM keep what is known.
         """
         output.refuse(json_path)
+        if principles:
+            found_here = told(_one_buffer(workload, machine, objective, mapspace))
+            output.deliver(str(found_here), (json_path, lambda: json.dumps(found_here.data, indent=1) + "\n"))
+            return
         asked: Answer
         if machine is not None:
             goal = objective or "energy"
@@ -67,6 +75,17 @@ def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callab
             output.deliver(str(found), (json_path, found.to_json))
         if stop and not found.complete:
             stopped(stop, "this is what was known by then")
+
+
+def _one_buffer(workload: str, machine: str | None, objective: str | None, mapspace: str | None) -> Problem:
+    """The problem of which the principles speak: by default the traffic of the outermost memory."""
+    if machine is None:
+        raise SpecError("--principles needs a workload and a machine")
+    found = verbs.problem(workload, machine, objective or "energy", mapspace=mapspace)
+    if objective is not None:
+        return found
+    outer = found.machine.memories[0].name
+    return verbs.problem(found.workload, found.machine, f"traffic:{outer}", mapspace=found.mapspace)
 
 
 def _saved(path: str) -> Answer:

@@ -17,7 +17,7 @@ from ..cost.evaluate import legality
 from ..errors import BudgetExhausted, Ended, Infeasible, SpecError
 from ..machine.levels import ComputeUnit, Level, Memory, Toll
 from ..mapping.tree import Mapping
-from ..mapspace.ffm.rules import outside
+from ..mapspace.registry import space_for
 from ..problem import Budget, Guarantee, Objective, Problem
 from ..result import Result
 from ..search.method import Watcher
@@ -201,7 +201,7 @@ def _listable(problem: Problem, most: int) -> None:
 def objections(problem: Problem, mapping: Mapping) -> tuple[str, ...]:
     """Every reason why `mapping` is no answer to `problem`: illegal, too large, or outside of the space."""
     wrong = legality(problem.workload, problem.machine, mapping)
-    return wrong or outside(problem.workload, problem.machine, problem.mapspace, mapping)
+    return wrong or space_for(problem.workload, problem.machine, problem.mapspace).outside(mapping)
 
 
 def unpriced(problem: Problem) -> Problem:

@@ -34,7 +34,7 @@ from ..reading.yamltree import dump_yaml
 from ..workload.einsum import Workload
 from ..workload.selectors import Selector, selector, unknown_names
 from .limits.data import AxisLimit, BackLimit, HoldLimit, HoldRule, Limit, Limits, LoopLimit, Numbers, TileLimit
-from .space import CONCURRENT, LARGEST_GROUP, SPACES, Concurrent, Mapspace
+from .space import CONCURRENT, LARGEST_GROUP, SPACES, Concurrent, Mapspace, space_names
 
 VERSION = 1
 AnyLimit = TypeVar("AnyLimit", bound=Limit)
@@ -65,7 +65,7 @@ def mapspace_from(view: Located, machine: Machine, workload: Workload | None = N
     title = view.get("name")
     view.get("description")
     space = view.get("space")
-    name = SPACES[0] if space is None else space.choice(SPACES)
+    name = SPACES[0] if space is None else space.choice(space_names())
     most = view.get("max_fused_loops")
     concurrent, group = groups_from(view)
     limits = _Reader(machine, workload).limits(view)

@@ -1,13 +1,27 @@
-"""ALL schedules: the name and limits of a mapspace, as data. Definitions: docs/mapspace.md."""
+"""ALL schedules: the name and limits of a mapspace as data, and what a search may ask of one. See docs/mapspace.md.
+
+`Mapspace` says which set of mappings is meant; a `Space` is that set for one workload and machine. Spaces by name:
+`registry`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from random import Random
+from typing import Literal, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import SpecError, nearest
+from ..mapping.extents import Address
+from ..mapping.tree import Mapping
+from ..reading.plugins import brought
 from .limits.data import UNLIMITED, Limits
 
 Concurrent = Literal["none", "unit", "shared", "any", "axis", "everywhere"]
+GROUP = "einloom.spaces"
 LARGEST_GROUP = 4
 SPACES = ("ffm", "ragged")
 TILES = {"ffm": "perfect tiles", "ragged": "tiles of any size, of which the inner ones divide the outer ones"}
@@ -21,6 +35,19 @@ PLACES: dict[Concurrent, tuple[str, ...]] = {
 }
 CONCURRENT: tuple[Concurrent, ...] = tuple(PLACES)
 TITLES = {"unit": "@ unit", "axis": "@ AXIS in shares of a quarter"}
+
+
+def space_names() -> tuple[str, ...]:
+    """The names of all mapspaces, those that ship first."""
+    return (*SPACES, *(name for name in brought(GROUP) if name not in SPACES))
+
+
+def known_space(name: str) -> str:
+    """`name`, if there is such a space. Raises SpecError with a suggestion for any other."""
+    if name not in SPACES and name not in brought(GROUP):
+        known = space_names()
+        raise SpecError(f"unknown mapspace {name!r:.80}; known are {', '.join(known)}", suggestion=nearest(name, known))
+    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +77,64 @@ class Mapspace:
         """One line that names the space and its limits, as certificates print it."""
         limit = "any number of" if self.max_fused_loops is None else f"at most {self.max_fused_loops}"
         loops = "loop" if self.max_fused_loops == 1 else "loops"
+        tiles = TILES.get(self.name, "tiles of its own")
         line = (
-            f"{self.name}: {TILES[self.name]}, one loop per rank variable between two stores, sequential splits in "
+            f"{self.name}: {tiles}, one loop per rank variable between two stores, sequential splits in "
             f"program order, no recomputation, {limit} fused {loops}"
         )
         if self.places:
             where = " or ".join(TITLES.get(place, place) for place in self.places)
             line = f"{line}, groups of at most {self.max_group} Einsums pipelined {where}"
         return f"{line}; with {self.limits}" if self.limits else line
+
+
+@dataclass(frozen=True, slots=True)
+class Skeleton:
+    """A mapping without its tile sizes: a tree, and the addresses of the loops whose tiles are open."""
+
+    mapping: Mapping
+    loops: tuple[Address, ...]
+
+
+class Space(Protocol):
+    """The mappings of one workload on one machine within a mapspace.
+
+    A tree is *inside* if it keeps the space's rules; it is *legal* if it also is a schedule and fits the memories.
+    """
+
+    @property
+    def mapspace(self) -> Mapspace:
+        """The data that the space is made from."""
+        ...
+
+    def outside(self, tree: Mapping) -> tuple[str, ...]:
+        """Every rule of the space that a legal `tree` breaks; of a tree that is not legal the answer means nothing."""
+        ...
+
+    def contains(self, tree: Mapping) -> bool:
+        """True if `tree` is legal and inside."""
+        ...
+
+    def trees(self) -> Iterator[Mapping]:
+        """Every well-formed tree inside, whether it fits the memories or not; for tiny problems."""
+        ...
+
+    def sample(self, rng: Random) -> Mapping | None:
+        """A legal tree inside, drawn at random; None if a good number of draws gave none."""
+        ...
+
+    def neighbours(self, tree: Mapping, rng: Random) -> Iterator[Mapping]:
+        """Legal trees inside that differ from `tree` in one step, each once, in random order."""
+        ...
+
+    def skeleton(self, tree: Mapping) -> Skeleton:
+        """The skeleton of `tree`, with every loop open."""
+        ...
+
+    def tree(self, skeleton: Skeleton, tiles: Sequence[int] | NDArray[np.int64]) -> Mapping:
+        """The mapping that one row of tiles makes of a skeleton."""
+        ...
+
+    def tilings(self, skeleton: Skeleton) -> Iterator[NDArray[np.int64]]:
+        """All tiles of the skeleton's open loops that the rules admit: blocks of rows, each int64 [n, k]."""
+        ...

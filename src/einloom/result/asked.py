@@ -9,7 +9,7 @@ from ..machine.levels import Machine
 from ..machine.write import machine_data
 from ..mapspace.files import check_mapspace, groups_data, groups_from, limits_data, limits_from
 from ..mapspace.limits.data import UNLIMITED
-from ..mapspace.space import SPACES, Mapspace
+from ..mapspace.space import Mapspace, space_names
 from ..problem import LatencyRule, Problem, objective
 from ..reading.located import Located
 from ..workload.einsum import Workload
@@ -62,7 +62,7 @@ def problem_from(view: Located) -> Problem:
 
 def _mapspace(view: Located, workload: Workload, machine: Machine) -> Mapspace:
     most = view.get("max_fused_loops")
-    name = view.require("name").choice(SPACES)
+    name = view.require("name").choice(space_names())
     title, limits = view.get("title"), view.get("limits")
     concurrent, group = groups_from(view)
     view.finish()

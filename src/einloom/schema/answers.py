@@ -10,7 +10,7 @@ from typing import get_args
 from ..cost.breakdown import ActionName
 from ..errors import Ended
 from ..machine.files import MACHINE, SET
-from ..mapspace.space import CONCURRENT, SPACES
+from ..mapspace.space import CONCURRENT, space_names
 from ..problem import Guarantee, LatencyRule
 from ..reading.keys import NAME, NAMES, TEXT, Choice, Each, Either, Key, Number, Plain, Record, Shape, Table
 from ..workload.files import WORKLOAD
@@ -91,7 +91,7 @@ MAPSPACE = Record(
         Key("schema", TEXT, "what this file is, and its version", required=True),
         Key("name", NAME, "what you call it"),
         Key("description", TEXT, "for people"),
-        Key("space", Choice(SPACES), "the named space that is limited"),
+        Key("space", Choice(space_names()), "the named space that is limited"),
         Key("max_fused_loops", WHOLE, "at most so many loops above a fused tensor"),
         Key("concurrent", Choice(CONCURRENT), "where groups of Einsums may run at the same time"),
         Key("max_group", GROUP, "most Einsums of a group"),
@@ -111,7 +111,7 @@ def _must(name: str, shape: Shape, meaning: str = "") -> Key:
 _SPACE = Record(
     "the space of a result",
     (
-        _must("name", Choice(SPACES)),
+        _must("name", Choice(space_names())),
         Key("max_fused_loops", WHOLE),
         Key("concurrent", Choice(CONCURRENT)),
         Key("max_group", GROUP),

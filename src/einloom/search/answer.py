@@ -15,24 +15,25 @@ from ..problem import Budget, Certificate, Guarantee, Problem
 from ..result import Result
 from ..result.unmapped import Unmapped
 from .checked import certified, priced, sound
-from .method import Recorder
+from .door import chosen
+from .method import Method, Recorder
 from .several import Labelled, best_of
 
 
 def answer(
-    asked: Sequence[Labelled], method: str, budget: Budget, recorder: Recorder, starts: Sequence[Mapping] = ()
+    asked: Sequence[Labelled], method: Method | str, budget: Budget, recorder: Recorder, starts: Sequence[Mapping] = ()
 ) -> Result | Unmapped:
     """As `best_of`, but where nothing is found that comes back, and after Ctrl-C what the recorder has heard."""
-    last = asked[-1].problem
+    last, method = asked[-1].problem, chosen(method)
     try:
         return best_of(asked, method, budget, recorder, starts)
     except (Infeasible, BudgetExhausted) as error:
-        return _nothing(last, recorder, method, error)
+        return _nothing(last, recorder, method.name, error)
     except KeyboardInterrupt:
         ended = Ended.STOPPED
     except MemoryError:
         ended = budget.without_memory
-    return so_far(last, recorder, method, ended)  # out here, where the error keeps no tables alive
+    return so_far(last, recorder, method.name, ended)  # out here, where the error keeps no tables alive
 
 
 def so_far(asked: Problem, recorder: Recorder, method: str, ended: Ended) -> Result | Unmapped:

@@ -16,7 +16,7 @@ from ..cost.evaluate import evaluate
 from ..errors import Defect, IllegalMapping
 from ..mapping.text import print_mapping
 from ..mapping.tree import Mapping
-from ..mapspace.ffm.rules import outside
+from ..mapspace.registry import space_for
 from ..problem import Certificate, Guarantee, Problem
 
 SAME = 1e-9  # relative: sums of equal parts in another order
@@ -45,7 +45,7 @@ def priced(problem: Problem, mapping: Mapping, said: float, or_less: bool = Fals
         cost = evaluate(workload, machine, mapping, problem.latency_rule)
     except IllegalMapping as error:
         raise Defect(f"the mapping found is illegal: {error}", print_mapping(mapping, workload)) from error
-    reasons = outside(workload, machine, problem.mapspace, mapping)
+    reasons = space_for(workload, machine, problem.mapspace).outside(mapping)
     if reasons:
         raise Defect(f"the mapping found is outside the space: {'; '.join(reasons)}", print_mapping(mapping, workload))
     value = problem.objective.value(cost)

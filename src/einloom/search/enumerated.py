@@ -1,15 +1,17 @@
-"""`exhaustive` as an `Optimizer`: the best of all trees, with the certificate that having seen all of them gives."""
+"""`exhaustive` as a `Method`: the best of all trees, with the certificate that having seen all of them gives."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import replace
 
+from ..mapspace.space import Space
 from ..problem import Budget, Certificate, Guarantee, Problem
 from ..result import Result
 from .checked import certified, priced, sound
+from .evaluator import Evaluator
 from .exhaustive import Exhaustive
-from .method import Recorder, Watcher
+from .method import Capabilities, Recorder, Watcher
 
 
 class Enumerated:
@@ -17,8 +19,9 @@ class Enumerated:
 
     name = "exhaustive"
     guarantee = Guarantee.OPTIMAL
+    able = Capabilities(fronts=True)
 
-    def search(self, problem: Problem, budget: Budget, watch: Watcher) -> Result:
+    def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
         """The best of all trees. Raises Infeasible, or BudgetExhausted if the budget ended before a legal one, and
         Defect if what was found is not what it was taken for."""
         start = time.monotonic()

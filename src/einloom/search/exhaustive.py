@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..cost.evaluate import evaluate, legality
 from ..errors import BudgetExhausted, Ended, Infeasible
 from ..mapping.tree import Mapping
-from ..mapspace.ffm.enumerate import enumerate_trees
+from ..mapspace.registry import space_for
 from ..problem import Budget, Guarantee, Problem
 from ..result import FrontPoint
 from .resources import resident_bytes
@@ -18,8 +18,6 @@ SAME = 1 + 1e-12  # sums of equal parts may differ in the last place
 
 if TYPE_CHECKING:
     from .method import Watcher
-
-__all__ = ["Exhaustive", "Found", "enumerate_trees"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ class Exhaustive:
         trees = legal = 0
         ended: Ended | None = None
         reasons: tuple[str, ...] = ("no tree keeps the limits of the machine and the rules of the space",)
-        for mapping in enumerate_trees(workload, machine, problem.mapspace):
+        for mapping in space_for(workload, machine, problem.mapspace).trees():
             trees += 1
             over = legality(workload, machine, mapping)
             if over:

@@ -1,21 +1,23 @@
-"""The one door to every search: the `Optimizer` protocol, the `Watcher` that it reports to, and the methods by name.
+"""What a search method is: the `Method` protocol, its `Capabilities`, and the `Watcher` that it reports to.
 
-A `Problem` and a `Budget` go in, a `Result` comes out; on the way the search tells its watcher what it knows, and
-progress displays and traces read only that.
+A `Problem`, its `Space`, an `Evaluator` and a `Budget` go in, a `Result` comes out; on the way the search tells its
+watcher what it knows, and progress displays and traces read only that. Methods by name: `registry`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from importlib import import_module
-from types import MappingProxyType
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
-from ..errors import SpecError, nearest
 from ..mapping.tree import Mapping as Tree
-from ..problem import Budget, Guarantee, Problem
+from ..problem import Budget, Guarantee, LatencyRule, Problem
 from ..result import Result, TracePoint
+
+if TYPE_CHECKING:
+    from ..mapspace.space import Space
+    from .evaluator import Evaluator
 
 
 class Watcher:
@@ -108,39 +110,36 @@ class Recorder(Watcher):
             self._on_change(self)
 
 
-class Optimizer(Protocol):
-    """A search method. It sees `evaluate` and `cost.formulas.terms`, nothing else of cost.
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a method can do besides finding one mapping; what it cannot is refused before it is asked.
 
-    Raises Infeasible if it proves that no mapping is legal, BudgetExhausted if the budget ended before one was found.
+    starts: begins from the known mappings `Evaluator.starts`. cutoff: looks only for values of at most
+    `Evaluator.cutoff`. fronts: answers objective ``pareto``. latency_rules: those that it minimises under. spaces:
+    names of the mapspaces that it searches; empty means any.
+    """
+
+    starts: bool = False
+    cutoff: bool = False
+    fronts: bool = False
+    latency_rules: tuple[LatencyRule, ...] = ("einsum", "tile")
+    spaces: tuple[str, ...] = ()
+
+
+class Method(Protocol):
+    """A search method. Methods differ in the points that they visit; space and price are the same for all.
+
+    able: see `Capabilities`. guarantee: the most that its certificates claim.
     """
 
     name: str
     guarantee: Guarantee
+    able: Capabilities
 
-    def search(self, problem: Problem, budget: Budget, watch: Watcher) -> Result:
-        """The best mapping that the method finds within the budget."""
+    def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
+        """The best mapping that the method finds within the budget.
+
+        price: prices points, keeps the best of them and ends the search when the budget is spent; `price.result` makes
+        the answer. Raises Infeasible only with a proof that no mapping is legal, BudgetExhausted if none was found.
+        """
         ...
-
-
-_METHODS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "exact": ("einloom.search.exact", "Exact"),
-        "exhaustive": ("einloom.search.enumerated", "Enumerated"),
-        "principles": ("einloom.search.principles", "Principles"),
-    }
-)
-
-
-def optimizers() -> tuple[str, ...]:
-    """The names of all search methods."""
-    return tuple(_METHODS)
-
-
-def optimizer(name: str) -> Optimizer:
-    """The method called `name`, imported now. Raises SpecError with a suggestion for an unknown name."""
-    if name not in _METHODS:
-        known = ", ".join(_METHODS)
-        raise SpecError(f"unknown method {name!r}; known are {known}", suggestion=nearest(name, _METHODS))
-    module, attribute = _METHODS[name]
-    made: Optimizer = getattr(import_module(module), attribute)()
-    return made

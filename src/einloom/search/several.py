@@ -15,7 +15,8 @@ from ..errors import BudgetExhausted, Ended, Infeasible, SpecError
 from ..mapping.tree import Mapping
 from ..problem import Alternative, Budget, Certificate, Guarantee, Problem
 from ..result import Result
-from .method import Optimizer, Recorder, Watcher, optimizer
+from .door import ask, chosen, refuse
+from .method import Method, Recorder, Watcher
 from .starts import fitting, misfits, refusal
 
 BETTER = 1 - 4e-9  # of the best value so far: what is above this is not better, as `exact` compares
@@ -30,27 +31,27 @@ class Labelled:
 
 
 def best_of(
-    asked: Sequence[Labelled], method: str, budget: Budget, watch: Watcher, starts: Sequence[Mapping] = ()
+    asked: Sequence[Labelled], method: Method | str, budget: Budget, watch: Watcher, starts: Sequence[Mapping] = ()
 ) -> Result:
     """The best result among those of all problems.
 
     budget: its seconds are for all together, its steps and memory for each. starts: known mappings, each of some of
-    the problems; ``exact`` looks below them. Raises Infeasible if none has a mapping, BudgetExhausted if the budget
-    ended before one was found, SpecError for objective ``pareto`` (a front is one workload's), for a start that is a
-    mapping of none of the problems, and for starts of another method.
+    the problems, for methods that are able to look below them. Raises Infeasible if none has a mapping,
+    BudgetExhausted if the budget ended before one was found, SpecError for objective ``pareto`` (a front is one
+    workload's), for a start that is a mapping of none of the problems, and for what the method is not able to do.
     """
-    known = _shared_out(asked, method, starts)
+    method = chosen(method)
+    refuse(method, asked[0].problem, bool(starts))
+    known = _shared_out(asked, starts)
     if len(asked) == 1:
-        return _method(method, None, known[0]).search(asked[0].problem, budget, watch)
+        return ask(method, asked[0].problem, budget, watch, known[0])
     if asked[0].problem.objective.name == "pareto":
         raise SpecError("a Pareto set is made of mappings of one workload; rewrite it with one number of tiles first")
     return _Several(asked, method, budget, watch, known).solve()
 
 
-def _shared_out(asked: Sequence[Labelled], method: str, starts: Sequence[Mapping]) -> list[tuple[Mapping, ...]]:
+def _shared_out(asked: Sequence[Labelled], starts: Sequence[Mapping]) -> list[tuple[Mapping, ...]]:
     """The starts of each problem; SpecError as `best_of`."""
-    if starts and method != "exact":
-        raise SpecError(f"method {method!r} cannot start from a known mapping", suggestion="exact")
     for start in starts:
         reasons = [misfits(each.problem, start) for each in asked]
         if all(reasons):
@@ -62,7 +63,7 @@ class _Several:
     def __init__(
         self,
         asked: Sequence[Labelled],
-        method: str,
+        method: Method,
         budget: Budget,
         watch: Watcher,
         starts: Sequence[tuple[Mapping, ...]],
@@ -78,7 +79,7 @@ class _Several:
 
     def solve(self) -> Result:
         try:
-            if _limited(self.method) and not any(self.starts):
+            if self.method.able.cutoff and self.method.able.starts and not any(self.starts):
                 self.look_around()
             for i in self.order():
                 self.known[i] = self.alternative(i)
@@ -131,7 +132,7 @@ class _Several:
                 self.reached[i] = min(self.reached.get(i, plain.value), plain.value)
                 if self.best is None or plain.value < self.best.value:
                     proof = Certificate(Guarantee.BOUNDED, plain.value, 0.0, problem.mapspace.describe())
-                    self.best = Result.of(problem, mapping, plain.cost, certificate=proof, method=self.method)
+                    self.best = Result.of(problem, mapping, plain.cost, certificate=proof, method=self.method.name)
                     self.watch.incumbent(plain.value)
         return sorted(range(len(self.asked)), key=lambda i: self.reached.get(i, float("inf")))
 
@@ -144,10 +145,10 @@ class _Several:
             return Alternative(each.label, 0.0, self.reached.get(i))
         try:
             below = None if limit is None else limit * BETTER
-            found = _method(self.method, below, self.starts[i]).search(each.problem, budget, _Inner(self, each.label))
+            found = ask(self.method, each.problem, budget, _Inner(self, each.label), self.starts[i], below)
         except Infeasible as error:
             self.witness = error.witness
-            return Alternative(each.label, limit if _limited(self.method) else None, self.reached.get(i))
+            return Alternative(each.label, limit if self.method.able.cutoff else None, self.reached.get(i))
         except BudgetExhausted as error:
             self.ended = error.ended or self.ended
             return Alternative(each.label, error.bound if limit is None else min(limit, error.bound))
@@ -179,19 +180,6 @@ class _Several:
         trace = tuple(self.watch.trace) if isinstance(self.watch, Recorder) else ()
         seconds, ended = time.monotonic() - self.started, None if whole else self.ended
         return replace(best, certificate=certificate, seconds=seconds, trace=trace, ended=ended)
-
-
-def _limited(method: str) -> bool:
-    return method == "exact"
-
-
-def _method(name: str, limit: float | None, starts: tuple[Mapping, ...]) -> Optimizer:
-    """The method; the exact one looks for nothing above `limit`, and below the starts."""
-    if not _limited(name) or (limit is None and not starts):
-        return optimizer(name)
-    from .exact import Exact, ExactOptions
-
-    return Exact(ExactOptions(limit=limit, start=starts))
 
 
 class _Inner(Watcher):

@@ -12,7 +12,7 @@ from ..cost.evaluate import legality
 from ..errors import SpecError
 from ..mapping.normal import normal_form
 from ..mapping.tree import Mapping
-from ..mapspace.ffm.rules import outside
+from ..mapspace.registry import space_for
 from ..problem import Problem
 
 
@@ -27,7 +27,7 @@ def misfits(problem: Problem, mapping: Mapping) -> tuple[str, ...]:
     reasons = legality(workload, machine, mapping)
     if reasons:
         return tuple(f"it is illegal: {reason}" for reason in reasons)
-    reasons = outside(workload, machine, problem.mapspace, normal_form(mapping, workload))
+    reasons = space_for(workload, machine, problem.mapspace).outside(normal_form(mapping, workload))
     return tuple(f"it is outside the space: {reason}" for reason in reasons)
 
 

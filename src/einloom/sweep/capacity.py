@@ -15,6 +15,7 @@ from ..problem import Budget, Problem
 from ..result import Result
 from ..result.sweep import Point, Sweep
 from ..result.unmapped import Unmapped
+from ..search import registry
 from ..search.answer import answer
 from ..search.method import Recorder
 from ..search.several import Labelled
@@ -62,7 +63,7 @@ def _resized(machine: Machine, memory: str, capacity: int) -> Machine:
 def solve(task: Task, method: str, seconds: float | None, stop: Callable[[], bool]) -> Result | Unmapped:
     """The answer for one capacity; a search that finds nothing answers why."""
     _, problem, known = task
-    starts = known if method == "exact" else ()
+    starts = known if registry.method(method).able.starts else ()
     return answer((Labelled("", problem),), method, Budget(seconds=seconds), Recorder(stop=stop), starts)
 
 

@@ -1,1 +1,1 @@
-"""Public kits for tests: random problems and what must be true of each of them, random mapping trees."""
+"""Public kits for tests: random problems and trees, what is true of each problem, what of every search method."""

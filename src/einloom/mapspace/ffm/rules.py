@@ -85,9 +85,9 @@ def full_use(
         for a in machine.axes.values()
         if (a.use == "full" or a.name in asked) and machine.position[a.name] < stop
     ]
-    padded = _padded(workload, einsum)
+    padded = padded_variables(workload, einsum)
     takes = tuple(
-        (workload.extents[v], tuple(_instances(workload, einsum, limits, a, v, padded) for a in axes))
+        (workload.extents[v], tuple(allowed_instances(workload, einsum, limits, a, v, padded) for a in axes))
         for v in workload.einsum(einsum).variables
     )
     totals = tuple(
@@ -98,7 +98,7 @@ def full_use(
     return _fullest(tuple(a.size for a in axes), full, takes, totals)
 
 
-def _instances(
+def allowed_instances(
     workload: Workload, einsum: str, limits: Limits, axis: Axis, variable: str, padded: frozenset[str]
 ) -> tuple[int, ...]:
     """The instances of an axis that a rank variable may take."""
@@ -362,7 +362,7 @@ def _copies(tree: _Tree, einsum: str) -> Iterator[str]:
                 yield f"rule 10: '{describe(node)}' on the path of the copy {einsum} stands above no backing store"
 
 
-def _padded(workload: Workload, einsum: str) -> frozenset[str]:
+def padded_variables(workload: Workload, einsum: str) -> frozenset[str]:
     """Rank variables of the ranks whose windows reach outside the declared shape."""
     found: set[str] = set()
     for access in workload.einsum(einsum).accesses:
@@ -376,7 +376,7 @@ def _padded(workload: Workload, einsum: str) -> frozenset[str]:
 def _windows(tree: _Tree, einsum: str) -> Iterator[str]:
     """Rule 11: padded ranks are not spread, and no own store above a split slides along a loop above it."""
     steps = tree.paths[einsum]
-    padded = _padded(tree.workload, einsum)
+    padded = padded_variables(tree.workload, einsum)
     splits = [i for i, (_, node) in enumerate(steps) if isinstance(node, Split)]
     backings = tree.backings(einsum)
     for i, (_, node) in enumerate(steps):

@@ -90,9 +90,12 @@ class Exact:
 
 
 def refuse_uncarried(problem: Problem) -> None:
-    """Raise SpecError for what the search of uneven tiles does not carry yet."""
-    if problem.mapspace.name == "ffm":
+    """Raise SpecError for other spaces, and for what the search of uneven tiles does not carry yet."""
+    name = problem.mapspace.name
+    if name == "ffm":
         return
+    if name != "ragged":
+        raise SpecError(f"exact searches the mapspaces ffm and ragged, not {name!r}", suggestion="ffm")
     if len(problem.workload.einsums) > 1:
         raise SpecError("exact searches the space 'ragged' for one Einsum yet, not for a cascade", suggestion="ffm")
     if problem.mapspace.places:

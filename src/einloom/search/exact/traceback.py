@@ -178,13 +178,13 @@ def tree(
     outer = machine.memories[0].name
     on_chip = away | {t for p in pieces for _, m, t, own in p.stores if not own and m > 0}
     top = tuple(t.name for t in workload.tensors if t.name not in on_chip)
-    builder = _Builder(workload, machine, pieces, shared, groups)
+    builder = _TreeBuilder(workload, machine, pieces, shared, groups)
     nest = builder.group(0, len(pieces) - 1, 0, set())
     return Mapping((Store(outer, top), *nest) if top else tuple(nest))
 
 
 @dataclass
-class _Builder:
+class _TreeBuilder:
     workload: Workload
     machine: Machine
     pieces: list[Piece]

@@ -12,7 +12,7 @@ from ..fusion.floors import Floors
 from ..model import Setting
 from ..prices.columns import leakage, objective_columns
 
-STEPS = (1e-9, 0.03, 0.08, 0.15, 0.25, 0.4, 0.6, 0.85, 1.2, 1.6, 2.2, 3.0, 4.5, 8.0, 20.0, 100.0, np.inf)
+RELAXATION_CUTOFFS = (1e-9, 0.03, 0.08, 0.15, 0.25, 0.4, 0.6, 0.85, 1.2, 1.6, 2.2, 3.0, 4.5, 8.0, 20.0, 100.0, np.inf)
 
 
 def einsum_bound(setting: Setting, classes: RankClasses, checkpoint: Callable[[], None] = lambda: None) -> float:
@@ -25,7 +25,7 @@ def einsum_bound(setting: Setting, classes: RankClasses, checkpoint: Callable[[]
     floor = Floors(setting, classes, checkpoint).least()
     if setting.objective.name == "latency":
         return floor
-    for step in STEPS:
+    for step in RELAXATION_CUTOFFS:
         limit = floor * (1 + step) if np.isfinite(step) and floor > 0 else np.inf
         explorer = Explorer(setting, classes, column_limits(setting, limit), {}, checkpoint)
         best = min((_least(setting, rows.cost) for rows in explorer.relaxed()), default=np.inf)

@@ -1,9 +1,9 @@
 """Which Einsums may run at the same time, and what they cost at least then.
 
-Comes in: signatures, and the columns of the tables. Goes out: the windows of neighbouring Einsums that may be one
-group, and per Einsum the least seconds that it keeps each component busy. A group takes at least as long as any
-component is busy for all of it, so seconds on one component, the same for every Einsum of overlapping windows, add up
-to a lower bound of the cascade's latency whichever of them form groups.
+Comes in: signatures, and the columns of the tables. Goes out: `Candidate`s, neighbouring Einsums that may be one group,
+and per Einsum the least seconds that it keeps each component busy. A group takes at least as long as any component is
+busy for all of it, so seconds on one component, the same for every Einsum of overlapping candidates, add up to a lower
+bound of the cascade's latency whichever of them form groups.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..prices.columns import Column
 
 
 @dataclass(frozen=True)
-class Components:
+class TimedComponents:
     """The components that keep time: memories, each with the columns of its ports, then compute units.
 
     energy: the column that adds up in a group, joules or bits of traffic. Without any component one stands for all,
@@ -38,7 +38,7 @@ class Components:
     units: tuple[str, ...]
 
     @classmethod
-    def of(cls, machine: Machine, columns: tuple[Column, ...]) -> Components:
+    def of(cls, machine: Machine, columns: tuple[Column, ...]) -> TimedComponents:
         ports: dict[int, list[int]] = {}
         for i, column in enumerate(columns):
             if column.kind == "time" and column.port != "compute":
@@ -106,7 +106,7 @@ def may_be_apart(signature: EinsumClass, option: UnitOption, held: Placement) ->
 
 
 def drains(
-    signature: EinsumClass, structure: FusedTemplate, own: tuple[OwnStore, ...], shares: tuple[int, ...]
+    signature: EinsumClass, structure: FusedTemplate, own: tuple[OwnStore, ...], slots: tuple[int, ...]
 ) -> tuple[int, frozenset[OwnStore]]:
     """(loops from here on feed the pipeline without draining it, own stores that stand below the split instead).
 
@@ -121,11 +121,11 @@ def drains(
         moving = tensors[store.tensor].variables
         if store.memory == innermost and not any(x.variable in moving for x in structure.loops[store.depth :]):
             lowered.add(store)
-        elif shares[store.memory] == 1:
+        elif slots[store.memory] == 1:
             above = [i for i, loop in enumerate(structure.loops[: store.depth]) if loop.variable in moving]
             start = max(start, *(i + 1 for i in above), 0)
     for _, memory, place in structure.backings:
-        if place < depth and shares[memory] == 1:
+        if place < depth and slots[memory] == 1:
             start = max(start, place)
     return start, frozenset(lowered)
 
@@ -156,9 +156,9 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Finds the windows of a cascade.
+    """Finds the candidates of a cascade.
 
-    most: Einsums of one group. apart: members must run on different units. shares, capacities: of the memories. least:
+    most: Einsums of one group. apart: members must run on different units. slots, capacities: of the memories. least:
     (Einsum, compute unit and its choice of held tensors) -> seconds per component that it is busy at least.
     """
 
@@ -166,20 +166,20 @@ class Candidates:
     signatures: list[EinsumClass]
     most: int
     apart: bool
-    shares: tuple[int, ...]
+    slots: tuple[int, ...]
     capacities: tuple[int | None, ...]
     least: Callable[[int, UnitOption, Placement], FloatArray]
 
     @cached_property
     def all(self) -> tuple[Candidate, ...]:
-        """Every window, by its first Einsum."""
+        """Every candidate, by its first Einsum."""
         count = len(self.signatures)
         able = [self._able(signature) for signature in self.signatures]
         return tuple(
-            window
+            candidate
             for a in range(count)
             for b in range(a + 1, min(a + self.most, count))
-            if all(able[a : b + 1]) and (window := self._window(a, b)) is not None
+            if all(able[a : b + 1]) and (candidate := self._candidate(a, b)) is not None
         )
 
     def _able(self, signature: EinsumClass) -> bool:
@@ -188,8 +188,8 @@ class Candidates:
         choices = [(option, held) for option in signature.units for held in option.held]
         return any(may_be_apart(signature, *choice) for choice in choices if any(backing(choice[1], t) for t in links))
 
-    def _window(self, first: int, last: int) -> Candidate | None:
-        """The window, or None if these Einsums are no group: unlinked, on one unit, or too large for some memory."""
+    def _candidate(self, first: int, last: int) -> Candidate | None:
+        """The candidate, or None if these Einsums are no group: unlinked, on one unit, or too large for some memory."""
         inner = self._inner(first, last)
         members = range(first, last + 1)
         names = [self.workload.einsums[i].tensors for i in members]
@@ -247,7 +247,7 @@ class Candidates:
     def _needs(self, memory: int, members: range, choices: list[list[tuple[UnitOption, Placement]]]) -> Iterator[int]:
         """Bits of one value of each tensor that a member must keep in the memory for itself."""
         for i, some in zip(members, choices, strict=True):
-            bits = [tensor.bits[memory] * self.shares[memory] for tensor in self.signatures[i].tensors]
+            bits = [tensor.bits[memory] * self.slots[memory] for tensor in self.signatures[i].tensors]
             yield min(
                 sum(bits[t] for t in held[memory] if backing(held, t) < memory) if memory < len(held) else 0
                 for _, held in some
@@ -257,22 +257,22 @@ class Candidates:
     def reach(self) -> dict[int, int]:
         """First member -> the last one at most."""
         found: dict[int, int] = {}
-        for window in self.all:
-            found[window.first] = max(window.last, found.get(window.first, 0))
+        for candidate in self.all:
+            found[candidate.first] = max(candidate.last, found.get(candidate.first, 0))
         return found
 
     @cached_property
     def members(self) -> dict[int, frozenset[str]]:
         """Position -> tensors that may be stored directly above a split of which the Einsum is a branch."""
         found: dict[int, frozenset[str]] = {}
-        for window in self.all:
-            for i in window.members:
-                found[i] = found.get(i, frozenset()) | window.inner & set(self.workload.einsums[i].tensors)
+        for candidate in self.all:
+            for i in candidate.members:
+                found[i] = found.get(i, frozenset()) | candidate.inner & set(self.workload.einsums[i].tensors)
         return found
 
     def around(self, position: int) -> list[Candidate]:
-        """The windows that an Einsum is in."""
-        return [window for window in self.all if position in window.members]
+        """The candidates that an Einsum is in."""
+        return [candidate for candidate in self.all if position in candidate.members]
 
     def chained(self, first: int) -> bool:
         """True if in every group that begins here each member reads what the one before it writes."""
@@ -281,12 +281,12 @@ class Candidates:
         return all(any(a.output.tensor == access.tensor for access in b.inputs) for a, b in pairs)
 
     def seconds(self, alone: FloatArray) -> FloatArray:
-        """Seconds that every Einsum adds to the latency at least, `alone` or in a group: of no window more than it
+        """Seconds that every Einsum adds to the latency at least, `alone` or in a group: of no candidate more than it
         takes."""
         found = alone.copy()
         found[list(self.members)] = 0.0
         for i in self.members:
-            room = [window.seconds - found[list(window.members)].sum() for window in self.around(i)]
+            room = [candidate.seconds - found[list(candidate.members)].sum() for candidate in self.around(i)]
             found[i] = max(0.0, min(alone[i], *room))
         return found
 
@@ -297,22 +297,22 @@ class Candidates:
         """
         total = least.sum()
         found = []
-        for window in self.around(position):
-            others = total - least[list(window.members)].sum()
-            beside = window.floors.sum(axis=0) - window.floors[position - window.first]
+        for candidate in self.around(position):
+            others = total - least[list(candidate.members)].sum()
+            beside = candidate.floors.sum(axis=0) - candidate.floors[position - candidate.first]
             found.append(latency - others - beside)
         return np.asarray(np.max(found, axis=0))
 
-    def shares_of(self, position: int, least: FloatArray) -> list[tuple[int, float]]:
-        """(component, seconds) of each window around a member: seconds on the component, and so many more, are what the
-        member adds at least.
+    def least_sums(self, position: int, least: FloatArray) -> list[tuple[int, float]]:
+        """(component, seconds) of each candidate around a member.
 
-        Within a window the numbers added sum to zero: a group takes at least the sum.
+        Seconds on the component, and so many more, are what the member adds at least. Within a candidate the numbers
+        added sum to zero: a group takes at least the sum.
         """
         found = []
-        for window in self.around(position):
-            mine = least[list(window.members)]
-            left = (window.seconds - mine.sum()) / len(mine)
-            at = position - window.first
-            found.append((window.component, float(mine[at] + left - window.floors[at, window.component])))
+        for candidate in self.around(position):
+            mine = least[list(candidate.members)]
+            left = (candidate.seconds - mine.sum()) / len(mine)
+            at = position - candidate.first
+            found.append((candidate.component, float(mine[at] + left - candidate.floors[at, candidate.component])))
         return found

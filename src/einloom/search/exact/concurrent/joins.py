@@ -14,10 +14,10 @@ import numpy as np
 
 from ....cost.formulas.pipeline import Edge, drain_time
 from ..fusion.explore import PmappingGroup
-from ..joining.join import Axes, Compatibility, Group, Joiner, LiveTensor, Opened, Partial
+from ..joining.join import Axes, Compatibility, Joiner, LiveTensor, Opened, OpenGroup, Partial
 from ..numerics.pareto import FloatArray, IntArray
 from .candidates import Candidates
-from .rows import GroupBlock
+from .rows import MemberPmappings
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Sums:
 class GroupJoiner(Joiner):
     """A joiner for blocks of which some are members of groups. opened: sums, busy seconds, start, stage times."""
 
-    windows: Candidates = field(kw_only=True)
+    candidates: Candidates = field(kw_only=True)
     sums: Sums = field(kw_only=True)
     components: int = field(kw_only=True)
 
@@ -46,26 +46,26 @@ class GroupJoiner(Joiner):
     def _compatible(
         self, position: int, compatibility: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
     ) -> bool:
-        group, member = compatibility.group, isinstance(block, GroupBlock)
+        group, member = compatibility.group, isinstance(block, MemberPmappings)
         if group is None:
-            fits = not member or (position in self.windows.reach and block.structure.depth > len(compatibility.axes))
+            fits = not member or (position in self.candidates.reach and block.structure.depth > len(compatibility.axes))
         else:
             fits = member and block.structure.depth == len(compatibility.axes) and self._apart(group, block)
         return fits and super()._compatible(position, compatibility, block, mine)
 
-    def _apart(self, group: Group, block: PmappingGroup) -> bool:
-        return not isinstance(block, GroupBlock) or block.unit is None or block.unit not in group.units
+    def _apart(self, group: OpenGroup, block: PmappingGroup) -> bool:
+        return not isinstance(block, MemberPmappings) or block.unit is None or block.unit not in group.units
 
     def _group(
         self, position: int, before: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor], axes: Axes
     ) -> Opened:
-        if not isinstance(block, GroupBlock):
+        if not isinstance(block, MemberPmappings):
             return None
         depth = len(block.structure.loops)
-        group = before.group or Group(position, len(before.axes))
+        group = before.group or OpenGroup(position, len(before.axes))
         if len(axes) < depth:
             return None if before.group is not None else False
-        if len(axes) > depth or position >= self.windows.reach[group.first]:
+        if len(axes) > depth or position >= self.candidates.reach[group.first]:
             return False
         written = mine.get(self.workload.einsums[position].output.tensor)
         made: tuple[tuple[str, int | None], ...] = ()
@@ -87,14 +87,14 @@ class GroupJoiner(Joiner):
     # ---- room -----------------------------------------------------------------------------------------------------
 
     def _standing(self, bits: IntArray, live: LiveTensor, block: PmappingGroup, fresh: bool) -> IntArray:
-        if not isinstance(block, GroupBlock):
+        if not isinstance(block, MemberPmappings):
             return bits
         if not fresh:
             return np.zeros_like(bits)  # its producer brought it, for the whole group
         return np.asarray(bits // self.setting.slots[live.memory] * self._slots(live))
 
     def _at_once(self, block: PmappingGroup) -> bool:
-        return isinstance(block, GroupBlock)
+        return isinstance(block, MemberPmappings)
 
     # ---- time -----------------------------------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ class GroupJoiner(Joiner):
         start: int,
     ) -> Partial | None:
         joined = super()._join(position, partial, block, mine, left, right, start)
-        if joined is None or not isinstance(block, GroupBlock):
+        if joined is None or not isinstance(block, MemberPmappings):
             return joined
         opened = self._gathered(partial, block, joined.left, joined.right)
         if joined.compatibility.group is not None:
@@ -123,7 +123,7 @@ class GroupJoiner(Joiner):
         self.counts["bound"] = self.counts.get("bound", 0) + int((~keep).sum())
         return joined.take(np.flatnonzero(keep))
 
-    def _gathered(self, partial: Partial, block: GroupBlock, left: IntArray, right: IntArray) -> FloatArray:
+    def _gathered(self, partial: Partial, block: MemberPmappings, left: IntArray, right: IntArray) -> FloatArray:
         """What the group has gathered with one more member."""
         width, components = partial.cost.shape[1], block.busy.shape[1]
         if partial.compatibility.group is None:
@@ -143,7 +143,7 @@ class GroupJoiner(Joiner):
         stop = width + self.components
         return opened[:, :width], opened[:, width:stop], opened[:, stop], opened[:, stop + 1 :]
 
-    def _closed(self, position: int, group: Group, opened: FloatArray, trips: IntArray, outer: int) -> FloatArray:
+    def _closed(self, position: int, group: OpenGroup, opened: FloatArray, trips: IntArray, outer: int) -> FloatArray:
         """The sums with the whole group. trips [n, loops]: of the loops that may feed it, from number `outer` on."""
         sums, busy, start, stages = self._parts(opened)
         places = outer + np.arange(trips.shape[1])
@@ -159,7 +159,7 @@ class GroupJoiner(Joiner):
             sums[:, self.sums.energy] += self.sums.watts * latency
         return sums
 
-    def _edges(self, last: int, group: Group) -> tuple[Edge, ...]:
+    def _edges(self, last: int, group: OpenGroup) -> tuple[Edge, ...]:
         """Who hands a tile to whom between the stages of a group that ends at `last`."""
         found = []
         for tensor, slots in group.made:
@@ -173,6 +173,6 @@ class GroupJoiner(Joiner):
         if partial.compatibility.group is None:
             return partial.cost
         sums, busy, start, stages = self._parts(partial.opened)
-        if self.windows.chained(partial.compatibility.group.first):
+        if self.candidates.chained(partial.compatibility.group.first):
             stages = np.stack([stages.sum(axis=1), stages.max(axis=1)], axis=1)
         return np.concatenate([sums, busy, start[:, None], stages], axis=1)

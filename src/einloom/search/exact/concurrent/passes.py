@@ -31,9 +31,9 @@ from ..model import Setting
 from ..numerics.pareto import FloatArray
 from ..prices.columns import leakage
 from ..traceback import Piece, Where, tree
-from .candidates import Candidates, Components, drains
+from .candidates import Candidates, TimedComponents, drains
 from .joins import GroupJoiner, Sums
-from .rows import GroupBlock, GroupExplorer
+from .rows import GroupExplorer, MemberPmappings
 
 
 @dataclass(frozen=True)
@@ -69,13 +69,13 @@ class ConcurrentAttempt(Attempt):
         self.sequential.classes = self.classes
         self.apart = space.places == ("unit",)
         most = 1 if space.max_fused_loops == 0 else space.max_group
-        self.components = Components.of(problem.machine, self.setting.columns)
+        self.components = TimedComponents.of(problem.machine, self.setting.columns)
         self.whole = whole = self._crowded()
         first: dict[EinsumClass, int] = {}
         self.alike = [first.setdefault(signature, i) for i, signature in enumerate(self.signatures)]
         self._floors: dict[tuple[int, str | None, Placement], FloatArray] = {}
         self._unlimited: dict[int, GroupExplorer] = {}  # asked for floors only
-        self.windows = Candidates(
+        self.candidates = Candidates(
             problem.workload, self.signatures, most, self.apart, whole.slots, whole.capacities, self._least_busy
         )
         self.dynamic, self.seconds = np.zeros((2, len(self.signatures)))
@@ -132,7 +132,7 @@ class ConcurrentAttempt(Attempt):
         self.seconds = self._seconds()
         if at.energy is not None:
             self.dynamic = self._dynamic()
-        for i in self.windows.members:
+        for i in self.candidates.members:
             if at.latency is not None:
                 self.least[i, at.latency] = self.seconds[i]
             if at.energy is not None:
@@ -149,16 +149,16 @@ class ConcurrentAttempt(Attempt):
 
     def _agree(self) -> float:
         """Nothing if there may be groups: members cost less than alone."""
-        return 0.0 if self.windows.members else super()._agree()
+        return 0.0 if self.candidates.members else super()._agree()
 
     def _seconds(self) -> FloatArray:
         """The least seconds that every Einsum adds to the latency."""
         if self.sums.latency is not None:
-            return self.windows.seconds(self.least[:, self.sums.latency])
+            return self.candidates.seconds(self.least[:, self.sums.latency])
         goal = Objective("latency")
         setting = Setting.of(self.problem.machine, goal, (), self.setting.capacities, 0, self.options.rules)
         known = {sig: self._least_of(setting, sig) for sig in set(self.signatures)}
-        return self.windows.seconds(np.array([known[sig] for sig in self.signatures]))
+        return self.candidates.seconds(np.array([known[sig] for sig in self.signatures]))
 
     def _dynamic(self) -> FloatArray:
         """The least joules of every Einsum without leakage."""
@@ -176,7 +176,7 @@ class ConcurrentAttempt(Attempt):
         if not self.aim.finite:
             return np.full(width, np.inf)
         energy, latency = self._left(position)
-        return self.components.columns(self.windows.limits(position, latency, self.seconds), energy, width)
+        return self.components.columns(self.candidates.limits(position, latency, self.seconds), energy, width)
 
     def _left(self, position: int) -> tuple[float, float]:
         """The most joules of an Einsum, and the most seconds of the cascade, that are useful.
@@ -216,20 +216,20 @@ class ConcurrentAttempt(Attempt):
 
     def _wanted(self) -> dict[EinsumClass, Wanted]:
         """Nothing is known if there may be groups: partners may be members of one."""
-        return {} if self.windows.members else super()._wanted()
+        return {} if self.candidates.members else super()._wanted()
 
     def _grouped(self, position: int) -> bool:
-        return position in self.windows.members
+        return position in self.candidates.members
 
-    def _members(self, alone: list[list[PmappingGroup]]) -> dict[int, list[GroupBlock]]:
+    def _members(self, alone: list[list[PmappingGroup]]) -> dict[int, list[MemberPmappings]]:
         """The blocks of members; Einsums that look alike are explored once."""
         alike: dict[tuple[EinsumClass, frozenset[int], tuple[tuple[int, float], ...]], list[int]] = {}
-        for i, tensors in self.windows.members.items():
+        for i, tensors in self.candidates.members.items():
             names = self.problem.workload.einsums[i].tensors
             inner = frozenset(t for t, name in enumerate(names) if name in tensors)
-            bounds = tuple(self.windows.shares_of(i, self.seconds))
+            bounds = tuple(self.candidates.least_sums(i, self.seconds))
             alike.setdefault((self.signatures[i], inner, bounds), []).append(i)
-        found: dict[int, list[GroupBlock]] = {}
+        found: dict[int, list[MemberPmappings]] = {}
         for (_, inner, bounds), positions in alike.items():
             lone = self.options.consistency and len(positions) == 1
             met = Met(self._met(positions[0], alone, found) if lone else {})
@@ -239,7 +239,7 @@ class ConcurrentAttempt(Attempt):
 
     def _explored(
         self, positions: list[int], inner: frozenset[int], bounds: list[tuple[int, float]], met: Met
-    ) -> list[GroupBlock]:
+    ) -> list[MemberPmappings]:
         """The blocks of members that look alike."""
         limits = np.max([self._member_limits(i) for i in positions], axis=0)
         explorer = self._explorer(self.signatures[positions[0]], limits, inner, bounds)
@@ -247,7 +247,7 @@ class ConcurrentAttempt(Attempt):
         return explorer.members()
 
     def _met(
-        self, position: int, alone: list[list[PmappingGroup]], members: dict[int, list[GroupBlock]]
+        self, position: int, alone: list[list[PmappingGroup]], members: dict[int, list[MemberPmappings]]
     ) -> dict[int, Allowed]:
         """For each tensor of a member, the ways in which all explored Einsums that share it store it."""
         workload = self.problem.workload
@@ -262,7 +262,7 @@ class ConcurrentAttempt(Attempt):
 
     def _allowed(self, position: int, found: list[list[PmappingGroup]]) -> dict[int, Allowed]:
         """As for a sequential cascade, but members may store what they share in ways of their own."""
-        members = {self.problem.workload.einsums[i].name for i in self.windows.members}
+        members = {self.problem.workload.einsums[i].name for i in self.candidates.members}
         shared = self.problem.workload.einsums[position].tensors
         apart = [not members & self._users(name) for name in shared]
         return {t: keys for t, keys in super()._allowed(position, found).items() if apart[t]}
@@ -290,7 +290,7 @@ class ConcurrentAttempt(Attempt):
             self._hopeless,
             self.counts,
             self.checkpoint,
-            windows=self.windows,
+            candidates=self.candidates,
             sums=self.sums,
             components=len(self.components),
         )
@@ -301,7 +301,7 @@ class ConcurrentAttempt(Attempt):
         groups: dict[tuple[int, int], Where] = {}
         first: int | None = None
         for i, (partial, block, _) in enumerate(parts):
-            if isinstance(block, GroupBlock):
+            if isinstance(block, MemberPmappings):
                 first = i if first is None else first
                 if partial.compatibility.group is None:
                     outer = max(shared[i], shared[first - 1] if first else 0)

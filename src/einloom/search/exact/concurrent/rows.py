@@ -1,7 +1,7 @@
 """Rows of an Einsum that runs at the same time as its neighbours: energy and busy seconds of every component.
 
-Comes in: a signature and its tables. Goes out: `GroupBlock`s. What such an Einsum adds to the latency is known only
-when its group is complete, so its rows compete by every component until then.
+Comes in: a signature and its tables. Goes out: `MemberPmappings`. What such an Einsum adds to the latency is known only
+when its group is complete, so its pmappings compete by every component until then.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ..fusion.templates import FusedTemplate, OwnStore
 from ..model import Setting
 from ..numerics.pareto import FloatArray, IntArray
 from ..prices.columns import leakage
-from .candidates import Components, drains, kept_apart, may_be_apart
+from .candidates import TimedComponents, drains, kept_apart, may_be_apart
 
 
 @dataclass(eq=False)
-class GroupBlock(PmappingGroup):
+class MemberPmappings(PmappingGroup):
     """Rows of a member on one unit. cost: lower bounds of what they add. energy [n]: joules without leakage.
 
     busy [n, components]: seconds. start [n]: the first fused loop from which on its stores let tokens flow.
@@ -40,7 +40,7 @@ class GroupBlock(PmappingGroup):
         """Seconds that each row takes as a stage."""
         return np.asarray(self.busy.max(axis=1, initial=0.0))
 
-    def take(self, index: IntArray) -> GroupBlock:
+    def take(self, index: IntArray) -> MemberPmappings:
         return replace(
             self,
             trips=self.trips[index],
@@ -71,7 +71,7 @@ class GroupExplorer(Explorer):
         limits: FloatArray,
         counts: dict[str, int],
         checkpoint: Callable[[], None],
-        components: Components,
+        components: TimedComponents,
         inner: frozenset[int],
         bounds: list[tuple[int, float]],
         apart: bool,
@@ -95,7 +95,7 @@ class GroupExplorer(Explorer):
         good = [m > 0 and may_be_apart(self.signature, option, h) for m, h in zip(deepest, option.held, strict=True)]
         return np.array([flat[m] & one for m, one in zip(deepest, good, strict=True)], bool)
 
-    def members(self) -> list[GroupBlock]:
+    def members(self) -> list[MemberPmappings]:
         """The blocks, each of one unit."""
         found = []
         for block in self.blocks():
@@ -124,14 +124,14 @@ class GroupExplorer(Explorer):
     def _unit(self, variant: Origin) -> int:
         return self._names.index(variant.option.unit)
 
-    def _member(self, block: PmappingGroup, unit: str | None) -> GroupBlock:
+    def _member(self, block: PmappingGroup, unit: str | None) -> MemberPmappings:
         width = len(self.components)
         energy, busy = block.cost[:, 0], np.ascontiguousarray(block.cost[:, 1 : 1 + width])
         seconds = np.min([self._weighed(block, component) + more for component, more in self.bounds], axis=0)
         total = energy + leakage(self.setting.machine) * seconds
         alone = {"energy": total[:, None], "latency": seconds[:, None], "traffic": energy[:, None]}
         cost = alone.get(self.setting.objective.name, np.stack([total, seconds], axis=1))
-        return GroupBlock(
+        return MemberPmappings(
             block.structure,
             block.trips,
             cost,

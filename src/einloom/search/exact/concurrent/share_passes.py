@@ -23,19 +23,19 @@ from ..einsums.holds import Placement
 from ..einsums.spatial import RankClasses
 from ..fusion.explore import PmappingGroup
 from ..fusion.floors import Floors
-from ..joining.join import Axes, Compatibility, Group, LiveTensor, Opened
+from ..joining.join import Axes, Compatibility, LiveTensor, Opened, OpenGroup
 from ..model import Setting
 from ..numerics.pareto import FloatArray
 from ..traceback import Where
 from .candidates import Candidate, Candidates
 from .joins import GroupJoiner
 from .passes import ConcurrentAttempt, Met
-from .rows import GroupBlock
-from .shares import Cut, ShareBlock, ShareExplorer, every_cut, narrowed, private
+from .rows import MemberPmappings
+from .shares import AxisShare, ShareExplorer, ShareMemberPmappings, every_cut, narrowed, private
 
 
 @dataclass(frozen=True)
-class ShareWindows(Candidates):
+class ShareCandidates(Candidates):
     """Windows whose members may have shares of an axis.
 
     insides: memories behind each axis. whole: members may run on all instances, too.
@@ -60,14 +60,14 @@ class ShareJoiner(GroupJoiner):
     def _compatible(
         self, position: int, compatibility: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
     ) -> bool:
-        cut = block.cut if isinstance(block, ShareBlock) else None
+        cut = block.cut if isinstance(block, ShareMemberPmappings) else None
         if cut is not None and any(live.memory in cut.inside for live in compatibility.live):
             return False
         if compatibility.group is not None and not self._continues(compatibility.group, cut):
             return False
         return super()._compatible(position, compatibility, block, mine)
 
-    def _continues(self, group: Group, cut: Cut | None) -> bool:
+    def _continues(self, group: OpenGroup, cut: AxisShare | None) -> bool:
         if group.cut is None or cut is None:
             return group.cut is None and cut is None
         axis, left = group.cut
@@ -77,7 +77,7 @@ class ShareJoiner(GroupJoiner):
         self, position: int, before: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor], axes: Axes
     ) -> Opened:
         group = super()._group(position, before, block, mine, axes)
-        if group is False or not isinstance(block, ShareBlock):
+        if group is False or not isinstance(block, ShareMemberPmappings):
             return group
         have = block.cut.size if before.group is None or before.group.cut is None else before.group.cut[1]
         left = have - block.cut.share
@@ -104,20 +104,20 @@ class ShareAttempt(ConcurrentAttempt):
         self.cuts = every_cut(problem.machine, self.signatures)
         every = ((s, cut) for s in set(self.signatures) for cut in self.cuts)
         self.narrow = {(s, cut): RankClasses(narrowed(s, cut), checkpoint) for s, cut in every}
-        windows = self.windows
-        self.windows = ShareWindows(
-            windows.workload,
-            windows.signatures,
-            windows.most,
-            windows.apart,
-            windows.shares,
-            windows.capacities,
-            windows.least,
+        candidates = self.candidates
+        self.candidates = ShareCandidates(
+            candidates.workload,
+            candidates.signatures,
+            candidates.most,
+            candidates.apart,
+            candidates.slots,
+            candidates.capacities,
+            candidates.least,
             insides=frozenset(cut.inside for cut in self.cuts),
             whole=self.together,
         )
-        self._quick: dict[tuple[int, Cut], float] = {}
-        self._sharers: dict[tuple[int, Cut], ShareExplorer] = {}  # asked for floors only
+        self._quick: dict[tuple[int, AxisShare], float] = {}
+        self._sharers: dict[tuple[int, AxisShare], ShareExplorer] = {}  # asked for floors only
 
     # ---- bounds ---------------------------------------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ class ShareAttempt(ConcurrentAttempt):
     @cached_property
     def _joining(self) -> frozenset[EinsumClass]:
         """What Einsums that may be members look like."""
-        return frozenset(self.signatures[i] for i in self.windows.members)
+        return frozenset(self.signatures[i] for i in self.candidates.members)
 
     def _fewer(self, sig: EinsumClass, classes: RankClasses) -> bool:
         """True if all spatial choices of a share are choices of the whole axis too."""
@@ -153,7 +153,7 @@ class ShareAttempt(ConcurrentAttempt):
             self._floors[key] = found
         return self._floors[key]
 
-    def _endless(self, position: int, cut: Cut) -> ShareExplorer:
+    def _endless(self, position: int, cut: AxisShare) -> ShareExplorer:
         """An explorer without limits, to be asked for floors only."""
         first = self.alike[position]
         if (first, cut) not in self._sharers:
@@ -164,7 +164,7 @@ class ShareAttempt(ConcurrentAttempt):
     def _sharer(
         self,
         signature: EinsumClass,
-        cut: Cut,
+        cut: AxisShare,
         limits: FloatArray,
         inner: frozenset[int],
         bounds: list[tuple[int, float]],
@@ -172,7 +172,7 @@ class ShareAttempt(ConcurrentAttempt):
         classes, watch = self.narrow[signature, cut], (self.counts, self.checkpoint)
         return ShareExplorer(self.whole, classes, limits, *watch, self.components, inner, bounds, cut)
 
-    def _quickest(self, position: int, cut: Cut) -> float:
+    def _quickest(self, position: int, cut: AxisShare) -> float:
         """Seconds that a member with this share takes at least; infinite if it may not have it."""
         first = self.alike[position]
         if (first, cut) not in self._quick:
@@ -182,20 +182,20 @@ class ShareAttempt(ConcurrentAttempt):
             self._quick[first, cut] = min(each, default=float("inf"))
         return self._quick[first, cut]
 
-    def _useful(self, position: int, cut: Cut) -> float:
+    def _useful(self, position: int, cut: AxisShare) -> float:
         """The most seconds that a stage with this share may take; below zero if no group can make use of it."""
         _, latency = self._left(position)
         found = -1.0
-        for window in self.windows.around(position):
-            most = latency - (self.seconds.sum() - self.seconds[list(window.members)].sum())
-            if self._shared_out(window, position, cut, most):
+        for candidate in self.candidates.around(position):
+            most = latency - (self.seconds.sum() - self.seconds[list(candidate.members)].sum())
+            if self._shared_out(candidate, position, cut, most):
                 found = max(found, most)
         return found
 
-    def _shared_out(self, window: Candidate, position: int, cut: Cut, most: float) -> bool:
+    def _shared_out(self, candidate: Candidate, position: int, cut: AxisShare, most: float) -> bool:
         """True if the other members can have what is left and take at most so many seconds each."""
         need = cut.share
-        for i in window.members:
+        for i in candidate.members:
             mine = [c for c in self.cuts if c.axis == cut.axis and self._quickest(i, c) <= most]
             if i == position and cut not in mine:
                 return False
@@ -207,7 +207,7 @@ class ShareAttempt(ConcurrentAttempt):
 
     def _explored(
         self, positions: list[int], inner: frozenset[int], bounds: list[tuple[int, float]], met: Met
-    ) -> list[GroupBlock]:
+    ) -> list[MemberPmappings]:
         """The blocks of members that look alike, and those for every share that some group can use."""
         found = super()._explored(positions, inner, bounds, met) if self.together else []
         for cut in self.cuts:
@@ -221,13 +221,13 @@ class ShareAttempt(ConcurrentAttempt):
                 self.counts["useless shares"] = self.counts.get("useless shares", 0) + 1
         return found
 
-    def _share_limits(self, position: int, cut: Cut, most: float) -> FloatArray:
+    def _share_limits(self, position: int, cut: AxisShare, most: float) -> FloatArray:
         """The largest useful value of each column of a member with this share."""
         width = len(self.setting.columns)
         if not self.aim.finite:
             return np.full(width, np.inf)
         energy, latency = self._left(position)
-        busy = self.windows.limits(position, latency, self.seconds)
+        busy = self.candidates.limits(position, latency, self.seconds)
         alone = private(self.problem.machine, self.setting.columns, self.components, cut)
         busy = np.minimum(np.where(alone, busy * (cut.size / cut.share), busy), most)
         return self.components.columns(busy, energy, width)
@@ -235,5 +235,5 @@ class ShareAttempt(ConcurrentAttempt):
     # ---- joins and trees ------------------------------------------------------------------------------------------
 
     def _where(self, members: list[tuple[PmappingGroup, int]]) -> Where:
-        cuts = [block.cut for block, _ in members if isinstance(block, ShareBlock)]
+        cuts = [block.cut for block, _ in members if isinstance(block, ShareMemberPmappings)]
         return (cuts[0].name, tuple(cut.share for cut in cuts)) if cuts else super()._where(members)

@@ -1,8 +1,8 @@
 """Rows of an Einsum that has a share of an axis while its neighbours have the rest.
 
-Comes in: a signature, and a `Cut`: an axis with so many of its instances. Goes out: `ShareBlock`s. The rows are those
-of a machine whose axis is that small. What stands behind the axis is the branch's own: its memories hold nothing of
-other branches, and its seconds, and those of the compute units, add to nobody's.
+Comes in: a signature, and an `AxisShare`: an axis with so many of its instances. Goes out: `ShareMemberPmappings`,
+those of a machine whose axis is that small. What stands behind the axis is the branch's own: its memories hold nothing
+of other branches, and its seconds, and those of the compute units, add to nobody's.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from ..model import Setting
 from ..numerics.pareto import FloatArray, IntArray
 from ..pmappings.levels import Levels
 from ..prices.columns import Column
-from .candidates import Components, drains
-from .rows import GroupBlock, GroupExplorer
+from .candidates import TimedComponents, drains
+from .rows import GroupExplorer, MemberPmappings
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class AxisShare:
     """So many of an axis's instances. axis: its number; fanout: that of its fanout; inside: memories behind it."""
 
     axis: int
@@ -46,9 +46,9 @@ class Cut:
         return least_share(self.size)
 
 
-def every_cut(machine: Machine, signatures: list[EinsumClass]) -> tuple[Cut, ...]:
+def every_cut(machine: Machine, signatures: list[EinsumClass]) -> tuple[AxisShare, ...]:
     """Every share that leaves something to others, of one of all axes that no Einsum can tell apart."""
-    found: list[Cut] = []
+    found: list[AxisShare] = []
     seen: set[tuple[object, ...]] = set()
     for i, (f, axis) in enumerate((f, axis) for f, fanout in enumerate(machine.fanouts) for axis in fanout.axes):
         look = tuple(signature.axes[i] for signature in signatures)
@@ -57,11 +57,11 @@ def every_cut(machine: Machine, signatures: list[EinsumClass]) -> tuple[Cut, ...
             place = machine.position[axis.name]
             inside = frozenset(m for m, memory in enumerate(machine.memories) if machine.position[memory.name] > place)
             unit = least_share(axis.size)
-            found += [Cut(i, axis.name, f, n, axis.size, inside) for n in range(unit, axis.size, unit)]
+            found += [AxisShare(i, axis.name, f, n, axis.size, inside) for n in range(unit, axis.size, unit)]
     return tuple(found)
 
 
-def narrowed(signature: EinsumClass, cut: Cut) -> EinsumClass:
+def narrowed(signature: EinsumClass, cut: AxisShare) -> EinsumClass:
     """The Einsum with this share of the axis, on units that have one and with stores that may stand above a split of
     it. It has no units where nothing of it may.
 
@@ -87,7 +87,7 @@ def narrowed(signature: EinsumClass, cut: Cut) -> EinsumClass:
     return replace(signature, axes=axes, units=tuple(units))
 
 
-def private(machine: Machine, columns: tuple[Column, ...], components: Components, cut: Cut) -> np.ndarray:
+def private(machine: Machine, columns: tuple[Column, ...], components: TimedComponents, cut: AxisShare) -> np.ndarray:
     """Mask of the components that every branch has for itself."""
     place = machine.position[cut.name]
     mask = np.zeros(len(components), bool)
@@ -100,10 +100,10 @@ def private(machine: Machine, columns: tuple[Column, ...], components: Component
 
 
 @dataclass(eq=False)
-class ShareBlock(GroupBlock):
+class ShareMemberPmappings(MemberPmappings):
     """Rows of a member with a share of an axis. busy: of what the branches share. alone [n]: seconds of the rest."""
 
-    cut: Cut = field(kw_only=True)
+    cut: AxisShare = field(kw_only=True)
     alone: FloatArray = field(kw_only=True)
 
     @property
@@ -111,9 +111,9 @@ class ShareBlock(GroupBlock):
         """Seconds that each row takes as a stage."""
         return np.asarray(np.maximum(self.busy.max(axis=1, initial=0.0), self.alone))
 
-    def take(self, index: IntArray) -> ShareBlock:
+    def take(self, index: IntArray) -> ShareMemberPmappings:
         found = super().take(index)
-        assert isinstance(found, ShareBlock)
+        assert isinstance(found, ShareMemberPmappings)
         return replace(found, alone=self.alone[index])
 
 
@@ -127,10 +127,10 @@ class ShareExplorer(GroupExplorer):
         limits: FloatArray,
         counts: dict[str, int],
         checkpoint: Callable[[], None],
-        components: Components,
+        components: TimedComponents,
         inner: frozenset[int],
         bounds: list[tuple[int, float]],
-        cut: Cut,
+        cut: AxisShare,
     ) -> None:
         super().__init__(setting, classes, limits, counts, checkpoint, components, inner, bounds, False)
         self.cut = cut
@@ -141,10 +141,10 @@ class ShareExplorer(GroupExplorer):
         mine = next((one for one in self.signature.units if one.unit == option.unit and held in one.held), None)
         return np.full(len(self.components), np.inf) if mine is None else super().least_busy(mine, held)
 
-    def _member(self, block: PmappingGroup, unit: str | None) -> ShareBlock:
+    def _member(self, block: PmappingGroup, unit: str | None) -> ShareMemberPmappings:
         found = super()._member(block, unit)
         known = {name.name: getattr(found, name.name) for name in fields(found)}
-        return ShareBlock(**known, cut=self.cut, alone=block.cost[:, -1])
+        return ShareMemberPmappings(**known, cut=self.cut, alone=block.cost[:, -1])
 
     def _weighed(self, block: PmappingGroup, component: int) -> FloatArray:
         """Seconds of what the member has for itself count as much as its share."""

@@ -48,7 +48,7 @@ class Level:
 
 
 @dataclass
-class Contexts:
+class StoreContexts:
     """All bases and levels of some choices of held tensors.
 
     fused: rows end at the innermost memory that backs something, where the fused part begins; else they go on to the

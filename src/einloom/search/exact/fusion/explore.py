@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..einsums.classes import UnitOption
 from ..einsums.holds import Placement
-from ..einsums.placement import Contexts, links
+from ..einsums.placement import StoreContexts, links
 from ..einsums.spatial import RankClasses, SpatialChoice
 from ..model import Setting
 from ..numerics.divisibility import Lattice
@@ -31,7 +31,7 @@ from ..prices.traffic import Prices, accepted
 from .floors import Floors
 from .match import Below
 from .templates import FusedTemplate, OwnStore, Shape, Stacker
-from .tilings import LARGE, Grids, Tilings
+from .tilings import LARGE, Tilings, TilingsByLoops
 
 Allowed = dict[Shape, IntArray]
 Stacks = dict[tuple[object, ...], tuple[tuple[FusedTemplate, tuple[OwnStore, ...]], ...]]
@@ -133,7 +133,7 @@ class Explorer:
         self.allowed: dict[int, Allowed] = {}
         self.found: dict[FusedTemplate, list[PmappingGroup]] = {}
         self._lattice = Lattice(classes.extents, classes.uneven)
-        self._grids = Grids(classes)
+        self._grids = TilingsByLoops(classes)
         self.floors = Floors(setting, classes, checkpoint)
         self.wanted: Wanted = {}
         self.stacks: Stacks = {}
@@ -238,7 +238,7 @@ class Explorer:
                     yield (memory, prefix, upper, fused), choice, part
 
     @staticmethod
-    def _ends(contexts: Contexts, memory: int) -> dict[int, list[Placement]]:
+    def _ends(contexts: StoreContexts, memory: int) -> dict[int, list[Placement]]:
         """The levels of a memory (of the outermost one the bases) above which a fused part may begin.
 
         By number; each with the choices of held tensors down to it that meet it.

@@ -43,7 +43,7 @@ NOTHING = Served()
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ServingStep:
     """One Einsum more. alone: what its own stores ask; shared: loops that it shares with the Einsum before; open:
     loops that it shares with the next; live: loops above each tensor that is still needed.
 
@@ -76,7 +76,7 @@ class Serving:
             self._under |= {tensors[t] for x in asked for t in x.under}
         self._later.reverse()
 
-    def after(self, before: Served, step: Step) -> Served | None:
+    def after(self, before: Served, step: ServingStep) -> Served | None:
         """What is known after one Einsum more; None if an own store would serve two."""
         later = self._later[step.position]
         if not step.alone and not before.guards and not later:
@@ -97,7 +97,7 @@ class Serving:
         return Served(frozenset(guards), frozenset((t, n) for t, n in loops.items() if t in later), frozenset(split))
 
     def _guard(
-        self, asked: Alone, names: tuple[str, ...], seen: dict[str, int], split: frozenset[str], step: Step
+        self, asked: Alone, names: tuple[str, ...], seen: dict[str, int], split: frozenset[str], step: ServingStep
     ) -> Guard | None:
         """The guard of an own store; None if another Einsum before is below the store."""
         tensor, loops = names[asked.tensor], asked.loops
@@ -109,7 +109,7 @@ class Serving:
         shared = seen.get(tensor, -1)
         return None if shared > loops else Guard(tensor, loops, under, bool(under) and shared == loops)
 
-    def _kept(self, guard: Guard, step: Step) -> Guard | None:
+    def _kept(self, guard: Guard, step: ServingStep) -> Guard | None:
         """The guard as it stands after the Einsum; None if its store turns out to be above another Einsum's leaf."""
         if guard.member >= 0 and step.closing:
             others = (i for i in range(step.first, step.position + 1) if i != guard.member)

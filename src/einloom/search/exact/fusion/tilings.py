@@ -85,7 +85,7 @@ class Tilings:
         return np.asarray(self.trips[:, list(store.over)].prod(axis=1, initial=1))
 
 
-class Grids:
+class TilingsByLoops:
     """The grids of one Einsum."""
 
     def __init__(self, classes: RankClasses) -> None:

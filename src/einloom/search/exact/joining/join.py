@@ -19,7 +19,7 @@ from ....workload.einsum import Workload
 from ..bounds.cutoff import settled
 from ..einsums.users import Users
 from ..fusion.explore import PmappingGroup
-from ..fusion.serving import NOTHING, Served, Serving, Step
+from ..fusion.serving import NOTHING, Served, Serving, ServingStep
 from ..fusion.templates import FusedLoop, SplitConstraint
 from ..model import Setting
 from ..numerics.multiples import ragged_ranges
@@ -44,7 +44,7 @@ class LiveTensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class OpenGroup:
     """Einsums that run at the same time, while more may come.
 
     first: position of the first one. outer: loops that it shares with the Einsum before the group. units: the members'
@@ -59,7 +59,7 @@ class Group:
     cut: tuple[int, int] | None = None
 
 
-Opened = Group | Literal[False] | None  # the group after an Einsum; None: there is none; False: it may not run here
+Opened = OpenGroup | Literal[False] | None  # the group after an Einsum; None: there is none; False: it may not run here
 Axes = tuple[str | None, ...]  # of the open loops; None: temporal
 
 
@@ -75,7 +75,7 @@ class Compatibility:
 
     axes: tuple[str | None, ...]
     live: tuple[LiveTensor, ...]
-    group: Group | None = None
+    group: OpenGroup | None = None
     splits: frozenset[int] = frozenset()
     asked: frozenset[SplitConstraint] = frozenset()
     served: Served = NOTHING
@@ -329,7 +329,7 @@ class Joiner:
             return NOTHING
         live = {x.tensor: x.depth for x in after}
         alone, shared = block.structure.alone, len(before.axes)
-        step = Step(position, alone, shared, open_loops, live, *self._grouped(position, before, group))
+        step = ServingStep(position, alone, shared, open_loops, live, *self._grouped(position, before, group))
         return self.serving.after(before.served, step)
 
     def _grouped(self, position: int, before: Compatibility, group: Opened) -> tuple[int, int, bool]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..einsums.holds import Placement
-from ..einsums.placement import Contexts
+from ..einsums.placement import StoreContexts
 from ..numerics.pareto import FloatArray, IntArray
 from ..prices.traffic import Prices
 from .rows import NEXT, RIMS
@@ -62,7 +62,7 @@ class Levels:
         self.tensors = len(prices.classes.signature.tensors)
         self.memories = len(prices.links.above)
         self.limited = tuple(m for m, c in enumerate(room.capacities) if c is not None)
-        self.contexts = Contexts(helds, self.tensors, fused)
+        self.contexts = StoreContexts(helds, self.tensors, fused)
         self.into = [self._linked(m) for m in range(self.memories)]
         self._number_links(deferral)
         self._plan()

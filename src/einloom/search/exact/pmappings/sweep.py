@@ -46,7 +46,7 @@ PART = 1 << 15  # rows with open stores that are looked at together
 
 
 @dataclass(frozen=True)
-class Table:
+class PmappingTable:
     """Rows per memory. bases: complete rows of everything below its own stores. levels: rows with every subset of its
     stores placed, by how many."""
 
@@ -54,7 +54,7 @@ class Table:
     levels: dict[int, list[Rows]]
 
 
-def sweep(expansion: Expansion, outermost: int = 0, checkpoint: Callable[[], None] = lambda: None) -> Table:
+def sweep(expansion: Expansion, outermost: int = 0, checkpoint: Callable[[], None] = lambda: None) -> PmappingTable:
     """The rows of all memories from the leaf out to `outermost`."""
     return _Sweep(expansion, checkpoint).out_to(outermost)
 
@@ -102,8 +102,8 @@ class _Sweep:
         self.prices = expansion.prices
         self.pruner = expansion.pruner
 
-    def out_to(self, outermost: int) -> Table:
-        table = Table({}, {})
+    def out_to(self, outermost: int) -> PmappingTable:
+        table = PmappingTable({}, {})
         for memory in range(self.levels.memories - 1, outermost - 1, -1):
             if memory == self.levels.memories - 1:
                 rows, below = self._leaf(), self.prices.links.fanouts

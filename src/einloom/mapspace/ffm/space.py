@@ -1,0 +1,88 @@
+"""The spaces `ffm` and `ragged` of one workload on one machine, as searches see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...cost.evaluate import legality
+from ...machine.levels import Machine
+from ...mapping.extents import addressed_paths
+from ...mapping.normal import normal_form
+from ...mapping.tree import Loop, Mapping
+from ...workload.einsum import Workload
+from ..space import Mapspace, Skeleton
+from .enumerate import enumerate_trees
+from .rules import outside
+from .sample import Sampler
+from .tilings import neighbouring, retiled, rows
+
+DRAWS = 60  # drawn trees that may be illegal before `sample` gives up; each is drawn more carefully than the last
+BLOCK = 4096  # rows of tiles at a time
+
+
+@dataclass(frozen=True)
+class Ffm:
+    """Perfect tiles, one loop per rank variable between two stores, no recomputation (docs/mapspace.md)."""
+
+    workload: Workload
+    machine: Machine
+    mapspace: Mapspace
+
+    def outside(self, tree: Mapping) -> tuple[str, ...]:
+        """Every rule that a legal `tree` breaks."""
+        return outside(self.workload, self.machine, self.mapspace, tree)
+
+    def contains(self, tree: Mapping) -> bool:
+        """True if `tree` is legal and inside."""
+        return not legality(self.workload, self.machine, tree) and not self.outside(tree)
+
+    def trees(self) -> Iterator[Mapping]:
+        """Every well-formed tree inside, in the order of the grammar."""
+        return enumerate_trees(self.workload, self.machine, self.mapspace)
+
+    def sample(self, rng: Random) -> Mapping | None:
+        """A legal tree inside. Einsums are fused in pairs at most, and all splits are sequential: not every member can
+        be drawn, in `ragged` none with uneven tiles."""
+        for draw in range(DRAWS):
+            tree = normal_form(self._sampler.draw(rng, draw / DRAWS), self.workload)
+            if self.contains(tree):
+                return tree
+        return None
+
+    def neighbours(self, tree: Mapping, rng: Random) -> Iterator[Mapping]:
+        """Legal trees inside with one prime factor of one rank variable moved to another loop, which may be new."""
+        steps = list(neighbouring(tree))
+        rng.shuffle(steps)
+        seen = {tree}
+        for step in steps:
+            found = normal_form(step, self.workload)
+            if found not in seen and self.contains(found):
+                yield found
+            seen.add(found)
+
+    def skeleton(self, tree: Mapping) -> Skeleton:
+        """The skeleton of `tree`, with every loop open: tiles of spatial loops follow those of the loops above."""
+        paths = addressed_paths(tree.nest).values()
+        places = {address for steps in paths for address, node in steps if isinstance(node, Loop)}
+        return Skeleton(tree, tuple(sorted(places)))
+
+    def tree(self, skeleton: Skeleton, tiles: Sequence[int] | NDArray[np.int64]) -> Mapping:
+        """The mapping that one row of perfect tiles makes of a skeleton, in normal form."""
+        return normal_form(retiled(self.workload, skeleton, [int(tile) for tile in tiles]), self.workload)
+
+    def tilings(self, skeleton: Skeleton) -> Iterator[NDArray[np.int64]]:
+        """All perfect tiles with at least two trips per loop, in `ragged` too; spatial loops keep their trips."""
+        found = rows(self.workload, skeleton)
+        while block := list(islice(found, BLOCK)):
+            yield np.array(block, dtype=np.int64)
+
+    @cached_property
+    def _sampler(self) -> Sampler:
+        return Sampler(self.workload, self.machine, self.mapspace.limits)

@@ -1,0 +1,22 @@
+"""The mapspaces by name: ``ffm`` and ``ragged``, and those that installed packages bring.
+
+A package names its spaces as entry points of the group ``einloom.spaces``. Each refers to a class that makes
+a `Space` of (workload, machine, mapspace).
+"""
+
+from __future__ import annotations
+
+from ..machine.levels import Machine
+from ..reading.plugins import loaded
+from ..workload.einsum import Workload
+from .space import GROUP, SPACES, Mapspace, Space, known_space
+
+
+def space_for(workload: Workload, machine: Machine, mapspace: Mapspace) -> Space:
+    """The set of mappings that `mapspace` means for this workload and machine. Raises SpecError for an unknown name."""
+    if known_space(mapspace.name) in SPACES:
+        from .ffm.space import Ffm
+
+        return Ffm(workload, machine, mapspace)
+    made: Space = loaded(GROUP, mapspace.name)(workload, machine, mapspace)
+    return made

@@ -1,0 +1,47 @@
+"""`exact` and `principles` as methods: what the problem, the starts and the cutoff are to them."""
+
+from __future__ import annotations
+
+from ..mapspace.space import Space
+from ..problem import Budget, Guarantee, Problem
+from ..result import Result
+from .evaluator import Evaluator
+from .method import Capabilities, Watcher
+
+
+class ExactMethod:
+    """The optimal mapping with its certificate (docs/exact.md).
+
+    consistency, incumbent: whether the search drops what no partner can save, and what is above its limit; off, it is
+    slow and finds the same.
+    """
+
+    name = "exact"
+    guarantee = Guarantee.OPTIMAL
+    able = Capabilities(starts=True, cutoff=True, fronts=True, latency_rules=("einsum",), spaces=("ffm",))
+
+    def __init__(self, *, consistency: bool = True, incumbent: bool = True) -> None:
+        self.consistency, self.incumbent = consistency, incumbent
+
+    def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
+        """The optimum below the cutoff. It prices in tables, so it asks `price` only for starts and cutoff."""
+        from .exact import Exact, ExactOptions
+
+        options = ExactOptions(
+            incumbent=self.incumbent, consistency=self.consistency, limit=price.cutoff, start=price.starts
+        )
+        return Exact(options).search(problem, budget, watch)
+
+
+class PrinciplesMethod:
+    """The closed forms for the traffic of one buffer (docs/principles.md); they visit no points."""
+
+    name = "principles"
+    guarantee = Guarantee.OPTIMAL
+    able = Capabilities(spaces=("ffm", "ragged"))
+
+    def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
+        """The best mapping of the closed forms. Raises SpecError for a problem that they do not speak of."""
+        from .principles import Principles
+
+        return Principles().search(problem, budget, watch)
