@@ -205,6 +205,12 @@ def test_command_line(tmp_path: Path) -> None:
     assert (
         table.exit_code == 0 and "pipeline-evicts +2.06438e+06" in table.output and "NOT ACCOUNTED" not in table.output
     )
+    other = tmp_path / "out.csv"
+    text = (FOLDER / "08-test-2mm" / "out.csv").read_text(encoding="utf-8")
+    other.write_text(re.sub(r"(?m)^(Cycle\D+)\d", r"\g<1>9", text), encoding="utf-8")
+    off = run.invoke(main, ["import", "tileflow", *files, "--compare", str(other)])
+    assert off.exit_code == 1 and off.output.count("NOT ACCOUNTED") == 1
+    assert "1 of 17 numbers are not accounted for" in off.output
     done = run.invoke(main, ["import", "tileflow", *files, "-o", str(tmp_path / "in")])
     assert done.exit_code == 0
     made = [str(tmp_path / "in" / name) for name in ("workload.yaml", "machine.yaml", "mapping.txt")]

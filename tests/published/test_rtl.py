@@ -53,6 +53,25 @@ def test_fused_rows_are_within_a_percent_also_where_nothing_was_chosen() -> None
     assert summary(rows, "tileflow").mean == pytest.approx(0.0523, abs=0.0001)  # 5.43 % on all 131
 
 
+def test_which_fused_rows_are_off() -> None:
+    """The table of docs/model/latency.md: (rows, rows that are off, worst) by the tile of m, and is that of l 16."""
+    found: dict[tuple[int, bool], list[Compared]] = {}
+    for row in compared("fused"):
+        found.setdefault((row.published["micro_M"], row.published["micro_L"] == 16), []).append(row)
+    said = {
+        key: (len(rows), sum(not row.exact for row in rows), round(summary(rows).worst, 3))
+        for key, rows in found.items()
+    }
+    assert said == {
+        (16, True): (5, 4, 0.009),
+        (16, False): (31, 1, 0.001),
+        (32, True): (3, 3, 0.033),
+        (32, False): (27, 8, 0.029),
+        (64, True): (5, 5, 0.054),
+        (64, False): (14, 14, 0.052),
+    }
+
+
 def test_the_fused_trees_move_the_bits_that_the_hardware_moved() -> None:
     with (rtl.DATA / "tileflow_fused.csv").open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(line for line in stream if not line.startswith("#")))

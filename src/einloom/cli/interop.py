@@ -25,6 +25,7 @@ from ..workload.files import workload_text
 from ..zoo.catalogue import split_call
 from ..zoo.machine_by_name import load_machine
 from ..zoo.workload_by_name import load_workload
+from .guard import FAILED, fail
 from .output import tell
 
 Verb = TypeVar("Verb", bound=Callable[..., None])
@@ -152,7 +153,8 @@ def import_tileflow(
 ) -> None:
     """Read TileFlow's YAML FILES and write workload.yaml, machine.yaml and mapping.txt, whichever they hold.
 
-    With --compare, print TileFlow's counts (its out.csv) beside einloom's and the rules that make the difference.
+    With --compare, print TileFlow's counts (its out.csv) beside einloom's and the rules that make the difference; exit
+    with 1 if the rules do not account for a number.
     """
     from ..interop.tileflow import compare, read, read_statistics, table_text
 
@@ -162,12 +164,16 @@ def import_tileflow(
     found = read(files, parameters, _clock(clock))
     if output is not None:
         _write(output, found.workload, found.machine, found.mapping)
-    if statistics is not None:
-        click.echo(table_text(compare(found, read_statistics(statistics))), nl=False)
+    comparison = None if statistics is None else compare(found, read_statistics(statistics))
+    if comparison is not None:
+        click.echo(table_text(comparison), nl=False)
     if found.workload is not None and found.machine is not None and found.mapping is not None:
         for reason in legality(found.workload, found.machine, found.mapping):
             tell(f"not a legal mapping: {reason}")
     _say(found.notes)
+    if comparison is not None and not comparison.accounted:
+        missing = sum(not row.accounted for row in comparison.rows)
+        fail(f"{missing} of {len(comparison.rows)} numbers are not accounted for", FAILED)
 
 
 def _clock(text: str) -> float:
