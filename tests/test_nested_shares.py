@@ -109,6 +109,41 @@ def test_nothing_is_faster_than_the_floor_in_splits_of_splits() -> None:
         assert all(a <= b * (1 + 1e-12) for a, b in pairwise(seen))
 
 
+AHEAD = """
+store D: A P E Q
+split sequential:
+  - for m in 6
+    compute P @ SLOW
+  - store B: E Q
+    compute Q @ MAC
+"""
+BUFFER = """
+schema: machine/1
+name: buffer
+levels:
+  - {{memory: D}}
+  - {{memory: B, read_throughput: 1, write_throughput: 1, double_buffer: {double}}}
+  - {{compute: SLOW, throughput: 0.5}}
+  - {{compute: MAC, throughput: 100}}
+"""
+TWO = """
+schema: workload/1
+name: maps
+ranks: {m: 6, n: 1}
+bits: 1
+einsums: ["P[m] = exp(A[m])", "Q[n] = exp(E[n])"]
+"""
+
+
+@pytest.mark.parametrize(("double", "seconds", "floor"), [("true", 15, 12.01), ("false", 16, 16)])
+def test_a_second_slot_is_filled_while_the_branch_before_works(double: str, seconds: float, floor: float) -> None:
+    """12 s of work, then 4 s in B, of which the first may be spent before; so B bounds nothing beside the work."""
+    workload, machine = parse_workload(TWO), parse_machine(BUFFER.format(double=double))
+    mapping = parse_mapping(AHEAD, workload, machine)
+    assert simulate(workload, machine, mapping, timed=True).cycles == seconds
+    assert views(workload, machine, mapping)[1] == floor
+
+
 def test_the_seed_that_showed_it() -> None:
     case = concurrent_case(20011755)
     cycles = simulate(case.workload, case.machine, case.mapping, timed=True).cycles

@@ -9,15 +9,17 @@ from __future__ import annotations
 import inspect
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-from einloom.testing.problems.claims import check
+from einloom.problem import keeps_time
+from einloom.testing.problems.claims import Subject, asked
 from einloom.testing.problems.drawing import Drawn, draw
+from einloom.testing.problems.files import Read
 
 Edit = tuple[str, str, str, str]
 """Module, dotted name of a function in it, text, and what stands in its place."""
@@ -26,21 +28,48 @@ EXACT = "einloom.search.exact"
 
 @dataclass(frozen=True)
 class Plant:
-    """An old mistake. needs: only problems with all of these dimensions can show it; others are not tried."""
+    """An old mistake. claim: that it may break. needs: only problems with all of these dimensions can show it, and only
+    those for which `may` is true; others are not tried."""
 
     name: str
+    claim: str
     edits: tuple[Edit, ...]
     needs: frozenset[str] = frozenset()
+    may: Callable[[Read], bool] = lambda read: True
+
+    def tries(self, drawn: Drawn) -> bool:
+        return self.needs <= drawn.has and self.may(drawn.files.read)
+
+    @property
+    def spares_trees(self) -> bool:
+        """True if it is in `exact` alone, so that all trees of a problem and their prices stay what they are."""
+        return all(module.startswith(EXACT) for module, *_ in self.edits)
 
 
-def plant(name: str, *edits: Edit, needs: Sequence[str] = ()) -> Plant:
-    return Plant(name, edits, frozenset(needs))
+def plant(
+    name: str,
+    *edits: Edit,
+    needs: Sequence[str] = (),
+    may: Callable[[Read], bool] = lambda read: True,
+    claim: str = "exact = all trees",
+) -> Plant:
+    return Plant(name, claim, edits, frozenset(needs), may)
+
+
+def read_twice(read: Read) -> bool:
+    """True if several Einsums read one tensor."""
+    return any(len(users) > 1 for users in read[0].consumers.values())
+
+
+def timeless(read: Read) -> bool:
+    return not keeps_time(read[1])
 
 
 PLANTS = (
     plant(
         "shared-reader",
         (f"{EXACT}.attempt", "Attempt._serving", "if any(asking) else None", "if not asking else None"),
+        may=read_twice,
     ),
     plant(
         "small-beside-large",
@@ -90,11 +119,13 @@ PLANTS = (
     plant(
         "floor-of-shares",
         ("einloom.cost.time.schedule", "Schedule._meetings", "return self._known[cut] if cut else None", "return None"),
+        claim="nested trees",
     ),
     plant(
         "repeated-operand",
         ("einloom.oracle.execute", "Execution._operand", "if key not in asked:", "if True:"),
         needs=("repeated operand",),
+        claim="analysis = oracle",
     ),
     plant(
         "scalar",
@@ -122,6 +153,8 @@ PLANTS = (
     plant(
         "no-time",
         (f"{EXACT}.branch_and_bound", "Exact.search", "refuse_timeless(problem.objective, problem.machine)", "pass"),
+        may=timeless,
+        claim="refusals",
     ),
 )
 
@@ -170,18 +203,17 @@ def noticed(plants: Sequence[Plant], most: int) -> Iterator[tuple[Plant, int, st
         if not waiting:
             return
         drawn = draw(seed)
-        for one in [p for p in waiting if p.needs <= drawn.has]:
-            said = shows(one, drawn)
-            if said:
+        whole = Subject(*drawn.files.read, seed)
+        for one in [p for p in waiting if p.tries(drawn)]:
+            if said := shows(one, whole):
                 waiting.remove(one)
                 yield one, seed + 1, said
 
 
-def shows(one: Plant, drawn: Drawn) -> str | None:
-    """What a claim says of the problem with the mistake; None if it says so without it, or nothing."""
+def shows(one: Plant, subject: Subject) -> str | None:
+    """What the claim says of the problem with the mistake; None if it says so without it, or nothing."""
+    fresh = subject if one.spares_trees else replace(subject)
+    _ = subject.trees  # worked out before the mistake is planted
     with planted(one):
-        failed = check(drawn.files.read, drawn.seed).failed
-    for claim, said in failed.items():
-        if claim not in check(drawn.files.read, drawn.seed, (claim,)).failed:
-            return f"{claim}: {said}"
-    return None
+        said = asked(fresh, (one.claim,)).get(one.claim)
+    return None if said is None or one.claim in asked(replace(subject), (one.claim,)) else f"{one.claim}: {said}"

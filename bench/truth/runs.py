@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from bench.rows import commit
 from einloom.testing.problems.claims import check
 from einloom.testing.problems.drawing import TooLarge, draw, few
 from einloom.testing.problems.files import Files
@@ -28,15 +29,18 @@ class Outcome:
     trees: int
     executed: int
     seconds: float
+    commit: str = ""
 
 
-def tried(seed: int) -> tuple[Outcome, Files]:
+def tried(seed: int, commit: str = "") -> tuple[Outcome, Files]:
     """Draw the problem of a seed and ask every claim."""
     started = time.process_time()
     drawn = draw(seed)
     report = check(drawn.files.read, seed)
     spent = round(time.process_time() - started, 3)
-    return Outcome(seed, tuple(sorted(drawn.has)), report.failed, report.trees, report.executed, spent), drawn.files
+    return Outcome(
+        seed, tuple(sorted(drawn.has)), report.failed, report.trees, report.executed, spent, commit
+    ), drawn.files
 
 
 def known(path: Path) -> list[Outcome]:
@@ -52,14 +56,17 @@ def known(path: Path) -> list[Outcome]:
 
 
 def run(seeds: Iterable[int], path: Path, found: Path) -> list[Outcome]:
-    """Try the seeds that the file at `path` has not; differences go into folders of `found`. All outcomes come back."""
+    """Try the seeds that the file at `path` has not; differences go into folders of `found`. All outcomes come back.
+
+    What the file has may be of an earlier commit: each outcome says of which.
+    """
     outcomes = {outcome.seed: outcome for outcome in known(path)}
     path.parent.mkdir(parents=True, exist_ok=True)
-    wanted = list(seeds)
+    wanted, now = list(seeds), commit()
     for seed in wanted:
         if seed in outcomes:
             continue
-        outcome, files = tried(seed)
+        outcome, files = tried(seed, now)
         with path.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(asdict(outcome)) + "\n")
         outcomes[seed] = outcome

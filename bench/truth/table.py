@@ -22,7 +22,7 @@ def counts(outcomes: Iterable[Outcome]) -> list[dict[str, object]]:
     """A row for each dimension, and one for all: problems, infeasible ones, trees, executions, differences."""
     chosen = list(outcomes)
     by_pair = pair_counts(chosen)
-    marks = stamp()
+    marks = marked(chosen)
     rows = []
     for name in (ALL, *DIMENSIONS):
         mine = [o for o in chosen if name in (ALL, *o.has)]
@@ -61,5 +61,12 @@ def write(path: Path, rows: Sequence[dict[str, object]]) -> None:
 
 def pair_rows(outcomes: Iterable[Outcome]) -> list[dict[str, object]]:
     """A row for each pair of dimensions."""
-    marks = stamp()
-    return [{"one": a, "other": b, "problems": n, **marks} for (a, b), n in pair_counts(outcomes).items()]
+    chosen = list(outcomes)
+    marks = marked(chosen)
+    return [{"one": a, "other": b, "problems": n, **marks} for (a, b), n in pair_counts(chosen).items()]
+
+
+def marked(outcomes: Iterable[Outcome]) -> dict[str, str]:
+    """Version, commits of the outcomes, and the time of day."""
+    commits = dict.fromkeys(outcome.commit for outcome in outcomes)
+    return {**stamp(), "commit": ", ".join(filter(None, commits))}

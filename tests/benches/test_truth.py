@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from einloom.testing.problems.claims import check
+from einloom.testing.problems.claims import Subject, check
 from einloom.testing.problems.dimensions import DIMENSIONS, dimensions_of, impossible
 from einloom.testing.problems.drawing import draw, sketches, wanted
 from einloom.testing.problems.files import read_folder
@@ -113,7 +113,11 @@ def test_a_run_is_taken_up_and_what_it_finds_is_kept(tmp_path: Path) -> None:
     rows = table.counts(first)
     assert rows[0]["problems"] == 3 and [row["dimension"] for row in rows[1:]] == list(DIMENSIONS)
     repeated = next(one for one in PLANTS if one.name == "repeated-operand")
-    seed = next(s for s in range(1, 400) if "repeated operand" in wanted(s).core and shows(repeated, draw(s)))
+    seed = next(
+        s
+        for s in range(1, 400)
+        if "repeated operand" in wanted(s).core and shows(repeated, Subject(*draw(s).files.read, s))
+    )
     with planted(repeated):
         run([seed], path, found)
     folder = next(found.iterdir())

@@ -9,7 +9,7 @@ import pytest
 from einloom.fabric.describe import fabric
 from einloom.fabric.traffic import choices, fused_choices
 from einloom.published import fusecu
-from einloom.published.fusecu_tables import Table, page, regret_plot, savings, speedups
+from einloom.published.fusecu_tables import FusecuTable, page, regret_plot, savings, speedups
 from einloom.search.principles.matmul import Matmul
 from einloom.search.principles.pairs import Pair
 from einloom.zoo.table2 import MODELS, operators
@@ -92,6 +92,6 @@ def test_tables_and_page() -> None:
     shown = savings()
     assert "61.3" in shown.text() and "| 63.6 |" in shown.markdown()
     assert len(speedups().rows) == 3
-    text = page([shown, Table("t", "<t>", ("<b>",), (("&",),))])
+    text = page([shown, FusecuTable("t", "<t>", ("<b>",), (("&",),))])
     assert "&lt;b&gt;" in text and "http-equiv" in text and "http://" not in text.replace("http://www.w3.org", "")
     assert "polyline" in regret_plot()

@@ -13,7 +13,7 @@ from einloom.errors import Infeasible, SpecError
 from einloom.machine.levels import ComputeUnit, Machine, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.oracle.simulate import simulate
-from einloom.problem import Budget, Guarantee, Objective, Problem
+from einloom.problem import Guarantee, Objective, Problem
 from einloom.result import Result
 from einloom.search.exact import Exact
 from einloom.search.exhaustive import Exhaustive
@@ -284,5 +284,10 @@ def test_other_problems_are_refused() -> None:
         Principles().search(Problem(workload, problem.machine, Mapspace(), Objective("energy")))
     with pytest.raises(Infeasible, match="smaller than one value"):
         Principles().search(asked(workload, 2, "once"))
-    with pytest.raises(SpecError, match="exact searches the mapspace ffm"):
-        Exact().search(asked(workload, 20, "once", "ragged"), Budget())
+
+
+@pytest.mark.parametrize("buffer", [5, 12, 20])
+def test_exact_finds_the_same_uneven_optimum(buffer: int) -> None:
+    workload = build_workload("one", ONE, {"m": 7, "k": 5, "l": 6}, bits=8)
+    problem = asked(workload, buffer, "once", "ragged")
+    assert Exact().search(problem).value == Principles().search(problem).value

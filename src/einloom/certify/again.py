@@ -39,7 +39,7 @@ class Answer:
 def solve_again(result: Result) -> Answer:
     """The optimum of the result's problem. Raises Infeasible, or BudgetExhausted if the solution is not proven."""
     problem = result.problem
-    if problem.mapspace.name == "ragged":
+    if problem.mapspace.name == "ragged" and result.method == "principles":
         return _ragged(result)
     if _tiny(problem):
         try:

@@ -34,7 +34,7 @@ AREA = {"over TPUv4i": 12.0, "interconnect and control": 0.1, "Planaria's interc
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class FusecuRun:
     """One model on one fabric: its choices, best in one goal."""
 
     model: str
@@ -60,7 +60,7 @@ class Ran:
         return sum(c.operations for c in self.choices) / (one.elements * one.clock * seconds)
 
 
-def run(model: str, on: Fabric, goal: Goal = "traffic", tokens: int | None = None) -> Ran:
+def run(model: str, on: Fabric, goal: Goal = "traffic", tokens: int | None = None) -> FusecuRun:
     """Three projections and the attention pair of one layer, each its best way."""
     table = {o.name: o for o in operators(model, BATCH, tokens, merged=False)}
     projection, qk, av = table["projection"], table["QK"], table["AV"]
@@ -68,7 +68,7 @@ def run(model: str, on: Fabric, goal: Goal = "traffic", tokens: int | None = Non
     first = best(choices(on, matmul, 3 * BATCH), goal)
     assert first is not None
     pair = Pair(qk.m, qk.k, qk.l, av.l)
-    return Ran(model, on.name, (first, *best_pair(on, pair, qk.count, goal)))
+    return FusecuRun(model, on.name, (first, *best_pair(on, pair, qk.count, goal)))
 
 
 def saved(on: Fabric, against: Fabric) -> float:
@@ -168,7 +168,7 @@ def dram(model: str, buffer: int, fused: bool) -> int:
     return 3 * alone.traffic + qk.count * (attention.best if fused else attention.apart)
 
 
-def llama(goal: Goal = "traffic") -> list[tuple[int, Sequence[Ran]]]:
+def llama(goal: Goal = "traffic") -> list[tuple[int, Sequence[FusecuRun]]]:
     """Figure 11: LLaMA2 over sequence lengths, on the three baselines, UnfCU and FuseCU."""
     names = (*BASELINES, "unfcu", "fusecu")
     return [(tokens, [run("llama2", fabric(n), goal, tokens) for n in names]) for tokens in LLAMA_TOKENS]

@@ -24,7 +24,7 @@ CMEM = 128 * MEBI
 
 
 @dataclass(frozen=True)
-class Table:
+class FusecuTable:
     """One table with a short name for links, and sentences below it."""
 
     name: str
@@ -46,23 +46,23 @@ class Table:
         return el("div", el("table", el("thead", head), el("tbody", *body)), *(el("p", n) for n in self.notes))
 
 
-def tables(area: bool = True) -> Iterator[Table]:
+def tables(area: bool = True) -> Iterator[FusecuTable]:
     """Every table, one by one. area: synthesise the areas too, which takes most of the time."""
-    makers: list[Callable[[], Table]] = [savings, ablation, levels, speedups, models, sequence, regrets, fusion]
+    makers: list[Callable[[], FusecuTable]] = [savings, ablation, levels, speedups, models, sequence, regrets, fusion]
     for make in makers:
         yield make()
     if area:
         yield areas()
 
 
-def savings() -> Table:
+def savings() -> FusecuTable:
     """Figure 10, the bars' averages."""
     rows = []
     for name, printed in fusecu.SAVED.items():
         for base, number in zip(fusecu.BASELINES, printed, strict=True):
             ours = fusecu.saved(fabric(name), fabric(base))
             rows.append((f"{name} against {base}", f"{number:.1f}", f"{ours:.1f}", f"{ours - number:+.1f}"))
-    return Table(
+    return FusecuTable(
         "savings",
         "Figure 10: traffic between buffer and arrays that is saved, %, mean of seven models",
         ("", "printed", "ours", "difference"),
@@ -75,14 +75,14 @@ def savings() -> Table:
     )
 
 
-def ablation() -> Table:
+def ablation() -> FusecuTable:
     """What each freedom brings."""
     tpu = fabric("tpu-v4i-like")
     rows = tuple((label, f"{fusecu.saved(one, tpu):.1f}") for label, one in fusecu.ablation())
-    return Table("ablation", "Saved against tpu-v4i-like, %, by freedom", ("fabric", "saved"), rows)
+    return FusecuTable("ablation", "Saved against tpu-v4i-like, %, by freedom", ("fabric", "saved"), rows)
 
 
-def levels() -> Table:
+def levels() -> FusecuTable:
     """The same operators at the DRAM, where the array has no say."""
     rows = []
     for buffer in (MEBI // 2, 4 * MEBI, 32 * MEBI, CMEM):
@@ -99,7 +99,7 @@ def levels() -> Table:
                 "0.0",
             )
         )
-    return Table(
+    return FusecuTable(
         "levels",
         "The same operators at the DRAM: all fabrics alike",
         ("buffer", "DRAM, apart", "DRAM, QK and AV fused", "saved by fusing in the buffer, %", "by the fabric, %"),
@@ -108,7 +108,7 @@ def levels() -> Table:
     )
 
 
-def speedups() -> Table:
+def speedups() -> FusecuTable:
     """Figure 10, the lines' averages."""
     rows = []
     fused, unfused = fabric("fusecu"), fabric("unfcu")
@@ -116,7 +116,7 @@ def speedups() -> Table:
         on = fabric(base)
         ours = [fusecu.speedup(one, on, exact) for one in (fused, unfused) for exact in (False, True)]
         rows.append((base, f"{printed:.2f}", *(f"{n:.2f}" for n in ours)))
-    return Table(
+    return FusecuTable(
         "speedups",
         "Figure 10: speed-up over each baseline, mean of seven models, at 1.05 GHz and 1 TB/s",
         ("over", "printed", "FuseCU, roofline", "FuseCU, cycles", "UnfCU, roofline", "UnfCU, cycles"),
@@ -129,7 +129,7 @@ def speedups() -> Table:
     )
 
 
-def models() -> Table:
+def models() -> FusecuTable:
     """Figure 10, model by model: traffic against TPUv4i and utilisation."""
     rows = []
     names = (*fusecu.BASELINES, "unfcu", "fusecu")
@@ -138,7 +138,7 @@ def models() -> Table:
         used = [fusecu.run(model, fabric(n), "seconds").utilisation(True) for n in ("tpu-v4i-like", "unfcu", "fusecu")]
         rows.append((title, *(f"{m / moved[0]:.3f}" for m in moved[1:]), *(f"{u:.0%}" for u in used)))
     heads = ("model", "Gemmini", "Planaria", "UnfCU", "FuseCU", "use, TPUv4i", "use, UnfCU", "use, FuseCU")
-    return Table(
+    return FusecuTable(
         "models",
         "Figure 10: traffic over that of TPUv4i, and utilisation by the cycle model",
         heads,
@@ -147,7 +147,7 @@ def models() -> Table:
     )
 
 
-def sequence() -> Table:
+def sequence() -> FusecuTable:
     """Figure 11: LLaMA2 over sequence lengths."""
     rows = []
     timed = dict(fusecu.llama("seconds"))
@@ -156,10 +156,12 @@ def sequence() -> Table:
         used = [r.utilisation(True) for r in timed[tokens]]
         rows.append((str(tokens), *(f"{r.moved / base:.3f}" for r in ran[1:]), f"{used[0]:.0%}", f"{used[-1]:.0%}"))
     heads = ("tokens", "Gemmini", "Planaria", "UnfCU", "FuseCU", "use, TPUv4i", "use, FuseCU")
-    return Table("sequence", "Figure 11: LLaMA2, traffic over that of TPUv4i, by sequence length", heads, tuple(rows))
+    return FusecuTable(
+        "sequence", "Figure 11: LLaMA2, traffic over that of TPUv4i, by sequence length", heads, tuple(rows)
+    )
 
 
-def regrets() -> Table:
+def regrets() -> FusecuTable:
     """Figure 9: the principles' picks beside the optimum."""
     rows = [
         (
@@ -173,7 +175,7 @@ def regrets() -> Table:
         )
         for r in fusecu.operator_regrets()
     ]
-    return Table(
+    return FusecuTable(
         "regrets",
         "Figure 9: principles 1 to 3 on 35 operators, against the exact optimum",
         ("buffer", "Single/Two/Three", "optimal", "mean %", "most %", "read back, mean %", "read back, most %"),
@@ -185,7 +187,7 @@ def regrets() -> Table:
     )
 
 
-def fusion() -> Table:
+def fusion() -> FusecuTable:
     """Principle 4 on the pairs of all models."""
     rows = []
     for which in ("qk_av", "qproj_qk", "ffn1_ffn2"):
@@ -196,7 +198,7 @@ def fusion() -> Table:
             rows.append(
                 (which, rule, str(len(found)), str(sum(c.profitable for c in found)), str(wrong), f"{100 * most:.1f}")
             )
-    return Table(
+    return FusecuTable(
         "fusion",
         "Principle 4 on 231 pairs: fuse where both have as many operands that move once",
         ("pair", "partial sums", "cases", "fusing pays", "principle is wrong", "most regret %"),
@@ -204,7 +206,7 @@ def fusion() -> Table:
     )
 
 
-def areas() -> Table:
+def areas() -> FusecuTable:
     """Figure 12: XS elements and what surrounds them. Without yosys or cells a table that says so."""
     from ..fabric.area import VARIANTS, element_leaf, fabric_leaves
 
@@ -212,7 +214,7 @@ def areas() -> Table:
         area = {name: element_leaf(name, element).area for name, element in VARIANTS.items()}
         parts = {name: fabric_leaves(fabric(name)) for name in ("fusecu", "planaria-like")}
     except EinloomError as error:
-        return Table("area", "Figure 12: area", ("",), ((str(error),),))
+        return FusecuTable("area", "Figure 12: area", ("",), ((str(error),),))
     ratio = {key: 100 * (area[key] / area[base] - 1) for key, base in (("XS", "WS"), ("XS, shadow", "WS, shadow"))}
     rest = {n: 100 * sum(p.total for p in found[1:]) / found[0].total for n, found in parts.items()}
     quantisers = 100 * sum(p.total for p in parts["fusecu"] if "quantiser" in p.name) / parts["fusecu"][0].total
@@ -226,7 +228,7 @@ def areas() -> Table:
         ("the same without quantisers", "", f"{rest['fusecu'] - quantisers:.2f}"),
         ("edge and control of Planaria-like", f"{printed[PLANARIA]:.1f}", f"{rest['planaria-like']:.2f}"),
     )
-    return Table(
+    return FusecuTable(
         "area",
         "Figure 12: area in percent, OSU 0.18 um cells",
         ("", "printed (28 nm)", "ours"),
@@ -239,7 +241,7 @@ def areas() -> Table:
     )
 
 
-def page(found: Sequence[Table]) -> str:
+def page(found: Sequence[FusecuTable]) -> str:
     """All tables and the figure of regrets as one HTML file that refers to nothing outside itself."""
     title = "FuseCU (DAC 2025), reproduced"
     parts = [section(t.name, t.title, regret_plot() if t.name == "regrets" else None, t.html()) for t in found]

@@ -18,7 +18,7 @@ class ExactMethod:
 
     name = "exact"
     guarantee = Guarantee.OPTIMAL
-    able = Capabilities(starts=True, cutoff=True, fronts=True, latency_rules=("einsum",), spaces=("ffm",))
+    able = Capabilities(starts=True, cutoff=True, fronts=True, latency_rules=("einsum",), spaces=("ffm", "ragged"))
 
     def __init__(self, *, consistency: bool = True, incumbent: bool = True) -> None:
         self.consistency, self.incumbent = consistency, incumbent

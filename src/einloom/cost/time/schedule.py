@@ -153,13 +153,24 @@ class Schedule:
         if not concurrent(part.split):
             if rule == "einsum":
                 return sum(self._latency(branch, rule, without) for branch in part.branches)
-            inner = without | part.above
-            overlapping = [t for name, t in self.busy(part).items() if name in part.above and name not in without]
+            inner = without | part.above | (self._ahead if rule == "floor" else frozenset())
+            overlapping = [t for name, t in self.busy(part).items() if name in inner and name not in without]
             return max(sum(self._latency(branch, rule, inner) for branch in part.branches), *overlapping, 0.0)
         each = [self._latency(branch, rule, without) for branch in part.branches]
         if part.split.kind == "parallel" or rule == "floor":
             return max(*each, busiest)
         return self._pipeline(part, rule, without, busiest)
+
+    @cached_property
+    def _ahead(self) -> frozenset[str]:
+        """What may move tiles of a branch before the branch begins, or after it ends: memories with a store of several
+        slots, and the tolls on the way to them."""
+        stores = [node for path in self.root.paths for node in path.nodes if isinstance(node, Store)]
+        several = {s.memory for s in stores if (s.slots or self.machine.memory(s.memory).capacity_share()) > 1}
+        last = max((self.machine.position[name] for name in several), default=-1)
+        return frozenset(several) | {
+            toll.name for toll in self.machine.tolls if self.machine.position[toll.name] < last
+        }
 
     def _pipeline(self, part: Part, rule: str, without: frozenset[str], busiest: float) -> float:
         """The time of a drain is proportional to its stages' times, so all drains together are had from their sums."""

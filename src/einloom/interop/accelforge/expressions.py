@@ -68,7 +68,7 @@ def evaluate(text: str, names: Mapping[str, Value]) -> Value:
     Raises SpecError for anything outside the little language above, for unknown names, and for what would get too
     large or take too long.
     """
-    return Evaluator(text, names).run()
+    return ExpressionEvaluator(text, names).run()
 
 
 def parse(text: str) -> ast.expr:
@@ -83,7 +83,7 @@ def parse(text: str) -> ast.expr:
         raise SpecError(f"cannot read {text[:80]!r} as an expression") from None
 
 
-class Evaluator:
+class ExpressionEvaluator:
     """One evaluation: the text (for messages), the names, and the steps that are left."""
 
     def __init__(self, text: str, names: Mapping[str, Value]) -> None:

@@ -6,7 +6,7 @@ one loop may have.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
@@ -76,6 +76,12 @@ def _spatial_reasons(einsum: str, variable: str, whole: int, chain: list[Cutting
         trips = [other.loop.trips for other in spatial[:n]]
         if not all(balanced(share, cut.loop.trips, cut.tile) for share in shares(whole, trips)):
             yield f"rule 2: '{describe(cut.loop)}' does not spread {einsum}.{variable} evenly over its instances"
+
+
+def busiest(extents: Mapping[str, int], cuts: Mapping[str, list[Cutting]], axes: Collection[str]) -> int:
+    """Iterations of the busiest instance of these axes, if nothing else were spread."""
+    trips = {v: prod(c.loop.trips for c in cuts.get(v, ()) if c.loop.axis in axes) for v in extents}
+    return prod(-(-extent // trips[v]) for v, extent in extents.items())
 
 
 def shares(whole: int, trips: list[int]) -> set[int]:

@@ -26,7 +26,7 @@ from ..limits.checks import share_allowed, total_allowed, unmet
 from ..limits.data import UNLIMITED, Limits
 from ..space import Mapspace
 from .concurrency import group_reasons
-from .ragged import ragged_reasons
+from .ragged import busiest, chains, ragged_reasons
 from .shares import axes_left
 
 Steps = tuple[tuple[Address, Node], ...]
@@ -331,7 +331,18 @@ def _limits(tree: _Tree, einsum: str) -> Iterator[str]:
     full = {axis.name for axis in tree.machine.axes.values() if axis.use == "full"}
     used = prod(n.trips for _, n in steps if isinstance(n, Loop) and n.axis in full)
     most = full_use(tree.workload, tree.machine, einsum, leaf.unit, tree.mapspace.limits, axes_left(steps))
-    if used < most:
+    if tree.mapspace.name == "ragged":
+        extents = {v: tree.workload.extents[v] for v in tree.workload.einsum(einsum).variables}
+        work, least = (
+            busiest(extents, chains(tree.workload, steps, tree.cuts, einsum), full),
+            prod(extents.values()) // most,
+        )
+        if work > least:
+            yield (
+                f"rule 9: an instance of the full-use axes on {leaf.unit} does up to {work} iterations of {einsum}, "
+                f"{least} are possible"
+            )
+    elif used < most:
         yield f"rule 9: {einsum} uses {used} instances of the full-use axes on {leaf.unit}, it could use {most}"
 
 

@@ -78,7 +78,7 @@ class Attempt:
         self.repeats = problem.workload.repeat**problem.objective.degree
         workload, machine = problem.workload, problem.machine
         self.users = Users(workload, machine)
-        self.signatures = signatures(self.users, problem.mapspace.limits)
+        self.signatures = signatures(self.users, problem.mapspace.limits, problem.mapspace.name == "ragged")
         self.classes = {sig: RankClasses(sig, checkpoint) for sig in self.signatures}
         self.setting = self._setting()
         self.objectives = settled(problem.objective)

@@ -55,8 +55,7 @@ class Exact:
         found is checked: Defect if the tree is not what the tables said.
         """
         refuse_timeless(problem.objective, problem.machine)
-        if problem.mapspace.name != "ffm":
-            raise SpecError(f"exact searches the mapspace ffm, not {problem.mapspace.name!r}", suggestion="ffm")
+        refuse_uncarried(problem)
         if problem.latency_rule != "einsum":
             raise SpecError(
                 f"exact proves optima under latency rule 'einsum', not {problem.latency_rule!r}", suggestion="einsum"
@@ -88,6 +87,19 @@ class Exact:
             solution, guarantee, bound = run.best, Guarantee.BOUNDED, run.bound
         points = run.front(solutions) if pareto else ()
         return run.result(self.name, solution, guarantee, bound, points, ended)
+
+
+def refuse_uncarried(problem: Problem) -> None:
+    """Raise SpecError for other spaces, and for what the search of uneven tiles does not carry yet."""
+    name = problem.mapspace.name
+    if name == "ffm":
+        return
+    if name != "ragged":
+        raise SpecError(f"exact searches the mapspaces ffm and ragged, not {name!r}", suggestion="ffm")
+    if len(problem.workload.einsums) > 1:
+        raise SpecError("exact searches the space 'ragged' for one Einsum yet, not for a cascade", suggestion="ffm")
+    if problem.mapspace.places:
+        raise SpecError("exact searches no groups of Einsums in the space 'ragged' yet", suggestion="concurrent: none")
 
 
 def finer(steps: tuple[float, ...], repetition: float) -> tuple[float, ...]:

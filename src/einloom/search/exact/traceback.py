@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, prod
 from types import MappingProxyType
 
 import numpy as np
@@ -46,13 +46,12 @@ def piece(workload: Workload, machine: Machine, position: int, block: PmappingGr
     classes = links.classes
     axis_names = tuple(axis.name for fanout in machine.fanouts for axis in fanout.axes)
     structure = block.structure
-    loops = tuple(
-        (variables[loop.variable], int(n), None if loop.axis is None else axis_names[loop.axis])
-        for loop, n in zip(structure.loops, block.trips[row], strict=True)
-    )
     left = {v: workload.extents[v] for v in variables}
-    for v, n, _ in loops:
+    loops = []
+    for loop, n in zip(structure.loops, block.trips[row].tolist(), strict=True):
+        v, axis = variables[loop.variable], None if loop.axis is None else axis_names[loop.axis]
         left[v] //= n
+        loops.append((v, n, axis))
     stores = tuple((depth, m, names[t], False) for t, m, depth in structure.backings)
     stores += tuple((s.depth, s.memory, names[s.tensor], True) for s in variant.own)
     boundary = [1] * len(classes.members)
@@ -63,7 +62,7 @@ def piece(workload: Workload, machine: Machine, position: int, block: PmappingGr
     unwinder = _Unwinder(machine, classes, variables, names, einsum.name, left, axis_names, links, spread)
     below = unwinder.nodes(variant.remainder, remainder, boundary)
     kept = frozenset((s.depth, s.memory, names[s.tensor]) for s in variant.own if s.over)
-    return Piece(einsum.name, loops, stores, (*below, Compute(einsum.name, variant.option.unit)), kept)
+    return Piece(einsum.name, tuple(loops), stores, (*below, Compute(einsum.name, variant.option.unit)), kept)
 
 
 def _choice(rows: Backpointers, row: int) -> int:
@@ -106,18 +105,22 @@ class _Unwinder:
                 inner = rows.action[1] if isinstance(rows.action[1], int) else _promised(source, previous)
                 found += self._block(list(rows.x[row]), source.x[previous], inner)
             elif rows.action[0] == "cross":
-                found += self._spatial(rows.action[1])
+                found += self._spatial(rows.action[1], source.x[previous])
             rows, row = source, previous
         return found
 
-    def _take(self, d: int, trips: int) -> list[tuple[str, int]]:
-        """Share the trips of a class out to its variables."""
-        shared = []
+    def _take(self, d: int, trips: int, tile: int) -> list[tuple[str, int, int | None]]:
+        """Share the trips of a class out to its variables: (variable, trips, tile)."""
+        shared: list[tuple[str, int, int | None]] = []
+        if self.classes.uneven[d]:
+            chosen = next(v for v in self.classes.members[d] if v in self.classes.signature.uneven)
+            self.left[self.variables[chosen]] = tile
+            return [(self.variables[chosen], trips, tile)]
         for v in self.classes.members[d]:
             name = self.variables[v]
             n = gcd(trips, self.left[name])
             if n > 1:
-                shared.append((name, n))
+                shared.append((name, n, None))
                 self.left[name] //= n
                 trips //= n
         assert trips == 1, "a class takes more than its variables have"
@@ -125,26 +128,37 @@ class _Unwinder:
 
     def _block(self, above: list[int] | np.ndarray, below: np.ndarray, inner: int | None) -> list[Node]:
         """The loops between two extents, that of class `inner` the innermost."""
-        trips = [int(a) // int(b) for a, b in zip(above, below, strict=True)]
+        trips = [-(-int(a) // int(b)) for a, b in zip(above, below, strict=True)]
+        tiles = [int(b) for b in below]
         order = list(range(len(trips)))
         if inner is not None:
             order.remove(inner)
             order.append(inner)
-        return [Loop(((self.einsum, v),), n) for d in order if trips[d] > 1 for v, n in self._take(d, trips[d])]
+        return [
+            Loop(((self.einsum, v),), n, tile)
+            for d in order
+            if trips[d] > 1
+            for v, n, tile in self._take(d, trips[d], tiles[d])
+        ]
 
-    def _spatial(self, memory: object) -> list[Node]:
+    def _spatial(self, memory: object, inner: np.ndarray) -> list[Node]:
+        """The spatial loops directly below a memory's temporal ones, above extents `inner`."""
         links = self.links
         assert isinstance(memory, int)
         bottom = links.above[memory + 1] if memory + 1 < len(links.above) else links.fanouts
         found: list[Node] = []
         axes = [(i, a) for i, a in enumerate(self.classes.signature.axes) if a.fanout < links.fanouts]
-        for (i, axis), row in zip(axes, self.spread, strict=True):
-            if links.above[memory] <= axis.fanout < bottom:
-                for d, n in enumerate(row):
-                    if n > 1:
-                        found += [
-                            Loop(((self.einsum, v),), k, axis=self.axis_names[i]) for v, k in self._take(d, int(n))
-                        ]
+        crossed = [
+            (i, row)
+            for (i, axis), row in zip(axes, self.spread, strict=True)
+            if links.above[memory] <= axis.fanout < bottom
+        ]
+        for at, (i, row) in enumerate(crossed):
+            for d, n in enumerate(row):
+                if n > 1:
+                    tile = int(inner[d]) * prod(int(further[d]) for _, further in crossed[at + 1 :])
+                    taken = self._take(d, int(n), tile)
+                    found += [Loop(((self.einsum, v),), k, size, self.axis_names[i]) for v, k, size in taken]
         return found
 
 
@@ -186,7 +200,7 @@ class _TreeBuilder:
             stores = self._stores(low, high, depth, done, own=True)
             lead = self.pieces[low].loops[depth]
             binds = tuple((p.einsum, p.loops[depth][0]) for p in self.pieces[low : high + 1])
-            loop = Loop(binds, lead[1], axis=lead[2])
+            loop = Loop(binds, lead[1], None, lead[2])
             return [*stores, loop, *self.group(low, high, depth + 1, done)]
         starts = [low, *(i + 1 for i in cuts)]
         ends = [*cuts, high]

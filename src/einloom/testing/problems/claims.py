@@ -273,12 +273,8 @@ class Report:
     executed: int
 
 
-def check(read: Read, seed: int, claims: Iterable[str] = tuple(CLAIMS)) -> Report:
-    """Ask the claims of a problem. An exception is a difference: no problem that a file can say may end in one.
-
-    seed: of the trees that are executed, and of the objectives that are asked in turn.
-    """
-    subject = Subject(*read, seed)
+def asked(subject: Subject, claims: Iterable[str]) -> dict[str, str]:
+    """Claim -> its first difference, for those of the claims that fail."""
     failed: dict[str, str] = {}
     for name in claims:
         try:
@@ -287,6 +283,16 @@ def check(read: Read, seed: int, claims: Iterable[str] = tuple(CLAIMS)) -> Repor
             said = f"{type(error).__name__}: {error}"
         if said is not None:
             failed[name] = said
+    return failed
+
+
+def check(read: Read, seed: int, claims: Iterable[str] = tuple(CLAIMS)) -> Report:
+    """Ask the claims of a problem. An exception is a difference: no problem that a file can say may end in one.
+
+    seed: of the trees that are executed, and of the objectives that are asked in turn.
+    """
+    subject = Subject(*read, seed)
+    failed = asked(subject, claims)
     try:
         return Report(failed, len(subject.trees), len(subject.executed))
     except Exception:  # noqa: BLE001 (told above)

@@ -15,7 +15,7 @@ NUMBERS: tuple[object, ...] = (1, 2, [1, 2], [1, 3], {"least": 2}, {"most": 2}, 
 
 
 @dataclass
-class Space:
+class ProblemSpace:
     """What the limits of a mapspace are drawn from. on: names of `dimensions`."""
 
     rng: Random
@@ -86,7 +86,7 @@ class Space:
 
 def space(rng: Random, on: Collection[str], workload: Workload, machine: Machine) -> Data:
     """A mapspace file with these dimensions, as far as workload and machine let it have them."""
-    drawn = Space(rng, on, workload, machine)
+    drawn = ProblemSpace(rng, on, workload, machine)
     data: Data = {"schema": "mapspace/1"}
     if rng.random() < 0.2:
         data["space"] = "ffm"

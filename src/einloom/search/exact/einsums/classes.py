@@ -7,7 +7,7 @@ of a network) have equal tables and are explored once.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ....errors import Infeasible, SpecError
 from ....machine.levels import ComputeUnit, Fanout, Machine, Memory, Toll
@@ -120,7 +120,7 @@ class EinsumClass:
     """An Einsum by position. extents: per rank variable; tensors: output first, then inputs; merge: classes allowed.
 
     alone: variables that may not merge because the mapspace names them. once: (memory, tensor) pairs of which nothing
-    may come twice. loops: (tensor, variable, trips of the fused
+    may come twice. uneven: variables whose tiles need not divide. loops: (tensor, variable, trips of the fused
     loops above its backing store); tiles: (memory, tensor, variable, extents of the tile), as the mapspace asks.
     """
 
@@ -134,12 +134,20 @@ class EinsumClass:
     loops: tuple[tuple[int, int, Numbers], ...] = ()
     tiles: tuple[tuple[int, int, int, Numbers], ...] = ()
     once: frozenset[tuple[int, int]] = frozenset()
+    uneven: frozenset[int] = frozenset()
 
 
-def signatures(users: Users, limits: Limits = UNLIMITED) -> list[EinsumClass]:
-    """The signature of every Einsum, in program order."""
+def signatures(users: Users, limits: Limits = UNLIMITED, ragged: bool = False) -> list[EinsumClass]:
+    """The signature of every Einsum, in program order. ragged: in the space of that name."""
     merge = not fuses_below_fanout(users)
-    return [signature(users, i, merge, limits) for i in range(len(users.workload.einsums))]
+    found = [signature(users, i, merge, limits) for i in range(len(users.workload.einsums))]
+    return [replace(one, uneven=_uneven(one)) for one in found] if ragged else found
+
+
+def _uneven(signature: EinsumClass) -> frozenset[int]:
+    """The variables whose tiles need not divide: those that index nothing but plain ranks (rule 2 of `ragged`)."""
+    windowed = frozenset[int]().union(*(tensor.complex_variables for tensor in signature.tensors))
+    return frozenset(v for v, extent in enumerate(signature.extents) if extent > 1) - windowed
 
 
 def signature(users: Users, position: int, merge: bool, limits: Limits = UNLIMITED) -> EinsumClass:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..numerics.divisibility import divisors
+from ..numerics.uneven import smallest_tiles
 from .classes import AxisSignature, EinsumClass, UnitOption
 from .holds import Placement, backing
 
@@ -44,7 +45,8 @@ class RankClasses:
         complicated = frozenset().union(*(t.complex_variables for t in s.tensors))
         for v in range(len(s.extents)):
             relevance = tuple(v in t.variables for t in s.tensors)
-            key: object = relevance if s.merge and v not in complicated and v not in s.alone else v
+            merges = s.merge and v not in complicated and v not in s.alone and v not in s.uneven
+            key: object = relevance if merges else v
             groups.setdefault(key, []).append(v)
         return tuple(tuple(group) for group in groups.values())
 
@@ -56,6 +58,11 @@ class RankClasses:
     def of(self) -> dict[int, int]:
         """Variable -> class."""
         return {v: d for d, group in enumerate(self.members) for v in group}
+
+    @cached_property
+    def uneven(self) -> tuple[bool, ...]:
+        """Per class: need its tiles not divide?"""
+        return tuple(any(v in self.signature.uneven for v in group) for group in self.members)
 
     @cached_property
     def pinned(self) -> frozenset[int]:
@@ -84,7 +91,8 @@ class RankClasses:
 
     @cached_property
     def _spreads(self) -> dict[UnitOption, tuple[SpatialChoice, ...]]:
-        return {option: tuple(_every_spread(self, option)) for option in self.signature.units}
+        uneven = any(self.uneven)
+        return {option: tuple(_every_spread(self, option, uneven)) for option in self.signature.units}
 
     def spreads(self, option: UnitOption) -> tuple[SpatialChoice, ...]:
         """Every spatial choice on one unit's path: for each visible axis the instances that each class takes.
@@ -125,7 +133,8 @@ class RankClasses:
 
 
 @lru_cache(maxsize=4096)
-def _every_spread(classes: RankClasses, option: UnitOption) -> tuple[SpatialChoice, ...]:
+def _every_spread(classes: RankClasses, option: UnitOption, uneven: bool = False) -> tuple[SpatialChoice, ...]:
+    """All spatial choices of a unit. uneven: of classes that may be cut unevenly, too."""
     s = classes.signature
     axes = [axis for axis in s.axes if axis.fanout < option.fanouts]
     if s.copy and not _backs_behind_fanouts(s, option):
@@ -138,14 +147,19 @@ def _every_spread(classes: RankClasses, option: UnitOption) -> tuple[SpatialChoi
         whole = all(v not in padded for v in classes.members[d])
         whole = whole and not any(classes.relevant(t, d) for t in axis.barred)
         every = divisors(classes.extents[d]) if whole else (1,)
+        if whole and uneven and classes.uneven[d]:
+            every = _uneven_instances(classes, option, axis, d)
         return tuple(z for z in every if z <= axis.size and all(numbers.allow(z) for numbers in share))
 
     def rows(axis: AxisSignature, left: tuple[int, ...], takes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
         """Every choice on one axis of what is left of each class."""
         found: list[tuple[tuple[int, ...], int]] = [((), axis.size)]
         for n, take in zip(left, takes, strict=True):
-            found = [((*row, z), room // z) for row, room in found for z in take if z <= room and n % z == 0]
+            found = [((*row, z), room // z) for row, room in found for z in take if z <= room and fits(n, z)]
         return [row for row, _ in found if s.copy or all(total.allow(prod(row)) for total in axis.totals)]
+
+    def fits(n: int, z: int) -> bool:
+        return z <= n if uneven else n % z == 0
 
     takes = [[allowed(axis, d) for d in range(len(classes.members))] for axis in axes]
 
@@ -155,7 +169,7 @@ def _every_spread(classes: RankClasses, option: UnitOption) -> tuple[SpatialChoi
         classes.checkpoint()
         counts = axes[i].full and not s.copy
         return [
-            (row, tuple(n // z for n, z in zip(left, row, strict=True)), prod(row) if counts else 1)
+            (row, tuple(-(-n // z) for n, z in zip(left, row, strict=True)), prod(row) if counts else 1)
             for row in rows(axes[i], left, takes[i])
         ]
 
@@ -166,6 +180,8 @@ def _every_spread(classes: RankClasses, option: UnitOption) -> tuple[SpatialChoi
             return 1
         return max((full * most(i + 1, after) for _, after, full in choices(i, left)), default=0)
 
+    if uneven:
+        return _apart(s, option, axes, list(_busy(classes, option, axes, choices)), classes.checkpoint)
     found: list[tuple[SpatialChoice, tuple[int, ...]]] = [((), classes.extents)]
     for i in range(len(axes)):
         found = [
@@ -176,6 +192,52 @@ def _every_spread(classes: RankClasses, option: UnitOption) -> tuple[SpatialChoi
         ]
     spreads = [spread for spread, _ in found]
     return tuple(spreads) if s.copy else _apart(s, option, axes, spreads, classes.checkpoint)
+
+
+def _uneven_instances(classes: RankClasses, option: UnitOption, axis: AxisSignature, d: int) -> tuple[int, ...]:
+    """The instances of an axis that a class may take if its tiles need not divide.
+
+    The least number for each number of passes suffices (docs/model/pruning.md), but not where a partner must take as
+    many, where the mapspace speaks of numbers, or where sums stay in the instances that each has begun.
+    """
+    s, extent = classes.signature, classes.extents[d]
+    shared = [t for t, tensor in enumerate(s.tensors) if tensor.fusable]
+    deepest = max((option.above[backing(held, t)] for held in option.held for t in shared), default=0)
+    sums = any(t.output and i not in axis.joined and not classes.relevant(i, d) for i, t in enumerate(s.tensors))
+    if axis.fanout < deepest or axis.shares or axis.totals or sums or s.copy:
+        return tuple(range(1, min(extent, axis.size) + 1))
+    return smallest_tiles(extent)
+
+
+def _busy(
+    classes: RankClasses,
+    option: UnitOption,
+    axes: list[AxisSignature],
+    choices: Callable[[int, tuple[int, ...]], list[tuple[tuple[int, ...], tuple[int, ...], int]]],
+) -> Iterator[SpatialChoice]:
+    """The uneven choices in which the busiest instance of the full-use axes does no more than in the best even one."""
+    s = classes.signature
+    full = [i for i, axis in enumerate(axes) if axis.full and not s.copy]
+    even = _every_spread(classes, option)
+    if not even:
+        return
+    used = max(prod(prod(spread[i]) for i in full) for spread in even)
+    most = prod(classes.extents) // used
+    reach = [prod(axes[j].size for j in full if j > i) for i in range(len(axes))]
+
+    def work(rows: SpatialChoice) -> int:
+        taken = [[row[d] for i, row in enumerate(rows) if i in full] for d in range(len(classes.extents))]
+        return prod(-(-extent // prod(n)) for extent, n in zip(classes.extents, taken, strict=True))
+
+    found: list[tuple[SpatialChoice, tuple[int, ...]]] = [((), classes.extents)]
+    for i in range(len(axes)):
+        found = [
+            ((*rows, row), after)
+            for rows, left in _watched(found, classes.checkpoint)
+            for row, after, _ in choices(i, left)
+            if not full or work((*rows, row)) <= most * reach[i]
+        ]
+    yield from (spread for spread, _ in found)
 
 
 def _watched(every: Iterable[T], checkpoint: Callable[[], None]) -> Iterator[T]:

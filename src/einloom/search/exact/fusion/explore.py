@@ -132,7 +132,7 @@ class Explorer:
         self.checkpoint = checkpoint
         self.allowed: dict[int, Allowed] = {}
         self.found: dict[FusedTemplate, list[PmappingGroup]] = {}
-        self._lattice = Lattice(classes.extents)
+        self._lattice = Lattice(classes.extents, classes.uneven)
         self._grids = TilingsByLoops(classes)
         self.floors = Floors(setting, classes, checkpoint)
         self.wanted: Wanted = {}

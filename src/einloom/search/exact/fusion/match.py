@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..numerics.divisibility import Lattice
 from ..numerics.multiples import ragged_ranges
 from ..numerics.pareto import IntArray, ordered_skyline, ranking
+from ..numerics.uneven import ceil
 from ..pmappings.cost_to_go import CostToGo
 from ..pmappings.prune import Pruner
 from ..pmappings.rows import PROMISE, Rows, promises
@@ -89,12 +90,12 @@ class Below:
     def _fits(self, x: IntArray) -> NDArray[np.bool_]:
         if self.lattice.packed:
             return self.lattice.divides(self.codes, self.lattice.codes(x))
-        return np.asarray((x[:, None] % self.rows.x == 0).all(axis=2))
+        return self.lattice.fits(self.rows.x, x)
 
     def _kept(self, x: IntArray, rows: IntArray) -> NDArray[np.bool_]:
         """Mask of pairs in which the promise of a sliding loop is kept between row and boundary."""
         prices = self.pruner.levels.prices
         assert prices.sliding is not None
-        trips = x // self.rows.x[rows]
+        trips = ceil(x, self.rows.x[rows])
         free, touched, first = promises(self.rows.marks[rows, PROMISE], trips, prices.relevant[prices.sliding])
         return np.asarray(free | (touched & first))

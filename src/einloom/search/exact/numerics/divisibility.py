@@ -20,10 +20,12 @@ def divisors(n: int) -> tuple[int, ...]:
 
 
 class Lattice:
-    """Codes of extents. bits: how many they take; `packed` is False if those are more than 62 (there are no codes)."""
+    """Codes of extents. bits: how many they take; `packed` is False if those are more than 62, or if some class is
+    `uneven`, cut into tiles that need not divide it (there are no codes)."""
 
-    def __init__(self, extents: tuple[int, ...]) -> None:
+    def __init__(self, extents: tuple[int, ...], uneven: tuple[bool, ...] = ()) -> None:
         self.extents = extents
+        self.uneven = uneven or (False,) * len(extents)
         self.values = [np.array(divisors(extent), np.int64) for extent in extents]
         tables: list[IntArray] = []
         spare, bits = 0, 0
@@ -40,7 +42,7 @@ class Lattice:
                 bits += width + 1
             tables.append(codes)
         self.bits = bits
-        self.packed = bits <= 62
+        self.packed = bits <= 62 and not any(uneven)
         self._tables = tables
         self._spare = np.int64(spare if self.packed else 0)
 
@@ -66,6 +68,19 @@ class Lattice:
 
     def _sparse(self, d: int, x: IntArray) -> IntArray:
         return self._tables[d][np.searchsorted(self.values[d], x)]
+
+    def fits(self, inner: IntArray, outer: IntArray) -> NDArray[np.bool_]:
+        """[n, classes], [m, classes] extents -> [m, n]: may loops cut every extent of `outer` into that of `inner`?"""
+        good = np.ones((len(outer), len(inner)), bool)
+        for d, (extent, uneven) in enumerate(zip(self.extents, self.uneven, strict=True)):
+            above, row = np.unique(outer[:, d], return_inverse=True)
+            below, column = np.unique(inner[:, d], return_inverse=True)
+            table = above[:, None] % below == 0
+            if uneven:
+                table |= above[:, None] == extent  # the outermost loop may leave a smaller last tile
+            if not table.all():
+                good &= table[row.reshape(-1)][:, column.reshape(-1)]
+        return good
 
     def divides(self, inner: IntArray, outer: IntArray) -> NDArray[np.bool_]:
         """[n], [m] codes -> [m, n]: does every extent of `inner` divide that of `outer`?"""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .divisibility import divisors
 from .pareto import IntArray
+from .uneven import ceil, multiples
 
 
 def ragged_ranges(counts: IntArray) -> tuple[IntArray, IntArray]:
@@ -36,7 +37,7 @@ class Multiples:
         above = (self.values % self.values[:, None] == 0) & (self.values >= least * self.values[:, None])
         table = fits & fits.transpose(0, 2, 1) & above
         self.sizes = table.sum(axis=2).reshape(-1)
-        self.flat = np.nonzero(table)[2]
+        self.flat = self.values[np.nonzero(table)[2]]
         self.offsets = np.cumsum(self.sizes) - self.sizes
 
     def at(self, x: IntArray, choice: IntArray) -> IntArray:
@@ -53,8 +54,45 @@ class Multiples:
         repeat, within = ragged_ranges(counts)
         grown = x.take(repeat, axis=0)
         if may is None:
-            grown[:, d] = self.values[self.flat[self.offsets[at[repeat]] + within]]
+            grown[:, d] = self.flat[self.offsets[at[repeat]] + within]
         else:
             chosen = np.flatnonzero(may[repeat])
-            grown[chosen, d] = self.values[self.flat[self.offsets[at[repeat[chosen]]] + within[chosen]]]
+            grown[chosen, d] = self.flat[self.offsets[at[repeat[chosen]]] + within[chosen]]
         return grown, index[repeat], repeat
+
+
+class UnevenMultiples(Multiples):
+    """As `Multiples`, of a class whose outermost loop need not divide its extent.
+
+    instances: per spatial choice those that share the class further out. every: all multiples, not only the smallest
+    for each number of trips.
+    """
+
+    def __init__(self, extent: int, instances: IntArray, least: int, every: bool) -> None:
+        self.extent, self.least, self.every = extent, least, every
+        self.spread, self.kind = np.unique(instances, return_inverse=True)
+        self.kind = self.kind.reshape(-1)
+        self._places: dict[int, int] = {}
+        self.sizes = self.offsets = self.flat = np.zeros(0, np.int64)
+
+    def at(self, x: IntArray, choice: IntArray) -> IntArray:
+        """Place of each extent in the lists, which grow as new extents come."""
+        codes, inverse = np.unique(self.kind[choice] * (self.extent + 1) + x, return_inverse=True)
+        new = [code for code in codes.tolist() if code not in self._places]
+        if new:
+            lists = [self._above(*divmod(code, self.extent + 1)) for code in new]
+            self._places.update(zip(new, range(len(self.sizes), len(self.sizes) + len(new)), strict=True))
+            self.sizes = np.append(self.sizes, [len(found) for found in lists])
+            self.offsets = np.cumsum(self.sizes) - self.sizes
+            self.flat = np.concatenate([self.flat, *lists]).astype(np.int64)
+        places = np.array([self._places[code] for code in codes.tolist()], np.int64)
+        return np.asarray(places[inverse.reshape(-1)])
+
+    def _above(self, kind: int, x: int) -> IntArray:
+        """What a loop above tiles of `x` may have: `x` itself where one trip is enough."""
+        instances = int(self.spread[kind])
+        room = int(ceil(self.extent, instances))
+        found = range(x, self.extent, x) if self.every else multiples(self.extent, x)
+        below = [y for y in found if y <= room and y < self.extent and (y > x or self.least == 1)]
+        whole = instances == 1 and (x < self.extent or self.least == 1)
+        return np.array([*below, self.extent] if whole else below, np.int64)

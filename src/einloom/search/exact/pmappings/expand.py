@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..numerics.divisibility import divisors
-from ..numerics.multiples import Multiples
-from ..numerics.pareto import IntArray
+from ..numerics.multiples import Multiples, UnevenMultiples
+from ..numerics.pareto import FloatArray, IntArray
+from ..numerics.uneven import ceil
 from ..prices.traffic import Slide
 from .levels import Levels
 from .prune import Pruner
@@ -28,6 +29,7 @@ from .rows import (
     OPEN,
     PLACED,
     PROMISE,
+    RIMS,
     SPREAD,
     TARGET,
     Rows,
@@ -54,8 +56,12 @@ class Expansion:
     def _loop(self, d: int, at: int, least: int) -> Multiples:
         key = (d, at, least)
         if key not in self._multiples:
-            room = self.prices.whole[d] // self.prices.links.instances[at][:, d]
-            self._multiples[key] = Multiples(int(self.prices.whole[d]), room, least)
+            extent, instances = int(self.prices.whole[d]), self.prices.links.instances[at][:, d]
+            self._multiples[key] = (
+                UnevenMultiples(extent, instances, least, d in self.classes.pinned)
+                if self.prices.uneven[d]
+                else Multiples(extent, self.prices.whole[d] // instances, least)
+            )
         return self._multiples[key]
 
     @cached_property
@@ -70,7 +76,8 @@ class Expansion:
         counts = np.ones(len(x), np.int64)
         for d in dims:
             multiples = self._loop(d, at, 1)
-            counts *= np.where(may[:, d], multiples.sizes[multiples.at(x[:, d], spread)], 1)
+            places = multiples.at(x[:, d], spread)
+            counts *= np.where(may[:, d], multiples.sizes[places], 1)
         ends = np.cumsum(counts)
         start = 0
         while start < len(x):
@@ -170,17 +177,17 @@ class Expansion:
             if not bits >> bit & 1 or (d is not None and not self.prices.relevant[tensor, d]):
                 continue
             mine = np.flatnonzero(still >> bit & 1)
-            price, skipped = self.prices.link(tensor, parent, memory)
             sound[mine] &= ~self.prices.again(memory, tensor, rows.x[mine], spread[mine], at)
             for chosen, slide in self._by_slide(rows, mine, tensor, memory, at):
-                s = spread[chosen]
-                moved = self.prices.moved(tensor, rows.x[chosen], s, memory, slide, at)
-                cost[chosen] += moved[:, None] * price[s] - self.prices.elements(tensor) * skipped[s]
+                place, rims = (tensor, parent, memory), self.levels.rims(rows.marks[chosen])
+                cost[chosen] += self.prices.charged(place, rows.x[chosen], spread[chosen], slide, at, rims)
             still = still & ~np.int64(1 << bit)
         absorbed = np.where(still == 0, 0, rows.marks[:, ABSORBED])
         alike = np.where(still == 0, self.prices.links.alike[at][spread], spread)
         every = np.arange(len(rows))
-        return rows.derived(every, ("same",), cost=cost, open=still, absorbed=absorbed, spread=alike), sound
+        charged = rows.derived(every, ("same",), cost=cost, open=still, absorbed=absorbed, spread=alike)
+        charged.marks[still == 0, RIMS:] = 0
+        return charged, sound
 
     def _by_slide(
         self, rows: Rows, mine: IntArray, tensor: int, memory: int, at: int
@@ -203,7 +210,7 @@ class Expansion:
         """Which rows keep the promise of a sliding loop, and what is still promised."""
         if self.prices.sliding is None or not promise.any():
             return np.ones(len(after), bool), promise
-        free, touched, first = promises(promise, after // before, self.prices.relevant[self.prices.sliding])
+        free, touched, first = promises(promise, ceil(after, before), self.prices.relevant[self.prices.sliding])
         return free | ~touched | first, np.where(touched[:, None], 0, promise)
 
     # ---- stores -----------------------------------------------------------------------------------------------
@@ -289,12 +296,7 @@ class Expansion:
             slide = None
             if choice is not None:
                 slide = (choice[0], choice[1], 1 if choice[2] == NEAR else self.prices.inside(choice[0], memory))
-            price, skipped, _ = self.levels.into[memory]
-            spread = marks[:, SPREAD]
-            moved = self.prices.moved(target, x, spread, memory, slide)
-            cost += moved[:, None] * price[link, spread]
-            if skipped.any():
-                cost -= self.prices.every_elements[target][:, None] * skipped[link, spread]
+            self._price(cost, link, target, x, marks[:, SPREAD], memory, slide)
         if choice is not None:
             promise = np.tile(_promise(choice), (len(index), 1))
         placed = marks[:, PLACED] | (1 << target)
@@ -313,6 +315,29 @@ class Expansion:
             placed=placed[good],
             top=target[good],
         )
+
+    def _price(
+        self,
+        cost: FloatArray,
+        link: IntArray,
+        target: IntArray,
+        x: IntArray,
+        spread: IntArray,
+        memory: int,
+        slide: Slide | None,
+    ) -> None:
+        """Add what stores of the targets move to the costs."""
+        if self.prices.uneven.any():
+            for at in np.unique(link).tolist():
+                mine = np.flatnonzero(link == at)
+                parent, tensor = divmod(at, self.levels.tensors)
+                cost[mine] += self.prices.charged((tensor, parent, memory), x[mine], spread[mine], slide)
+            return
+        price, skipped, _ = self.levels.into[memory]
+        moved = self.prices.moved(target, x, spread, memory, slide)
+        cost += moved[:, None] * price[link, spread]
+        if skipped.any():
+            cost -= self.prices.every_elements[target][:, None] * skipped[link, spread]
 
 
 def _promise(choice: Sliding) -> IntArray:

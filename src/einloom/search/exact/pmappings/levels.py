@@ -16,6 +16,7 @@ from ..einsums.holds import Placement
 from ..einsums.placement import StoreContexts
 from ..numerics.pareto import FloatArray, IntArray
 from ..prices.traffic import Prices
+from .rows import NEXT, RIMS
 
 MOST_LINKS = 61  # that may be deferred: one bit each of a 64-bit integer, below its sign and two spare ones
 
@@ -74,7 +75,7 @@ class Levels:
         if memory:
             for parent, t in {(level.parents[t], t) for level in self.contexts.levels[memory] for t in level.own}:
                 at = parent * self.tensors + t
-                price[at], skipped[at] = self.prices.link(t, parent, memory)
+                price[at], skipped[at] = self.prices.together(t, parent, memory)
                 least[at] = self.prices.least(t, parent, memory)
         return price, skipped, least
 
@@ -138,6 +139,24 @@ class Levels:
     def held_back(self) -> list[NDArray[np.bool_]]:
         """Per deferred link the columns that it may add to."""
         return [self._charging(memory, parent * self.tensors + t) for t, parent, memory in self.deferred]
+
+    @cached_property
+    def width(self) -> int:
+        """Columns of the marks of rows."""
+        if self.deferred and self.prices.uneven.any():
+            return RIMS + self.memories * len(self.prices.whole)
+        return NEXT if self.prices.sliding is None else RIMS
+
+    def rim(self, memory: int, d: int) -> int:
+        """The column of the marks with the tile of class d below the spatial loops directly under a memory's: of rows
+        with charges put off, because in the last pass of these loops some instances may have nothing."""
+        return RIMS + memory * len(self.prices.whole) + d
+
+    def rims(self, marks: IntArray) -> IntArray | None:
+        """The tiles of `rim` [rows, memories, classes]; None where there are none."""
+        if self.width <= RIMS:
+            return None
+        return marks[:, RIMS:].reshape(len(marks), self.memories, len(self.prices.whole))
 
     def at(self, memory: int) -> LevelArrays:
         """The levels of a memory that is not the outermost."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..numerics.pareto import FloatArray, IntArray, skyline
 from .cost_to_go import CostToGo
 from .levels import Levels
-from .rows import ABSORBED, CONTEXT, FRESH, NEXT, OPEN, PLACED, SIDE, SPREAD, TARGET, TOP, TRIPS, Rows
+from .rows import ABSORBED, CONTEXT, FRESH, NEXT, OPEN, PLACED, RIMS, SIDE, SPREAD, TARGET, TOP, TRIPS, Rows
 
 DENSE = 1 << 16  # numbers below this are ranked by a table, whatever their number
 
@@ -155,7 +155,7 @@ class Pruner:
         for mark in marks:
             total, radix = _joined(total, radix, rows.marks[:, mark] + (mark == TOP), sizes[mark])
         promise = (SIDE, NEXT, TRIPS) if rows.marks.shape[1] > NEXT else ()
-        for mark in (*promise, ABSORBED, OPEN, FRESH):
+        for mark in (*promise, ABSORBED, OPEN, FRESH, *range(RIMS, rows.marks.shape[1])):
             if rows.marks[:, mark].any():
                 total, radix = _joined(total, radix, *_dense(rows.marks[:, mark]))
         return total

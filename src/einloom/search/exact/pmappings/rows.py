@@ -16,6 +16,7 @@ OPEN, FRESH, ABSORBED, CONTEXT, SPREAD, PLACED, TOP, TARGET = range(8)
 # and three more where a tensor with windows is followed along its sliding loop
 NEXT, TRIPS, SIDE = range(8, 11)
 PROMISE = slice(NEXT, SIDE + 1)
+RIMS = SIDE + 1  # from here on, where tiles need not divide: `Levels.rim`
 ANYWHERE, FAR, NEAR = range(3)  # of SIDE: above the next fanout, below it, or there is none
 
 

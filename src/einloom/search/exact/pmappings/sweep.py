@@ -28,10 +28,10 @@ from .rows import (
     FRESH,
     LEAF,
     NEAR,
-    NEXT,
     OPEN,
     PLACED,
     PROMISE,
+    RIMS,
     SIDE,
     SPREAD,
     TARGET,
@@ -62,7 +62,8 @@ def sweep(expansion: Expansion, outermost: int = 0, checkpoint: Callable[[], Non
 def relaxed(expansion: Expansion, checkpoint: Callable[[], None] = lambda: None) -> Rows:
     """Rows with every own store placed and no backing store below the outermost memory, unfused."""
     done = closed(expansion, sweep(expansion, 0, checkpoint).bases[0], 0, checkpoint)
-    return done.take(np.flatnonzero((expansion.prices.whole % done.x == 0).all(axis=1)))
+    even = ~expansion.prices.uneven
+    return done.take(np.flatnonzero((expansion.prices.whole[even] % done.x[:, even] == 0).all(axis=1)))
 
 
 def closed(expansion: Expansion, rows: Rows, memory: int, checkpoint: Callable[[], None] = lambda: None) -> Rows:
@@ -120,7 +121,7 @@ class _Sweep:
         chosen = [b for b in range(len(bases)) if contexts.wanted(last, b)]
         choices = len(links.spreads)
         n = len(chosen) * choices
-        marks = np.zeros((n, NEXT if self.prices.sliding is None else SIDE + 1), np.int64)
+        marks = np.zeros((n, self.levels.width), np.int64)
         marks[:, CONTEXT] = np.repeat(np.array(chosen, np.int64), choices)
         marks[:, SPREAD] = np.tile(np.arange(choices), len(chosen))
         marks[:, TOP] = LEAF
@@ -165,17 +166,30 @@ class _Sweep:
         links = self.prices.links
         if links.above[memory] == below:
             return rows
-        index = np.flatnonzero((rows.marks[:, SIDE:] != NEAR).all(axis=1))
+        index = np.flatnonzero((rows.marks[:, SIDE:RIMS] != NEAR).all(axis=1))
         spread = rows.marks[index, SPREAD]
         x = rows.x[index] * links.between(links.above[memory], below)[spread]
-        fits = (self.prices.whole // links.instances[memory][spread] % x == 0).all(axis=1)
+        even = ~self.prices.uneven
+        room = self.prices.whole[even] // links.instances[memory][spread][:, even]
+        fits = (room % x[:, even] == 0).all(axis=1)
+        for d in np.flatnonzero(~even).tolist():
+            x[:, d], fair = self.prices.shared_out(rows.x[index, d], spread, d, memory, below)
+            fits &= fair
         index, x, spread = index[fits], x[fits], spread[fits]
         settled = (rows.marks[index, OPEN] == 0) & (rows.marks[index, FRESH] == 0)
         crossed = rows.derived(
             index, ("cross", memory), x=x, spread=np.where(settled, links.alike[memory][spread], spread)
         )
-        crossed.marks[:, SIDE:] = ANYWHERE
+        crossed.marks[:, SIDE:RIMS] = ANYWHERE
+        if self.levels.width > RIMS:
+            self._remember(crossed, rows.x[index], memory)
         return crossed
+
+    def _remember(self, rows: Rows, inner: IntArray, memory: int) -> None:
+        """Note the tiles below the spatial loops that rows with charges put off have crossed."""
+        held = np.flatnonzero((rows.marks[:, OPEN] != 0) | (rows.marks[:, FRESH] != 0))
+        for d in np.flatnonzero(self.prices.uneven).tolist():
+            rows.marks[held, self.levels.rim(memory, d)] = inner[held, d]
 
     def _level(self, base: Rows, memory: int) -> list[Rows]:
         """Rows with every subset of `memory`'s stores placed, by how many; CONTEXT numbers the memory's levels."""

@@ -33,6 +33,36 @@ class Column:
     port: Literal["shared", "read", "write", "compute"] = "shared"
 
 
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What one side of a link charges per element moved, where tiles need not divide: then how often an element is
+    moved differs from side to side. price [choices, columns].
+
+    Spatial loops over classes that the tensor lacks count once there if their fanout is above the side (number below
+    `top`) and it is the `busiest` instance that counts, or if it is on the way (below `bottom`) and joins the tensor.
+    """
+
+    links: LinkPrices
+    tensor: int
+    price: FloatArray
+    top: int
+    bottom: int
+    busiest: bool
+
+    def counts_once(self, fanout: int, joined: frozenset[int]) -> bool:
+        """True if the instances of an axis count once."""
+        return self.busiest if fanout < self.top else fanout < self.bottom and self.tensor in joined
+
+    def share(self, whole: IntArray, d: int, low: int, high: int) -> IntArray:
+        """Per choice the extent of class d that instances have which do not count once: of the fanouts from `low` to
+        `high`."""
+        total = np.ones(len(self.price), np.int64)
+        for fanout, joined, row in self.links.crossing(low, high, d):
+            if self.counts_once(fanout, joined):
+                total = total * row
+        return np.asarray(terms.trips_of(int(whole[d]), total))
+
+
 def leakage(machine: Machine) -> float:
     """Watts of all instances together."""
     return sum(component.leakage * machine.instances(component.name) for component in machine.components)
@@ -142,6 +172,77 @@ class LinkPrices:
             return up, zero
         return up + back, back
 
+    def crossing(self, top: int, bottom: int, d: int) -> list[tuple[int, frozenset[int], IntArray]]:
+        """(fanout, tensors joined, instances that class d takes per choice) of every axis in between, from the outside
+        in."""
+        return [(fanout, joined, row[:, d]) for fanout, joined, row in self._axes if top <= fanout < bottom]
+
+    def parts(self, tensor: int, parent: int, child: int | None) -> tuple[tuple[Part, ...], FloatArray]:
+        """As `link`, where tiles need not divide: the price side by side, and the cost of the first results that are
+        not read back."""
+        bottom = self.fanouts if child is None else self.above[child]
+        signature = self.classes.signature.tensors[tensor]
+        zero = np.zeros((len(self.spreads), len(self.columns)))
+        if signature.housed and parent < signature.home:
+            return (), zero
+        ways: list[tuple[int, Literal["read", "write"], Literal["down", "up"]]] = [(parent, "read", "down")]
+        if child is not None:
+            ways.append((child, "write", "down"))
+        found = self._sides(tensor, ways, parent, child, bottom)
+        if not signature.output:
+            return tuple(found), zero
+        up: list[tuple[int, Literal["read", "write"], Literal["down", "up"]]] = [(parent, "write", "up")]
+        if child is not None:
+            up.append((child, "read", "up"))
+        out = self._sides(tensor, up, parent, child, bottom)
+        if child is not None and self.machine.partial_sums == "once":
+            return tuple(out), zero
+        skipped = zero
+        for part in found:
+            skipped = skipped + part.price * self._holders(tensor, part)[:, None]
+        return (*out, *found), skipped
+
+    def _holders(self, tensor: int, part: Part) -> IntArray:
+        """Per choice the instances that count apart, of the classes that the tensor lacks."""
+        total = np.ones(len(self.spreads), np.int64)
+        for fanout, joined, row in self._axes:
+            if fanout < part.bottom and not part.counts_once(fanout, joined):
+                total = total * row[:, ~np.array(self.classes.relevance[tensor], bool)].prod(axis=1)
+        return total
+
+    def _sides(
+        self,
+        tensor: int,
+        ways: list[tuple[int, Literal["read", "write"], Literal["down", "up"]]],
+        parent: int,
+        child: int | None,
+        bottom: int,
+    ) -> list[Part]:
+        """The parts of what goes one way: at each end, and at the tolls between."""
+        found = []
+        for memory, action, _ in ways:
+            top = self.above[memory]
+            for busiest in (False, True):
+                total, one = (0, self._share(tensor, top)) if busiest else (1, 0)
+                vector = self._charge(
+                    tensor, memory, action, np.full(len(self.spreads), total), one * np.ones(len(self.spreads))
+                )
+                found.append(Part(self, tensor, vector, top, bottom, busiest))
+        for k, toll in enumerate(self.machine.tolls):
+            top = self._over(toll)
+            for busiest in (False, True):
+                total, one = (0, self._share(tensor, top)) if busiest else (1, 0)
+                both = np.full(len(self.spreads), float(total)), one * np.ones(len(self.spreads))
+                vector = self._tolled(k, tensor, parent, child, ways[0][2], both)
+                found.append(Part(self, tensor, vector, top, bottom, busiest))
+        return [part for part in found if part.price.any()]
+
+    def _share(self, tensor: int, top: int) -> FloatArray:
+        """Per choice the share of a tensor's elements that the busiest instance below `top` fanouts has."""
+        mine = np.array(self.classes.relevance[tensor], bool)
+        whole = np.array(self.classes.extents, np.int64)[mine]
+        return np.asarray((terms.trips_of(whole, self.between(0, top)[:, mine]) / whole).prod(axis=1))
+
     def _copies(self, tensor: int, top: int, bottom: int) -> tuple[FloatArray, FloatArray]:
         """How often one element counts where `top` fanouts stand above, if it comes from or goes behind `bottom` ones:
         (over all instances, as a share in the busiest one), per choice."""
@@ -150,6 +251,8 @@ class LinkPrices:
         for fanout, joined, row in self._axes:
             if top <= fanout < bottom and tensor not in joined:
                 apart = apart * row[:, ~mine].prod(axis=1)
+        if any(self.classes.uneven):
+            return here[:, ~mine].prod(axis=1) * apart, apart * self._share(tensor, top)
         return here[:, ~mine].prod(axis=1) * apart, apart / here[:, mine].prod(axis=1)
 
     def copied(self, source: int, target: int) -> tuple[FloatArray, FloatArray]:
@@ -164,21 +267,36 @@ class LinkPrices:
 
     def _passed(self, tensor: int, parent: int, child: int | None, way: Literal["down", "up"]) -> FloatArray:
         """Column vectors for one element on its way through the tolls between two places (child None: the leaf)."""
-        place, memories = self.machine.position, self.machine.memories
-        inner = self.unit if child is None else memories[child].name
-        assert inner is not None
         bottom = self.fanouts if child is None else self.above[child]
         vector = np.zeros((len(self.spreads), len(self.columns)))
         for k, toll in enumerate(self.machine.tolls):
-            bits = self.classes.signature.tensors[tensor].tolls[k][way == "up"]
-            if not bits or not place[memories[parent].name] < place[toll.name] < place[inner]:
-                continue
-            total, one = self._copies(tensor, self._over(toll), bottom)
-            for i, column in enumerate(self.columns):
-                if column.kind == "energy":
-                    vector[:, i] += terms.energy(total * bits, toll.energy, toll.bits_per_access)
-                elif column.memory == len(memories) + k and toll.throughput is not None:
-                    vector[:, i] += terms.transfer_time(one * bits, toll.throughput)
+            copies = self._copies(tensor, self._over(toll), bottom)
+            vector += self._tolled(k, tensor, parent, child, way, copies)
+        return vector
+
+    def _tolled(
+        self,
+        k: int,
+        tensor: int,
+        parent: int,
+        child: int | None,
+        way: Literal["down", "up"],
+        copies: tuple[FloatArray, FloatArray],
+    ) -> FloatArray:
+        """Column vectors for one element on its way through toll number `k`, if that is between the two places."""
+        place, memories, toll = self.machine.position, self.machine.memories, self.machine.tolls[k]
+        inner = self.unit if child is None else memories[child].name
+        assert inner is not None
+        total, one = copies
+        vector = np.zeros((len(self.spreads), len(self.columns)))
+        bits = self.classes.signature.tensors[tensor].tolls[k][way == "up"]
+        if not bits or not place[memories[parent].name] < place[toll.name] < place[inner]:
+            return vector
+        for i, column in enumerate(self.columns):
+            if column.kind == "energy":
+                vector[:, i] = terms.energy(total * bits, toll.energy, toll.bits_per_access)
+            elif column.memory == len(memories) + k and toll.throughput is not None:
+                vector[:, i] = terms.transfer_time(one * bits, toll.throughput)
         return vector
 
     def _over(self, toll: Toll) -> int:
@@ -188,6 +306,8 @@ class LinkPrices:
     def _one_way(self, tensor: int, memory: int, action: Literal["read", "write"]) -> FloatArray:
         mine = np.array(self.classes.relevance[tensor], bool)
         one = 1.0 / self.instances[memory][:, mine].prod(axis=1)
+        if any(self.classes.uneven):
+            one = self._share(tensor, self.above[memory])
         return self._charge(tensor, memory, action, np.ones(len(self.spreads)), one)
 
     def _charge(
@@ -221,7 +341,10 @@ class LinkPrices:
             if column.kind == "energy":
                 vector[:, i] = operations * unit.energy
             elif column.port == "compute" and unit.throughput is not None:
-                vector[:, i] = terms.transfer_time(operations // self.instances[-1].prod(axis=1), unit.throughput)
+                busiest = operations // self.instances[-1].prod(axis=1)
+                if any(self.classes.uneven):
+                    busiest = terms.trips_of(np.array(self.classes.extents), self.instances[-1]).prod(axis=1)
+                vector[:, i] = terms.transfer_time(busiest, unit.throughput)
         return vector
 
 

@@ -19,7 +19,8 @@ from ....mapspace.limits.data import Numbers
 from ..einsums.spatial import RankClasses
 from ..numerics.divisibility import divisors
 from ..numerics.pareto import FloatArray, IntArray
-from .columns import LinkPrices
+from ..numerics.uneven import balanced, met
+from .columns import LinkPrices, Part
 
 Slide = tuple[int, int, int]
 FEW = 8  # values that are quicker compared one by one
@@ -51,7 +52,9 @@ class Prices:
         self.slots = slots
         self.whole = np.array(self.classes.extents, np.int64)
         self.relevant = np.array(self.classes.relevance, bool).reshape(len(self.classes.relevance), len(self.whole))
+        self.uneven = np.array(self.classes.uneven, bool)
         self._link: dict[tuple[int, int, int], tuple[FloatArray, FloatArray]] = {}
+        self._parts: dict[tuple[int, int, int], tuple[tuple[Part, ...], FloatArray]] = {}
         self._leaves: dict[tuple[int, ...], FloatArray] = {}
         self._reach: dict[tuple[int, int], IntArray] = {}
 
@@ -61,7 +64,10 @@ class Prices:
         x: extents where the first loop that counts stands, at `memory` (None: the leaf).
         """
         instances = self.links.instances[self.links.place(memory)][spread]
-        trips = terms.perfect_trips(self.whole, x, instances)
+        if self.uneven.any():
+            trips = terms.trips_of(terms.trips_of(self.whole, instances), x)
+        else:
+            trips = terms.perfect_trips(self.whole, x, instances)
         return np.asarray(np.where(self.relevant[tensor], 1, trips).prod(axis=1))
 
     def allowed(self, memory: int, tensor: IntArray | int, x: IntArray) -> NDArray[np.bool_]:
@@ -248,14 +254,128 @@ class Prices:
             self._link[key] = self.links.link(tensor, parent, child)
         return self._link[key]
 
+    def parts(self, tensor: int, parent: int, child: int | None) -> tuple[tuple[Part, ...], FloatArray]:
+        """As `LinkPrices.parts`, remembered."""
+        key = (tensor, parent, -1 if child is None else child)
+        if key not in self._parts:
+            self._parts[key] = self.links.parts(tensor, parent, child)
+        return self._parts[key]
+
+    def together(self, tensor: int, parent: int, child: int) -> tuple[FloatArray, FloatArray]:
+        """(price per element, cost of first results that are not read back); with uneven tiles, as if no instance
+        shared anything."""
+        if not self.uneven.any():
+            return self.link(tensor, parent, child)
+        parts, skipped = self.parts(tensor, parent, child)
+        return sum((part.price for part in parts), np.zeros_like(skipped)), skipped
+
+    def charged(
+        self,
+        place: tuple[int, int, int | None],
+        x: IntArray,
+        spread: IntArray,
+        slide: Slide | None = None,
+        at: int | None = None,
+        rims: IntArray | None = None,
+    ) -> FloatArray:
+        """What a store (tensor, its parent's memory, its own; None: the leaf) at extents x costs [rows, columns].
+
+        at: as in `moved`. rims: as `Levels.rim` says [rows, memories, classes].
+        """
+        tensor, parent, child = place
+        if not self.uneven.any():
+            price, skipped = self.link(tensor, parent, child)
+            moved = self.moved(tensor, x, spread, child, slide, at)
+            return np.asarray(moved[:, None] * price[spread] - self.elements(tensor) * skipped[spread])
+        parts, skipped = self.parts(tensor, parent, child)
+        pieces: IntArray | int = self.elements(tensor)
+        if tensor in self.compound:
+            pieces = self._pieces(tensor, self._at_store(x, spread, child, at), slide)
+        cost = -self.elements(tensor) * skipped[spread]
+        for part in parts:
+            count = np.broadcast_to(pieces, len(x)).astype(np.float64)
+            for d in np.flatnonzero(~self.relevant[tensor]).tolist():
+                count = count * self._entries(part, d, x[:, d], spread, child, at, rims)
+            cost = cost + count[:, None] * part.price[spread]
+        return np.asarray(cost)
+
+    def _entries(
+        self,
+        part: Part,
+        d: int,
+        x: IntArray,
+        spread: IntArray,
+        child: int | None,
+        at: int | None,
+        rims: IntArray | None,
+    ) -> IntArray:
+        """How often loops over a class that the tensor lacks enter its tile, of the instances that count apart."""
+        if at is None or at == child or child is None:
+            return np.asarray(terms.trips_of(part.share(self.whole, d, 0, self.links.fanouts)[spread], x))
+        # deferral: the tile stays over the loops up to `at`, below which spatial loops share what is left
+        top, pricing = self.links.above[at], self.links
+        cuts = [terms.Cut(x)]
+        for memory in range(at, child):
+            axes = pricing.crossing(pricing.above[memory], pricing.above[memory + 1], d)
+            if not any((row > 1).any() for _, _, row in axes):
+                continue
+            assert rims is not None
+            tile = np.maximum(rims[:, memory, d], 1)
+            tiles = []
+            for fanout, joined, row in reversed(axes):
+                tiles.append((tile, part.counts_once(fanout, joined)))
+                tile = tile * row[spread]
+            cuts.append(terms.Cut(tile, once=1))
+            cuts += [terms.Cut(one, once=int(flag)) for one, flag in reversed(tiles)]
+        return np.asarray(terms.visits(part.share(self.whole, d, 0, top)[spread], tuple(cuts)))
+
+    def shared_out(
+        self, x: IntArray, spread: IntArray, d: int, memory: int, below: int
+    ) -> tuple[IntArray, NDArray[np.bool_]]:
+        """Extents of class d above the spatial loops between a memory and what is below; and which of them rule 2 of
+        `ragged` allows: balanced, and no further spatial loop where they cut unevenly."""
+        pricing, extent = self.links, int(self.whole[d])
+        top = pricing.above[memory]
+        outer = [row for _, _, row in pricing.crossing(0, top, d)]
+        axes = [row for _, _, row in pricing.crossing(top, below, d)]
+        every = pricing.instances[-1][spread, d]
+        good, tile = np.ones(len(x), bool), x
+        for i in reversed(range(len(axes))):
+            n = axes[i][spread]
+            for share in met(extent, [*outer, *axes[:i]], len(axes[i])):
+                good &= (n == 1) | balanced(share[spread], n, tile)
+            grown = tile * n
+            over = (n > 1) & (grown > extent)
+            good &= ~over | ((terms.trips_of(extent, tile) == n) & (every == n))
+            tile = np.minimum(grown, extent)
+        return tile, good & (tile <= terms.trips_of(extent, pricing.instances[memory][spread, d]))
+
     def least(self, tensor: int, parent: int, child: int) -> FloatArray:
         """The least cost of a store, per choice: every element that is accessed moves once."""
+        if self.uneven.any():
+            return self._least_uneven(tensor, parent, child)
         price, skipped = self.link(tensor, parent, child)
         if tensor not in self.compound:
             return np.asarray(self.elements(tensor) * (price - skipped))
         if self.classes.signature.tensors[tensor].output:
             return np.zeros_like(price)
         return np.asarray(self.accessed(tensor, child)[:, None] * price)
+
+    def _least_uneven(self, tensor: int, parent: int, child: int) -> FloatArray:
+        """The same where tiles need not divide: of the largest tile that an instance may have."""
+        parts, skipped = self.parts(tensor, parent, child)
+        if tensor in self.compound and self.classes.signature.tensors[tensor].output:
+            return np.zeros_like(skipped)
+        spread = np.arange(len(skipped))
+        x = terms.trips_of(self.whole, self.links.instances[child])
+        elements: IntArray | int = self.accessed(tensor, child) if tensor in self.compound else self.elements(tensor)
+        cost = -self.elements(tensor) * skipped
+        for part in parts:
+            count = np.broadcast_to(elements, len(spread)).astype(np.float64)
+            for d in np.flatnonzero(~self.relevant[tensor]).tolist():
+                count = count * self._entries(part, d, x[:, d], spread, child, None, None)
+            cost = cost + count[:, None] * part.price
+        return np.asarray(cost)
 
     def accessed(self, tensor: int, child: int) -> IntArray:
         """Per choice at least how many elements of the tensor reach a memory, over all instances.
@@ -303,7 +423,6 @@ class Prices:
             cost += read * self.moved(1, x, spread, None)[:, None] + write * self.moved(0, x, spread, None)[:, None]
         else:
             for t, memory in enumerate(inner):
-                price, skipped = self.link(t, memory, None)
-                cost += price * self.moved(t, x, spread, None)[:, None] - skipped * self.elements(t)
+                cost += self.charged((t, memory, None), x, spread)
         self._leaves[inner] = cost
         return cost

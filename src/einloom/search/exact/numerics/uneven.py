@@ -1,0 +1,58 @@
+"""Extents of ranks that may be cut unevenly: which tiles can be optimal, and how a spatial loop shares them out.
+
+Comes in: an extent, what stands below. Goes out: the tiles worth considering. Rules and arguments: uneven tiles in
+docs/model/pruning.md.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import combinations
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .pareto import IntArray
+
+
+def ceil(a: IntArray | int, b: IntArray | int) -> IntArray:
+    """a / b, rounded up."""
+    return np.asarray(-(-np.asarray(a) // b))
+
+
+@lru_cache(maxsize=8192)
+def smallest_tiles(extent: int) -> tuple[int, ...]:
+    """The smallest tile of every number of trips over an extent, ascending.
+
+    >>> smallest_tiles(10)
+    (1, 2, 3, 4, 5, 10)
+    """
+    found = [extent]
+    while found[-1] > 1:
+        trips = -(-extent // (found[-1] - 1))
+        found.append(-(-extent // trips))
+    return tuple(reversed(found))
+
+
+@lru_cache(maxsize=65536)
+def multiples(extent: int, inner: int) -> tuple[int, ...]:
+    """The smallest multiple of an inner tile for every number of trips, ascending; the last is the whole extent.
+
+    >>> multiples(10, 2)
+    (2, 4, 6, 10)
+    """
+    below = [inner * k for k in smallest_tiles(-(-extent // inner))]
+    return (*(x for x in below if x < extent), extent)
+
+
+def balanced(extent: IntArray, instances: IntArray, tile: IntArray) -> NDArray[np.bool_]:
+    """Mask of tiles of spatial loops that share out an extent evenly: the last pass could do with no smaller one."""
+    left = extent % (instances * tile)
+    return np.asarray((left == 0) | (left > instances * (tile - 1)))
+
+
+def met(extent: int, outer: list[IntArray], choices: int) -> list[IntArray]:
+    """The extents that a spatial loop may meet: shares of one instance of any of the loops further out, per choice."""
+    every = (chosen for size in range(len(outer) + 1) for chosen in combinations(outer, size))
+    return [ceil(extent, prod(chosen, start=np.ones(choices, np.int64))) for chosen in every]
