@@ -6,6 +6,7 @@ from einloom.published.dataflow_table import table
 
 from . import dataflows
 from .pages import Column, MeasuredTable, Row
+from .truth.table import CLAIM_COLUMNS
 
 
 def _dataflows(rows: list[Row]) -> str:
@@ -50,5 +51,27 @@ TABLES: tuple[MeasuredTable, ...] = (
             Column("95th percentile", lambda row: f"{float(row['p95_regret']):.1%}"),
             Column("most", lambda row: f"{float(row['max_regret']):.0%}"),
         ),
+    ),
+    MeasuredTable(
+        "truth",
+        "docs/model/trust.md",
+        "truth.csv",
+        "python -m bench.truth --publish",
+        (
+            Column("dimension", "dimension"),
+            Column("problems", "problems"),
+            Column("infeasible", "infeasible"),
+            Column("trees priced", "trees"),
+            Column("trees executed", "executed"),
+            Column("least with another", "least_pair"),
+            *(Column(claim, claim) for claim in CLAIM_COLUMNS),
+        ),
+    ),
+    MeasuredTable(
+        "planted",
+        "docs/model/trust.md",
+        "truth-planted.csv",
+        "python -m bench.truth --planted",
+        (Column("old mistake", "mistake"), Column("noticed by problem", "problems"), Column("claim", "claim")),
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from einloom.errors import SpecError
 from einloom.fabric.describe import fabric
 from einloom.fabric.machine import problems, tile_of
 from einloom.fabric.traffic import choices
@@ -43,6 +44,25 @@ def test_exact_finds_tile_fusion() -> None:
             ).traffic
     found = {label: Exact().search(problem).value / 8 for label, problem in problems(one, workload)}
     assert found == forms
+
+
+def test_column_fusion_from_end_to_end() -> None:
+    """The closed form's schedule, block by block of rows, on both legal shapes; and what has no place is refused."""
+    pytest.importorskip("amaranth", reason="the extra rtl (amaranth) is not installed")
+    from einloom.fabric.program import column_jobs, reference
+    from einloom.fabric.simulate import by_amaranth
+
+    one = fabric("fusecu").with_arrays(2, 2)
+    for configuration in (c for c in one.configurations if c.column):
+        _, wide = configuration.extents(one)
+        rng = np.random.default_rng(1)
+        a, b, d = (rng.integers(-128, 128, size) for size in ((7, wide), (wide, 6), (6, wide - 1)))
+        ran = by_amaranth(column_jobs(one, configuration, (a, b, d), 8))
+        assert all(r.right and r.on_time for r in ran)
+        got = np.concatenate([m for r in ran for m in r.answers])
+        assert np.array_equal(got, reference((a, b, d), 8, 8))
+        with pytest.raises(SpecError, match="does not fit"):
+            column_jobs(one, configuration, (np.ones((4, wide + 1), np.int64), b, d), 8)
 
 
 def test_a_mapping_of_exact_runs_on_the_hardware() -> None:

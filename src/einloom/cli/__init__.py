@@ -1,5 +1,5 @@
-"""The command line `einloom`: `commands` has the main verbs, the other modules add theirs to them."""
+"""The command line `einloom`: `group` knows the verbs, `commands` has the main ones, the other modules one each."""
 
-from .commands import main
+from .group import main
 
 __all__ = ["main"]

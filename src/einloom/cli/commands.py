@@ -1,20 +1,18 @@
-"""The command line: reads arguments, calls the verbs, prints what `report` makes of the answer."""
+"""The main verbs of the command line: read arguments, call the verb, print what `report` makes of the answer."""
 
 from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from .. import api as verbs
-from .. import stops, zoo
+from .. import stops
 from ..certify.verdict import Check, Verdict
-from ..dataflows.files import dataflow_data, dataflow_text
-from ..dataflows.rules import Dataflow
 from ..errors import Ended, SpecError
-from ..machine.write import machine_data, machine_text
 from ..mapping.tree import Mapping
 from ..problem import OBJECTIVES, Budget
 from ..reading.units import parse
@@ -28,11 +26,8 @@ from ..search.door import chosen
 from ..search.method import Method, Recorder
 from ..search.registry import SHIPPED
 from ..search.several import Labelled
-from ..version import VERSION
-from ..workload.einsum import Workload
-from ..workload.files import workload_data, workload_text
-from . import compare, explain, figures, interop, output, reproduce, rewrite, rtl, schema
-from .guard import FAILED, Commands, fail, guarded, stopped
+from . import output
+from .guard import FAILED, fail, guarded, stopped
 
 json_option = click.option(
     "--json", "json_path", metavar="FILE", help="Write the answer as JSON; - for standard output."
@@ -45,13 +40,7 @@ objective_option = click.option(
 )
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(VERSION, prog_name="einloom")
-def main() -> None:
-    """Optimal fused mappings of Einsum cascades onto accelerators, each with a certificate."""
-
-
-@main.command("map")
+@click.command("map")
 @click.argument("workload")
 @click.argument("machine")
 @objective_option
@@ -150,7 +139,7 @@ def _search(
         return answer(asked, method, budget, recorder, known)
 
 
-@main.command("evaluate")
+@click.command("evaluate")
 @click.argument("workload")
 @click.argument("machine", required=False)
 @click.argument("mapping", required=False)
@@ -167,7 +156,7 @@ def evaluate_verb(
     _answer(found, json_path, text.summary(found))
 
 
-@main.command("simulate")
+@click.command("simulate")
 @click.argument("workload")
 @click.argument("machine", required=False)
 @click.argument("mapping", required=False)
@@ -198,7 +187,7 @@ def simulate_verb(workload: str, machine: str | None, mapping: str | None, seed:
         raise SystemExit(FAILED)
 
 
-@main.command("verify")
+@click.command("verify")
 @click.argument("result", metavar="RESULT.json")
 @click.option("--quick", is_flag=True, help="Do not solve the problem a second time.")
 @json_option
@@ -228,7 +217,7 @@ def verify_verb(result: str, quick: bool, json_path: str | None) -> None:
         raise SystemExit(FAILED)
 
 
-@main.command("show")
+@click.command("show")
 @click.argument("result", metavar="RESULT.json")
 @click.option("--tree", "parts", flag_value="tree", help="The mapping.")
 @click.option("--loops", "parts", flag_value="loops", help="One loop nest per Einsum.")
@@ -253,7 +242,7 @@ def show_verb(result: str, parts: str | None, json_path: str | None) -> None:
     _answer(found, json_path, views[parts](found).rstrip("\n") + "\n")
 
 
-@main.command("report")
+@click.command("report")
 @click.argument("result", metavar="RESULT.json")
 @click.option("-o", "--output", "page_path", metavar="FILE", help="The HTML file; by default RESULT.html.")
 @click.option("--explanation", metavar="FILE", help="What `einloom explain --json` saved of it, shown as a part.")
@@ -269,36 +258,6 @@ def report_verb(result: str, page_path: str | None, explanation: str | None) -> 
     output.deliver(f"wrote {target}\n", (target, lambda: page))
 
 
-@main.command("zoo")
-@click.argument("name", required=False)
-@json_option
-@guarded
-def zoo_verb(name: str | None, json_path: str | None) -> None:
-    """List the workloads, machines and dataflows that ship, or print NAME (with parameters, if you like) as YAML."""
-    output.refuse(json_path)
-    if name is None:
-        kinds = (("workloads", zoo.workloads()), ("machines", zoo.machines()), ("dataflows", zoo.dataflows()))
-        listed = {kind: [{"name": e.name, "description": e.description} for e in entries] for kind, entries in kinds}
-        _answer(listed, json_path, answers.catalogue(kinds))
-        return
-    found = zoo.load(name)
-    if isinstance(found, Workload):
-        _answer(workload_data(found), json_path, workload_text(found))
-    elif isinstance(found, Dataflow):
-        _answer(dataflow_data(found.name), json_path, dataflow_text(found.name))
-    else:
-        _answer(machine_data(found), json_path, machine_text(found))
-
-
-interop.register(main, guarded)
-schema.register(main, guarded)
-rewrite.register(main, guarded)
-compare.register(main, guarded)
-figures.register(main, guarded)
-rtl.register(main, guarded)
-reproduce.register(main, guarded)
-
-
 def _answer(found: Result | Unmapped | object, json_path: str | None, printed: str) -> None:
     """Print the text, and write the JSON where it is wanted; JSON on standard output replaces the text."""
     output.deliver(printed, (json_path, lambda: _json(found)))
@@ -308,8 +267,7 @@ def _json(found: Result | Unmapped | object) -> str:
     return found.to_json() if isinstance(found, Result | Unmapped) else json.dumps(found, indent=1) + "\n"
 
 
-explain.register(main, guarded)
-
-
-if __name__ == "__main__":
-    main()
+def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
+    """Add the verbs to the command line."""
+    for verb in (map_verb, evaluate_verb, simulate_verb, verify_verb, show_verb, report_verb):
+        group.add_command(verb)

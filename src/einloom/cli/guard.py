@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 import click
 
 from .. import stops
-from ..defects import saved
 from ..errors import BudgetExhausted, Defect, EinloomError, IllegalMapping, Infeasible
 from . import output
 from .warned import warned
@@ -50,6 +49,8 @@ def guarded(verb: Verb) -> Verb:
         except BudgetExhausted as error:
             fail(str(error), FAILED)
         except Defect as error:
+            from ..defects import saved
+
             fail(str(saved(error)), FAILED)
         except EinloomError as error:
             fail(str(error), BAD_INPUT)

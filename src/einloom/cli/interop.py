@@ -34,7 +34,7 @@ Verbs = Callable[..., None]
 Decorate = Callable[[Verbs], Verbs]
 
 
-def register(main: click.Group, guarded: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
+def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
     """Add the groups `export` and `import` to the command line, each verb behind `guarded`."""
     tools: tuple[tuple[str, str, str, Verbs, Decorate], ...] = (
         ("export", "Write a problem as another tool's files.", "accelforge", export_accelforge, _export_options),
@@ -44,9 +44,9 @@ def register(main: click.Group, guarded: Callable[[Callable[..., None]], Callabl
     )
     groups: dict[str, click.Group] = {}
     for name, help_text, tool, verb, decorate in tools:
-        group = groups.setdefault(name, click.Group(name, help=help_text))
-        group.command(tool)(decorate(guarded(verb)))
-        main.add_command(group)
+        tools_of = groups.setdefault(name, click.Group(name, help=help_text))
+        tools_of.command(tool)(decorate(guarded(verb)))
+        group.add_command(tools_of)
 
 
 def _export_options(verb: Callable[..., None]) -> Callable[..., None]:

@@ -48,6 +48,18 @@ def assembled(
     return found
 
 
+def column_jobs(fabric: Fabric, one: Configuration, operands: tuple[Matrix, Matrix, Matrix], shift: int) -> list[Job]:
+    """Jobs for E = q(A B) D by column: blocks of rows, each with the whole of B and D streaming past.
+
+    The schedule is the closed form's (`traffic.fused_choices`); K and N may be no wider than a region.
+    """
+    a, b, d = operands
+    high, _ = one.extents(fabric)
+    each = [Operands(((a[i : i + high], b, None),), d) for i in range(0, a.shape[0], high)]
+    copies = one.copies(fabric)
+    return [Job(fabric, "column", one, tuple(each[n : n + copies]), shift) for n in range(0, len(each), copies)]
+
+
 def reference(operands: tuple[Matrix, Matrix, Matrix], shift: int, bits: int) -> Matrix:
     """E = q(A B) D by NumPy alone."""
     a, b, d = operands

@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Literal, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from ..errors import SpecError, nearest
 from ..mapping.extents import Address
 from ..mapping.tree import Mapping
 from ..reading.plugins import brought
 from .limits.data import UNLIMITED, Limits
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Concurrent = Literal["none", "unit", "shared", "any", "axis", "everywhere"]
 GROUP = "einloom.spaces"

@@ -6,10 +6,12 @@ Groups: ``einloom.methods``, ``einloom.spaces``, ``einloom.formats``, ``einloom.
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import SpecError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 WRONG = (ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, RuntimeError, SyntaxError)
 MISTAKES = (*WRONG, TypeError, ValueError)
@@ -38,4 +40,6 @@ def forget() -> None:
 
 @cache
 def _points(group: str) -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # takes as long to import as a tenth of numpy
+
     return {point.name: point for point in entry_points(group=group)}

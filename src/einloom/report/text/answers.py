@@ -8,7 +8,6 @@ from textwrap import wrap
 from ...certify.verdict import Verdict
 from ...oracle.simulate import Simulation
 from ...problem import Problem
-from ...zoo.catalogue import Entry
 from .results import bits
 from .table import WIDTH, columns
 
@@ -46,17 +45,3 @@ def simulation(problem: Problem, done: Simulation, differences: Sequence[str]) -
         f"outputs of {problem.workload.name}: {'equal to NumPy' if done.correct else 'WRONG'}; counts {agreed}"
     )
     return "\n".join([*lines, ""])
-
-
-def catalogue(kinds: Sequence[tuple[str, Sequence[Entry]]]) -> str:
-    """What ships, by kind."""
-    blocks = []
-    for kind, entries in kinds:
-        lines = [kind]
-        for entry in entries:
-            about = wrap(entry.description, WIDTH - 22)
-            lines += [f"  {entry.name:<18}  {about[0] if about else ''}", *(f"{'':22}{more}" for more in about[1:])]
-            called = ", ".join(f"{p.name}={p.default}" if p.default else p.name for p in entry.parameters)
-            lines += [f"{'':22}{line}" for line in wrap(called and f"parameters: {called}", WIDTH - 22)]
-        blocks.append("\n".join(lines))
-    return "\n\n".join(blocks) + "\n"

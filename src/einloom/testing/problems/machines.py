@@ -73,7 +73,7 @@ class Chip:
         self._limits(data, outer)
         if "leakage" in on:
             self.put(data, "leakage", rng.choice((1, 0.5)), 0.6)
-        if "double buffer" in on and not outer:
+        if "double buffer" in on and (not outer or "one memory" in on):
             self.put(
                 data,
                 *rng.choice(
@@ -93,6 +93,8 @@ class Chip:
                 inner = self.among("weight", "output", "input", "persistent", "cascade_input")
                 data[rng.choice(("may", "backs"))] = f"~({inner})"
                 data.pop("must", None)
+            elif "unheld" in on and "one memory" in on:
+                data["must"] = "unheld"
             return
         words = [word for word in KEPT if word != "unheld" or "unheld" in on]
         if "must" in on or "unheld" in on:
