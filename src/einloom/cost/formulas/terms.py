@@ -109,7 +109,19 @@ def _listed_sum(extent: int, cuts: tuple[Cut, ...], whole: bool, at: int) -> int
 
 @lru_cache(maxsize=200_000)
 def _pieces_cached(extent: int, cuts: tuple[Cut, ...], whole: bool) -> int:
-    return int(_pieces_sum(extent, cuts, whole))
+    """`_pieces_sum` on integers, cut by cut: how many pieces of each extent there are."""
+    if not cuts or any(cut.ends is not None for cut in cuts):
+        return int(_pieces_sum(extent, cuts, whole))
+    pieces = {extent: 1}
+    for cut in cuts:
+        found: dict[int, int] = {}
+        for size, count in pieces.items():
+            parts = ((cut.picked(size), 1),) if cut.once else ((cut.tile, size // cut.tile), (size % cut.tile, 1))
+            for part, times in parts:
+                if part > 0 and times > 0:
+                    found[int(part)] = found.get(int(part), 0) + count * times
+        pieces = found
+    return sum(count * size if whole else count for size, count in pieces.items())
 
 
 def _plain(extent: Number, cuts: tuple[Cut, ...]) -> bool:
