@@ -171,28 +171,26 @@ def shared_windows_are_not_read_again(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(accesses, "_halo", lambda link, at_parent, picks, toll: 0)
 
 
-@mutation
-def ragged_edges_count_as_full_tiles(patch: pytest.MonkeyPatch) -> None:
-    right = terms._pieces_sum
+def _counted_otherwise(patch: pytest.MonkeyPatch, trips: Callable[[int, int], int]) -> None:
+    """Every piece of a cut is a full one, and there are as many as `trips` says."""
+    right = terms._pieces_cached
 
-    def full(extent: int, cuts: tuple[terms.Cut, ...], whole: bool) -> int:
+    def other(extent: int, cuts: tuple[terms.Cut, ...], whole: bool) -> int:
         if not cuts or cuts[0].once or any(cut.ends is not None for cut in cuts):
             return int(right(extent, cuts, whole))
-        return -(-extent // cuts[0].tile) * full(cuts[0].tile, cuts[1:], whole)
+        return trips(extent, cuts[0].tile) * other(cuts[0].tile, cuts[1:], whole)
 
-    patch.setattr(terms, "_pieces_sum", full)
+    patch.setattr(terms, "_pieces_cached", other)
+
+
+@mutation
+def ragged_edges_count_as_full_tiles(patch: pytest.MonkeyPatch) -> None:
+    _counted_otherwise(patch, lambda extent, tile: -(-extent // tile))
 
 
 @mutation
 def ragged_edges_are_forgotten(patch: pytest.MonkeyPatch) -> None:
-    right = terms._pieces_sum
-
-    def floor(extent: int, cuts: tuple[terms.Cut, ...], whole: bool) -> int:
-        if not cuts or cuts[0].once or any(cut.ends is not None for cut in cuts):
-            return int(right(extent, cuts, whole))
-        return extent // cuts[0].tile * floor(cuts[0].tile, cuts[1:], whole)
-
-    patch.setattr(terms, "_pieces_sum", floor)
+    _counted_otherwise(patch, lambda extent, tile: extent // tile)
 
 
 @mutation

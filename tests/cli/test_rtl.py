@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from einloom.cli.commands import main
+from einloom.cli import main
 from einloom.fabric import tools
 
 SAID = (

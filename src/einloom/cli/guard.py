@@ -33,6 +33,13 @@ class Commands(click.Group):
         except OSError as error:
             _lost(error)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """As of `click.Group`; Ctrl-C while a verb is still being imported ends like one later."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            fail(stops.words(signal.SIGINT), stops.exit_code(signal.SIGINT))
+
 
 def guarded(verb: Verb) -> Verb:
     """Turn the project's own errors, stops and lost output into a message and an exit code."""

@@ -13,6 +13,7 @@ from ..errors import MissingExtra, SpecError
 from ..fabric.describe import NAMES, Fabric, fabric
 from ..fabric.simulate import Compiled, by_amaranth
 from ..fabric.tools import missing, tool
+from ..reading import writing
 from ..report.text.table import columns
 from .guard import FAILED, fail
 
@@ -63,11 +64,8 @@ def _written(one: Fabric, folder: Path) -> str:
     from ..fabric.rtl.write import testbench, verilog
 
     tool("yosys")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        files = [verilog(one, folder), testbench(one, folder)]
-    except OSError as error:
-        raise SpecError(f"cannot write to the folder: {error.strerror}", file=str(folder)) from None
+    writing.folder(folder)
+    files = [verilog(one, folder), testbench(one, folder)]
     return "".join(f"wrote {path}\n" for path in files)
 
 

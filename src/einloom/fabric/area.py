@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..errors import SpecError
+from ..reading import writing
 from .describe import Element, Fabric
 from .tools import cells, tool
 
@@ -99,7 +100,7 @@ def _mapped(rtlil: str) -> tuple[int, float]:
     yosys, library = tool("yosys"), cells()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "leaf.il"
-        path.write_text(rtlil, encoding="utf-8")
+        writing.write(rtlil, path)
         script = "; ".join(
             (
                 f"read_rtlil {path}",

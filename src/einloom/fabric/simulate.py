@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import MissingExtra, SpecError
+from ..reading import writing
 from .describe import OPERATIONS, Fabric
 from .streams import Job, Matrix, expected, results, stimuli
 from .tools import tool
@@ -50,7 +51,7 @@ class Compiled:
             tool(name)
         source = verilog(fabric, folder) if verilog_text is None else folder / "fabric.v"
         if verilog_text is not None:
-            source.write_text(verilog_text, encoding="utf-8")
+            writing.write(verilog_text, source)
         bench = testbench(fabric, folder)
         quick = ["-CFLAGS", "-std=c++17", "-MAKEFLAGS", "OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0"]
         command = [verilator, "--cc", "--exe", "--build", "-Wno-fatal", *quick, "--top-module", "fabric"]
@@ -63,7 +64,7 @@ class Compiled:
     def run(self, jobs: Sequence[Job]) -> list[Ran]:
         """Every job, one after the other."""
         asked, said = self.folder / "jobs.bin", self.folder / "answers.bin"
-        asked.write_bytes(b"".join(_words(job) for job in jobs))
+        writing.write(b"".join(_words(job) for job in jobs), asked)
         subprocess.run([str(self.folder / "obj_dir" / "bench"), str(asked), str(said)], check=True)
         words = np.frombuffer(said.read_bytes(), dtype="<u4")
         found, at = [], 0

@@ -16,6 +16,7 @@ from amaranth.back import rtlil
 from amaranth.hdl import ClockDomain
 from amaranth.lib.wiring import Component
 
+from ...reading import writing
 from ..describe import Fabric
 from ..tools import tool
 from .array import ARRAY, ELEMENT, ROW, Rectangle, Row
@@ -46,7 +47,7 @@ def rtlil_files(fabric: Fabric, folder: Path) -> list[Path]:
     written = []
     for name, part in parts.items():
         path = folder / f"{name}.il"
-        path.write_text(rtlil_text(part, name, reset=name == TOP), encoding="utf-8")
+        writing.write(rtlil_text(part, name, reset=name == TOP), path)
         written.append(path)
     return written
 
@@ -80,7 +81,7 @@ def verilog(fabric: Fabric, folder: Path) -> Path:
     for path in sources:
         path.unlink()
     text = target.read_text(encoding="utf-8").partition("\n")[2].lstrip()  # without the line that names yosys
-    target.write_text(HEAD + _open_outputs_named(text), encoding="utf-8")
+    writing.write(HEAD + _open_outputs_named(text), target)
     return target
 
 
@@ -106,5 +107,5 @@ def testbench(fabric: Fabric, folder: Path) -> Path:
     heads = [f"#define {name}_WORDS {-(-size // 32)}" for name, size in bits.items()]
     heads.append(f"#define FLUSH {fabric.count * (fabric.rows + fabric.columns) + 4}")
     target = folder / "testbench.cpp"
-    target.write_text("\n".join(heads) + "\n" + TESTBENCH.read_text(encoding="utf-8"), encoding="utf-8")
+    writing.write("\n".join(heads) + "\n" + TESTBENCH.read_text(encoding="utf-8"), target)
     return target
