@@ -156,6 +156,7 @@ def mutant(root: Path, function: str, kind: str) -> Change:
     return next(change for change in changes(source)[function] if change.kind == kind)
 
 
+@pytest.mark.slow
 def test_a_small_project(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Recording, trials, resuming, survivors run again, and known equivalents; the project's own files never change."""
     pytest.importorskip("coverage")

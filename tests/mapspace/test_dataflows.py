@@ -291,7 +291,9 @@ def own(folder: Path, rules: str, short: str = SHORT) -> Dataflow:
     return dataflow(str(folder / "mine.yaml"))
 
 
-@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize(
+    "rules", [pytest.param(r, marks=pytest.mark.slow if r in ("layerwise", "rows") else ()) for r in RULES]
+)
 def test_tiny_attention_equals_brute_force(rules: str, tmp_path: Path) -> None:
     flow = own(tmp_path, rules)
     values = set()

@@ -28,6 +28,10 @@ MOST_SECONDS = 20.0
 SEEDS = json.loads((Path(__file__).parent / "tiny_seeds.json").read_text())
 
 
+# a third of the seeds every time, the others with the slow tests
+CHUNKS = [pytest.param(f, marks=() if f % 90 == 0 else pytest.mark.slow) for f in range(0, len(SEEDS), 30)]
+
+
 def enumerated(problem: Problem) -> float | None:
     """The optimum by enumeration; None if no tree is legal."""
     try:
@@ -38,7 +42,7 @@ def enumerated(problem: Problem) -> float | None:
     return found.value
 
 
-@pytest.mark.parametrize("first", range(0, len(SEEDS), 30))
+@pytest.mark.parametrize("first", CHUNKS)
 def test_exact_equals_exhaustive(first: int) -> None:
     for seed in SEEDS[first : first + 30]:
         problem = tiny_problem(seed)

@@ -33,6 +33,8 @@ from tiny_groups import group_problem
 
 SEEDS = json.loads((Path(__file__).parent / "group_seeds.json").read_text())
 CHUNK = 30
+# a third of the seeds every time, the others with the slow tests
+CHUNKS = [pytest.param(f, marks=() if f % (3 * CHUNK) == 0 else pytest.mark.slow) for f in range(0, len(SEEDS), CHUNK)]
 
 
 def largest(mapping: Mapping) -> int:
@@ -48,7 +50,7 @@ def largest(mapping: Mapping) -> int:
     return below(mapping.nest)
 
 
-@pytest.mark.parametrize("first", range(0, len(SEEDS), CHUNK))
+@pytest.mark.parametrize("first", CHUNKS)
 def test_groups_equal_exhaustive(first: int) -> None:
     concurrent = 0
     for seed in SEEDS[first : first + CHUNK]:

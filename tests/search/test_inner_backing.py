@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from cases import tree
 from einloom.cost.evaluate import evaluate
 from einloom.machine.levels import Machine, Memory
@@ -32,6 +34,7 @@ def test_the_own_store_stands_above_the_split() -> None:
     assert lines[1].startswith("store M0:") and lines[2].startswith("store M1:") and lines[3] == "split sequential:"
 
 
+@pytest.mark.slow
 def test_where_no_store_can_stand_above_all_users() -> None:
     """M0 must hold S for its readers and may not for its producer: each reader has a store of its own (rule 8)."""
     problem = anywhere(1157)
