@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from importlib import import_module
 from inspect import Parameter, signature
 from typing import get_type_hints
 
@@ -16,7 +17,14 @@ from ..reading.plugins import brought, loaded
 from .method import Method
 
 GROUP = "einloom.methods"
-SHIPPED = ("exact", "exhaustive", "principles")
+SHIPPED = ("exact", "exhaustive", "principles", "random", "anneal")
+_MADE = {  # name -> module and class, imported when asked for
+    "exact": ("shipped", "ExactMethod"),
+    "exhaustive": ("enumerated", "Enumerated"),
+    "principles": ("shipped", "PrinciplesMethod"),
+    "random": ("heuristics.sampling", "RandomSearch"),
+    "anneal": ("heuristics.anneal", "Anneal"),
+}
 _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
@@ -40,18 +48,10 @@ def ships(asked: Method) -> bool:
 
 @cache
 def _maker(name: str) -> Callable[..., Method]:
-    if name == "exact":
-        from .shipped import ExactMethod
-
-        return ExactMethod
-    if name == "principles":
-        from .shipped import PrinciplesMethod
-
-        return PrinciplesMethod
-    if name == "exhaustive":
-        from .enumerated import Enumerated
-
-        return Enumerated
+    if name in _MADE:
+        module, made = _MADE[name]
+        maker: Callable[..., Method] = getattr(import_module(f".{module}", __package__), made)
+        return maker
     if name not in brought(GROUP):
         known = ", ".join(methods())
         raise SpecError(f"unknown method {name!r:.80}; known are {known}", suggestion=nearest(name, methods()))
