@@ -50,7 +50,8 @@ def main(words: Sequence[str] | None = None) -> int:
         row["configurations"] = len({job.configuration.name for job in jobs})
         row["warnings"] = warned
         append(options.output, {**row, **stamp()})
-        print(f"{name} {rows} x {columns}: {right} right, {timely} on time, of {len(ran)}; {warned} warnings", flush=True)
+        said = f"{right} right, {timely} on time, of {len(ran)}; {warned} warnings"
+        print(f"{name} {rows} x {columns}: {said}", flush=True)
     return 1 if bad else 0
 
 
