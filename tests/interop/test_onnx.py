@@ -18,7 +18,7 @@ from einloom.cli import main
 from einloom.errors import SpecError
 from einloom.interop.onnx import ImportedModel, from_onnx
 from einloom.interop.onnx.importer import OnnxImporter
-from einloom.interop.onnx.program import Operand, Step
+from einloom.interop.onnx.program import Step, StepOperand
 from einloom.interop.onnx.ranks import Affine
 from einloom.testing.importers import importer_faults
 from einloom.workload.files import parse_workload, workload_text
@@ -100,7 +100,7 @@ def swapped_operands(step: Step) -> bool:
     if len(step.operands) != 2 or step.labels[-1] not in ("Softmax", "LayerNormalization") or step.reduced:
         return False
     first, second = step.operands
-    step.operands = (Operand(second.tensor, first.places[:0] + second.places), first)
+    step.operands = (StepOperand(second.tensor, first.places[:0] + second.places), first)
     return True
 
 

@@ -1,6 +1,7 @@
 """What installed packages bring: entry points, found by group and name, loaded when they are asked for.
 
-Groups: ``einloom.methods``, ``einloom.spaces``, ``einloom.importers``, ``einloom.pictures`` (docs/how-to).
+Groups: ``einloom.methods``, ``einloom.spaces``, ``einloom.components``, ``einloom.importers``, ``einloom.pictures``
+(docs/how-to).
 """
 
 from __future__ import annotations
@@ -20,13 +21,24 @@ MISTAKES = (*WRONG, TypeError, ValueError)
 _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
+_OFFERED: dict[tuple[str, str], Any] = {}
+"""(group, name) -> what this session offers itself."""
+
+
 def brought(group: str) -> tuple[str, ...]:
-    """The names that installed packages give in a group, in alphabetical order."""
-    return tuple(sorted(_points(group)))
+    """The names that installed packages, or this session, give in a group, in alphabetical order."""
+    return tuple(sorted({*_points(group), *(name for kind, name in _OFFERED if kind == group)}))
+
+
+def offer(group: str, name: str, thing: Any) -> None:
+    """From now on `loaded` finds the thing under this name, as if an installed package had brought it."""
+    _OFFERED[group, name] = thing
 
 
 def loaded(group: str, name: str) -> Any:
     """What the entry point refers to. Raises SpecError with package and reason if it cannot be imported."""
+    if (group, name) in _OFFERED:
+        return _OFFERED[group, name]
     point = _points(group)[name]
     try:
         return point.load()
@@ -37,7 +49,8 @@ def loaded(group: str, name: str) -> Any:
 
 
 def forget() -> None:
-    """Look again at what is installed: for tests, and for sessions that install something."""
+    """Look again at what is installed, and forget what was offered: for tests, and after an installation."""
+    _OFFERED.clear()
     _points.cache_clear()
 
 

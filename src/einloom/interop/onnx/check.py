@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .program import Array, Operand, Program, Step
+from .program import Array, GraphProgram, Step, StepOperand
 from .ranks import Affine, Stored, Var
 
 LARGEST = 2**27
@@ -17,7 +17,7 @@ LARGEST = 2**27
 
 
 @dataclass(frozen=True)
-class Agreement:
+class NumbersChecked:
     """What was compared. worst: the largest difference relative to the largest value of its tensor, `where`."""
 
     tensors: int
@@ -25,7 +25,7 @@ class Agreement:
     where: str = ""
 
 
-def interpret(program: Program, values: Mapping[str, Array]) -> dict[Stored, Array]:
+def interpret(program: GraphProgram, values: Mapping[str, Array]) -> dict[Stored, Array]:
     """Every tensor that an Einsum writes, with ranks as its axes. values: of the cascade's inputs, by ONNX name."""
     found: dict[Stored, Array] = {}
     for step in program.steps:
@@ -33,7 +33,7 @@ def interpret(program: Program, values: Mapping[str, Array]) -> dict[Stored, Arr
     return found
 
 
-def compare(program: Program, found: Mapping[Stored, Array], values: Mapping[str, Array]) -> Agreement:
+def compare(program: GraphProgram, found: Mapping[Stored, Array], values: Mapping[str, Array]) -> NumbersChecked:
     """The interpretation against the graph's own values, by ONNX name."""
     worst, where, count = 0.0, "", 0
     for tensor, array in found.items():
@@ -43,7 +43,7 @@ def compare(program: Program, found: Mapping[Stored, Array], values: Mapping[str
         difference = _difference(array, _stored(tensor, values[tensor.value]))
         if not difference <= worst:
             worst, where = difference, tensor.value
-    return Agreement(count, worst, where)
+    return NumbersChecked(count, worst, where)
 
 
 def _difference(array: Array, reference: Array) -> float:
@@ -105,7 +105,7 @@ def _product(step: Step, found: Mapping[Stored, Array], values: Mapping[str, Arr
 
 
 def _array(
-    operand: Operand,
+    operand: StepOperand,
     points: Sequence[Var],
     found: Mapping[Stored, Array],
     values: Mapping[str, Array],

@@ -11,7 +11,7 @@ from ...reading.facts import Fact
 from ...workload.build import build_workload
 from ...workload.einsum import Access, Einsum, Index, Workload
 from ...workload.notation import FUNCTIONS, RESERVED, check_einsum
-from .program import Operand, Program, Step
+from .program import GraphProgram, Step, StepOperand
 from .ranks import Affine, Rank, Stored, Var
 
 MAX_EINSUMS = 20_000
@@ -38,7 +38,7 @@ class Names:
 class Emission:
     """Names given on the way: `tensors` maps what is stored to its name in the workload."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: GraphProgram) -> None:
         self.program = program
         self.tensors: dict[Stored, str] = {}
         self.variables: dict[Rank, str] = {}
@@ -93,7 +93,7 @@ class Emission:
         """The Einsum of a step, after copies of what it reads in two ways."""
         table = self._named(step)
         found: list[Einsum] = []
-        seen: dict[Stored, Operand] = {}
+        seen: dict[Stored, StepOperand] = {}
         inputs: list[Access] = []
         for operand in step.operands:
             label = self.tensor(operand.tensor)
@@ -145,7 +145,7 @@ def _index(affine: Affine, table: Mapping[Var, str]) -> Index:
     return Index(tuple((table[var], coefficient) for var, coefficient in affine.terms), affine.constant)
 
 
-def multiplications(program: Program) -> int:
+def multiplications(program: GraphProgram) -> int:
     """Those of all products of the program."""
     return sum(step.multiplications for step in program.steps)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...reading.plugins import MISTAKES
-from .graph import Array, Graph, Node
+from .graph import Array, Graph, OnnxNode
 
 LARGEST = 2**22
 FOLDED = frozenset(
@@ -27,7 +27,7 @@ FOLDED = frozenset(
 )
 
 
-def fold(graph: Graph, nodes: Sequence[Node]) -> list[Node]:
+def fold(graph: Graph, nodes: Sequence[OnnxNode]) -> list[OnnxNode]:
     """The nodes that are left; what the others yield is put into the graph's constants."""
     left = []
     for node in nodes:
@@ -45,7 +45,7 @@ def fold(graph: Graph, nodes: Sequence[Node]) -> list[Node]:
     return left
 
 
-def _folded(graph: Graph, node: Node) -> Sequence[Array | None] | None:
+def _folded(graph: Graph, node: OnnxNode) -> Sequence[Array | None] | None:
     """What the outputs of a node are; None if it is no constant."""
     if node.operator == "Constant" and not node.domain:
         return [_constant(node)]
@@ -69,7 +69,7 @@ def _folded(graph: Graph, node: Node) -> Sequence[Array | None] | None:
     return [None] * len(node.outputs) if known and given and not random else None
 
 
-def _constant(node: Node) -> Array | None:
+def _constant(node: OnnxNode) -> Array | None:
     for name in ("value", "value_float", "value_int", "value_floats", "value_ints"):
         if name in node.attributes:
             value = node.attributes[name]
@@ -79,13 +79,13 @@ def _constant(node: Node) -> Array | None:
     return None
 
 
-def _shape(node: Node, shape: tuple[int, ...]) -> Array:
+def _shape(node: OnnxNode, shape: tuple[int, ...]) -> Array:
     if node.operator == "Size":
         return np.array(prod(shape), np.int64)
     return np.array(shape[node.get("start", 0) : node.get("end", len(shape))], np.int64)
 
 
-def _small(graph: Graph, node: Node, values: Sequence[Array | None]) -> bool:
+def _small(graph: Graph, node: OnnxNode, values: Sequence[Array | None]) -> bool:
     """True if inputs and outputs have few values."""
     arrays = [value for value in values if value is not None]
     if any(array.size > LARGEST or array.dtype == object for array in arrays):
@@ -116,7 +116,7 @@ def _estimate(operator: str, arrays: Sequence[Array]) -> float:
             return float(prod(max(array.size, 1) for array in arrays))
 
 
-def _computed(node: Node, values: Sequence[Array | None]) -> Sequence[Array] | None:
+def _computed(node: OnnxNode, values: Sequence[Array | None]) -> Sequence[Array] | None:
     """The outputs by the reference implementation, None where it has none or fails."""
     from onnx import helper
     from onnx.reference import ReferenceEvaluator

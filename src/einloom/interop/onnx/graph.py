@@ -13,7 +13,7 @@ Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Node:
+class OnnxNode:
     """One operator application. group: the module path that the exporter wrote into the node's name."""
 
     name: str
@@ -41,7 +41,7 @@ class Graph:
     """The main graph, functions inlined. constants: name -> values, None where only shape and type are kept."""
 
     name: str
-    nodes: list[Node]
+    nodes: list[OnnxNode]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     shapes: dict[str, Shape] = field(default_factory=dict)

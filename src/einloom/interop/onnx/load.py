@@ -20,7 +20,7 @@ import numpy as np
 from ...errors import MissingExtra, SpecError, combined, nearest
 from ...reading.plugins import MISTAKES
 from .folding import fold
-from .graph import Graph, Node
+from .graph import Graph, OnnxNode
 
 MAX_BYTES = 2**31 - 1  # of a protobuf message
 MAX_NODES = 100_000
@@ -106,7 +106,7 @@ def from_model(model: Any, file: str, sizes: Mapping[str, int], kept: int = KEPT
     return graph
 
 
-def _read_only(graph: Graph) -> list[Node]:
+def _read_only(graph: Graph) -> list[OnnxNode]:
     """The nodes without the names of outputs that nothing reads, the first excepted."""
     read = {name for node in graph.nodes for name in node.inputs} | set(graph.outputs)
     return [
@@ -229,12 +229,12 @@ def _values(onnx: Any, tensor: Any, kept: int) -> Any:
     return onnx.numpy_helper.to_array(tensor)
 
 
-def _node(onnx: Any, proto: Any, number: int, versions: Mapping[str, int]) -> Node:
+def _node(onnx: Any, proto: Any, number: int, versions: Mapping[str, int]) -> OnnxNode:
     domain = "" if proto.domain in DOMAINS else proto.domain
     version = versions.get(proto.domain, versions.get(domain, 1))
     attributes = {item.name: _attribute(onnx, item) for item in proto.attribute}
     name = proto.name or f"{proto.op_type}_{number}"
-    return Node(
+    return OnnxNode(
         f"{name}#{number}" if not proto.name else name,
         proto.op_type,
         domain,

@@ -10,8 +10,8 @@ from math import prod
 
 import numpy as np
 
-from .graph import Graph, Node
-from .program import Meaning, Operand, Program, Reduction, Step
+from .graph import Graph, OnnxNode
+from .program import GraphProgram, Meaning, Reduction, Step, StepOperand
 from .ranks import Affine, Splitter, Stored, Uneven, Var, View, refinement, unite
 
 Labels = Sequence[Sequence[str]]
@@ -38,10 +38,10 @@ class Lowering:
     def __init__(self, graph: Graph, locked: frozenset[Hashable] = frozenset(), control: frozenset[str] = frozenset()):
         self.graph = graph
         self.splitter = Splitter(locked)
-        self.program = Program()
+        self.program = GraphProgram()
         self.views: dict[str, View] = {}
         self.control = control
-        self.node: Node = graph.nodes[0] if graph.nodes else Node("", "", "", (), (), {}, 1)
+        self.node: OnnxNode = graph.nodes[0] if graph.nodes else OnnxNode("", "", "", (), (), {}, 1)
         self.labels = 0
 
     def shape(self, name: str) -> tuple[int, ...]:
@@ -188,7 +188,7 @@ class Lowering:
                     table[axis] = Affine(((var, 1),))
             tables.append(table)
         read = [
-            Operand(view.tensor, tuple((rank, affine.put(table)) for rank, affine in view.places))
+            StepOperand(view.tensor, tuple((rank, affine.put(table)) for rank, affine in view.places))
             for view, table in zip(views, tables, strict=True)
         ]
         return self._step(read, variables, output, function, meaning, reduction, value)
@@ -242,7 +242,7 @@ class Lowering:
 
     def _step(
         self,
-        read: Sequence[Operand],
+        read: Sequence[StepOperand],
         variables: Mapping[str, tuple[Var, ...]],
         output: Labels,
         function: str,
@@ -258,7 +258,7 @@ class Lowering:
         if bits == 1 and value is None:
             bits = max(operand.tensor.bits for operand in read)
         tensor = Stored(name, tuple(var.rank for var in kept), bits, value=value)
-        constants: tuple[Operand, ...] = ()
+        constants: tuple[StepOperand, ...] = ()
         if meaning is not None:
             points = prod(var.size for vs in variables.values() for var in vs)
             small = [o.tensor.constant and _size(o) * MOVED <= points for o in read]
@@ -309,7 +309,7 @@ class Lowering:
 KNOWN = frozenset("exp log sqrt rsqrt reciprocal neg abs square relu gelu silu sigmoid tanh mul".split())
 
 
-def _size(operand: Operand) -> int:
+def _size(operand: StepOperand) -> int:
     return prod(rank.root().size for rank in operand.tensor.ranks)
 
 

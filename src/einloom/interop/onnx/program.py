@@ -15,7 +15,7 @@ FateKind = Literal["cut", "boundary"]
 
 
 @dataclass(eq=False)
-class Operand:
+class StepOperand:
     """A tensor as an Einsum reads it, rank by rank."""
 
     tensor: Stored
@@ -25,10 +25,10 @@ class Operand:
     def variables(self) -> tuple[Var, ...]:
         return tuple(dict.fromkeys(var for _, affine in self.places for var, _ in affine.terms))
 
-    def put(self, table: dict[Var, Affine]) -> Operand:
-        return Operand(self.tensor, tuple((rank, affine.put(table)) for rank, affine in self.places))
+    def put(self, table: dict[Var, Affine]) -> StepOperand:
+        return StepOperand(self.tensor, tuple((rank, affine.put(table)) for rank, affine in self.places))
 
-    def same(self, other: Operand) -> bool:
+    def same(self, other: StepOperand) -> bool:
         """True if it reads the same values at every point."""
         return self.tensor is other.tensor and [(set(a.terms), a.constant) for _, a in self.places] == [
             (set(a.terms), a.constant) for _, a in other.places
@@ -41,7 +41,7 @@ class Epilogue:
 
     label: str
     meaning: Meaning
-    constants: tuple[Operand, ...] = ()
+    constants: tuple[StepOperand, ...] = ()
 
 
 @dataclass(eq=False)
@@ -54,8 +54,8 @@ class Step:
 
     output: Stored
     variables: tuple[Var, ...]
-    operands: tuple[Operand, ...]
-    constants: tuple[Operand, ...] = ()
+    operands: tuple[StepOperand, ...]
+    constants: tuple[StepOperand, ...] = ()
     function: str = ""
     meaning: Meaning | None = None
     reduction: Reduction = "sum"
@@ -103,7 +103,7 @@ class Fate:
 
 
 @dataclass
-class Program:
+class GraphProgram:
     """A cascade under construction, in program order."""
 
     steps: list[Step] = field(default_factory=list)

@@ -15,11 +15,11 @@ import numpy as np
 from ...errors import SpecError
 from ...workload.einsum import Workload
 from ..bundle import Bundle
-from .check import Agreement, compare, interpret
+from .check import NumbersChecked, compare, interpret
 from .emit import Emission, moved_values, multiplications
 from .graph import Array, Graph
 from .load import load
-from .program import Program
+from .program import GraphProgram
 from .simplify import simplify
 from .walk import program
 
@@ -39,7 +39,7 @@ class ImportedModel:
     file: str
     workload: Workload
     graph: Graph
-    program: Program
+    program: GraphProgram
     groups: Mapping[str, str]
     absorbed: Mapping[str, int]
     copies: tuple[str, ...]
@@ -81,7 +81,7 @@ class ImportedModel:
         cut = sum(fate.values for fate in self.program.fates if fate.kind == "cut")
         return cut / (moved + cut) if moved + cut else 0.0
 
-    def check(self, inputs: Mapping[str, Array] | None = None, seed: int = 0) -> Agreement:
+    def check(self, inputs: Mapping[str, Array] | None = None, seed: int = 0) -> NumbersChecked:
         """Every tensor of the cascade against onnxruntime, or the reference implementation of the package onnx.
 
         inputs: of the graph, by name; random ones by default. Raises SpecError if the file keeps no weights or is too

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .program import Array, Epilogue, Meaning, Operand, Program, Step
+from .program import Array, Epilogue, GraphProgram, Meaning, Step, StepOperand
 from .ranks import Affine, Place, Stored, Var
 
 DIGITS = 8
 
 
-def simplify(program: Program, operands: int | None = None) -> None:
+def simplify(program: GraphProgram, operands: int | None = None) -> None:
     """Change the program in place. operands: no merge makes an Einsum of more operands than so many."""
     while _into_readers(program, operands) or _into_writers(program) or _by_digit(program):
         pass
@@ -29,11 +29,11 @@ class _Uses:
     outputs: frozenset[Stored]
 
 
-def _uses(program: Program) -> _Uses:
+def _uses(program: GraphProgram) -> _Uses:
     return _Uses(program.readers(), program.writers(), frozenset(program.outputs))
 
 
-def _bare(operand: Operand) -> tuple[Var, ...] | None:
+def _bare(operand: StepOperand) -> tuple[Var, ...] | None:
     """The variables that index the tensor, if each rank has one of its own."""
     found = tuple(affine.bare for _, affine in operand.places)
     if any(var is None for var in found) or len(set(found)) != len(found):
@@ -41,7 +41,7 @@ def _bare(operand: Operand) -> tuple[Var, ...] | None:
     return tuple(var for var in found if var is not None)
 
 
-def _into_readers(program: Program, most: int | None) -> bool:
+def _into_readers(program: GraphProgram, most: int | None) -> bool:
     """Rule A, wherever it applies; True if it did."""
     uses = _uses(program)
     gone: set[Step] = set()
@@ -79,13 +79,13 @@ def _moved(step: Step, reader: Step, uses: _Uses) -> dict[Stored, Sequence[Step]
 
 
 def _merged(
-    step: Step, reader: Step, mine: Operand, axes: Sequence[Var], most: int | None
-) -> tuple[tuple[Operand, ...], tuple[Operand, ...], Meaning] | None:
+    step: Step, reader: Step, mine: StepOperand, axes: Sequence[Var], most: int | None
+) -> tuple[tuple[StepOperand, ...], tuple[StepOperand, ...], Meaning] | None:
     """Operands, constants and meaning of the reader with the step in it; None if the notation has no words for it."""
     table = {inner: Affine(((outer, 1),)) for inner, outer in zip(step.variables, axes, strict=True)}
     inner_operands = [operand.put(table) for operand in step.operands]
     inner_constants = [operand.put(table) for operand in step.constants]
-    operands: list[Operand] = []
+    operands: list[StepOperand] = []
     where: dict[int, int] = {}
     outer = [operand for operand in reader.operands if operand is not mine]
     for operand in (*outer, *inner_operands):
@@ -119,7 +119,7 @@ def _composed(
     return run
 
 
-def _into_writers(program: Program) -> bool:
+def _into_writers(program: GraphProgram) -> bool:
     """Rule B, wherever it applies; True if it did."""
     uses = _uses(program)
     writers = dict(uses.writers)
@@ -162,7 +162,7 @@ def _after(writer: Step, meaning: Meaning, constants: int) -> Meaning:
     return run
 
 
-def _by_digit(program: Program) -> bool:
+def _by_digit(program: GraphProgram) -> bool:
     """Rule C for one tensor; True if it applied."""
     uses = _uses(program)
     for tensor, step in uses.writers.items():
@@ -178,7 +178,7 @@ def _by_digit(program: Program) -> bool:
 
 
 def _written_apart(
-    program: Program, step: Step, rank: int, size: int, accesses: Sequence[tuple[Step, Operand]]
+    program: GraphProgram, step: Step, rank: int, size: int, accesses: Sequence[tuple[Step, StepOperand]]
 ) -> None:
     """One Einsum per digit of this rank of the output."""
     var, tensor = step.variables[rank], step.output

@@ -6,17 +6,17 @@ from collections.abc import Hashable
 from math import prod
 
 from ...errors import SpecError, combined
-from .graph import Graph, Node
+from .graph import Graph, OnnxNode
 from .lower import Boundary, Cut, Lowering, Refused
 from .operators import CARRIES_CONTROL, TABLE_LOOKUPS, lower
-from .program import Fate, FateKind, Program
+from .program import Fate, FateKind, GraphProgram
 from .ranks import Locked, Uneven, expanded
 
 PASSES = 200
 CONTROL = frozenset("biu")
 
 
-def program(graph: Graph, opaque: frozenset[str] = frozenset()) -> Program:
+def program(graph: Graph, opaque: frozenset[str] = frozenset()) -> GraphProgram:
     """The program of a graph. opaque: names of nodes to cut at. Raises SpecError for every node that is refused."""
     locked: frozenset[Hashable] = frozenset()
     control = _control(graph)
@@ -39,7 +39,7 @@ class _Walk:
         self.program = self.lowering.program
         self.views = self.lowering.views
 
-    def run(self) -> Program:
+    def run(self) -> GraphProgram:
         """The program. Raises SpecError for the nodes that are refused, Locked to start again."""
         wrong: list[SpecError] = []
         for name in self.graph.inputs:
@@ -78,7 +78,7 @@ class _Walk:
     def _count(self, fate: str) -> None:
         self.program.nodes[fate] = self.program.nodes.get(fate, 0) + 1
 
-    def empty(self, node: Node) -> None:
+    def empty(self, node: OnnxNode) -> None:
         """Refuse a node with an empty tensor, or with one that is no tensor."""
         for name in (*node.inputs, *node.outputs):
             if name and 0 in self.graph.shapes.get(name, ()):
@@ -86,7 +86,7 @@ class _Walk:
             if name and name not in self.graph.shapes and name not in self.graph.constants:
                 raise Refused(f"has {name!r:.80}, whose shape is not known")
 
-    def _cut(self, node: Node, reason: str, boundary: bool = False) -> None:
+    def _cut(self, node: OnnxNode, reason: str, boundary: bool = False) -> None:
         """Hand over through the outermost memory: what the node reads is an output, what it yields an input."""
         values = 0
         for name in dict.fromkeys(node.inputs):
@@ -109,7 +109,7 @@ class _Walk:
                 self.program.outputs.append(self.views[name].tensor)
 
 
-def _settle(program: Program) -> None:
+def _settle(program: GraphProgram) -> None:
     """Put leaves in the place of everything that was split."""
     program.alive()
     for step in program.steps:

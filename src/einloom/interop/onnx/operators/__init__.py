@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from ..graph import Node
+from ..graph import OnnxNode
 from ..lower import Cut, Lowering, Refused
 from . import elementwise, products, reductions, views
 
-Lower = Callable[[Lowering, Node], None]
+Lower = Callable[[Lowering, OnnxNode], None]
 TABLE: Mapping[str, Lower] = MappingProxyType(
     {**views.TABLE, **elementwise.TABLE, **products.TABLE, **reductions.TABLE}
 )
@@ -35,7 +35,7 @@ CARRIES_CONTROL = (
 TABLE_LOOKUPS = frozenset("Gather GatherND GatherElements".split())
 
 
-def lower(pass_: Lowering, node: Node) -> None:
+def lower(pass_: Lowering, node: OnnxNode) -> None:
     """Add what the node is to the program. Raises Cut or Refused."""
     if node.domain:
         raise Refused(f"is of domain {node.domain!r:.60}, which is not known")

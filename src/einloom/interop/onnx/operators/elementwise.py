@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..graph import Node
+from ..graph import OnnxNode
 from ..lower import Cut, Lowering
 from ..program import Array, Meaning
 
 _erf = np.vectorize(math.erf, otypes=[float])
-Make = Callable[[Node], Meaning]
+Make = Callable[[OnnxNode], Meaning]
 
 
 def erf(x: Array) -> Array:
@@ -30,48 +30,48 @@ def softplus(x: Array) -> Array:
     return np.logaddexp(x, 0)
 
 
-def gelu(node: Node) -> Meaning:
+def gelu(node: OnnxNode) -> Meaning:
     if node.get("approximate", "none") == "tanh":
         return lambda a: 0.5 * a[0] * (1 + np.tanh(math.sqrt(2 / math.pi) * (a[0] + 0.044715 * a[0] ** 3)))
     return lambda a: 0.5 * a[0] * (1 + erf(a[0] / math.sqrt(2)))
 
 
-def selu(node: Node) -> Meaning:
+def selu(node: OnnxNode) -> Meaning:
     alpha, gamma = node.get("alpha", 1.6732632423543772), node.get("gamma", 1.0507009873554805)
     return lambda a: gamma * np.where(a[0] > 0, a[0], alpha * np.expm1(np.minimum(a[0], 0)))
 
 
-def elu(node: Node) -> Meaning:
+def elu(node: OnnxNode) -> Meaning:
     alpha = node.get("alpha", 1.0)
     return lambda a: np.where(a[0] > 0, a[0], alpha * np.expm1(np.minimum(a[0], 0)))
 
 
-def celu(node: Node) -> Meaning:
+def celu(node: OnnxNode) -> Meaning:
     alpha = node.get("alpha", 1.0)
     return lambda a: np.maximum(a[0], 0) + np.minimum(0, alpha * np.expm1(a[0] / alpha))
 
 
-def leaky(node: Node) -> Meaning:
+def leaky(node: OnnxNode) -> Meaning:
     alpha = node.get("alpha", 0.01)
     return lambda a: np.where(a[0] < 0, alpha * a[0], a[0])
 
 
-def hard_sigmoid(node: Node) -> Meaning:
+def hard_sigmoid(node: OnnxNode) -> Meaning:
     alpha, beta = node.get("alpha", 0.2), node.get("beta", 0.5)
     return lambda a: np.clip(alpha * a[0] + beta, 0, 1)
 
 
-def shrink(node: Node) -> Meaning:
+def shrink(node: OnnxNode) -> Meaning:
     bias, limit = node.get("bias", 0.0), node.get("lambd", 0.5)
     return lambda a: np.where(a[0] < -limit, a[0] + bias, np.where(a[0] > limit, a[0] - bias, 0))
 
 
-def is_infinite(node: Node) -> Meaning:
+def is_infinite(node: OnnxNode) -> Meaning:
     up, down = node.get("detect_positive", 1), node.get("detect_negative", 1)
     return lambda a: np.isinf(a[0]) & ((a[0] > 0) * bool(up) | (a[0] < 0) * bool(down))
 
 
-def divide(node: Node) -> Meaning:
+def divide(node: OnnxNode) -> Meaning:
     def run(a: Sequence[Array]) -> Array:
         if a[0].dtype.kind not in "iu":
             return a[0] / a[1]
@@ -81,11 +81,11 @@ def divide(node: Node) -> Meaning:
     return run
 
 
-def modulo(node: Node) -> Meaning:
+def modulo(node: OnnxNode) -> Meaning:
     return (lambda a: np.fmod(a[0], a[1])) if node.get("fmod", 0) else (lambda a: np.mod(a[0], a[1]))
 
 
-def shift(node: Node) -> Meaning:
+def shift(node: OnnxNode) -> Meaning:
     left = node.get("direction") == "LEFT"
     return (lambda a: np.left_shift(a[0], a[1])) if left else (lambda a: np.right_shift(a[0], a[1]))
 
@@ -153,7 +153,7 @@ MAPS: Mapping[str, tuple[str, Make]] = {
 }
 
 
-def _map(p: Lowering, node: Node) -> None:
+def _map(p: Lowering, node: OnnxNode) -> None:
     function, make = MAPS[node.operator]
     given = [name for name in node.inputs if name]
     if node.get("broadcast") is not None or node.get("axis") is not None:
@@ -162,7 +162,7 @@ def _map(p: Lowering, node: Node) -> None:
     p.put(node.outputs[0], p.pointwise(views, function, make(node), node.outputs[0]))
 
 
-def _pow(p: Lowering, node: Node) -> None:
+def _pow(p: Lowering, node: OnnxNode) -> None:
     kind = p.graph.types[node.outputs[0]]
 
     def power(a: Sequence[Array]) -> Array:
@@ -177,7 +177,7 @@ def _pow(p: Lowering, node: Node) -> None:
     p.put(node.outputs[0], view)
 
 
-def _clip(p: Lowering, node: Node) -> None:
+def _clip(p: Lowering, node: OnnxNode) -> None:
     low, high = node.get("min"), node.get("max")
     names = [name if len(node.inputs) > i + 1 and (name := node.inputs[i + 1]) else "" for i in range(2)]
     given = [name for name in names if name]
@@ -196,7 +196,7 @@ def _clip(p: Lowering, node: Node) -> None:
     p.put(node.outputs[0], p.pointwise(views, "relu6" if relu6 else "elementwise", clip, node.outputs[0]))
 
 
-def _batch_norm(p: Lowering, node: Node) -> None:
+def _batch_norm(p: Lowering, node: OnnxNode) -> None:
     if node.get("training_mode", 0) or any(node.outputs[1:]):
         raise Cut("BatchNormalization in training mode")
     epsilon = node.get("epsilon", 1e-5)
@@ -211,7 +211,7 @@ def _batch_norm(p: Lowering, node: Node) -> None:
     p.put(node.outputs[0], p.pointwise([x, *rest], "elementwise", normal, node.outputs[0]))
 
 
-def _trilu(p: Lowering, node: Node) -> None:
+def _trilu(p: Lowering, node: OnnxNode) -> None:
     view = p.view(node.inputs[0])
     k = 0
     if len(node.inputs) > 1 and node.inputs[1]:
@@ -227,7 +227,7 @@ def _trilu(p: Lowering, node: Node) -> None:
     p.put(node.outputs[0], p.pointwise([view, mask], "elementwise", masked, node.outputs[0]))
 
 
-TABLE: Mapping[str, Callable[[Lowering, Node], None]] = MappingProxyType(
+TABLE: Mapping[str, Callable[[Lowering, OnnxNode], None]] = MappingProxyType(
     {
         **dict.fromkeys(MAPS, _map),
         "Pow": _pow,

@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from ..graph import Node
+from ..graph import OnnxNode
 from ..lower import Cut, Labels, Lowering
 from ..program import Array
 from ..ranks import View
 from .views import permuted
 
 
-def _matmul(p: Lowering, node: Node) -> None:
+def _matmul(p: Lowering, node: OnnxNode) -> None:
     p.put(node.outputs[0], matmul(p, p.view(node.inputs[0]), p.view(node.inputs[1]), node.outputs[0]))
 
 
@@ -32,7 +32,7 @@ def matmul(p: Lowering, left: View, right: View, value: str | None) -> View:
     return p.einsum([(left, labels(left, first)), (right, labels(right, second))], output, value=value)
 
 
-def _gemm(p: Lowering, node: Node) -> None:
+def _gemm(p: Lowering, node: OnnxNode) -> None:
     alpha, beta = node.get("alpha", 1.0), node.get("beta", 1.0)
     left = permuted(p.view(node.inputs[0]), [1, 0] if node.get("transA", 0) else [0, 1])
     right = permuted(p.view(node.inputs[1]), [1, 0] if node.get("transB", 0) else [0, 1])
@@ -50,7 +50,7 @@ def _gemm(p: Lowering, node: Node) -> None:
     p.put(node.outputs[0], view)
 
 
-def windows(p: Lowering, node: Node, view: View, kernel: Sequence[int], first: int, spatial: Sequence[int]) -> View:
+def windows(p: Lowering, node: OnnxNode, view: View, kernel: Sequence[int], first: int, spatial: Sequence[int]) -> View:
     """The view with dimensions from `first` on as positions and taps. spatial: sizes of the output."""
     strides = node.get("strides") or [1] * len(kernel)
     dilations = node.get("dilations") or [1] * len(kernel)
@@ -61,7 +61,7 @@ def windows(p: Lowering, node: Node, view: View, kernel: Sequence[int], first: i
 
 
 def begin_pads(
-    node: Node,
+    node: OnnxNode,
     sizes: Sequence[int],
     kernel: Sequence[int],
     strides: Sequence[int],
@@ -82,7 +82,7 @@ def begin_pads(
     return found
 
 
-def _conv(p: Lowering, node: Node) -> None:
+def _conv(p: Lowering, node: OnnxNode) -> None:
     x, w = p.view(node.inputs[0]), p.view(node.inputs[1])
     groups = node.get("group", 1)
     batch, channels = x.shape[:2]
@@ -109,7 +109,7 @@ def _conv(p: Lowering, node: Node) -> None:
 
 
 def _degenerate(
-    p: Lowering, node: Node, x: View, w: View, kernel: Sequence[int], spatial: Sequence[int]
+    p: Lowering, node: OnnxNode, x: View, w: View, kernel: Sequence[int], spatial: Sequence[int]
 ) -> tuple[View, View]:
     """Refuse windows of several taps over a size of 1: their padding has no rank to stand on."""
     for i, taps in enumerate(kernel):
@@ -118,7 +118,7 @@ def _degenerate(
     return x, w
 
 
-def _einsum(p: Lowering, node: Node) -> None:
+def _einsum(p: Lowering, node: OnnxNode) -> None:
     equation = re.sub(r"\s", "", node.get("equation", ""))
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
@@ -147,6 +147,6 @@ def _labels(term: str, dims: int, rank: int) -> list[list[str]]:
     return [*[[c] for c in before], *[[f"e{i}"] for i in range(rank - own, rank)], *[[c] for c in after]]
 
 
-TABLE: Mapping[str, Callable[[Lowering, Node], None]] = MappingProxyType(
+TABLE: Mapping[str, Callable[[Lowering, OnnxNode], None]] = MappingProxyType(
     {"MatMul": _matmul, "Gemm": _gemm, "Conv": _conv, "Einsum": _einsum}
 )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..graph import Node
+from ..graph import OnnxNode
 from ..lower import Cut, Lowering, Refused
 from ..program import Array, Meaning, Reduction
 from ..ranks import View
@@ -54,7 +54,7 @@ def _reduced(p: Lowering, x: View, dims: Sequence[int], how: Reducing, keep: boo
     return view if after is None else p.finish(view, "elementwise", lambda a: after(a[0], count), value)
 
 
-def _reduce(p: Lowering, node: Node) -> None:
+def _reduce(p: Lowering, node: OnnxNode) -> None:
     x = p.view(node.inputs[0])
     axes = node.get("axes")
     if axes is None and len(node.inputs) > 1 and node.inputs[1]:
@@ -77,15 +77,15 @@ def _reduce(p: Lowering, node: Node) -> None:
     p.put(node.outputs[0], _reduced(p, x, dims, how, bool(node.get("keepdims", 1)), node.outputs[0]))
 
 
-def _global(how: Reducing) -> Callable[[Lowering, Node], None]:
-    def lower(p: Lowering, node: Node) -> None:
+def _global(how: Reducing) -> Callable[[Lowering, OnnxNode], None]:
+    def lower(p: Lowering, node: OnnxNode) -> None:
         x = p.view(node.inputs[0])
         p.put(node.outputs[0], _reduced(p, x, range(2, len(x.dims)), how, True, node.outputs[0]))
 
     return lower
 
 
-def _pool(p: Lowering, node: Node) -> None:
+def _pool(p: Lowering, node: OnnxNode) -> None:
     if len(node.outputs) > 1 and node.outputs[1]:
         raise Refused("yields the places of its maxima")
     x = p.view(node.inputs[0])
@@ -110,7 +110,7 @@ def _pool(p: Lowering, node: Node) -> None:
     p.put(node.outputs[0], view)
 
 
-def _divisors(node: Node, sizes: Sequence[int], kernel: Sequence[int], spatial: Sequence[int]) -> Array:
+def _divisors(node: OnnxNode, sizes: Sequence[int], kernel: Sequence[int], spatial: Sequence[int]) -> Array:
     """How many values each average is of; one number where all are equal."""
     rank = len(kernel)
     strides, dilations = node.get("strides") or [1] * rank, node.get("dilations") or [1] * rank
@@ -125,7 +125,7 @@ def _divisors(node: Node, sizes: Sequence[int], kernel: Sequence[int], spatial: 
     return counts if np.any(counts != counts.flat[0]) else np.array(counts.flat[0])
 
 
-def _softmax(p: Lowering, node: Node) -> None:
+def _softmax(p: Lowering, node: OnnxNode) -> None:
     x = p.view(node.inputs[0])
     shape = x.shape
     axis = node.get("axis", -1 if node.version >= 13 else 1) % max(len(shape), 1)
@@ -146,7 +146,7 @@ def _softmax(p: Lowering, node: Node) -> None:
 
 
 def normalised(
-    p: Lowering, node: Node, x: View, dims: Sequence[int], rest: Sequence[View], centred: bool = True
+    p: Lowering, node: OnnxNode, x: View, dims: Sequence[int], rest: Sequence[View], centred: bool = True
 ) -> tuple[View, View | None, View]:
     """(x - mean) / sqrt(variance + epsilon), with scale and bias in `rest`; also mean and reciprocal deviation."""
     epsilon = node.get("epsilon", 1e-5)
@@ -176,7 +176,7 @@ def _named(p: Lowering, name: str, view: View) -> None:
         p.put(name, p.reshaped(view, p.shape(name)))
 
 
-def _layer_norm(p: Lowering, node: Node) -> None:
+def _layer_norm(p: Lowering, node: OnnxNode) -> None:
     x = p.view(node.inputs[0])
     axis = node.get("axis", -1) % len(x.dims)
     rest = [p.view(name) for name in node.inputs[1:] if name]
@@ -188,7 +188,7 @@ def _layer_norm(p: Lowering, node: Node) -> None:
             p.put(name, p.reshaped(extra, p.shape(name)))
 
 
-def _instance_norm(p: Lowering, node: Node) -> None:
+def _instance_norm(p: Lowering, node: OnnxNode) -> None:
     x = p.view(node.inputs[0])
     shape = [1, x.shape[1], *[1] * (len(x.dims) - 2)]
     rest = [p.reshaped(p.view(name), shape) for name in node.inputs[1:3]]
@@ -196,7 +196,7 @@ def _instance_norm(p: Lowering, node: Node) -> None:
     _named(p, node.outputs[0], view)
 
 
-def _group_norm(p: Lowering, node: Node) -> None:
+def _group_norm(p: Lowering, node: OnnxNode) -> None:
     x = p.view(node.inputs[0])
     groups, channels = node.get("num_groups"), x.shape[1]
     split = p.reshaped(x, [x.shape[0], groups, channels // groups, *x.shape[2:]])
@@ -207,7 +207,7 @@ def _group_norm(p: Lowering, node: Node) -> None:
     p.put(node.outputs[0], p.reshaped(view, x.shape))
 
 
-def _mean_variance(p: Lowering, node: Node) -> None:
+def _mean_variance(p: Lowering, node: OnnxNode) -> None:
     x = p.view(node.inputs[0])
     dims = [axis % len(x.dims) for axis in node.get("axes", [0, 2, 3])]
     count = prod(x.shape[dim] for dim in dims)
@@ -218,7 +218,7 @@ def _mean_variance(p: Lowering, node: Node) -> None:
     p.put(node.outputs[0], view)
 
 
-def _lp_norm(p: Lowering, node: Node) -> None:
+def _lp_norm(p: Lowering, node: OnnxNode) -> None:
     x = p.view(node.inputs[0])
     power = node.get("p", 2)
     dims = [node.get("axis", -1) % len(x.dims)]
@@ -231,7 +231,7 @@ def _lp_norm(p: Lowering, node: Node) -> None:
     p.put(node.outputs[0], p.pointwise([x, norm], "div", scaled, node.outputs[0]))
 
 
-def _lrn(p: Lowering, node: Node) -> None:
+def _lrn(p: Lowering, node: OnnxNode) -> None:
     x = p.view(node.inputs[0])
     size, channels = node.get("size"), x.shape[1]
     alpha, beta, bias = node.get("alpha", 1e-4), node.get("beta", 0.75), node.get("bias", 1.0)
@@ -241,7 +241,7 @@ def _lrn(p: Lowering, node: Node) -> None:
     p.put(node.outputs[0], p.pointwise([x, norm], "div", lambda a: a[0] / a[1], node.outputs[0]))
 
 
-TABLE: Mapping[str, Callable[[Lowering, Node], None]] = MappingProxyType(
+TABLE: Mapping[str, Callable[[Lowering, OnnxNode], None]] = MappingProxyType(
     {
         **dict.fromkeys(REDUCTIONS, _reduce),
         "GlobalAveragePool": _global(REDUCTIONS["ReduceMean"]),

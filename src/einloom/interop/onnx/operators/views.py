@@ -6,22 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from types import MappingProxyType
 
-from ..graph import Node
+from ..graph import OnnxNode
 from ..lower import Boundary, Cut, Lowering
 from ..ranks import Var, View
 
 
-def _same(p: Lowering, node: Node) -> None:
+def _same(p: Lowering, node: OnnxNode) -> None:
     p.put(node.outputs[0], p.view(node.inputs[0]))
 
 
-def _dropout(p: Lowering, node: Node) -> None:
+def _dropout(p: Lowering, node: OnnxNode) -> None:
     if (len(node.outputs) > 1 and node.outputs[1]) or (len(node.inputs) > 2 and node.inputs[2]):
         raise Cut("Dropout in training mode")
     _same(p, node)
 
 
-def _cast(p: Lowering, node: Node) -> None:
+def _cast(p: Lowering, node: OnnxNode) -> None:
     source, target = (p.graph.types.get(name) for name in (node.inputs[0], node.outputs[0]))
     if source is None or target is None:
         raise Cut("a type that is not known")
@@ -33,12 +33,12 @@ def _cast(p: Lowering, node: Node) -> None:
         _same(p, node)
 
 
-def _reshape(p: Lowering, node: Node) -> None:
+def _reshape(p: Lowering, node: OnnxNode) -> None:
     """Every operator that keeps the row-major order: the shape is what inference says."""
     p.put(node.outputs[0], p.reshaped(p.view(node.inputs[0]), p.shape(node.outputs[0])))
 
 
-def _transpose(p: Lowering, node: Node) -> None:
+def _transpose(p: Lowering, node: OnnxNode) -> None:
     view = p.view(node.inputs[0])
     order = node.get("perm", list(range(len(view.dims)))[::-1])
     p.put(node.outputs[0], permuted(view, order))
@@ -51,7 +51,7 @@ def permuted(view: View, order: Sequence[int]) -> View:
     return View(view.tensor, tuple(view.dims[i] for i in order), view.places)
 
 
-def _expand(p: Lowering, node: Node) -> None:
+def _expand(p: Lowering, node: OnnxNode) -> None:
     p.put(node.outputs[0], broadcast(p, p.view(node.inputs[0]), p.shape(node.outputs[0])))
 
 
@@ -64,7 +64,7 @@ def broadcast(p: Lowering, view: View, shape: Sequence[int]) -> View:
     return View(view.tensor, tuple(dims), view.places)
 
 
-def _tile(p: Lowering, node: Node) -> None:
+def _tile(p: Lowering, node: OnnxNode) -> None:
     view = p.view(node.inputs[0])
     shape = p.shape(node.outputs[0])
     dims = []
@@ -75,7 +75,7 @@ def _tile(p: Lowering, node: Node) -> None:
     p.put(node.outputs[0], View(view.tensor, tuple(dims), view.places))
 
 
-def _ints(p: Lowering, node: Node, place: int, attribute: str) -> list[int] | None:
+def _ints(p: Lowering, node: OnnxNode, place: int, attribute: str) -> list[int] | None:
     """A list of integers: an attribute, or a constant input."""
     if attribute in node.attributes:
         return [int(i) for i in node.attributes[attribute]]
@@ -87,7 +87,7 @@ def _ints(p: Lowering, node: Node, place: int, attribute: str) -> list[int] | No
     return [int(i) for i in value.reshape(-1)]
 
 
-def _slice(p: Lowering, node: Node) -> None:
+def _slice(p: Lowering, node: OnnxNode) -> None:
     view = p.view(node.inputs[0])
     starts, ends = _ints(p, node, 1, "starts"), _ints(p, node, 2, "ends")
     assert starts is not None and ends is not None
@@ -102,7 +102,7 @@ def _slice(p: Lowering, node: Node) -> None:
     p.put(node.outputs[0], view)
 
 
-def _split(p: Lowering, node: Node) -> None:
+def _split(p: Lowering, node: OnnxNode) -> None:
     view = p.view(node.inputs[0])
     dim = node.get("axis", 0) % len(view.dims)
     start = 0
@@ -113,7 +113,7 @@ def _split(p: Lowering, node: Node) -> None:
         start += length
 
 
-def _gather(p: Lowering, node: Node) -> None:
+def _gather(p: Lowering, node: OnnxNode) -> None:
     table, chosen = node.inputs[:2]
     if chosen not in p.graph.constants:
         raise Boundary(f"rows of {table} that {chosen} chooses")
@@ -133,7 +133,7 @@ def _gather(p: Lowering, node: Node) -> None:
     p.put(node.outputs[0], p.reshaped(view, p.shape(node.outputs[0])))
 
 
-def _depth_to_space(p: Lowering, node: Node) -> None:
+def _depth_to_space(p: Lowering, node: OnnxNode) -> None:
     n, c, h, w = p.shape(node.inputs[0])
     b = node.get("blocksize")
     crd = node.get("mode", "DCR") == "CRD"
@@ -143,33 +143,33 @@ def _depth_to_space(p: Lowering, node: Node) -> None:
     p.put(node.outputs[0], p.reshaped(permuted(view, order), p.shape(node.outputs[0])))
 
 
-def _space_to_depth(p: Lowering, node: Node) -> None:
+def _space_to_depth(p: Lowering, node: OnnxNode) -> None:
     n, c, h, w = p.shape(node.inputs[0])
     b = node.get("blocksize")
     view = p.reshaped(p.view(node.inputs[0]), [n, c, h // b, b, w // b, b])
     p.put(node.outputs[0], p.reshaped(permuted(view, [0, 3, 5, 1, 2, 4]), p.shape(node.outputs[0])))
 
 
-def _concat(p: Lowering, node: Node) -> None:
+def _concat(p: Lowering, node: OnnxNode) -> None:
     given = [name for name in node.inputs if name]
     if len(given) != 1:
         raise Cut("several tensors are written into one")
     _same(p, node)
 
 
-def _pad(p: Lowering, node: Node) -> None:
+def _pad(p: Lowering, node: OnnxNode) -> None:
     if p.shape(node.inputs[0]) != p.shape(node.outputs[0]) or any(_ints(p, node, 1, "pads") or ()):
         raise Cut("padding that is stored")
     _same(p, node)
 
 
-def _constant_resize(p: Lowering, node: Node) -> None:
+def _constant_resize(p: Lowering, node: OnnxNode) -> None:
     if p.shape(node.inputs[0]) != p.shape(node.outputs[0]):
         raise Cut("another resolution")
     _same(p, node)
 
 
-TABLE: Mapping[str, Callable[[Lowering, Node], None]] = MappingProxyType(
+TABLE: Mapping[str, Callable[[Lowering, OnnxNode], None]] = MappingProxyType(
     {
         "Identity": _same,
         "Dropout": _dropout,
