@@ -16,7 +16,7 @@ ORDER = (
 ROOMS = {  # the same inside a folder; a later module of the list may import the earlier ones, and its own folder's
     "search/exact": "numerics einsums prices pmappings model fusion traceback bounds joining attempt front concurrent "
     "branch_and_bound",
-    "report": "data text draw frames compare page notebook figures",
+    "report": "data text draw frames compare pictures page notebook figures",
     "mapping": "tree extents normal text legality",
     "mapspace": "limits space files ffm registry",
     "dataflows": "families casts rewrites rules files concurrent_forms",
