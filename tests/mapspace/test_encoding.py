@@ -13,7 +13,7 @@ from einloom.cost.traffic.paths import paths
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from einloom.mapping.normal import normal_form
 from einloom.mapping.tree import Mapping
-from einloom.mapspace.ffm.encoding import Encoding, Refused, State
+from einloom.mapspace.ffm.encoding import Encoding, NoProposal, State
 from einloom.mapspace.ffm.encoding.rooms import loads
 from einloom.mapspace.ffm.encoding.state import word
 from einloom.mapspace.ffm.encoding.trees import nodes_of
@@ -83,7 +83,7 @@ def test_moves_reach_every_tree_and_nothing_else(name: str) -> None:
         assert state is not None
         try:
             found = {state, encoding.propose(state, rng)}
-        except Refused:
+        except NoProposal:
             found = {state}
         seen += sorted(found - known, key=repr)
         known |= found
@@ -129,7 +129,7 @@ def test_samples_and_moves_are_legal_inside_and_weighed_alike(workload: str, mac
         for _ in range(8):
             try:
                 found = encoding.propose(state, rng)
-            except Refused:
+            except NoProposal:
                 continue
             state = found if encoding.fits(found) else state
         looked += 1
@@ -165,7 +165,7 @@ def test_crossover_keeps_the_rules() -> None:
         assert one is not None and other is not None
         try:
             child = encoding.cross(one, other, rng)
-        except Refused:
+        except NoProposal:
             continue
         assert outside(*TINY["three"], encoding.decode(child)) == ()
         children += child not in (one, other)

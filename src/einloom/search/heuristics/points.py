@@ -13,7 +13,7 @@ from ...cost.traffic.even import EvenPaths
 from ...cost.traffic.paths import paths
 from ...errors import SpecError
 from ...mapping.tree import Mapping
-from ...mapspace.ffm.encoding import Encoding, Refused, State
+from ...mapspace.ffm.encoding import Encoding, NoProposal, State
 from ...mapspace.ffm.encoding.rooms import overflow
 from ...mapspace.ffm.encoding.state import Word, word
 from ...mapspace.ffm.encoding.trees import nodes_of
@@ -113,7 +113,7 @@ class Points:
         """A state one move away with its value; None if the move was refused, which is counted."""
         try:
             found = self.encoding.propose(state, rng, shared)
-        except Refused as rule:
+        except NoProposal as rule:
             self.note(str(rule))
             return None
         return self.value(found), found

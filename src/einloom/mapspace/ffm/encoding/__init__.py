@@ -19,10 +19,10 @@ from . import sample as sampling
 from .checks import fault
 from .facts import Facts
 from .rooms import overflow
-from .skeletons import Refused
+from .skeletons import NoProposal
 from .state import State
 
-__all__ = ["Encoding", "Refused", "State"]
+__all__ = ["Encoding", "NoProposal", "State"]
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,14 @@ class Encoding:
         return sampling.sampled(self.facts, rng, fuse)
 
     def propose(self, state: State, rng: Random, shared: float | None = None) -> State:
-        """A state one move away that keeps the rules; it may not fit. Raises Refused with a rule's name.
+        """A state one move away that keeps the rules; it may not fit. Raises NoProposal with a rule's name.
 
         shared: the share of moves that change what Einsums share; None takes the usual weights.
         """
         return moves.proposed(self.facts, state, rng, shared)
 
     def cross(self, one: State, other: State, rng: Random) -> State:
-        """A state that has something of both. Raises Refused."""
+        """A state that has something of both. Raises NoProposal."""
         return crossover.crossed(self.facts, one, other, rng)
 
     def fitted(self, state: State, rng: Random, steps: int = sampling.MENDS) -> State | None:

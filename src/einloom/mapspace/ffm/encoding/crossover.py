@@ -6,13 +6,13 @@ from random import Random
 
 from .checks import fault
 from .facts import Facts
-from .skeletons import Refused
+from .skeletons import NoProposal
 from .state import State, frame_of
 
 
 def crossed(facts: Facts, one: State, other: State, rng: Random) -> State:
     """A state with something of both. Without a boundary that both leave open, Einsums with equal shared loops
-    exchange their privates. Raises Refused with the rule that the child breaks."""
+    exchange their privates. Raises NoProposal with the rule that the child breaks."""
     free = [b for b in range(facts.count - 1) if _open(facts, one, b) and _open(facts, other, b)]
     if free:
         child = _joined(facts, one, other, rng.choice(free))
@@ -23,7 +23,7 @@ def crossed(facts: Facts, one: State, other: State, rng: Random) -> State:
                 child = child.with_own(i, other.owns[i])
     why = fault(facts, child)
     if why is not None:
-        raise Refused(why)
+        raise NoProposal(why)
     return child
 
 

@@ -15,7 +15,7 @@ from .checks import path_fault
 from .facts import Facts
 from .privates import divisors, drawn, mended, primes, slots_for, spread
 from .rooms import held, own_tiles, tile_bits
-from .skeletons import Rank, Refused, SkeletonDraft, tile_loops
+from .skeletons import NoProposal, Rank, SkeletonDraft, tile_loops
 from .state import Own, Segment, State, frame_of, replaced, tidy
 
 Move = Callable[[Facts, State, Random], State]
@@ -23,7 +23,7 @@ PARTS = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125)
 
 
 def proposed(facts: Facts, state: State, rng: Random, shared: float | None = None) -> State:
-    """A state one move away. shared: the share of moves of the skeleton. Raises Refused with a rule's name."""
+    """A state one move away. shared: the share of moves of the skeleton. Raises NoProposal with a rule's name."""
     if shared is None:
         move = rng.choices(MOVES, WEIGHTS)[0]
     else:
@@ -31,7 +31,7 @@ def proposed(facts: Facts, state: State, rng: Random, shared: float | None = Non
         move = rng.choices(*zip(*some, strict=True))[0]
     found = move(facts, state, rng)
     if found == state:
-        raise Refused("no change")
+        raise NoProposal("no change")
     return found
 
 
@@ -42,7 +42,7 @@ def _changed(facts: Facts, state: State, i: int, own: Own) -> State:
     found = state.with_own(i, tidy(facts, own))
     why = path_fault(facts, found, i)
     if why is not None:
-        raise Refused(why)
+        raise NoProposal(why)
     return found
 
 
@@ -56,7 +56,7 @@ def factor(facts: Facts, state: State, rng: Random) -> State:
     own = state.owns[i]
     loops = [(at, v, n) for at, segment in enumerate(own.segments) for v, n in segment]
     if not loops or len(own.segments) < 2:
-        raise Refused("nothing to move")
+        raise NoProposal("nothing to move")
     at, v, n = rng.choice(loops)
     to = rng.choice([other for other in range(len(own.segments)) if other != at])
     some = rng.choice(primes(n)) if rng.random() < 0.6 else rng.choice(divisors(n)[1:])
@@ -75,7 +75,7 @@ def order(facts: Facts, state: State, rng: Random) -> State:
     own = state.owns[i]
     places = [at for at, segment in enumerate(own.segments[:-1]) if len(segment) > 1]
     if not places:
-        raise Refused("nothing to move")
+        raise NoProposal("nothing to move")
     at = rng.choice(places)
     segment = list(own.segments[at])
     loop = segment.pop(rng.randrange(len(segment)))
@@ -90,7 +90,7 @@ def toggle(facts: Facts, state: State, rng: Random) -> State:
     own = state.owns[i]
     options = [one for one in facts.owns(i, own.unit) if one not in {r[:2] for r in own.raised}]
     if not options:
-        raise Refused("nothing to move")
+        raise NoProposal("nothing to move")
     memory, tensor = rng.choice(options)
     return _toggled(facts, state, i, memory, tensor, rng)
 
@@ -141,7 +141,7 @@ def _respread(facts: Facts, state: State, i: int, rng: Random) -> State:
     choice = spread(facts, state, i, own.unit, rng)
     found = None if choice is None else mended(facts, state, i, own, choice, rng)
     if found is None:
-        raise Refused("no privates")
+        raise NoProposal("no privates")
     return _changed(facts, state, i, found)
 
 
@@ -150,7 +150,7 @@ def exchange(facts: Facts, state: State, rng: Random) -> State:
     i = _one(facts, rng)
     own = state.owns[i]
     if not own.spatial:
-        raise Refused("nothing to move")
+        raise NoProposal("nothing to move")
     axis, v, n = rng.choice(own.spatial)
     some = rng.choice(primes(n))
     rest = tuple((a, w, m // some if (a, w) == (axis, v) else m) for a, w, m in own.spatial)
@@ -160,7 +160,7 @@ def exchange(facts: Facts, state: State, rng: Random) -> State:
     spatial_loops[axis, taker] = spatial_loops.get((axis, taker), 1) * some
     found = mended(facts, state, i, own, tuple((a, w, m) for (a, w), m in spatial_loops.items()), rng)
     if found is None:
-        raise Refused("no privates")
+        raise NoProposal("no privates")
     return _changed(facts, state, i, found)
 
 
@@ -181,7 +181,7 @@ def lift(facts: Facts, state: State, rng: Random) -> State:
             segments = (*own.segments[: at + 1], (), *own.segments[at + 1 :])
         return _changed(facts, state, i, replaced(own, raised=rest, stores=stores, segments=segments))
     if not own.stores:
-        raise Refused("nothing to move")
+        raise NoProposal("nothing to move")
     return _lifted(facts, state, i, rng.randrange(len(own.stores)), rng)
 
 
@@ -190,7 +190,7 @@ def _lifted(facts: Facts, state: State, i: int, at: int, rng: Random) -> State:
     memory, tensor = own.stores[at]
     slots = slots_for(facts, state, i, memory, tensor)
     if not slots:
-        raise Refused("place of a store")
+        raise NoProposal("place of a store")
     stores = (*own.stores[:at], *own.stores[at + 1 :])
     segments = (*own.segments[:at], _join(own.segments[at], own.segments[at + 1]), *own.segments[at + 2 :])
     raised = (*own.raised, (memory, tensor, *rng.choice(slots)))
@@ -203,7 +203,7 @@ def exchange_stores(facts: Facts, state: State, rng: Random) -> State:
     own = state.owns[i]
     pairs = [at for at in range(len(own.stores) - 1) if own.stores[at][0] == own.stores[at + 1][0]]
     if not pairs:
-        raise Refused("nothing to move")
+        raise NoProposal("nothing to move")
     at = rng.choice(pairs)
     stores = list(own.stores)
     stores[at], stores[at + 1] = stores[at + 1], stores[at]
@@ -215,7 +215,7 @@ def unit(facts: Facts, state: State, rng: Random) -> State:
     i = _one(facts, rng)
     others = [name for name in facts.units[i] if name != state.owns[i].unit]
     if not others:
-        raise Refused("nothing to move")
+        raise NoProposal("nothing to move")
     state = state.with_own(i, replaced(state.owns[i], unit=rng.choice(others)))
     return _respread(facts, state, i, rng)
 
@@ -224,7 +224,7 @@ def redraw(facts: Facts, state: State, rng: Random) -> State:
     """New privates of one Einsum."""
     found = drawn(facts, state, _one(facts, rng), rng)
     if found is None:
-        raise Refused("no privates")
+        raise NoProposal("no privates")
     return found
 
 
@@ -242,7 +242,7 @@ def together(facts: Facts, state: State, rng: Random) -> State:
 
 def _floating(facts: Facts, rng: Random) -> int:
     if not facts.floating:
-        raise Refused("nothing to move")
+        raise NoProposal("nothing to move")
     return rng.randrange(len(facts.floating))
 
 
@@ -251,7 +251,7 @@ def home(facts: Facts, state: State, rng: Random) -> State:
     number = _floating(facts, rng)
     homes = [m for m in facts.floating[number].homes if m != state.homes[number]]
     if not homes:
-        raise Refused("nothing to move")
+        raise NoProposal("nothing to move")
     memory = rng.choice(homes)
     if memory == 0 or rng.random() < 0.1:
         draft = SkeletonDraft(facts, state)
@@ -265,7 +265,7 @@ def refuse(facts: Facts, state: State, rng: Random) -> State:
     """Other loops for a tensor that is at home."""
     number = _floating(facts, rng)
     if state.homes[number] == 0:
-        raise Refused("nothing to move")
+        raise NoProposal("nothing to move")
     found = bring_home(facts, state, number, state.homes[number], rng.choice(PARTS), rng)
     return _lifted_all(facts, found, number, rng) if rng.random() < 0.5 else found
 
@@ -331,7 +331,7 @@ def _lifted_all(facts: Facts, state: State, number: int, rng: Random) -> State:
             if not facts.relevant[i][tensor] & lacking and rng.random() < 0.7:
                 try:
                     state = _lifted(facts, state, i, state.owns[i].stores.index((memory, tensor)), rng)
-                except Refused:
+                except NoProposal:
                     continue
     return state
 
@@ -340,11 +340,11 @@ def depth(facts: Facts, state: State, rng: Random) -> State:
     """The backing store of a tensor stands below one shared loop more, or less."""
     number = _floating(facts, rng)
     if state.homes[number] == 0:
-        raise Refused("nothing to move")
+        raise NoProposal("nothing to move")
     draft = SkeletonDraft(facts, state)
     draft.depths[number] += rng.choice((-1, 1))
     if draft.depths[number] < 0:
-        raise Refused("depth")
+        raise NoProposal("depth")
     return draft.settled(rng)
 
 
@@ -360,7 +360,7 @@ def trips(facts: Facts, state: State, rng: Random) -> State:
         v = state.shared[first][level][0]
         rest = facts.extents[v] // prod(m for w, m, _ in state.shared[first] if w == v)
         if rest < 2:
-            raise Refused("shared trips")
+            raise NoProposal("shared trips")
         new = n * (rng.choice(primes(rest)) if rng.random() < 0.7 else rng.choice(divisors(rest)[1:]))
     for i in range(first, last + 1):
         v, _, axis = draft.shared[i][level]
@@ -401,7 +401,7 @@ def insert(facts: Facts, state: State, rng: Random) -> State:
     v = rng.choice(facts.einsums[user].variables)
     rest = facts.extents[v] // prod(m for w, m, _ in state.shared[user] if w == v)
     if facts.simple_rank(user, facts.floating[number].name, v) is None or rest < 2:
-        raise Refused("loop not of the tensor")
+        raise NoProposal("loop not of the tensor")
     loop = (v, rng.choice(divisors(rest)[1:]), None)
     draft.wanted[user] = [*state.shared[user][:level], loop, *state.shared[user][level:]]
     for i in range(first, last + 1):
@@ -414,7 +414,7 @@ def swap(facts: Facts, state: State, rng: Random) -> State:
     """Two shared loops of one run change places."""
     first, last, level = _shared_loop(facts, state, rng)
     if frame_of(facts, state).run(first, level + 2) != (first, last):
-        raise Refused("nothing to move")
+        raise NoProposal("nothing to move")
     draft = SkeletonDraft(facts, state)
     for i in range(first, last + 1):
         loops = draft.shared[i]
@@ -450,7 +450,7 @@ def _shared_loop(facts: Facts, state: State, rng: Random) -> tuple[int, int, int
     """(first, last, level) of a run below a shared loop."""
     having = [i for i, loops in enumerate(state.shared) if loops]
     if not having:
-        raise Refused("nothing to move")
+        raise NoProposal("nothing to move")
     i = rng.choice(having)
     level = rng.randrange(len(state.shared[i]))
     return (*frame_of(facts, state).run(i, level + 1), level)
@@ -478,7 +478,7 @@ def eased(facts: Facts, state: State, memory: int, leaf: int, rng: Random) -> St
         rest = tuple(r for r in own.raised if r[:2] != (memory, tensor))
         choice = mended(facts, state, owner, replaced(own, raised=rest), own.spatial, rng)
         if choice is None:
-            raise Refused("no privates")
+            raise NoProposal("no privates")
         return _changed(facts, state, owner, choice)
     return _smaller(facts, state, owner, own.stores.index((memory, tensor)), rng)
 
@@ -486,7 +486,7 @@ def eased(facts: Facts, state: State, memory: int, leaf: int, rng: Random) -> St
 def _smaller_backing(facts: Facts, state: State, tensor: str, memory: int, rng: Random) -> State:
     number = facts.floats.get(tensor)
     if number is None:
-        raise Refused("capacity")
+        raise NoProposal("capacity")
     if rng.random() < 0.6:
         return bring_home(facts, state, number, memory, rng.choice(PARTS), rng)
     draft = SkeletonDraft(facts, state)

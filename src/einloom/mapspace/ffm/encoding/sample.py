@@ -8,7 +8,7 @@ from .facts import Facts
 from .moves import bring_home, eased
 from .privates import drawn
 from .rooms import overflow
-from .skeletons import Refused
+from .skeletons import NoProposal
 from .state import Own, State
 
 MENDS = 60  # steps of `fitted` before it gives up
@@ -39,7 +39,7 @@ def sampled(facts: Facts, rng: Random, fuse: float | None = None) -> State | Non
         if homes and (rng.random() < keen or min(tensor.homes) > 0):
             try:
                 state = bring_home(facts, state, number, rng.choice(homes), rng.choice(GOALS), rng)
-            except Refused:
+            except NoProposal:
                 continue
     return fitted(facts, state, rng)
 
@@ -52,6 +52,6 @@ def fitted(facts: Facts, state: State, rng: Random, steps: int = MENDS) -> State
             return state
         try:
             state = eased(facts, state, *over, rng)
-        except Refused:
+        except NoProposal:
             continue
     return None

@@ -15,7 +15,7 @@ MOST_LOOPS = 3
 Rank = tuple[int, int, str | None]  # (rank of a tensor, trips, axis)
 
 
-class Refused(Exception):
+class NoProposal(Exception):
     """A proposal that is no state; the rule's name is its text."""
 
 
@@ -38,7 +38,7 @@ class SkeletonDraft:
             for rank, trips, axis in loops:
                 variable = self.facts.variable_at(user, tensor.name, rank)
                 if variable is None:
-                    raise Refused("loop not of the tensor")
+                    raise NoProposal("loop not of the tensor")
                 mine.append((variable, trips, axis))
             self.wanted[user] = mine
 
@@ -47,7 +47,7 @@ class SkeletonDraft:
         self.homes[number], self.depths[number] = memory, 0
 
     def settled(self, rng: Random) -> State:
-        """The state of the draft. Raises Refused with the rule that it breaks."""
+        """The state of the draft. Raises NoProposal with the rule that it breaks."""
         facts = self.facts
         frame = Frame(facts, tuple(self.homes), tuple(self.depths))
         shared = self._completed(frame, rng)
@@ -55,11 +55,11 @@ class SkeletonDraft:
         for i in range(facts.count):
             mended = refitted(facts, state, i, rng)
             if mended is None:
-                raise Refused("no privates")
+                raise NoProposal("no privates")
             state = mended
         found = fault(facts, state)
         if found is not None:
-            raise Refused(found)
+            raise NoProposal(found)
         return state
 
     def _completed(self, frame: Frame, rng: Random) -> list[list[SharedLoop]]:
@@ -74,7 +74,7 @@ class SkeletonDraft:
                 for i, v in bound.items():
                     trips = gcd(trips, left[i][v])
                 if trips < 2:
-                    raise Refused("shared trips")
+                    raise NoProposal("shared trips")
                 for i, v in bound.items():
                     left[i][v] //= trips
                     found[i].append((v, trips, axis))
@@ -101,7 +101,7 @@ class SkeletonDraft:
                 if simple:
                     v = rng.choice(simple)
                     return i, (v, rng.choice(divisors(left[i][v])[1:]), None)
-        raise Refused("no loop to share")
+        raise NoProposal("no loop to share")
 
     def _bound(self, first: int, last: int, level: int, leader: int, variable: str, rng: Random) -> dict[int, str]:
         """The variable of each member: what the tensors between them tie to the leader's, else its old one."""
@@ -128,7 +128,7 @@ class SkeletonDraft:
             rank = facts.simple_rank(at, tensor, bound[at])
             theirs = None if rank is None else facts.variable_at(other, tensor, rank)
             if theirs is None or bound.get(other, theirs) != theirs:
-                raise Refused("loop not of the tensor")
+                raise NoProposal("loop not of the tensor")
             if other not in bound:
                 bound[other] = theirs
                 found.append(other)
