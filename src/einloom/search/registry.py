@@ -16,7 +16,7 @@ from ..reading.plugins import brought, built, loaded
 from .method import Method
 
 GROUP = "einloom.methods"
-SHIPPED = ("exact", "exhaustive", "principles", "random", "anneal", "genetic", "local")
+SHIPPED = ("exact", "exhaustive", "principles", "random", "anneal", "genetic", "local", "tileflow")
 _MADE = {  # name -> module and class, imported when asked for
     "exact": ("shipped", "ExactMethod"),
     "exhaustive": ("enumerated", "Enumerated"),
@@ -25,6 +25,7 @@ _MADE = {  # name -> module and class, imported when asked for
     "anneal": ("heuristics.anneal", "Anneal"),
     "genetic": ("heuristics.genetic", "Genetic"),
     "local": ("heuristics.local", "LocalSearch"),
+    "tileflow": ("heuristics.tileflow", "Tileflow"),
 }
 
 
