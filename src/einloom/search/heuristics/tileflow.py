@@ -59,6 +59,8 @@ class Tileflow:
         while people and points.part(self.points) < 1:
             watch.stage("generations")
             children = [child for _ in people if (child := self._child(points, people, rng)) is not None]
+            fresh = points.draw(rng)  # a generation may propose nothing at all
+            children += [] if fresh is None else [self._tiled(points, fresh, rng)]
             people = sorted([*people, *children], key=lambda one: one[0])[: self.population]
         return price.result(self.name)
 
