@@ -21,9 +21,9 @@ from cases import cascade, machine, tree
 from concurrent_trees import fused, kinds
 from einloom.cost.batch.retile import plain_paths
 from einloom.cost.evaluate import evaluate, latencies, legality
+from einloom.cost.event import event_time
 from einloom.cost.formulas import windows
 from einloom.cost.room import occupancy as occupancies
-from einloom.cost.time.event import event_time
 from einloom.cost.traffic.accesses import Link
 from einloom.errors import SpecError
 from einloom.machine.levels import ComputeUnit, Machine, Memory

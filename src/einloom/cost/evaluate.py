@@ -10,7 +10,8 @@ from functools import reduce
 from ..errors import IllegalMapping, SpecError, nearest
 from ..machine.levels import ComputeUnit, Machine, Memory, Toll
 from ..machine.levels import Link as LinkLevel
-from ..mapping.legality.structure import problems
+from ..mapping.analysed import Analysed
+from ..mapping.legality.structure import reasons_against
 from ..mapping.tree import Mapping
 from ..workload.einsum import Workload
 from .breakdown import Action, ActionName, Cost, Latencies, Occupancy
@@ -21,17 +22,24 @@ from .room.occupancy import occupancy
 from .time.components import component_time, passing_time
 from .time.schedule import Schedule
 from .traffic.accesses import Link, Move, instance_choices, links, moves, operations
-from .traffic.paths import Path, paths
+from .traffic.paths import Path, paths, paths_of
 
 LATENCY_RULES = ("einsum", "tile")
 
 
 def legality(workload: Workload, machine: Machine, mapping: Mapping) -> tuple[str, ...]:
     """Every reason why the mapping is illegal: structure first; capacity only if the structure holds."""
-    reasons = problems(workload, machine, mapping)
+    return _legal(machine, Analysed(workload, mapping))[0]
+
+
+def _legal(machine: Machine, tree: Analysed) -> tuple[tuple[str, ...], tuple[Path, ...], tuple[Occupancy, ...]]:
+    """(reasons against the tree, its paths, what its memories hold); no paths and no memories without structure."""
+    reasons = reasons_against(machine, tree)
     if reasons:
-        return reasons
-    return overflows(occupancy(workload, machine, paths(workload, mapping)))
+        return reasons, (), ()
+    found = paths_of(tree)
+    occupied = occupancy(tree.workload, machine, found)
+    return overflows(occupied), found, occupied
 
 
 def evaluate(workload: Workload, machine: Machine, mapping: Mapping, latency_rule: str = "einsum") -> Cost:
@@ -44,12 +52,7 @@ def evaluate(workload: Workload, machine: Machine, mapping: Mapping, latency_rul
             f"unknown latency rule {latency_rule!r}; known: {', '.join(LATENCY_RULES)}",
             suggestion=nearest(latency_rule, LATENCY_RULES),
         )
-    reasons = problems(workload, machine, mapping)
-    if reasons:
-        raise IllegalMapping(reasons)
-    all_paths = paths(workload, mapping)
-    occupied = occupancy(workload, machine, all_paths)
-    reasons = overflows(occupied)
+    reasons, all_paths, occupied = _legal(machine, Analysed(workload, mapping))
     if reasons:
         raise IllegalMapping(reasons)
     return price(workload, machine, all_paths, latency_rule, occupied)

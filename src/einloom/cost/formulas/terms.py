@@ -8,6 +8,7 @@ cost semantics, FFM section 4 and LoopTree (multiplicity of buffers), and the ex
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -146,6 +147,24 @@ def covered(extent: Number, cuts: tuple[Cut, ...]) -> Number:
     4
     """
     return _pieces_cached(extent, cuts, True) if _plain(extent, cuts) else _pieces_sum(extent, cuts, True)
+
+
+def evenly(whole: int, loops: Iterable[tuple[int, bool, Number]]) -> int:
+    """The product of `visits` and `covered` over variables whose pieces are all equal.
+
+    whole: product of the extents of those that are covered. loops: (trips, on a covered variable, `once`) of every loop
+    on any of them. A loop on a covered variable that counts once leaves one piece; any other loop that counts all its
+    pieces multiplies.
+
+    >>> evenly(12, [(4, True, 1), (5, False, 0), (7, False, 1)])
+    15
+    """
+    for trips, inside, once in loops:
+        if inside and once:
+            whole //= trips
+        elif not inside and not once:
+            whole *= trips
+    return whole
 
 
 def largest(extent: Number, cuts: tuple[Cut, ...]) -> Number:

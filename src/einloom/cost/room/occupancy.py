@@ -345,7 +345,7 @@ def _choices(path: Path, found: list[Tile]) -> Iterator[dict[int, int]]:
     loops = [loop for loop in path.loops if loop.place in places]
     for combination in product(*(range(loop.trips) for loop in loops)):
         choice = {loop.place: i for loop, i in zip(loops, combination, strict=True)}
-        if path.even or not path.idle(choice, len(path.nodes)):
+        if path.busy or not path.idle(choice, len(path.nodes)):
             yield choice
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import prod
+from typing import NamedTuple
 
 from ...machine.levels import Axis, Machine, Toll
 from ...machine.levels import Link as LinkLevel
@@ -27,8 +28,7 @@ from .paths import Path, PathLoop, PathStore
 Picks = dict[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """Values that `einsum` reads from or writes to `memory`, or that pass the toll of that name down or up.
 
     count: over all instances, or of one instance.
@@ -41,7 +41,7 @@ class Move:
     count: Number
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Link:
     """A store (or the leaf, child None) and the next store of its tensor above, seen from the path it is charged to.
 
@@ -73,8 +73,11 @@ class Link:
     @cached_property
     def relevant(self) -> frozenset[int]:
         """Places of the loops on which the tile depends, for any of the users."""
-        moved = ((loop, user.einsum.access(self.tensor)) for user in self.users for loop in user.loops)
-        return frozenset(loop.place for loop, access in moved if loop.variable in access.variables)
+        found: set[int] = set()
+        for user in self.users:
+            variables = user.einsum.access(self.tensor).variables
+            found.update([loop.place for loop in user.loops if loop.variable in variables])
+        return frozenset(found)
 
     @cached_property
     def unlike(self) -> Shared | None:
@@ -187,18 +190,43 @@ class Link:
         of one instance there."""
         above = self.above(at_parent, toll)
         flags = self._once(above, at_parent, picks is not None, fresh)
-        picks = None if picks is None else {place: i for place, i in picks.items() if place in above}
         if self.unlike is not None:
             return self._together(self.unlike, flags, picks or {})
+        whole, even, ranks, others = self._factors
+        total: Number = terms.evenly(whole, [(loop.trips, inside, flags[loop.place]) for loop, inside in even])
+        if not ranks and not others:
+            return total
+        picks = None if picks is None else {place: i for place, i in picks.items() if place in above}
         sliding = None if self.written else self.retention[1]
-        total: Number = 1
-        for rank in range(len(self.access.indices)):
+        for rank in ranks:
             total = total * self._rank(rank, flags, picks, sliding)
-        for variable in self.path.einsum.variables:
-            if variable not in self.access.variables:
-                cuts = self.path.cuts(variable, self.place, lambda loop: flags[loop.place], picks)
-                total = total * terms.visits(self.path.extent(variable), cuts)
+        for variable in others:
+            cuts = self.path.cuts(variable, self.place, lambda loop: flags[loop.place], picks)
+            total = total * terms.visits(self.path.extent(variable), cuts)
         return total
+
+    @cached_property
+    def _factors(self) -> tuple[int, list[tuple[PathLoop, bool]], list[int], list[str]]:
+        """What crosses is a product: (extents of the ranks whose pieces are all equal, the loops above on these and on
+        the variables with equal pieces that the tensor lacks, each with: is it on a rank?, other ranks, other
+        variables)."""
+        whole, inside, even, variables = 1, set(), self.path.even, self.access.variables
+        listed = []
+        for rank, index in enumerate(self.access.indices):
+            if index.variables and index.variables[0] in even and not self._complex(rank):
+                whole *= self.path.extent(index.variables[0])
+                inside.add(index.variables[0])
+            else:
+                listed.append(rank)
+        lacked = even.difference(variables)
+        loops = [n for n in self.path.loops if n.place < self.place and (n.variable in inside or n.variable in lacked)]
+        others = [v for v in self.path.einsum.variables if v not in variables and v not in even]
+        return whole, [(loop, loop.variable in inside) for loop in loops], listed, others
+
+    def _complex(self, rank: int) -> bool:
+        """True if some user's windows of the rank overlap, leave gaps, are clipped or follow from consumers."""
+        users = (self.path,) if self.written or self.child is None else self.users
+        return any(user.complex_rank(user.einsum.access(self.tensor), rank) for user in users)
 
     def _together(self, unlike: Shared, flags: dict[int, Number], picks: Picks) -> int:
         """As `moved`, with the boxes that all users need together."""
@@ -214,7 +242,7 @@ class Link:
     def _rank(self, rank: int, flags: dict[int, Number], picks: Picks | None, sliding: int | None) -> Number:
         index = self.access.indices[rank]
         users = (self.path,) if self.written or self.child is None else self.users
-        if not any(user.complex_rank(user.einsum.access(self.tensor), rank) for user in users):
+        if not self._complex(rank):
             variable = index.variables[0]
             cuts = self.path.cuts(variable, self.place, lambda loop: flags[loop.place], picks)
             return terms.covered(self.path.extent(variable), cuts)

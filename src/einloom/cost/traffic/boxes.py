@@ -35,7 +35,7 @@ class Shared:
     def places(self) -> tuple[int, ...]:
         """Places of the loops above that any rank of any user depends on, or in which some user may have no work."""
         ranks = {at for _, uses in self.users for use in uses for _, _, chain in use.terms for at, _ in chain}
-        uneven = {loop.place for path, _ in self.users if not path.even for loop in path.loops}
+        uneven = {loop.place for path, _ in self.users if not path.busy for loop in path.loops}
         return tuple(sorted(at for at in ranks | uneven if at < self.place))
 
     def box(self, choice: Table[int, int]) -> Box | None:
@@ -43,7 +43,7 @@ class Shared:
 
         choice: iteration of each loop of `places`; all others are in their first.
         """
-        busy = [(path, uses) for path, uses in self.users if path.even or not path.idle(dict(choice), self.place)]
+        busy = [(path, uses) for path, uses in self.users if path.busy or not path.idle(dict(choice), self.place)]
         if not busy:
             return None
         full = {loop.place: 0 for path, _ in busy for loop in path.loops} | dict(choice)
