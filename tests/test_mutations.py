@@ -23,7 +23,7 @@ from einloom.machine.levels import Memory
 
 Mutation = Callable[[pytest.MonkeyPatch], None]
 SEEDS = (*range(300), 1894, 2044, 2056, 2352, 4502, 4896, 6465, 6971, 11226)
-CACHES = (terms._pieces_cached, windows.moved, windows.extent_at, windows.overlaps)
+CACHES = (terms._pieces_cached, windows.moved, windows.overlaps)
 MUTATIONS: dict[str, Mutation] = {}
 
 
@@ -134,7 +134,7 @@ def kept_tiles_die_with_their_branch(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def einsums_always_have_work(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(paths.Path, "idle", lambda path, choice, stop: False)
+    patch.setattr(paths.Path, "working", lambda path, choice, stop: [])
 
 
 @mutation
@@ -158,12 +158,14 @@ def every_axis_reduces_and_multicasts(patch: pytest.MonkeyPatch) -> None:
 def windows_keep_no_overlap(patch: pytest.MonkeyPatch) -> None:
     right = windows.moved
     patch.setattr(windows, "moved", lambda uses, size, sliding: right(uses, size, None))
+    each = windows.moved_each
+    patch.setattr(windows, "moved_each", lambda uses, size, sliding, *picks: each(uses, size, None, *picks))
 
 
 @mutation
 def padding_is_moved(patch: pytest.MonkeyPatch) -> None:
     right = windows.hull
-    patch.setattr(windows, "hull", lambda uses, choice, size: right(uses, choice, size + 1))
+    patch.setattr(windows, "hull", lambda uses, choice, size, busy=None: right(uses, choice, size + 1, busy))
 
 
 @mutation
@@ -211,7 +213,7 @@ def one_instance_carries_all(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def the_first_instance_is_the_busiest(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(evaluate, "instance_choices", lambda path: [{}])
+    patch.setattr(evaluate, "instance_choices", lambda path, mine: {})
 
 
 @mutation

@@ -15,6 +15,8 @@ from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
+import numpy as np
+
 from ...machine.levels import Axis, Machine, Toll
 from ...machine.levels import Link as LinkLevel
 from ...workload.einsum import Access, Workload
@@ -25,7 +27,7 @@ from ..formulas.terms import Number
 from .boxes import Shared
 from .paths import Path, PathLoop, PathStore
 
-Picks = dict[int, int]
+Picks = dict[int, Number]  # place of a spatial loop -> the instance that counts, or an array of instances
 
 
 class Move(NamedTuple):
@@ -78,6 +80,17 @@ class Link:
             variables = user.einsum.access(self.tensor).variables
             found.update([loop.place for loop in user.loops if loop.variable in variables])
         return frozenset(found)
+
+    @cached_property
+    def reader(self) -> Link | None:
+        """The same way as the first reader below goes it, if readers below the child see windows of what is written."""
+        if self.child is None or not self.written or len(self.users) == 1:
+            return None
+        readers = tuple(user for user in self.users if self.tensor != user.einsum.output.tensor)
+        ranks = range(len(self.access.indices))
+        if not any(r.complex_rank(r.einsum.access(self.tensor), i) for r in readers for i in ranks):
+            return None
+        return Link(self.workload, self.machine, readers[0], self.tensor, self.parent, self.child, self.users, False)
 
     @cached_property
     def unlike(self) -> Shared | None:
@@ -187,23 +200,24 @@ class Link:
         self, *, at_parent: bool = True, picks: Picks | None, fresh: bool = False, toll: Toll | None = None
     ) -> Number:
         """Values that cross the link, counted at one side, or at a toll on the way: over all instances, or (`picks`)
-        of one instance there."""
+        of one instance there, or of many at once."""
+        return prod(self.factors(at_parent=at_parent, picks=picks, fresh=fresh, toll=toll))
+
+    def factors(
+        self, *, at_parent: bool = True, picks: Picks | None, fresh: bool = False, toll: Toll | None = None
+    ) -> list[Number]:
+        """Numbers whose product is `moved`; each depends on few of the loops."""
         above = self.above(at_parent, toll)
         flags = self._once(above, at_parent, picks is not None, fresh)
-        if self.unlike is not None:
-            return self._together(self.unlike, flags, picks or {})
-        whole, even, ranks, others = self._factors
-        total: Number = terms.evenly(whole, [(loop.trips, inside, flags[loop.place]) for loop, inside in even])
-        if not ranks and not others:
-            return total
         picks = None if picks is None else {place: i for place, i in picks.items() if place in above}
+        if self.unlike is not None:
+            return [self._together(self.unlike, flags, picks or {})]
+        whole, even, ranks, others = self._factors
+        found: list[Number] = [terms.evenly(whole, [(loop.trips, inside, flags[loop.place]) for loop, inside in even])]
         sliding = None if self.written else self.retention[1]
-        for rank in ranks:
-            total = total * self._rank(rank, flags, picks, sliding)
-        for variable in others:
-            cuts = self.path.cuts(variable, self.place, lambda loop: flags[loop.place], picks)
-            total = total * terms.visits(self.path.extent(variable), cuts)
-        return total
+        found.extend([self._rank(rank, flags, picks, sliding) for rank in ranks])
+        found.extend([self._variable(variable, flags, picks, whole=False) for variable in others])
+        return found
 
     @cached_property
     def _factors(self) -> tuple[int, list[tuple[PathLoop, bool]], list[int], list[str]]:
@@ -228,26 +242,41 @@ class Link:
         users = (self.path,) if self.written or self.child is None else self.users
         return any(user.complex_rank(user.einsum.access(self.tensor), rank) for user in users)
 
-    def _together(self, unlike: Shared, flags: dict[int, Number], picks: Picks) -> int:
+    def _together(self, unlike: Shared, flags: dict[int, Number], picks: Picks) -> Number:
         """As `moved`, with the boxes that all users need together."""
         keeps, sliding = self.retention
         keeping = {place for place, kept in keeps.items() if kept} | ({sliding} if sliding is not None else set())
         loops = {loop.place: loop for user in self.users for loop in user.loops if loop.place < self.place}
-        pieces = {
-            at: range(picks.get(at, 0), picks.get(at, 0) + 1) if flags[at] and at not in keeping else range(loop.trips)
-            for at, loop in sorted(loops.items())
-        }
-        return unlike.moved(pieces, keeping)
+        one = {at for at in loops if flags[at] and at not in keeping}
+        trips = {at: loop.trips for at, loop in sorted(loops.items()) if at not in one}
+        return unlike.moved(trips, keeping, {at: picks.get(at, 0) for at in one}, _axes(picks))
 
     def _rank(self, rank: int, flags: dict[int, Number], picks: Picks | None, sliding: int | None) -> Number:
         index = self.access.indices[rank]
-        users = (self.path,) if self.written or self.child is None else self.users
         if not self._complex(rank):
-            variable = index.variables[0]
-            cuts = self.path.cuts(variable, self.place, lambda loop: flags[loop.place], picks)
-            return terms.covered(self.path.extent(variable), cuts)
-        uses = tuple(rank_use(user, self.tensor, rank, self.place, flags, picks) for user in users)
-        return windows.moved(uses, self.workload.tensor(self.tensor).shape[rank], sliding)
+            return self._variable(index.variables[0], flags, picks, whole=True)
+        users = (self.path,) if self.written or self.child is None else self.users
+        size, many = self.workload.tensor(self.tensor).shape[rank], _axes(picks)
+        if not many:
+            uses = tuple(rank_use(user, self.tensor, rank, self.place, flags, picks) for user in users)
+            return windows.moved(uses, size, sliding)
+        uses = tuple(rank_use(user, self.tensor, rank, self.place, flags, None) for user in users)
+        return windows.moved_each(uses, size, sliding, picks or {}, many)
+
+    def _variable(self, variable: str, flags: dict[int, Number], picks: Picks | None, *, whole: bool) -> Number:
+        """Pieces of a variable, or (`whole`) the sum of their extents."""
+        extent, many = self.path.extent(variable), _axes(picks)
+        if many:
+            loops = [loop for loop in self.path.by_variable[variable] if loop.place < self.place]
+            chain = tuple([(loop.place, loop.cut(flags[loop.place])) for loop in loops])
+            return windows.pieces(extent, chain, whole, picks or {}, many)
+        cuts = self.path.cuts(variable, self.place, lambda loop: flags[loop.place], picks)
+        return terms.covered(extent, cuts) if whole else terms.visits(extent, cuts)
+
+
+def _axes(picks: Picks | None) -> int:
+    """How many axes the arrays of many picks have; 0 for one pick."""
+    return max((one.ndim for one in picks.values() if isinstance(one, np.ndarray)), default=0) if picks else 0
 
 
 def rank_use(
@@ -297,6 +326,8 @@ def moves(link: Link, picks: Picks | None = None) -> tuple[Move, ...]:
     """What a link costs at both ends, in values; with `picks`, of the picked instance at each end."""
     if not link.axes:
         picks = None  # there is one instance, and it does everything
+    if _axes(picks):
+        return tuple(_moves(link, picks))
     key = None if picks is None else tuple(picks.items())
     if key not in link.known:
         link.known[key] = tuple(_moves(link, picks))
@@ -371,33 +402,52 @@ def _copy_in_place(link: Link) -> bool:
 
 def _halo(link: Link, *, at_parent: bool, picks: Picks | None, toll: Toll | None = None) -> Number:
     """Elements computed earlier that consumers below a shared inner store read again: its windows less what is new."""
-    if link.child is None or len(link.users) == 1:
+    if link.reader is None:
         return 0
-    readers = tuple(user for user in link.users if link.tensor != user.einsum.output.tensor)
-    ranks = range(len(link.access.indices))
-    if not any(r.complex_rank(r.einsum.access(link.tensor), i) for r in readers for i in ranks):
-        return 0
-    first = Link(link.workload, link.machine, readers[0], link.tensor, link.parent, link.child, link.users, False)
-    seen, new = (one.moved(at_parent=at_parent, picks=picks, toll=toll) for one in (first, link))
+    seen, new = (one.moved(at_parent=at_parent, picks=picks, toll=toll) for one in (link.reader, link))
     return seen - new
 
 
 def operations(path: Path, picks: Picks | None = None) -> Number:
-    """Operations of an Einsum: all of them, or (`picks`) those of one instance of its compute unit."""
+    """Operations of an Einsum: all of them, or (`picks`) those of one instance of its compute unit, or of many."""
     if path.einsum.kind == "copy":
         return 0
+    return prod(operation_factors(path, picks))
+
+
+def operation_factors(path: Path, picks: Picks | None) -> list[Number]:
+    """Numbers whose product is `operations`; each depends on the loops of one variable."""
 
     def once(loop: PathLoop) -> Number:
         return int(picks is not None and loop.axis is not None)
 
-    counts = [terms.visits(path.extent(v), path.cuts(v, len(path.nodes), once, picks)) for v in path.einsum.variables]
-    return prod(counts)
+    many = _axes(picks)
+    if many:
+        chains = {v: tuple([(n.place, n.cut(once(n))) for n in path.by_variable[v]]) for v in path.einsum.variables}
+        return [windows.pieces(path.extent(v), chain, False, picks or {}, many) for v, chain in chains.items()]
+    even = [(loop.trips, False, once(loop)) for loop in path.loops if loop.variable in path.even]
+    others = [v for v in path.einsum.variables if v not in path.even]
+    cuts = {v: path.cuts(v, len(path.nodes), once, picks) for v in others}
+    return [terms.evenly(1, even), *(terms.visits(path.extent(v), cuts[v]) for v in others)]
 
 
-def instance_choices(path: Path) -> list[Picks]:
-    """The instances that may be the busiest: the first, or each along axes where windows are clipped or derived."""
-    choices: list[Picks] = [{}]
-    for loop in path.complex_axes:
-        assert isinstance(loop.trips, int)
-        choices = [{**choice, loop.place: i} for choice in choices for i in range(loop.trips)]
-    return choices
+def instance_choices(path: Path, mine: tuple[Link, ...]) -> Picks:
+    """The instances that may be the busiest, for every spatial loop along which they differ in more than a ragged edge.
+
+    Along each such loop the pieces fall into few classes: those in which no factor of any count changes, whatever the
+    pieces of the other loops are. Only the first piece of each class is asked; a loop of one class is left out. The
+    arrays have an axis for every loop, in the order of the path, so the first busiest instance of all is the first
+    among these.
+    """
+    loops = {loop.place: loop.trips for loop in path.complex_axes}
+    if not loops:
+        return {}
+    picks: Picks = dict(windows.axes(loops))
+    found = [*operation_factors(path, picks)]
+    for link in (*mine, *(one.reader for one in mine if one.reader is not None)):
+        for fresh in (False, True) if link.written else (False,):
+            for side in (True, False) if link.child is not None else (True,):
+                found.extend(link.factors(at_parent=side, picks=picks, fresh=fresh))
+            for toll in link.tolls:
+                found.extend(link.factors(picks=picks, fresh=fresh, toll=toll))
+    return dict(zip(loops, windows.representatives(list(loops.values()), found), strict=True))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from collections.abc import Mapping as Table
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import and_
 from typing import Any
 
 from ...mapping.analysed import Analysed
@@ -14,6 +14,7 @@ from ...mapping.legality.concurrency import concurrent
 from ...mapping.tree import Compute, Mapping, Node, Split, Store
 from ...workload.einsum import Access, Einsum, Workload
 from ..formulas.terms import Cut, Number, default_tile, minimum
+from ..formulas.windows import Choice, piece
 
 Flag = Callable[["PathLoop"], Number]
 
@@ -128,22 +129,20 @@ class Path:
         """True if the Einsum is known to have work in every iteration: all its pieces are equal."""
         return len(self.even) == len(self.einsum.variables)
 
-    def idle(self, choice: Table[int, int], stop: int) -> bool:
-        """True if the Einsum has no work below the loops above `stop`: a piece named by `choice` is empty.
+    def works(self, choice: Choice, stop: int) -> Number:
+        """True if the Einsum has work below the loops above `stop`: no piece named by `choice` is empty."""
+        return reduce(and_, self.working(choice, stop), True)
 
-        Loops that are not in `choice` are in their first iteration.
-        """
-        for variable, loops in self.by_variable.items():
-            if not any(loop.place in choice for loop in loops):
-                continue
-            extent, number = self.extent(variable), 0
-            for loop in (loop for loop in loops if loop.place < stop):
-                at = choice.get(loop.place, 0)
-                number = number * loop.trips + at
-                extent = loop.cut(0).extent_of(extent, at, number)
-                if extent <= 0:
-                    return True
-        return False
+    def working(self, choice: Choice, stop: int) -> list[Number]:
+        """For each variable that `choice` names a loop of: is its piece not empty?"""
+        if self.busy:
+            return []
+        chains = {
+            variable: tuple([(loop.place, loop.cut(0)) for loop in loops if loop.place < stop])
+            for variable, loops in self.by_variable.items()
+            if any(loop.place in choice for loop in loops)
+        }
+        return [piece(self.extent(variable), chain, choice)[1] > 0 for variable, chain in chains.items()]
 
     def shares(self, other: Path, place: int) -> bool:
         """True if the node at `place` of the path of `other` is on this path, too."""
