@@ -20,7 +20,8 @@ ROOMS = {  # the same inside a folder; a later module of the list may import the
     "mapping": "tree extents analysed normal text legality",
     "cost": "breakdown formulas traffic room time evaluate event batch",
     "result": "document names asked record files unmapped sweep",
-    "diagnose": "constraints easier record feasibility text document edits conflict sensitivity alternatives relaxations",
+    "diagnose": "constraints easier record feasibility text document edits conflict sensitivity alternatives "
+    "relaxations",
     "mapspace": "limits space files ffm registry",
     "dataflows": "families casts rewrites rules files concurrent_forms",
     "reading": "plugins writing dimensions arithmetic units yamltree jsonplaces located keys facts fields json_schema",

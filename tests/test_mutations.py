@@ -15,6 +15,8 @@ import pytest
 from agreement import Subject, differences, subject
 from einloom.cost import evaluate
 from einloom.cost.formulas import terms, windows
+from einloom.cost.formulas.terms import Number
+from einloom.cost.formulas.windows import Choice
 from einloom.cost.room import occupancy
 from einloom.cost.room.occupancy import Tile
 from einloom.cost.traffic import accesses, paths
@@ -112,7 +114,7 @@ def loops_of_one_trip_forget(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def tiles_live_in_their_users_branches_only(patch: pytest.MonkeyPatch) -> None:
-    def alive(tile: Tile, path: paths.Path, choice: dict[int, int]) -> int:
+    def alive(tile: Tile, path: paths.Path, choice: Choice) -> int:
         return int(tile.stays or any(user is path for user in tile.users))
 
     patch.setattr(Tile, "alive", alive)
@@ -120,9 +122,10 @@ def tiles_live_in_their_users_branches_only(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def loops_above_a_split_do_not_prolong_life(patch: pytest.MonkeyPatch) -> None:
-    def alive(tile: Tile, path: paths.Path, choice: dict[int, int]) -> int:
-        between = tile.users[0].order <= path.order <= tile.users[-1].order
-        return int(tile.stays or between or (path.order in tile.below and tile.kept(choice)))
+    def alive(tile: Tile, path: paths.Path, choice: Choice) -> Number:
+        if tile.stays or tile.users[0].order <= path.order <= tile.users[-1].order:
+            return 1
+        return tile.kept(choice) if path.order in tile.below else 0
 
     patch.setattr(Tile, "alive", alive)
 

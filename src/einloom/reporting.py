@@ -13,7 +13,7 @@ _DRAWERS: dict[str, Callable[..., Any]] = {}
 
 
 def register(what: str, draw: Callable[..., Any]) -> None:
-    """From now on `draw` answers for `what`: html, page, frame, comparison, or a function that reads or writes a file."""
+    """From now on `draw` answers for `what`: html, page, frame, comparison, or a function of files."""
     _DRAWERS[what] = draw
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from math import prod
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -155,25 +156,26 @@ def covered(extent: Number, cuts: tuple[Cut, ...]) -> Number:
     return _pieces_cached(extent, cuts, True) if _plain(extent, cuts) else _pieces_sum(extent, cuts, True)
 
 
-def evenly(whole: int, loops: Iterable[tuple[int, bool, Number]]) -> int:
+def together(values: int, counted: Iterable[int], picked: Iterable[int] = ()) -> int:
     """The product of `visits` and `covered` over variables whose pieces are all equal.
 
-    whole: product of the extents of those that are covered. loops: (trips, on a covered variable, `once`) of every loop
-    on any of them. A loop on a covered variable that counts once leaves one piece; any other loop that counts all its
-    pieces multiplies.
+    values: product of the extents that are covered. counted: trips of the loops on other variables all of whose pieces
+    count. picked: trips of the loops on covered variables of which one piece counts.
 
-    >>> evenly(12, [(4, True, 1), (5, False, 0), (7, False, 1)])
+    >>> together(12, counted=[5], picked=[4])
     15
     """
-    for trips, inside, once in loops:
-        if inside and once:
-            whole //= trips
-        elif not inside and not once:
-            whole *= trips
-    return whole
+    return values * prod(counted) // prod(picked)
 
 
-def largest(extent: Number, cuts: tuple[Cut, ...]) -> Number:
+class Tiled(Protocol):
+    """A plain cut, or a loop."""
+
+    @property
+    def tile(self) -> Number: ...
+
+
+def largest(extent: Number, cuts: Iterable[Tiled]) -> Number:
     """Extent of the first, largest tile below plain `cuts`."""
     for cut in cuts:
         extent = minimum(extent, cut.tile)

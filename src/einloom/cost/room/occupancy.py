@@ -124,7 +124,8 @@ class Tile:
         return sides, reduce(or_, busy)
 
     def _complex(self, rank: int) -> bool:
-        return any(user.complex_rank(user.einsum.access(self.store.tensor), rank) for user in self.users)
+        tensor = self.store.tensor
+        return any(user.complex_rank(user.einsum.access(tensor), rank) for user in self.users if not user.plain)
 
     def size(self, choice: Choice) -> Number:
         """Values in the tile for a choice of pieces, every other loop in its first."""
@@ -143,7 +144,7 @@ class Tile:
         """Product of the extents of the ranks that are one plain variable, in the largest tile."""
         total: Number = 1
         for extent, loops in self._plain_ranks:
-            total = total * terms.largest(extent, tuple(loop.cut(0) for loop in loops))
+            total = total * terms.largest(extent, loops)
         return total
 
     @cached_property
@@ -158,6 +159,8 @@ class Tile:
     @cached_property
     def _ragged(self) -> frozenset[int]:
         """Places of the loops whose pieces of a plain rank differ."""
+        if self.users[0].busy:
+            return frozenset()
         found: set[int] = set()
         for extent, loops in self._plain_ranks:
             whole: Number = extent
@@ -175,6 +178,8 @@ class Tile:
     @cached_property
     def _windows(self) -> tuple[_Window, ...]:
         """The other ranks."""
+        if all(user.plain for user in self.users):
+            return ()
         shape = self.users[0].workload.tensor(self.store.tensor).shape
         found = []
         for rank, size in enumerate(shape):
@@ -193,6 +198,8 @@ class Tile:
     @cached_property
     def moving(self) -> frozenset[int]:
         """Places of the loops that change the tile's size, or end its use, in other ways than a ragged edge."""
+        if self.unlike is None and all(user.plain for user in self.users):
+            return frozenset()
         found: set[int] = set()
         steps = {loop.place for loop, _ in self.steps}
         for user in self.users:
@@ -336,10 +343,12 @@ def _moments(path: Path, near: list[Tile], changing: list[Tile]) -> Choice:
     of all is among those that stay.
     """
     places = {place for tile in changing for place in tile.moving}
+    if not places:
+        return {}
     trips = {loop.place: loop.trips for loop in path.loops if loop.place in places}
     choice = windows.axes(trips)
-    arrays = path.working(choice, len(path.nodes)) if trips else []
-    for tile in near if trips else ():
+    arrays = path.working(choice, len(path.nodes))
+    for tile in near:
         arrays.extend((*tile.factors(choice), tile.alive(path, choice)))
     kept = windows.representatives(list(trips.values()), arrays)
     return {place: one.astype(object) for place, one in zip(trips, kept, strict=True)}

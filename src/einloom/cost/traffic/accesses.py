@@ -207,40 +207,80 @@ class Link:
         self, *, at_parent: bool = True, picks: Picks | None, fresh: bool = False, toll: Toll | None = None
     ) -> list[Number]:
         """Numbers whose product is `moved`; each depends on few of the loops."""
+        closed = self._closed(at_parent, toll, picks is not None, fresh)
+        if self._all_closed:
+            return [closed]
         above = self.above(at_parent, toll)
         flags = self._once(above, at_parent, picks is not None, fresh)
         picks = None if picks is None else {place: i for place, i in picks.items() if place in above}
         if self.unlike is not None:
             return [self._together(self.unlike, flags, picks or {})]
-        whole, even, ranks, others = self._factors
-        found: list[Number] = [terms.evenly(whole, [(loop.trips, inside, flags[loop.place]) for loop, inside in even])]
+        found: list[Number] = [closed]
         sliding = None if self.written else self.retention[1]
-        found.extend([self._rank(rank, flags, picks, sliding) for rank in ranks])
-        found.extend([self._variable(variable, flags, picks, whole=False) for variable in others])
+        found.extend([self._rank(rank, flags, picks, sliding) for rank in self._listed])
+        found.extend([self._variable(variable, flags, picks, whole=False) for variable in self._others])
         return found
 
     @cached_property
-    def _factors(self) -> tuple[int, list[tuple[PathLoop, bool]], list[int], list[str]]:
-        """What crosses is a product: (extents of the ranks whose pieces are all equal, the loops above on these and on
-        the variables with equal pieces that the tensor lacks, each with: is it on a rank?, other ranks, other
-        variables)."""
-        whole, inside, even, variables = 1, set(), self.path.even, self.access.variables
-        listed = []
-        for rank, index in enumerate(self.access.indices):
-            if index.variables and index.variables[0] in even and not self._complex(rank):
-                whole *= self.path.extent(index.variables[0])
-                inside.add(index.variables[0])
-            else:
-                listed.append(rank)
-        lacked = even.difference(variables)
-        loops = [n for n in self.path.loops if n.place < self.place and (n.variable in inside or n.variable in lacked)]
-        others = [v for v in self.path.einsum.variables if v not in variables and v not in even]
-        return whole, [(loop, loop.variable in inside) for loop in loops], listed, others
+    def _even(self) -> frozenset[str]:
+        """Variables of which all pieces are equal, and which lie in no window: what they count is a plain product."""
+        listed = {v for rank in self._listed for v in self.access.indices[rank].variables}
+        return self.path.even - listed if listed else self.path.even
+
+    @cached_property
+    def _listed(self) -> list[int]:
+        """Ranks whose pieces are not all equal, or complex."""
+        even = self.path.even
+        ranks = enumerate(self.access.indices)
+        return [rank for rank, index in ranks if self._complex(rank) or index.variables[0] not in even]
+
+    @cached_property
+    def _others(self) -> list[str]:
+        """Variables that the tensor lacks and whose pieces are not all equal."""
+        if self.path.busy:
+            return []
+        variables = self.access.variables
+        return [v for v in self.path.einsum.variables if v not in variables and v not in self.path.even]
+
+    @cached_property
+    def _all_closed(self) -> bool:
+        return not self._listed and not self._others and self.unlike is None
+
+    @cached_property
+    def _repeats(self) -> tuple[int, int]:
+        """(values of the even ranks, and visits of the even variables that the tensor lacks: with the first pieces of
+        temporal loops alone, times all that are not kept)."""
+        keeps, inside = self.retention[0], set(self.access.variables)
+        values = prod([self.path.extent(v) for v in self.access.variables if v in self._even])
+        again = [n for n in self.path.loops if n.place < self.place and n.axis is None and n.variable in self._even]
+        again = [n for n in again if n.variable not in inside and not keeps.get(n.place, 0)]
+        always = terms.together(values, [n.trips for n in again if n.place in self.relevant])
+        return always, terms.together(values, [n.trips for n in again])
+
+    def _closed(self, at_parent: bool, toll: Toll | None, busiest: bool, fresh: bool) -> int:
+        """The factor of all even variables; arguments as of `_once`."""
+        values = self._repeats[0 if fresh else 1]
+        if not self.axes:
+            return values
+        above = self.above(at_parent, toll)
+        counted, picked = [], []
+        for loop in self.path.loops:
+            if loop.axis is None or loop.place >= self.place or loop.variable not in self._even:
+                continue
+            if loop.variable in self.access.variables:
+                if busiest and loop.place in above:
+                    picked.append(loop.trips)
+            elif loop.place in above:
+                if not busiest:
+                    counted.append(loop.trips)
+            elif not (at_parent and loop.place not in self.relevant and self._joined(self.axes[loop.place])):
+                counted.append(loop.trips)
+        return terms.together(values, counted, picked)
 
     def _complex(self, rank: int) -> bool:
         """True if some user's windows of the rank overlap, leave gaps, are clipped or follow from consumers."""
         users = (self.path,) if self.written or self.child is None else self.users
-        return any(user.complex_rank(user.einsum.access(self.tensor), rank) for user in users)
+        return any(u.complex_rank(u.einsum.access(self.tensor), rank) for u in users if not u.plain)
 
     def _together(self, unlike: Shared, flags: dict[int, Number], picks: Picks) -> Number:
         """As `moved`, with the boxes that all users need together."""
@@ -425,10 +465,10 @@ def operation_factors(path: Path, picks: Picks | None) -> list[Number]:
     if many:
         chains = {v: tuple([(n.place, n.cut(once(n))) for n in path.by_variable[v]]) for v in path.einsum.variables}
         return [windows.pieces(path.extent(v), chain, False, picks or {}, many) for v, chain in chains.items()]
-    even = [(loop.trips, False, once(loop)) for loop in path.loops if loop.variable in path.even]
+    even = [loop.trips for loop in path.loops if loop.variable in path.even and not once(loop)]
     others = [v for v in path.einsum.variables if v not in path.even]
     cuts = {v: path.cuts(v, len(path.nodes), once, picks) for v in others}
-    return [terms.evenly(1, even), *(terms.visits(path.extent(v), cuts[v]) for v in others)]
+    return [terms.together(1, even), *(terms.visits(path.extent(v), cuts[v]) for v in others)]
 
 
 def instance_choices(path: Path, mine: tuple[Link, ...]) -> Picks:

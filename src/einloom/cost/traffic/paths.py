@@ -163,6 +163,11 @@ class Path:
         return frozenset(found)
 
     @cached_property
+    def plain(self) -> bool:
+        """True if no rank that the Einsum accesses is complex."""
+        return not self.derived and all(i.simple for access in self.einsum.accesses for i in access.indices)
+
+    @cached_property
     def complex_axes(self) -> tuple[PathLoop, ...]:
         """Spatial loops along which instances may differ in more than a ragged edge."""
         lowest = max((place for place, _ in self.unlike), default=-1)

@@ -120,29 +120,33 @@ def _store_problems(workload: Workload, machine: Machine, store: Store, below: t
 
 
 def _loop_problems(workload: Workload, machine: Machine, loop: Loop, below: tuple[str, ...]) -> Iterator[str]:
-    said = f"'{describe(loop)}'"
+    for reason in _loop_reasons(workload, machine, loop, below):
+        yield f"'{describe(loop)}'{reason}"
+
+
+def _loop_reasons(workload: Workload, machine: Machine, loop: Loop, below: tuple[str, ...]) -> Iterator[str]:
     if loop.axis is not None and loop.axis not in machine.axes:
-        yield f"{said}: the machine has no axis {loop.axis}"
+        yield f": the machine has no axis {loop.axis}"
     if loop.trips < 1:
-        yield f"{said}: {loop.trips} trips; a loop needs at least 1"
+        yield f": {loop.trips} trips; a loop needs at least 1"
     if loop.tile is not None and loop.tile < 1:
-        yield f"{said}: tile {loop.tile}; a tile needs at least 1"
+        yield f": tile {loop.tile}; a tile needs at least 1"
     sizes = []
     for einsum in dict.fromkeys(e for e, _ in loop.binds):
         variables = [v for e, v in loop.binds if e == einsum]
         if len(variables) > 1:
-            yield f"{said} binds {len(variables)} variables of {einsum} ({', '.join(variables)}); at most one may be"
+            yield f" binds {len(variables)} variables of {einsum} ({', '.join(variables)}); at most one may be"
         if _lacks(workload, einsum):
-            yield f"{said}: the workload has no Einsum {einsum}"
+            yield f": the workload has no Einsum {einsum}"
             continue
         if einsum not in below:
-            yield f"{said} binds {einsum}, which is not below it"
+            yield f" binds {einsum}, which is not below it"
         for variable in variables:
             if variable not in workload.einsum(einsum).variables:
-                yield f"{said}: Einsum {einsum} has no rank variable {variable}"
+                yield f": Einsum {einsum} has no rank variable {variable}"
             else:
                 sizes.append(workload.extents[variable])
     if not loop.binds:
-        yield f"{said} binds no Einsum"
+        yield " binds no Einsum"
     if sizes and loop.trips > max(sizes):
-        yield f"{said} has more trips than its variables have values ({max(sizes)})"
+        yield f" has more trips than its variables have values ({max(sizes)})"
