@@ -16,7 +16,7 @@ ORDER = (
 ROOMS = {  # the same inside a folder; a later module of the list may import the earlier ones, and its own folder's
     "search/exact": "numerics einsums prices pmappings model fusion traceback bounds joining attempt front concurrent "
     "branch_and_bound",
-    "report": "data text draw frames compare page notebook figures",
+    "report": "data text draw frames compare pictures page notebook figures",
     "mapping": "tree extents analysed normal text legality",
     "cost": "breakdown formulas traffic room time evaluate event batch",
     "result": "document names asked record files unmapped sweep",
@@ -25,7 +25,7 @@ ROOMS = {  # the same inside a folder; a later module of the list may import the
     "mapspace": "limits space files ffm registry",
     "dataflows": "families casts rewrites rules files concurrent_forms",
     "reading": "plugins writing dimensions arithmetic units yamltree jsonplaces located keys facts fields json_schema",
-    "interop": "bundle accelforge tileflow registry",
+    "interop": "bundle accelforge tileflow onnx registry",
     "zoo": "origins catalogue convnets attentions transformers table2 workload_entries machine_entries "
     "workload_by_name machine_by_name",
 }
