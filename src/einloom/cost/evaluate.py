@@ -18,10 +18,10 @@ from ..mapping.tree import Mapping
 from ..workload.einsum import Workload
 from .breakdown import Action, ActionName, Cost, Latencies, Occupancy
 from .formulas import terms
+from .formulas.components import component_time, passing_time
 from .formulas.terms import Number
 from .room.fits import overflows
 from .room.occupancy import occupancy
-from .time.components import component_time, passing_time
 from .time.schedule import Schedule
 from .traffic.accesses import Link, Move, Picks, instance_choices, links, moves, operations
 from .traffic.paths import Path, paths, paths_of

@@ -28,8 +28,8 @@ from ..mapping.tree import Loop, Mapping, Store
 from ..workload.einsum import Workload
 from ..workload.selectors import select
 from .evaluate import legality, price
+from .formulas.components import component_time, passing_time
 from .room.occupancy import exchanges, slots
-from .time.components import component_time, passing_time
 from .time.schedule import Part, Schedule, part
 from .traffic import visits
 from .traffic.accesses import Link, links

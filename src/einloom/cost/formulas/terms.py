@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -154,18 +153,6 @@ def covered(extent: Number, cuts: tuple[Cut, ...]) -> Number:
     4
     """
     return _pieces_cached(extent, cuts, True) if _plain(extent, cuts) else _pieces_sum(extent, cuts, True)
-
-
-def together(values: int, counted: Iterable[int], picked: Iterable[int] = ()) -> int:
-    """The product of `visits` and `covered` over variables whose pieces are all equal.
-
-    values: product of the extents that are covered. counted: trips of the loops on other variables all of whose pieces
-    count. picked: trips of the loops on covered variables of which one piece counts.
-
-    >>> together(12, counted=[5], picked=[4])
-    15
-    """
-    return values * prod(counted) // prod(picked)
 
 
 class Tiled(Protocol):

@@ -254,8 +254,10 @@ class Link:
         values = prod([self.path.extent(v) for v in self.access.variables if v in self._even])
         again = [n for n in self.path.loops if n.place < self.place and n.axis is None and n.variable in self._even]
         again = [n for n in again if n.variable not in inside and not keeps.get(n.place, 0)]
-        always = terms.together(values, [n.trips for n in again if n.place in self.relevant])
-        return always, terms.together(values, [n.trips for n in again])
+        always = [n.trips for n in again if n.place in self.relevant]
+        return terms.evenly_crossed(values, prod(always), 1), terms.evenly_crossed(
+            values, prod(n.trips for n in again), 1
+        )
 
     def _closed(self, at_parent: bool, toll: Toll | None, busiest: bool, fresh: bool) -> int:
         """The factor of all even variables; arguments as of `_once`."""
@@ -275,7 +277,7 @@ class Link:
                     counted.append(loop.trips)
             elif not (at_parent and loop.place not in self.relevant and self._joined(self.axes[loop.place])):
                 counted.append(loop.trips)
-        return terms.together(values, counted, picked)
+        return terms.evenly_crossed(values, prod(counted), prod(picked))
 
     def _complex(self, rank: int) -> bool:
         """True if some user's windows of the rank overlap, leave gaps, are clipped or follow from consumers."""
@@ -468,7 +470,7 @@ def operation_factors(path: Path, picks: Picks | None) -> list[Number]:
     even = [loop.trips for loop in path.loops if loop.variable in path.even and not once(loop)]
     others = [v for v in path.einsum.variables if v not in path.even]
     cuts = {v: path.cuts(v, len(path.nodes), once, picks) for v in others}
-    return [terms.together(1, even), *(terms.visits(path.extent(v), cuts[v]) for v in others)]
+    return [prod(even), *(terms.visits(path.extent(v), cuts[v]) for v in others)]
 
 
 def instance_choices(path: Path, mine: tuple[Link, ...]) -> Picks:
