@@ -1,7 +1,7 @@
 """The RTL against NumPy and the cycle model on more than a thousand random operations: ``python -m bench.rtl``.
 
 One fabric per size of its arrays is compiled by Verilator and fed its operations in one run. A row per fabric goes to
-``bench/results/rtl.csv``; exits with 1 if a value or a cycle count differs.
+``bench/results/rtl.csv``; exits with 1 if a value or a cycle count differs, or where `verilator -Wall` warns.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 
 from einloom.fabric.describe import OPERATIONS, fabric
-from einloom.fabric.simulate import Compiled
+from einloom.fabric.simulate import Compiled, warnings
 from einloom.fabric.trials import random_job
 
 from .rows import ROOT, append, stamp
@@ -25,6 +25,7 @@ FABRICS = (
     ("gemmini-like", 3, 4),
     ("unfcu", 4, 3),
     ("tpu-v4i-like", 4, 4),
+    ("planaria-like", 2, 2),
 )
 
 
@@ -40,14 +41,17 @@ def main(words: Sequence[str] | None = None) -> int:
         jobs = [random_job(one, rng) for _ in range(options.operations)]
         with tempfile.TemporaryDirectory() as folder:
             ran = Compiled(one, Path(folder)).run(jobs)
+            warned = warnings(Path(folder) / "fabric.v")
         kinds = Counter(job.operation for job in jobs)
         right, timely = sum(r.right for r in ran), sum(r.on_time for r in ran)
-        bad += 2 * len(ran) - right - timely
+        bad += 2 * len(ran) - right - timely + warned
         row = {"fabric": name, "rows": rows, "columns": columns, "operations": len(ran), "right": right}
         row |= {"cycles_equal": timely, **{kind: kinds[kind] for kind in OPERATIONS}}
         row["configurations"] = len({job.configuration.name for job in jobs})
+        row["warnings"] = warned
         append(options.output, {**row, **stamp()})
-        print(f"{name} {rows} x {columns}: {right} right, {timely} on time, of {len(ran)}", flush=True)
+        said = f"{right} right, {timely} on time, of {len(ran)}; {warned} warnings"
+        print(f"{name} {rows} x {columns}: {said}", flush=True)
     return 1 if bad else 0
 
 

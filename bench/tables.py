@@ -33,6 +33,7 @@ TABLES: tuple[MeasuredTable, ...] = (
             Column("every value right", "right"),
             Column("cycles as the model says", "cycles_equal"),
             Column("hold, os, tile, column", lambda r: ", ".join(r[k] for k in ("hold", "os", "tile", "column"))),
+            Column("warnings of verilator -Wall", "warnings"),
         ),
     ),
     MeasuredTable(

@@ -10,17 +10,18 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "einloom"
 ORDER = (
     "version errors stops reporting reading workload machine mapping oracle cost mapspace dataflows problem result "
-    "search zoo certify diagnose report codegen fabric sweep interop published defects api schema testing cli __main__ "
+    "search interop zoo certify diagnose report codegen fabric sweep published defects api schema testing cli __main__ "
     "__init__"
 ).split()
 ROOMS = {  # the same inside a folder; a later module of the list may import the earlier ones, and its own folder's
     "search/exact": "numerics einsums prices pmappings model fusion traceback bounds joining attempt front concurrent "
     "branch_and_bound",
-    "report": "data text draw frames compare page notebook figures",
+    "report": "data text draw frames compare pictures page notebook figures",
     "mapping": "tree extents normal text legality",
     "mapspace": "limits space files ffm registry",
     "dataflows": "families casts rewrites rules files concurrent_forms",
     "reading": "plugins writing dimensions arithmetic units yamltree jsonplaces located keys facts fields json_schema",
+    "interop": "bundle accelforge tileflow registry",
     "zoo": "origins catalogue convnets attentions transformers table2 workload_entries machine_entries "
     "workload_by_name machine_by_name",
 }

@@ -104,6 +104,17 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return table[close[0]] if close else None
 
 
+def unknown(what: str, name: str, known: Iterable[str], more: str = "") -> SpecError:
+    """The error for a name that nothing has: what it should name, what is known, `more`, and the nearest known name.
+
+    >>> print(unknown("objective", "energi", ["energy", "edp"]))
+    unknown objective 'energi'; known are energy, edp; did you mean 'energy'?
+    """
+    known = tuple(known)
+    listed = f"known are {', '.join(known)}" if known else "there are none"
+    return SpecError(f"unknown {what} {name!r:.80}; {listed}{more}", suggestion=nearest(name, known))
+
+
 class IllegalMapping(EinloomError):
     """A mapping breaks at least one rule; `reasons` lists all of them, with numbers."""
 

@@ -196,6 +196,7 @@ def test_a_small_project(project: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     assert {path: path.read_bytes() for path in before} == before
 
 
+@pytest.mark.slow
 def test_verdicts(project: Path, tmp_path: Path) -> None:
     from bench.mutants.changes import Change
     from bench.mutants.draw import Mutant

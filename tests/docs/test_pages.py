@@ -21,6 +21,9 @@ PLAYED = (
     "how-to/my-model.md",
     "how-to/my-dataflow.md",
     "how-to/my-optimizer.md",
+    "how-to/my-component.md",
+    "how-to/my-picture.md",
+    "how-to/my-importer.md",
 )
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)
 EXAMPLES = sorted(

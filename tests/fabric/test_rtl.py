@@ -18,7 +18,7 @@ pytest.importorskip("amaranth", reason="the extra rtl (amaranth) is not installe
 
 from einloom.fabric import tools
 from einloom.fabric.describe import NAMES, Fabric, fabric
-from einloom.fabric.simulate import Compiled, Ran, by_amaranth
+from einloom.fabric.simulate import Compiled, Ran, by_amaranth, warnings
 from einloom.fabric.streams import Job
 from einloom.fabric.trials import random_job
 
@@ -97,3 +97,19 @@ def test_under_verilator(tmp_path: Path) -> None:
     """Compiled once, then sixty operations of every kind in every configuration."""
     one = fabric("fusecu").with_arrays(3, 2)
     assert not wrong(Compiled(one, tmp_path).run(jobs(one, 1, 60)))
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow if n == "planaria-like" else ()) for n in NAMES]
+)
+def test_verilator_has_nothing_to_warn_of(name: str, tmp_path: Path) -> None:
+    absent = tools.missing("verilator", "yosys")
+    if absent:
+        pytest.skip(absent)
+    from einloom.fabric.rtl.write import verilog
+
+    written = verilog(fabric(name).with_arrays(2, 3), tmp_path)
+    assert warnings(written) == 0
+    head, end, rest = written.read_text().partition(");\n")
+    written.write_text(f"{head}{end}  wire lonely;\n{rest}")
+    assert warnings(written) > 0

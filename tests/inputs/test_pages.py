@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from einloom.machine.files import AXIS, COMPUTE, FANOUT, LINK, MACHINE, MEMORY
-from einloom.reading.keys import Choice, Each, Either, Number, Record, Shape, Table, Written
+from einloom.reading.keys import Choice, Each, Either, Later, Number, Record, Shape, Table, Written
 from einloom.reading.keys import Plain as PlainShape
 from einloom.workload.build import build_workload
 from einloom.workload.files import EINSUM, WORKLOAD
@@ -28,7 +28,7 @@ def words(shape: Shape) -> str:
             return " or ".join(f"`{option}`" for option in options)
         case PlainShape(kind=kind):
             return {"boolean": "true or false"}.get(kind, kind)
-        case Written(what=what):
+        case Written(what=what) | Later(what=what):
             return what.split(" such as")[0].removeprefix("a ").removeprefix("an ")
         case Each(item=item):
             return f"list of {words(item)}"

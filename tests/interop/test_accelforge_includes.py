@@ -13,7 +13,8 @@ from einloom import map as search
 from einloom.cli import main
 from einloom.errors import SpecError
 from einloom.interop.accelforge.includes import MAX_DEPTH, MAX_FILES
-from einloom.interop.accelforge.read import Imported, read, read_texts
+from einloom.interop.accelforge.read import read, read_texts
+from einloom.interop.bundle import Bundle
 
 LENT = """\
 counted: &counted
@@ -99,7 +100,7 @@ def put(folder: Path, name: str, text: str) -> None:
     (folder / name).write_text(text, encoding="utf-8")
 
 
-def load(folder: Path, arch: str | None = None, given: str | None = None, **asked: list[Path]) -> Imported:
+def load(folder: Path, arch: str | None = None, given: str | None = None, **asked: list[Path]) -> Bundle:
     for name, text in (("arch.yaml", arch), ("given.yaml", given)):
         if text is not None:
             put(folder, name, text)

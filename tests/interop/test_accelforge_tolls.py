@@ -11,7 +11,8 @@ import pytest
 from einloom.cost.evaluate import evaluate
 from einloom.errors import SpecError
 from einloom.interop.accelforge import export, read
-from einloom.interop.accelforge.read import Imported, read_texts
+from einloom.interop.accelforge.read import read_texts
+from einloom.interop.bundle import Bundle
 from einloom.machine.files import parse_machine
 from einloom.machine.levels import Machine
 from einloom.mapspace.limits.data import HoldLimit
@@ -71,7 +72,7 @@ workload:
 FRONT = "einloom: {main_memory: Outside}\n"
 
 
-def macro(*changes: str) -> Imported:
+def macro(*changes: str) -> Bundle:
     arch = MACRO
     for old, new in (change.split(" => ") for change in changes):
         assert old in arch
@@ -79,7 +80,7 @@ def macro(*changes: str) -> Imported:
     return read_texts({"arch.yaml": arch, "workload.yaml": MATMUL, "front.yaml": FRONT})
 
 
-def machine_of(found: Imported) -> Machine:
+def machine_of(found: Bundle) -> Machine:
     assert found.machine is not None
     return found.machine
 
@@ -357,7 +358,7 @@ ROWS = {"basic": 32, "colonnade": 128, "isaac": 128, "jia": 2304, "neurram": 256
 """Rows of the arrays of some macros, which a function of the package would count; 64 of the others."""
 
 
-def filled(path: Path, folder: Path) -> Imported:
+def filled(path: Path, folder: Path) -> Bundle:
     """The example, every energy one picojoule, with numbers for what its functions would say."""
     models: dict[str, str] = {}
     values: dict[str, str] = {}

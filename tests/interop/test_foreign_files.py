@@ -11,7 +11,8 @@ from einloom import api as verbs
 from einloom.cli import main
 from einloom.cost.evaluate import evaluate
 from einloom.errors import SpecError
-from einloom.interop.accelforge.read import Imported, read_texts
+from einloom.interop.accelforge.read import read_texts
+from einloom.interop.bundle import Bundle
 from einloom.machine.levels import Fanout, Machine, Memory
 from einloom.mapping.text import print_mapping
 from einloom.workload.einsum import Workload
@@ -69,11 +70,11 @@ renames:
 """
 
 
-def load(*texts: str, **parameters: str) -> Imported:
+def load(*texts: str, **parameters: str) -> Bundle:
     return read_texts({f"file{i}.yaml": text for i, text in enumerate(texts)}, parameters)
 
 
-def machine_of(found: Imported) -> Machine:
+def machine_of(found: Bundle) -> Machine:
     assert found.machine is not None
     return found.machine
 

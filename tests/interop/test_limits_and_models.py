@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 from einloom.cli import main
 from einloom.errors import SpecError
-from einloom.interop.accelforge.read import Imported, read_texts
+from einloom.interop.accelforge.read import read_texts
+from einloom.interop.bundle import Bundle
 from einloom.mapspace.limits.data import AxisLimit, Numbers
 
 ARCH = """\
@@ -66,7 +67,7 @@ renames:
 """
 
 
-def load(expression: str = "~m", operator: str = "==", value: object = 1, models: str = MODELS) -> Imported:
+def load(expression: str = "~m", operator: str = "==", value: object = 1, models: str = MODELS) -> Bundle:
     arch = ARCH.replace("EXPRESSION", expression).replace("OPERATOR", f'"{operator}"').replace("VALUE", str(value))
     return read_texts({"arch.yaml": arch, "workload.yaml": WORKLOAD, "energies.yaml": models})
 

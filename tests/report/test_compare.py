@@ -15,7 +15,8 @@ from test_page import Outline
 import einloom as el
 from einloom.cli import main
 from einloom.report.compare import compare
-from einloom.report.draw.pareto import Trade, front, picture
+from einloom.report.draw.pareto import Pareto, Trade, front
+from einloom.report.draw.svg import html_of
 from einloom.report.text.table import WIDTH
 
 RESULTS = Path(__file__).parent / "results"
@@ -130,7 +131,8 @@ def test_as_a_frame() -> None:
 def test_the_front_is_what_nothing_beats() -> None:
     points = [Trade(5, 1, "a"), Trade(3, 2, "b"), Trade(4, 2, "c"), Trade(3, 4, "d"), Trade(1, 9, "e")]
     assert [point.label for point in front(points)] == ["a", "b", "e"]
-    drawn = picture([*points, Trade(1, 9, "f")])
+    drawn = html_of(Pareto().draw([("", [*points, Trade(1, 9, "f")])]))
     assert drawn.count(' on"') == 3
     assert ">e, f<" in drawn
-    assert "no points" in picture([])
+    with pytest.raises(el.SpecError, match="no points"):
+        Pareto().draw([("", [])])

@@ -49,6 +49,7 @@ def test_exact_equals_exhaustive(first: int) -> None:
         assert same(optimum(problem), enumerated(problem)), f"seed {seed}"
 
 
+@pytest.mark.slow
 def test_the_seeds_are_many_and_varied() -> None:
     problems = [tiny_problem(seed) for seed in SEEDS]
     assert len(problems) >= 300

@@ -31,6 +31,8 @@ from tiny_problems import tiny_problem
 SEEDS = json.loads((Path(__file__).parent / "quick_seeds.json").read_text())
 VARIANTS = 3
 CHUNK = 24
+# a third of the seeds every time, the others with the slow tests
+CHUNKS = [pytest.param(f, marks=() if f % (3 * CHUNK) == 0 else pytest.mark.slow) for f in range(0, len(SEEDS), CHUNK)]
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def _cases(seed: int) -> Iterator[Case]:
         yield Case(asked, free, best(problem, space, trees), found, dropped)
 
 
-@pytest.mark.parametrize("first", range(0, len(SEEDS), CHUNK))
+@pytest.mark.parametrize("first", CHUNKS)
 def test_exact_keeps_limits(first: int) -> None:
     for case in cases(first):
         assert (case.found is None) == (case.want is None), case.problem.mapspace.limits
@@ -95,6 +97,7 @@ def test_exact_keeps_limits(first: int) -> None:
             assert case.found == pytest.approx(case.want, rel=1e-9, abs=0), case.problem.mapspace.limits
 
 
+@pytest.mark.slow
 def test_the_limits_are_many_and_bite() -> None:
     """Each kind of limit changes some optimum and leaves nothing of some other; limits of tiles drop rows.
 

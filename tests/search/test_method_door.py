@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -20,42 +18,24 @@ from einloom.cli import main
 from einloom.errors import BrokenMethod, Ended, SpecError
 from einloom.mapspace.registry import space_for
 from einloom.problem import Budget
-from einloom.reading import plugins
 from einloom.search.evaluator import Evaluator, Stop
 from einloom.search.method import Recorder
 from einloom.search.registry import method, methods
 from einloom.testing.methods import method_faults
+from einloom.testing.packages import installed
 from einloom.testing.tiny import tiny_problem
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "random-sampling"
 TINY = ("matmul:m=2,n=2,k=2", "simple:glb_bits=16,dram_energy=10")
 
 
-def install(package: Path, target: Path) -> None:
-    """What pip leaves of a package of modules: its files, its metadata and its entry points."""
-    project = tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    info = target / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
-    lines = []
-    for group, points in project["entry-points"].items():
-        lines += [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
-    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
-    for module in package.glob("*.py"):
-        shutil.copy(module, target)
-
-
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    install(EXAMPLE, tmp_path / "site")
-    monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    plugins.forget()
-    yield
-    monkeypatch.undo()
-    plugins.forget()
+def random_sampling(tmp_path: Path) -> Iterator[None]:
+    with installed(EXAMPLE, tmp_path / "site"):
+        yield
 
 
-@pytest.mark.usefixtures("installed")
+@pytest.mark.usefixtures("random_sampling")
 def test_a_method_of_another_package_is_found_by_its_entry_point() -> None:
     assert methods() == ("exact", "exhaustive", "principles", "random-sampling")
     options = {"seed": "3", "points": 5}
@@ -74,7 +54,7 @@ def test_a_method_of_another_package_is_found_by_its_entry_point() -> None:
         assert ran.exit_code == 2 and words in ran.output, ran.output
 
 
-@pytest.mark.usefixtures("installed")
+@pytest.mark.usefixtures("random_sampling")
 def test_the_example_has_no_faults() -> None:
     assert method_faults(lambda: method("random-sampling", {"points": 4}), steps=8) == ()
 

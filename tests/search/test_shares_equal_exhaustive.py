@@ -38,6 +38,8 @@ from tiny_shares import share_problem
 
 FOUND = json.loads((Path(__file__).parent / "share_seeds.json").read_text())
 SEEDS: list[int] = FOUND["seeds"]
+# a third of the seeds every time, the others with the slow tests
+CHUNKS = [pytest.param(f, marks=() if f % 60 == 0 else pytest.mark.slow) for f in range(0, len(SEEDS), 20)]
 Patch = Callable[[pytest.MonkeyPatch], None]
 
 
@@ -59,13 +61,14 @@ def axes(mapping: Mapping) -> list[Split]:
     return below(mapping.nest)
 
 
-@pytest.mark.parametrize("first", range(0, len(SEEDS), 20))
+@pytest.mark.parametrize("first", CHUNKS)
 def test_exact_equals_exhaustive(first: int) -> None:
     for seed in SEEDS[first : first + 20]:
         problem, result = share_problem(seed), answered(seed)
         assert same(None if result is None else result.value, enumerated(problem)), f"seed {seed}"
 
 
+@pytest.mark.slow
 def test_the_seeds_are_many_and_varied() -> None:
     problems = [share_problem(seed) for seed in SEEDS]
     results = [answered(seed) for seed in SEEDS]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import click
 
 from .. import stops
 from ..api import problem
-from ..errors import Ended, SpecError, nearest
+from ..errors import Ended, SpecError, unknown
 from ..problem import Problem
 from ..reading.units import parse
 from ..report.text.results import bits, objective_value
@@ -56,13 +57,12 @@ def _figure_options() -> list[click.Parameter]:
 
 def figure_verb(kind: str, files: tuple[str, ...], output: str, **options: Any) -> None:
     """Draw saved results as KIND: energy, traffic, latency, roofline, looptree, occupancy, cascade, search, pareto, or
-    ski-slope (of the files that `einloom sweep` wrote). Nothing is searched."""
-    from ..report.figures import KINDS, save
+    ski-slope (of the files that `einloom sweep` wrote), or a picture that an installed package brings. Nothing is
+    searched."""
+    from ..report.figures import KINDS, kinds, picture, save
 
-    if kind not in KINDS:
-        raise SpecError(
-            f"unknown kind of figure {kind!r}; known are {', '.join(KINDS)}", suggestion=nearest(kind, KINDS)
-        )
+    if kind not in kinds():
+        raise unknown("kind of figure", kind, kinds())
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if name not in OPTIONS.get(kind, ()):
@@ -77,7 +77,8 @@ def figure_verb(kind: str, files: tuple[str, ...], output: str, **options: Any) 
         drawn = KINDS[kind](*(read_sweep(file) for file in files))
     else:
         labels = [Path(file).stem for file in files]
-        drawn = KINDS[kind](*(Result.read(file) for file in files), labels=labels, **given)
+        draw = KINDS.get(kind) or partial(picture, kind)
+        drawn = draw(*(Result.read(file) for file in files), labels=labels, **given)
     save(drawn, output)
     click.echo(f"wrote {output}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,6 +12,8 @@ import click
 from .. import api as verbs
 from ..cost.evaluate import legality
 from ..errors import SpecError
+from ..interop.bundle import Bundle
+from ..interop.registry import imported, importers
 from ..machine.levels import Machine
 from ..machine.write import machine_text
 from ..mapping.text import parse_mapping, print_mapping
@@ -25,7 +28,7 @@ from ..workload.files import workload_text
 from ..zoo.catalogue import split_call
 from ..zoo.machine_by_name import load_machine
 from ..zoo.workload_by_name import load_workload
-from .guard import FAILED, fail
+from .guard import FAILED, fail, guarded
 from .output import tell
 
 Verb = TypeVar("Verb", bound=Callable[..., None])
@@ -44,9 +47,42 @@ def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callab
     )
     groups: dict[str, click.Group] = {}
     for name, help_text, tool, verb, decorate in tools:
-        tools_of = groups.setdefault(name, click.Group(name, help=help_text))
+        kind = _Importers if name == "import" else click.Group
+        tools_of = groups.setdefault(name, kind(name, help=help_text))
         tools_of.command(tool)(decorate(guarded(verb)))
         group.add_command(tools_of)
+
+
+class _Importers(click.Group):
+    """The importers that ship have verbs of their own; every other one that is installed has the common verb."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *importers()})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        known = super().get_command(ctx, cmd_name)
+        if known is not None or cmd_name not in importers():
+            return known
+        verb = guarded(partial(import_any, cmd_name))
+        return click.command(cmd_name, help="An importer that an installed package brings.")(_any_options(verb))
+
+
+def _any_options(verb: Verb) -> Verb:
+    for option in (
+        click.option("-o", "--output", metavar="DIR", required=True, help="The folder for the files."),
+        click.option("--set", "settings", metavar="NAME=VALUE,...", help="Values for what the files leave open."),
+        click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="Of the importer; repeatable."),
+        click.argument("files", nargs=-1, required=True),
+    ):
+        verb = option(verb)
+    return verb
+
+
+def import_any(name: str, files: tuple[str, ...], settings: str | None, options: tuple[str, ...], output: str) -> None:
+    """Read FILES with the importer `name` and write whatever they hold."""
+    parameters = split_call(f"files:{settings}")[1] if settings else {}
+    chosen = split_call(f"options:{','.join(options)}")[1] if options else {}
+    _deliver(imported(name, files, parameters, chosen), output)
 
 
 def _export_options(verb: Callable[..., None]) -> Callable[..., None]:
@@ -119,7 +155,11 @@ def import_accelforge(files: tuple[str, ...], settings: str | None, folders: tup
     from ..interop.accelforge import read
 
     parameters = split_call(f"files:{settings}")[1] if settings else {}
-    found = read(files, parameters, folders)
+    _deliver(read(files, parameters, folders), output)
+
+
+def _deliver(found: Bundle, output: str) -> None:
+    """Write whatever an importer found, and say where and what was taken differently."""
     _write(output, found.workload, found.machine, found.mapping)
     if found.mapspace is not None and found.mapspace.limits:
         writing.write(mapspace_text(found.mapspace), Path(output) / "mapspace.yaml")

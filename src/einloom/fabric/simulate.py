@@ -39,6 +39,13 @@ class Ran:
         return self.cycles == self.job.cycles
 
 
+def warnings(verilog: Path) -> int:
+    """Number of warnings of ``verilator --lint-only -Wall``. Raises SpecError where Verilator is missing."""
+    command = [tool("verilator"), "--lint-only", "-Wall", "--top-module", "fabric", str(verilog)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return sum(line.startswith(("%Warning", "%Error:")) for line in done.stderr.splitlines()) if done.returncode else 0
+
+
 class Compiled:
     """A fabric compiled by Verilator in a folder; runs lists of jobs. Raises SpecError where a program is missing."""
 

@@ -7,6 +7,7 @@ kind: printed
 levels:
   - {memory: DRAM, read_energy: 7.03 pJ, write_energy: 7.03 pJ, read_throughput: 614 GB/s, must: ~intermediate}
   - {memory: GLB, size: 128 MiB, ports: separate, widths: {output: 32}, must: unheld}
+  - {memory: LB, size: 8 KiB, component: {sram: {banks: 2}}}     # a formula gives what is not stated
   - {toll: ADC, energy: 2 pJ, bits_per_access: 8, down: nothing, up: output}
   - fanout: PE
     axes: [{axis: rows, size: 16, multicast: input, reduce: nothing, only_irrelevant_to: input, use: full}]
@@ -16,6 +17,7 @@ levels:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from ..reading.fields import read_record
 from ..reading.keys import BOOLEAN, NAME, TEXT, Choice, Each, Either, Key, Number, Plain, Record, Table, Written
 from ..reading.located import Located, from_data, read_file, read_text
 from ..workload.selectors import selector
+from .components import COMPONENT, MachineComponent, facts_of, numbers_of, read_component
 from .levels import Axis, ComputeUnit, Fanout, Level, Link, Machine, Memory, Toll
 
 VERSION = 1
@@ -51,6 +54,7 @@ MEMORY = Record(
     (
         Key("memory", LEVEL_NAME, "the name of a memory", required=True),
         *ORIGIN,
+        COMPONENT,
         Key("size", Number("size", positive=True, unlimited=True), "bits per instance"),
         Key("read_energy", _ENERGY, "joules per access"),
         Key("write_energy", _ENERGY, "joules per access"),
@@ -76,6 +80,7 @@ TOLL = Record(
     (
         Key("toll", LEVEL_NAME, "the name of something that values pass and that keeps none", required=True),
         *ORIGIN,
+        COMPONENT,
         Key("energy", _ENERGY, "joules per access"),
         Key("bits_per_access", Number("size", positive=True), "width of one access"),
         Key("throughput", Number("throughput", positive=True, unlimited=True), "per instance, both ways together"),
@@ -91,6 +96,7 @@ LINK = Record(
     (
         Key("link", LEVEL_NAME, "the name of a way between instances", required=True),
         *ORIGIN,
+        COMPONENT,
         Key("axis", LEVEL_NAME, "the axis whose instances it joins", required=True),
         Key("throughput", Number("throughput", positive=True, unlimited=True), "bits per second"),
         Key("energy", _ENERGY, "joules per bit and hop"),
@@ -126,6 +132,7 @@ COMPUTE = Record(
     (
         Key("compute", LEVEL_NAME, "the name of a compute unit", required=True),
         *ORIGIN,
+        COMPONENT,
         Key("throughput", Number("rate", positive=True, unlimited=True), "operations per second and instance"),
         Key("energy", _ENERGY, "joules per operation"),
         Key("kinds", Each(Choice(KINDS), minimum=1), "kinds of Einsums that it executes"),
@@ -175,7 +182,7 @@ def machine_from(view: Located, parameters: Mapping[str, str] | None = None) -> 
     found = read_record(view, MACHINE, reader, ignored=("schema", "parameters", "levels"))
     with view.gather():
         reader = reader.within(view)
-    read: list[dict[str, Any]] = []
+    read: list[_Stated] = []
     places: list[Located] = []
     with view.gather():
         for item in view.require("levels").items():
@@ -183,7 +190,11 @@ def machine_from(view: Located, parameters: Mapping[str, str] | None = None) -> 
                 read.append(_level(item, reader))
                 places.append(item)
     view.raise_gathered()
-    levels = [_built(fields) for fields in read]
+    levels: list[Level] = []
+    for stated, item in zip(read, places, strict=True):
+        with item.gather():
+            levels.append(_priced(stated, facts))
+    view.raise_gathered()
     for level, message in structure_problems(levels):
         with (places[level] if level is not None else view.require("levels")).gather():
             raise SpecError(message)
@@ -222,14 +233,39 @@ def structure_problems(levels: list[Level]) -> list[tuple[int | None, str]]:
     return problems
 
 
-def _level(view: Located, reader: FactReader) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Stated:
+    """What the file says of one level; component: with its attributes, what works out the rest."""
+
+    record: Record
+    fields: dict[str, Any]
+    component: tuple[MachineComponent, dict[str, Any]] | None
+
+
+def _priced(stated: _Stated, facts: list[Fact]) -> Level:
+    """The level, with what its component works out where the file says nothing."""
+    level = _built(stated.fields)
+    if stated.component is None:
+        return level
+    component, own = stated.component
+    given = numbers_of(component, level, own, stated.record)
+    given = {key: value for key, value in given.items() if key not in stated.fields}
+    facts += facts_of(component, level.name, given)
+    return _built({**stated.fields, **given})
+
+
+def _level(view: Located, reader: FactReader) -> _Stated:
     found = [level for level in LEVELS if level.label in view.keys]
     if len(found) != 1:
         labels = [level.label for level in LEVELS]
         close = next(filter(None, (nearest(key, labels) for key in view.keys)), None) if not found else None
         message = f"a level has exactly one of the keys {', '.join(labels)}; this one has {len(found)} of them"
         raise view.error(message, close)
-    return read_record(view, found[0], reader)
+    named = None
+    if COMPONENT in found[0].keys and (field := view.get(COMPONENT.name)) is not None:
+        with field.gather():
+            named = read_component(field, found[0], reader.within(view))
+    return _Stated(found[0], read_record(view, found[0], reader, ignored=(COMPONENT.name,)), named)
 
 
 def _built(fields: dict[str, Any]) -> Level:

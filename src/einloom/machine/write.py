@@ -11,6 +11,7 @@ from ..reading.facts import ORIGIN, Fact, fact_table, noted
 from ..reading.keys import Each, Number, Record, Shape, Table, Written
 from ..reading.units import format
 from ..reading.yamltree import dump_yaml
+from .components import COMPONENT
 from .files import AXIS, COMPUTE, LINK, MEMORY, TOLL, VERSION
 from .levels import Axis, ComputeUnit, Fanout, Level, Link, Machine, Memory, Toll
 
@@ -60,7 +61,7 @@ def _written(
     """The keys whose values differ from the default, have a source, or are `always` written."""
     data: dict[str, object] = {record.label: level.name}
     for key in record.keys:
-        if key.name == record.label or key in ORIGIN:
+        if key.name == record.label or key in (*ORIGIN, COMPONENT):
             continue
         value, path = getattr(level, key.name), f"{level.name}.{key.name}"
         if value != getattr(plain, key.name) or path in facts or key.name in always:

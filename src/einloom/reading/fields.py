@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .facts import ORIGIN, UNLIMITED, FactReader
-from .keys import Choice, Each, Either, Number, Plain, Record, Shape, Table, Written
+from .keys import Choice, Each, Either, Later, Number, Plain, Record, Shape, Table, Written
 from .located import Located
 
 Places = dict[str, Located]
@@ -69,6 +69,8 @@ def read_shape(view: Located, shape: Shape, reader: FactReader, path: str) -> An
             return read_record(view, shape, reader, path)
         case Either(shapes=shapes):
             return read_shape(view, _fitting(view, shapes), reader, path)
+        case Later(shape=shape_of):
+            return read_shape(view, shape_of(), reader, path)
 
 
 def _number(view: Located, shape: Number, reader: FactReader, path: str) -> int | float | None:
@@ -135,6 +137,8 @@ def _fits(view: Located, shape: Shape) -> bool:
             return not view.is_list and (not view.is_mapping or "value" in view.keys)
         case Either(shapes=shapes):
             return any(_fits(view, inner) for inner in shapes)
+        case Later(shape=shape_of):
+            return _fits(view, shape_of())
         case _:
             return not view.is_mapping and not view.is_list
 
@@ -144,7 +148,7 @@ def described(shape: Shape) -> str:
     match shape:
         case Record(title=title):
             return title
-        case Written(what=what):
+        case Written(what=what) | Later(what=what):
             return what
         case Choice(options=options):
             return f"one of {', '.join(options)}"

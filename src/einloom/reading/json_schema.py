@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .facts import KINDS as FACT_KINDS
-from .keys import Choice, Each, Either, Key, Number, Plain, Record, Shape, Table, Written
+from .keys import Choice, Each, Either, Key, Later, Number, Plain, Record, Shape, Table, Written
 from .units import UNIT_NAMES, suffixes
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -78,6 +78,8 @@ def _shape(shape: Shape, definitions: dict[str, Schema]) -> Schema:
             return {"$ref": f"#/$defs/{place}"}
         case Either(shapes=shapes):
             return {"anyOf": [one for inner in shapes for one in _alternatives(_shape(inner, definitions))]}
+        case Later(shape=shape_of):
+            return _shape(shape_of(), definitions)
 
 
 def _plain(kind: str) -> Schema:

@@ -92,7 +92,15 @@ class Either:
     shapes: tuple[Shape, ...]
 
 
-Shape = Number | Choice | Plain | Written | Each | Table | Record | Either
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A shape that is known only when it is asked for, as where installed packages bring names. what: in words."""
+
+    what: str
+    shape: Callable[[], Shape]
+
+
+Shape = Number | Choice | Plain | Written | Each | Table | Record | Either | Later
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,29 +1,44 @@
 """What installed packages bring: entry points, found by group and name, loaded when they are asked for.
 
-Groups: ``einloom.methods``, ``einloom.spaces``, ``einloom.formats``, ``einloom.pictures`` (docs/how-to).
+Groups: ``einloom.methods``, ``einloom.spaces``, ``einloom.components``, ``einloom.importers``, ``einloom.pictures``
+(docs/how-to).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any, get_type_hints
 
-from ..errors import SpecError
+from ..errors import SpecError, nearest
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 WRONG = (ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, RuntimeError, SyntaxError)
 MISTAKES = (*WRONG, TypeError, ValueError)
+_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+_OFFERED: dict[tuple[str, str], Any] = {}
+"""(group, name) -> what this session offers itself."""
 
 
 def brought(group: str) -> tuple[str, ...]:
-    """The names that installed packages give in a group, in alphabetical order."""
-    return tuple(sorted(_points(group)))
+    """The names that installed packages, or this session, give in a group, in alphabetical order."""
+    return tuple(sorted({*_points(group), *(name for kind, name in _OFFERED if kind == group)}))
+
+
+def offer(group: str, name: str, thing: Any) -> None:
+    """From now on `loaded` finds the thing under this name, as if an installed package had brought it."""
+    _OFFERED[group, name] = thing
 
 
 def loaded(group: str, name: str) -> Any:
     """What the entry point refers to. Raises SpecError with package and reason if it cannot be imported."""
+    if (group, name) in _OFFERED:
+        return _OFFERED[group, name]
     point = _points(group)[name]
     try:
         return point.load()
@@ -34,7 +49,8 @@ def loaded(group: str, name: str) -> Any:
 
 
 def forget() -> None:
-    """Look again at what is installed: for tests, and for sessions that install something."""
+    """Look again at what is installed, and forget what was offered: for tests, and after an installation."""
+    _OFFERED.clear()
     _points.cache_clear()
 
 
@@ -43,3 +59,38 @@ def _points(group: str) -> dict[str, EntryPoint]:
     from importlib.metadata import entry_points  # takes as long to import as a tenth of numpy
 
     return {point.name: point for point in entry_points(group=group)}
+
+
+def built(what: str, name: str, maker: Callable[..., Any], options: Mapping[str, object]) -> Any:
+    """What `maker` makes of these options, whose texts are read as the types of its keyword arguments.
+
+    what: a method, an importer. Raises SpecError for an option that it does not have or that cannot have the value.
+    """
+    known = {
+        key: parameter
+        for key, parameter in signature(maker).parameters.items()
+        if parameter.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    }
+    for key in options:
+        if key not in known:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            raise SpecError(f"{what} {name!r} has no option {key!r:.80}; {has}", suggestion=nearest(key, known))
+    hints = get_type_hints(vars(maker).get("__init__", maker) if isinstance(maker, type) else maker)
+    try:
+        texts = options.items()
+        return maker(**{key: _value(f"{what} {name!r}", key, value, hints.get(key, str)) for key, value in texts})
+    except (TypeError, ValueError) as error:
+        raise SpecError(f"{what} {name!r}: {error}") from error
+
+
+def _value(what: str, key: str, value: object, wanted: object) -> object:
+    """An option's value; a text is read as the type that is wanted."""
+    if not isinstance(value, str) or wanted is str:
+        return value
+    try:
+        if wanted is bool:
+            return _WORDS[value.lower()]
+        return wanted(value) if wanted in (int, float) else value
+    except (KeyError, ValueError):
+        kind = {bool: "yes or no", int: "an integer", float: "a number"}[wanted]  # type: ignore[index]
+        raise SpecError(f"{what}, option {key}: {value!r:.80} is not {kind}") from None

@@ -12,7 +12,7 @@ from ..result import Result
 from ..result.unmapped import Unmapped
 from ..workload.einsum import Workload
 from .compare import Comparison
-from .draw import cascade, looptree, pareto
+from .draw import cascade, looptree
 from .draw.markup import Html, el
 from .draw.scene import Scene, energy, size
 from .draw.subject import Subject
@@ -20,6 +20,7 @@ from .draw.tracks import Part, legend, tracks
 from .page import nothing, summary
 from .page.comparison import comparison_table
 from .page.snippet import snippet
+from .pictures import added, shown
 
 FIRST = 12
 
@@ -123,12 +124,12 @@ def _nest(nest: Nest, memories: dict[str, int]) -> Html:
 def _(result: Result) -> str:
     subject = Subject(result)
     tree = el("div", looptree.drawings(subject)[0], class_="scroll")
-    front = (el("h3", "Pareto front"), pareto.picture(pareto.of_result(result), coloured=False)) if result.front else ()
+    front = (el("h3", "Pareto front"), shown("pareto", result)) if result.front else ()
     graph = el("details", el("summary", "cascade"), cascade.drawings(subject, cascade.groups(subject))[0])
     proof = el("details", el("summary", "what is proven"), summary.certificate(result))
-    return snippet(
-        summary.header(result, "h3"), summary.tiles(result), *front, tree, *_bars(result, subject.leaves), graph, proof
-    )
+    more = [el("details", el("summary", title), drawn) for _, title, drawn in added(result)]
+    bars = _bars(result, subject.leaves)
+    return snippet(summary.header(result, "h3"), summary.tiles(result), *front, tree, *bars, graph, proof, *more)
 
 
 def _bars(result: Result, leaves: Sequence[str]) -> tuple[Html, Html]:

@@ -1,7 +1,9 @@
-"""One verb for workloads: a name from the zoo with parameters, or a file."""
+"""One verb for workloads: a name from the zoo with parameters, a file, or a file that an importer reads."""
 
 from __future__ import annotations
 
+from ..errors import SpecError
+from ..interop.registry import claimant, imported
 from ..workload.einsum import Workload
 from ..workload.files import read_workload
 from .catalogue import Entry, looks_like_path, split_call
@@ -14,9 +16,15 @@ def load_workload(text: str) -> Workload:
     >>> load_workload("matmuls:n=2,m=8,kn=4").outputs
     ('T2',)
 
-    A file's own ``parameters:`` may be set the same way. Raises SpecError for unknown names, keys and bad values.
+    A file's own ``parameters:`` may be set the same way. A file whose suffix an importer claims is read by it. Raises
+    SpecError for unknown names, keys and bad values.
     """
     name, parameters = split_call(text)
+    if name not in entries() and (reader := claimant(name)) is not None:
+        found = imported(reader, [name], parameters).workload
+        if found is None:
+            raise SpecError(f"importer {reader!r} finds no workload in it", file=name)
+        return found
     return read_workload(name, parameters) if looks_like_path(name) else zoo_workload(name, parameters)
 
 

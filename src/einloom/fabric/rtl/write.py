@@ -74,6 +74,8 @@ def verilog(fabric: Fabric, folder: Path) -> Path:
             "setattr -set keep 1 w:spare_unused",
             "proc",
             *["wreduce", "opt_clean -purge"] * 3,  # narrower results leave narrower operands behind
+            "splitnets -driver",
+            "opt_clean -purge",
             f"write_verilog -noattr {target.name}",
         )
     )

@@ -4,7 +4,7 @@ What the two tools mean differently is said where it is translated: limits in `s
 in `cascades`, schedules in `schedules`. What cannot be carried over is an error or a note, never dropped.
 """
 
-from .read import Imported, read
+from .read import read
 from .write import Exported, export
 
-__all__ = ["Exported", "Imported", "export", "read"]
+__all__ = ["Exported", "export", "read"]

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ...errors import SpecError, nearest
-from ...machine.levels import Machine
-from ...mapping.tree import Mapping
 from ...mapspace.limits.data import UNLIMITED
 from ...mapspace.space import Mapspace
 from ...reading.located import Located
-from ...workload.einsum import Workload
+from ..bundle import Bundle
 from .cascades import Cascade, cascade_from
 from .components import Symbols
 from .expressions import Value, evaluate
@@ -36,21 +34,9 @@ MAPPER_ONLY = ("metrics", "max_fused_loops")
 KEPT = "workload machine components axes variables backs double_buffer einsums offsets main_memory".split()
 
 
-@dataclass(frozen=True)
-class Imported:
-    """What the files hold, None where they hold nothing of the kind, and what was left out or taken differently."""
-
-    workload: Workload | None = None
-    machine: Machine | None = None
-    mapping: Mapping | None = None
-    objective: str | None = None
-    mapspace: Mapspace | None = None
-    notes: tuple[str, ...] = ()
-
-
 def read(
     files: Sequence[str | Path], parameters: Table[str, str] | None = None, folders: Sequence[str | Path] = ()
-) -> Imported:
+) -> Bundle:
     """What AccelForge's files say, as einloom's objects; `parameters` are values for templates, as text.
 
     folders: from where, besides its own folder, a file may include others.
@@ -65,7 +51,7 @@ def read(
         raise with_files(error) from None
 
 
-def read_texts(texts: Table[str, str], parameters: Table[str, str] | None = None) -> Imported:
+def read_texts(texts: Table[str, str], parameters: Table[str, str] | None = None) -> Bundle:
     """As `read`, for texts by file name."""
     values = {name: _parameter(text) for name, text in (parameters or {}).items()}
     return _imported([parse_tagged(text, name, values) for name, text in texts.items()])
@@ -79,7 +65,7 @@ def _parameter(text: str) -> Value:
         return text
 
 
-def _imported(views: Sequence[Located]) -> Imported:
+def _imported(views: Sequence[Located]) -> Bundle:
     notes: list[str] = []
     sections = _sections(views, notes)
     kept = sections.get("einloom")
@@ -113,7 +99,7 @@ def _imported(views: Sequence[Located]) -> Imported:
         mapspace = replace(mapspace or Mapspace(), limits=limits)
     if workload is None and machine is None:
         raise SpecError("the files hold neither 'arch' nor 'workload'", file=views[0].file if views else None)
-    return Imported(workload, machine, mapping, objective, mapspace, tuple(notes))
+    return Bundle(workload, machine, mapping, objective, mapspace, tuple(notes))
 
 
 def _sections(views: Sequence[Located], notes: list[str]) -> dict[str, Located]:

@@ -8,6 +8,14 @@ from __future__ import annotations
 from .markup import Html, el
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#8C8C8C")
+INKS = {
+    "ink": "#1b1f24",
+    "soft": "#59636e",
+    "line": "#d5dae0",
+    "paper": "#ffffff",
+    "dark": "#2c3640",
+    "warm": "#ffe9a8",
+}
 TEXTURES = ("", "45", "135", "0", "dots")
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ...errors import SpecError
 from ...result import Result
+from .drawing import Line, Mark, Plot, Ruler, Spot
 from .markup import Html, el
-from .plot import Curve, Scale, mark, plot
 from .scene import energy, time
 
 FEW = 12
@@ -49,37 +50,47 @@ def table(result: Result) -> Html:
     return el("div", el("table", el("thead", el("tr", *heads)), el("tbody", *rows), class_="front"), class_="scroll")
 
 
-def picture(points: Sequence[Trade], coloured: bool = True) -> Html:
-    """All points, labelled where they are few, and the staircase of the front; a colour each if they are `coloured`."""
-    if not points:
-        return el("p", "There are no points to draw.")
-    points = _joined(points)
-    best = front(points)
-    across, up = _scale([point.latency for point in points]), _scale([point.energy for point in points])
-    stairs: list[tuple[float, float]] = []
+class Pareto:
+    """Energy against latency: the front of each result that has one, a point for each that has none."""
+
+    name, title, several = "pareto", "Pareto front", True
+
+    def data(self, results: Sequence[Result], labels: Sequence[str]) -> list[tuple[str, list[Trade]]]:
+        """(label, points) of every front, and one pair without a label for all results that have none."""
+        found = [(label, of_result(result)) for label, result in zip(labels, results, strict=True) if result.front]
+        pairs = zip(labels, results, strict=True)
+        alone = [Trade(result.energy, result.latency, label) for label, result in pairs if not result.front]
+        return [*found, ("", alone)] if alone else found
+
+    def draw(self, data: Sequence[tuple[str, Sequence[Trade]]]) -> Plot:
+        """All points, labelled where they are few, and the staircases of the fronts."""
+        if not any(points for _, points in data):
+            raise SpecError("there are no points to draw")
+        every = [point for _, points in data for point in points]
+        across = _ruler("latency", [point.latency for point in every], time)
+        up = _ruler("energy", [point.energy for point in every], energy)
+        lines: list[Line] = []
+        marks: list[Mark] = []
+        for i, (label, points) in enumerate(data):
+            best, places = front(points), _joined(points)
+            one = i if label and len(data) > 1 else None
+            lines.append(Line(_stairs(best, across.high, up.high), "front", one, label if one is not None else ""))
+            for j, point in enumerate(places):
+                on = (point.energy, point.latency) in {(p.energy, p.latency) for p in best}
+                tip = f"{point.label}: {energy(point.energy, 5)}, {time(point.latency, 5)}"
+                text = point.label if len(every) <= FEW else None
+                number = i if label else i + j
+                spot = (point.latency, point.energy)
+                marks.append(Mark(spot, "trade on" if on else "trade", number, tip + "; on the front" * on, text))
+        label = f"Energy against latency of {len(marks)} mappings, {len(front(every))} of them on the front"
+        return Plot(label, across, up, tuple(lines), tuple(marks))
+
+
+def _stairs(best: Sequence[Trade], right: float, top: float) -> tuple[Spot, ...]:
+    spots: list[Spot] = []
     for point in best:
-        stairs += [(point.latency, stairs[-1][1])] if stairs else [(point.latency, up.high)]
-        stairs.append((point.latency, point.energy))
-    stairs.append((across.high, best[-1].energy))
-    marks = []
-    for i, point in enumerate(points):
-        on = point in best
-        tip = f"{point.label}: {energy(point.energy, 5)}, {time(point.latency, 5)}" + ("; on the front" if on else "")
-        text = point.label if len(points) <= FEW else None
-        marks.append(
-            mark(
-                across,
-                up,
-                (point.latency, point.energy),
-                f"trade k{i % 8 if coloured else 0}{' on' if on else ''}",
-                tip,
-                text,
-            )
-        )
-    x_ticks = [(v, time(v, 3)) for v in across.ticks(4)]
-    y_ticks = [(v, energy(v, 3)) for v in up.ticks(4)]
-    label = f"Energy against latency of {len(points)} mappings, {len(best)} of them on the front"
-    return plot([Curve(stairs, "front")], marks, (across, x_ticks, "latency"), (up, y_ticks, "energy"), label)
+        spots += [(point.latency, spots[-1][1] if spots else top), (point.latency, point.energy)]
+    return (*spots, (right, best[-1].energy)) if best else ()
 
 
 def _joined(points: Sequence[Trade]) -> list[Trade]:
@@ -90,9 +101,9 @@ def _joined(points: Sequence[Trade]) -> list[Trade]:
     return [Trade(joules, seconds, ", ".join(labels)) for (joules, seconds), labels in places.items()]
 
 
-def _scale(values: Sequence[float]) -> Scale:
+def _ruler(name: str, values: Sequence[float], shown: Callable[[float, int], str]) -> Ruler:
     low, high = min(values), max(values)
     if low > 0 and high / low > 30:
-        return Scale(low / 1.6, high * 1.6, log=True)
+        return Ruler(name, low / 1.6, high * 1.6, shown, log=True)
     margin = (high - low) * 0.15 or high * 0.1 or 1.0
-    return Scale(max(0.0, low - margin), high + margin)
+    return Ruler(name, max(0.0, low - margin), high + margin, shown)

@@ -11,7 +11,7 @@ from ...result import Result
 from ..compare import labels_of
 from ..draw.scene import energy, time
 from ..text.results import bits
-from .canvas import INK, SOFT, colour, look, sheet, styled
+from .canvas import INK, look, sheet, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -146,39 +146,4 @@ def latency_breakdown(*results: Result, labels: Sequence[str] | None = None) -> 
             axes.plot([x - 0.44, x + 0.44], [took, took], color=INK, linewidth=1.6, solid_capstyle="butt")
         axes.plot([], [], color=INK, linewidth=1.6, label="latency")
         _finish(axes, [name for name, _, _ in clusters], "latency", len(used) + 1)
-    return figure
-
-
-def progress(*results: Result, labels: Sequence[str] | None = None) -> Figure:
-    """Best value (solid) and bound (dashed), as recorded, against the seconds of each search."""
-    names = labels_of(results, labels)
-    traced = [i for i, result in enumerate(results) if any(point.best is not None for point in result.trace)]
-    if not traced:
-        raise SpecError("none of these results was searched for: there is no progress to draw")
-    goals = {str(results[i].objective) for i in traced}
-    with styled():
-        from matplotlib.ticker import FuncFormatter
-
-        figure, (axes,) = sheet(4.2, 2.6)
-        for i in traced:
-            result = results[i]
-            for what, dashes in (("best", "-"), ("bound", "--")):
-                pairs = [(point.seconds, getattr(point, what)) for point in result.trace]
-                known = [(at, value) for at, value in pairs if value is not None and value > 0]
-                if not known:
-                    continue
-                end = max(result.seconds, known[-1][0])
-                xs, ys = [at for at, _ in known] + [end], [value for _, value in known] + [known[-1][1]]
-                shown = names[i] if what == "best" else None
-                axes.step(xs, ys, where="post", color=colour(i), linestyle=dashes, label=shown)
-        axes.set_xlabel("seconds")
-        axes.set_xlim(left=0)
-        goal = results[traced[0]].objective
-        axes.set_ylabel(str(goal) if len(goals) == 1 else "value of each objective")
-        axes.ticklabel_format(axis="y", useOffset=False, scilimits=(-3, 4))
-        if len(goals) == 1 and goal.name in UNITS:
-            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: UNITS[goal.name](value, 4)))
-        axes.grid()
-        axes.plot([], [], color=SOFT, linestyle="--", label="bound")
-        axes.legend(fontsize=7)
     return figure

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import MissingExtra, SpecError, nearest
 from ...reading import writing
-from ..draw.palette import COLOURS
+from ..draw.palette import COLOURS, INKS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 HATCHES = ("", "////", "\\\\\\\\", "....", "xxxx")
-INK, SOFT, LINE = "#1b1f24", "#59636e", "#d5dae0"
+INK, SOFT, LINE = INKS["ink"], INKS["soft"], INKS["line"]
 MEMORY_COLOURS = ("#e6e8eb", "#d9ecfa", "#d8f1e6", "#fbe8c9", "#f6dcea")
 FORMATS = ("pdf", "svg", "png")
 STYLE: dict[str, Any] = {

@@ -10,17 +10,12 @@ from ...result import Result
 from ...result.sweep import Sweep
 from ...result.unmapped import Unmapped
 from ..compare import labels_of
-from ..draw.pareto import Trade, front, of_result
 from ..draw.roofline import points, roofs
-from ..draw.scene import energy, time
 from ..text.results import bits
-from .canvas import INK, SOFT, colour, sheet, styled
+from .canvas import INK, colour, sheet, styled
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-MAX_LABELS = 12
 
 
 def roofline(*results: Result, labels: Sequence[str] | None = None) -> Figure:
@@ -70,48 +65,6 @@ def roofline(*results: Result, labels: Sequence[str] | None = None) -> Figure:
 
 def _rim(i: int) -> dict[str, str]:
     return {"facecolor": "#f0e442", "edgecolor": colour(i)}
-
-
-def pareto(*results: Result, labels: Sequence[str] | None = None) -> Figure:
-    """Energy against latency: the front of each result that has one, a point for each that has none."""
-    names = labels_of(results, labels)
-    with styled():
-        figure, (axes,) = sheet(4.2, 2.9)
-        alone = []
-        for i, (name, result) in enumerate(zip(names, results, strict=True)):
-            found = front(of_result(result))
-            if found:
-                _stairs(axes, found, i, name)
-            else:
-                alone.append(Trade(result.energy, result.latency, name))
-                axes.scatter([result.latency], [result.energy], color=colour(i), zorder=3)
-        for point in alone if len(alone) <= MAX_LABELS else ():
-            at = (point.latency, point.energy)
-            axes.annotate(point.label, at, xytext=(4, 4), textcoords="offset points", fontsize=7)
-        if len(alone) > 1:
-            _stairs(axes, front(alone), None, None)
-        _units(axes)
-        if len(alone) < len(results):
-            axes.legend(fontsize=7)
-    return figure
-
-
-def _stairs(axes: Axes, found: Sequence[Trade], number: int | None, label: str | None) -> None:
-    xs, ys = [p.latency for p in found], [p.energy for p in found]
-    if number is None:
-        axes.step(xs, ys, where="post", color=SOFT, linestyle=":", linewidth=1.0, zorder=1)
-    else:
-        axes.step(xs, ys, where="post", color=colour(number), marker="o", markersize=3.5, label=label)
-
-
-def _units(axes: Axes) -> None:
-    from matplotlib.ticker import FuncFormatter
-
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: time(value, 3) if value > 0 else "0"))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: energy(value, 3) if value > 0 else "0"))
-    axes.set_xlabel("latency")
-    axes.set_ylabel("energy")
-    axes.grid()
 
 
 def ski_slope(*sweeps: Sweep, labels: Sequence[str] | None = None) -> Figure:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ...result import Result
 from ..compare import Comparison, cells
-from ..draw import pareto
 from ..draw.markup import Html, el
 from ..draw.palette import look
-from ..draw.plot import Curve, Scale, mark, plot
+from ..draw.pareto import Pareto
+from ..draw.progress import Progress, traced
 from ..draw.scene import energy, time
+from ..draw.svg import html_of
 from ..draw.tracks import Part, legend, tracks
-from ..text.results import objective_value
-from .progress import steps
 from .shell import navigation, section, shell, skip
 
 PARTS = (
@@ -23,8 +20,7 @@ PARTS = (
     ("search", "Search"),
     ("fusion", "What is fused"),
 )
-MAX_MARKS, MAX_TENSORS = 60, 200
-UNITS: dict[str, Callable[[float, int], str]] = {"energy": energy, "latency": time}
+MAX_TENSORS = 200
 
 
 def comparison_page(compared: Comparison) -> str:
@@ -92,9 +88,10 @@ def _all_bars(compared: Comparison) -> list[Html]:
 
 
 def _trade(compared: Comparison) -> Html:
-    points = [pareto.Trade(row.result.energy, row.result.latency, row.label) for row in compared.rows]
+    results, labels = [row.result for row in compared.rows], [row.label for row in compared.rows]
+    drawing = Pareto().draw(Pareto().data(results, labels))
     words = "The line is the front: no result lies below and left of a point on it."
-    return el("div", pareto.picture(points), el("p", words, class_="note"))
+    return el("div", html_of(drawing), el("p", words, class_="note"))
 
 
 def _convergence(compared: Comparison) -> list[Html]:
@@ -109,42 +106,15 @@ def _convergence(compared: Comparison) -> list[Html]:
     for objective, members in groups.items():
         if len(groups) > 1:
             drawn.append(el("h3", objective))
-        drawn.append(_progress(compared, objective, members))
+        drawn.append(_progress(compared, members))
     dashes = el("span", "solid: best so far"), el("span", "dashed: bound, as recorded")
     names = [el("span", _swatch(i), compared.rows[i].label) for members in groups.values() for i in members]
     return [*drawn, el("p", *names, *dashes, class_="legend")]
 
 
-def _progress(compared: Comparison, objective: str, members: list[int]) -> Html:
-    lines: list[tuple[int, str, list[tuple[float, float]]]] = []
-    for i in members:
-        trace = compared.rows[i].result.trace
-        lines.append((i, "best", [(p.seconds, p.best) for p in trace if p.best is not None]))
-        lines.append((i, "bound", [(p.seconds, p.bound) for p in trace if p.bound is not None and p.bound > 0]))
-    values = [value for _, _, pairs in lines for _, value in pairs]
-    end = max([compared.rows[i].result.seconds for i in members] + [pairs[-1][0] for *_, pairs in lines if pairs])
-    first = min((at for *_, pairs in lines for at, _ in pairs if at > 0), default=end or 1.0)
-    long = end / first > 100
-    across = Scale(first / 1.5, end * 1.2, log=True) if long else Scale(0.0, end * 1.05 or 1.0)
-    low, high = min(values), max(values)
-    steep = low > 0 and high / low > 20
-    margin = (high - low) * 0.12 or abs(high) * 0.05 or 1.0
-    up = Scale(low / 1.5, high * 1.5, log=True) if steep else Scale(low - margin, high + margin)
-    curves, marks = [], []
-    for i, what, pairs in lines:
-        placed = [(max(at, across.low), value) for at, value in pairs]
-        if placed:
-            curves.append(Curve(steps(placed, across.high), f"k{i % 8} run {what}"))
-        for at, value in placed[-MAX_MARKS:]:
-            row = compared.rows[i]
-            tip = f"{row.label}, {what}: {objective_value(row.result.objective, value, 6)} after {at:.3g} s"
-            marks.append(mark(across, up, (at, value), f"run k{i % 8} {what}", tip))
-    goal = compared.rows[members[0]].result.objective
-    shown = UNITS.get(goal.name)
-    x_ticks = [(v, f"{v:g} s") for v in across.ticks()]
-    y_ticks = [(v, shown(v, 4) if shown else objective_value(goal, v, 4)) for v in up.ticks(4)]
-    label = f"Best and bound of {len(members)} searches over {end:.3g} seconds"
-    return plot(curves, marks, (across, x_ticks, "time"), (up, y_ticks, objective), label)
+def _progress(compared: Comparison, members: list[int]) -> Html:
+    rows = [(i, compared.rows[i]) for i in members]
+    return html_of(Progress().draw([traced(row.result, row.label, i) for i, row in rows]))
 
 
 def _fusion(compared: Comparison) -> Html:

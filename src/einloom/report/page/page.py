@@ -8,6 +8,7 @@ from ..draw import bars, cascade, looptree, occupancy, pareto, roofline
 from ..draw.markup import Child, Html, el
 from ..draw.origins import why
 from ..draw.subject import Subject
+from ..pictures import added, shown
 from ..text.results import tree
 from . import explained, progress, sources, summary
 from .shell import navigation, section, shell, skip, windowed
@@ -29,7 +30,8 @@ PARTS = (
 def page(result: Result, why: Explanation | None = None) -> str:
     """The report of a result as HTML; nothing is searched, and nothing outside the text is referred to."""
     subject = Subject(result)
-    more = [] if why is None else [(explained.NAME, explained.TITLE, explained.panel(why))]
+    more = [(name, title, section(name, title, drawn)) for name, title, drawn in added(result)]
+    more += [] if why is None else [(explained.NAME, explained.TITLE, explained.panel(why))]
     body = (
         skip("summary"),
         summary.header(result),
@@ -86,5 +88,5 @@ def _front(result: Result) -> Html:
     words = (
         "No mapping of the space beats one of these in both energy and latency; the page shows the one of least EDP."
     )
-    shown = el("p", words, class_="note")
-    return _section("front", pareto.picture(pareto.of_result(result), coloured=False), shown, pareto.table(result))
+    note = el("p", words, class_="note")
+    return _section("front", shown("pareto", result), note, pareto.table(result))

@@ -15,7 +15,7 @@ from ...workload.files import WORKLOAD
 from ...workload.selectors import KEYWORDS, selector
 from .files import Files
 
-LABELS = ("schema", "name", "description", "source", "kind", "parameters")
+LABELS = ("schema", "name", "description", "source", "kind", "parameters", "component")
 """Keys that say nothing of a problem: what it is called, where its numbers come from, and names for them."""
 
 

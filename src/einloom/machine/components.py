@@ -1,0 +1,118 @@
+"""Machine components by name: parts that work out their own energy, area, leakage and rates from what a file says.
+
+A package names its components as entry points of the group ``einloom.components``; each refers to a class without
+arguments. In a machine file a level says ``component: {NAME: {attribute: value}}``. How to write one:
+docs/how-to/my-component.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from ..errors import SpecError, unknown
+from ..reading.facts import Fact, FactReader
+from ..reading.fields import read_record
+from ..reading.keys import ANYTHING, NAME, Choice, Either, Key, Later, Number, Record, Shape, Table
+from ..reading.located import Located
+from ..reading.plugins import MISTAKES, brought, loaded, offer
+
+GROUP = "einloom.components"
+
+
+class MachineComponent(Protocol):
+    """A part of a machine with formulas of its own.
+
+    name: as machine files call it. level: the kind of level that it is: memory, toll, link or compute. source: where
+    the formulas come from; every number that they give carries it, with the kind ``derived``. keys: its own attributes
+    in the file, beside the keys of the level.
+    """
+
+    name: str
+    level: str
+    source: str
+    keys: tuple[Key, ...]
+
+    def numbers(self, level: Any, own: Mapping[str, Any]) -> Mapping[str, float | None]:
+        """Numbers for keys of the level, in SI units: joules, bits (or operations) per second, watts, square metres.
+
+        level: the `Memory`, `Toll`, `Link` or `ComputeUnit` with what the file says of it. own: the values of `keys`
+        that the file states, in SI units. What the file says of the level itself counts before what is returned. None:
+        unlimited. Raises SpecError for attributes that no formula fits.
+        """
+        ...
+
+
+def components() -> tuple[str, ...]:
+    """The names of all components that installed packages bring, or this session uses."""
+    return brought(GROUP)
+
+
+def use(component: MachineComponent) -> None:
+    """From now on machine files of this session may name this component, as if a package had brought it."""
+    offer(GROUP, component.name, lambda: component)
+
+
+def component(name: str) -> MachineComponent:
+    """The component called `name`. Raises SpecError with a suggestion for an unknown one."""
+    if name not in components():
+        raise unknown("component", name, components())
+    made: MachineComponent = loaded(GROUP, name)()
+    return made
+
+
+def component_shape() -> Shape:
+    """What the key ``component`` of a level may hold: a name, or a name with its attributes."""
+    named = [(name, component(name).keys) for name in components()]
+    records = [Record(f"component {name}", (Key(name, Record(f"attributes of {name}", keys)),)) for name, keys in named]
+    return Either((Choice(components()), *records)) if records else Either((NAME, Table(ANYTHING)))
+
+
+COMPONENT = Key("component", Later("component", component_shape), "what works out the numbers that are not stated")
+
+
+def read_component(view: Located, level: Record, reader: FactReader) -> tuple[MachineComponent, dict[str, Any]]:
+    """The component that a level names, and its attributes. Raises or gathers SpecErrors."""
+    entries = view.entries() if view.is_mapping else [(view.name(), view, None)]
+    if len(entries) != 1:
+        raise view.error("expected one component, as in {NAME: {attribute: value}}")
+    ((name, place, value),) = entries
+    with place.placed():
+        found = component(name)
+    if found.level != level.label:
+        raise place.error(f"component {name} is a {found.level}; this level is {level.title}")
+    own = Record(f"attributes of {name}", found.keys)
+    return found, {} if value is None else read_record(value, own, reader, name)
+
+
+def numbers_of(found: MachineComponent, level: object, own: Mapping[str, Any], record: Record) -> dict[str, Any]:
+    """What the component's formulas give, each a number that the level's key may hold. Raises SpecError."""
+    try:
+        given = dict(found.numbers(level, own))
+    except SpecError:
+        raise
+    except MISTAKES as error:
+        raise SpecError(f"component {found.name} is broken: {type(error).__name__}: {error}") from error
+    keys = {key.name: key.shape for key in record.keys}
+    for name, value in given.items():
+        shape = keys.get(name)
+        if not isinstance(shape, Number):
+            raise SpecError(f"component {found.name} is broken: it gives {name!r}, no number of {record.title}")
+        if not _allowed(shape, value):
+            raise SpecError(f"component {found.name} is broken: it gives {value!r} as {name}")
+    return given
+
+
+def _allowed(shape: Number, value: object) -> bool:
+    if value is None:
+        return shape.unlimited
+    whole = shape.quantity in ("count", "size")
+    if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or not math.isfinite(value):
+        return False
+    return value > 0 if shape.positive else value >= (shape.minimum or 0)
+
+
+def facts_of(found: MachineComponent, level: str, names: Mapping[str, object]) -> list[Fact]:
+    """The source of every number that the component gives to the level of that name."""
+    return [Fact(f"{level}.{name}", f"{found.name}: {found.source}", "derived") for name in names]

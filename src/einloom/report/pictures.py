@@ -1,0 +1,102 @@
+"""Pictures by name: those that ship as drawings, and those that installed packages bring.
+
+A package names its pictures as entry points of the group ``einloom.pictures``; each refers to a class without
+arguments. `einloom figure NAME` writes them as files, `einloom report` gives each a part of the page, and a result in a
+notebook shows them folded. How to write one: docs/how-to/my-picture.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from ..errors import SpecError, unknown
+from ..reading.plugins import MISTAKES, brought, loaded, offer
+from ..result import Result
+from .compare import labels_of
+from .draw.drawing import Canvas, Drawing, Plot, faults_of
+from .draw.markup import Html
+from .draw.pareto import Pareto
+from .draw.progress import Progress
+from .draw.svg import html_of
+
+GROUP = "einloom.pictures"
+
+
+class Picture(Protocol):
+    """A picture of saved results, drawn once for the page, for figures and for notebooks.
+
+    name: as `einloom figure` calls it. title: the heading above it. several: can it show more than one result?
+    """
+
+    name: str
+    title: str
+    several: bool
+
+    def data(self, results: Sequence[Result], labels: Sequence[str]) -> Any:
+        """What the picture shows, as plain data that pickles; a label for each result.
+
+        Raises SpecError where these results have nothing to show. It searches nothing.
+        """
+        ...
+
+    def draw(self, data: Any) -> Drawing:
+        """The data as a plot or a canvas; the same for the same data."""
+        ...
+
+
+SHIPPED: dict[str, type[Picture]] = {"search": Progress, "pareto": Pareto}
+
+
+def pictures() -> tuple[str, ...]:
+    """The names of all pictures behind this door, those that ship first."""
+    return (*SHIPPED, *(name for name in brought(GROUP) if name not in SHIPPED))
+
+
+def use(picture: Picture) -> None:
+    """From now on this session knows the picture by its name, as if a package had brought it."""
+    offer(GROUP, picture.name, lambda: picture)
+
+
+def picture(name: str) -> Picture:
+    """The picture called `name`. Raises SpecError with a suggestion for an unknown one."""
+    if name in SHIPPED:
+        return SHIPPED[name]()
+    if name not in brought(GROUP):
+        raise unknown("picture", name, pictures())
+    made: Picture = loaded(GROUP, name)()
+    return made
+
+
+def drawn(asked: Picture, results: Sequence[Result], labels: Sequence[str] | None = None) -> Drawing:
+    """The drawing of these results. Raises SpecError where there is nothing to draw, or the picture is broken."""
+    if len(results) > 1 and not asked.several:
+        raise SpecError(f"a figure of kind {asked.name} draws one result, not {len(results)}")
+    names = labels_of(results, labels)
+    try:
+        found = asked.draw(asked.data(results, names))
+    except SpecError:
+        raise
+    except MISTAKES as error:
+        raise SpecError(f"picture {asked.name} is broken: {type(error).__name__}: {error}") from error
+    if not isinstance(found, Plot | Canvas):
+        raise SpecError(f"picture {asked.name} is broken: it draws {type(found).__name__}, no Plot and no Canvas")
+    for fault in faults_of(found):
+        raise SpecError(f"picture {asked.name} is broken: {fault}")
+    return found
+
+
+def shown(name: str, *results: Result) -> Html:
+    """The picture of that name as HTML, for pages and notebooks."""
+    return html_of(drawn(picture(name), results))
+
+
+def added(result: Result) -> Iterator[tuple[str, str, Html]]:
+    """(name, title, HTML) of every picture that packages bring and that has something to show of the result."""
+    for name in brought(GROUP):
+        found = picture(name)
+        try:
+            yield name, found.title, html_of(drawn(found, [result]))
+        except SpecError as error:
+            if "is broken" in str(error):
+                raise
