@@ -114,7 +114,8 @@ LARGER = {
     "tight": halves(12),
     "local": halves(15, 17, True),
     "small": pair(6, 5, 7),
-    "apart": apart(),
+    "apart": apart(store("GLB", 7, 1.0, 4.0), lanes(3, "all"), m=10, n=7),
+    "passes": apart(lanes(2, "nothing"), store("LB", 3, 0.5, 8.0), m=10, n=3),
 }
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from itertools import count, islice
 from random import Random
 from re import findall
+from typing import Literal
 
 from ..machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from ..mapspace.ffm.enumerate import candidates
@@ -61,7 +62,7 @@ def _memory(rng: Random, name: str, workload: Workload, most: int, backs: str) -
 
 def _fanout(rng: Random, name: str) -> Fanout:
     joins = rng.choice((("all", "all"), ("nothing", "nothing"), ("all", "nothing")))
-    use = rng.choice(("any", "full"))
+    use: Literal["any", "full"] = rng.choice(("any", "full"))
     return Fanout(name, (Axis(f"{name}x", rng.choice((2, 3, 4)), selector(joins[0]), selector(joins[1]), use=use),))
 
 

@@ -103,9 +103,8 @@ class Remainder:
 
 
 Wanted = dict[str | None, NDArray[np.bool_]]  # unit -> mask of its choices [stores, spatial]
-Place = tuple[
-    int, Placement, SpatialChoice, frozenset[int]
-]  # memory, held down to it, instances above it, own fused stores
+# memory, held down to it, instances above it, own fused stores, classes that are spread again (`LinkPrices.further`)
+Place = tuple[int, Placement, SpatialChoice, frozenset[int], tuple[int, ...]]
 
 
 class Explorer:
@@ -234,8 +233,9 @@ class Explorer:
                 own = levels[context].own if memory else frozenset()
                 fused = frozenset(t for t in own if not placed >> t & 1)
                 upper = expansion.prices.links.upper(choice, option.above[memory])
+                further = expansion.prices.links.further[memory][choice]
                 for prefix in prefixes[context]:
-                    yield (memory, prefix, upper, fused), choice, part
+                    yield (memory, prefix, upper, fused, further), choice, part
 
     @staticmethod
     def _ends(contexts: StoreContexts, memory: int) -> dict[int, list[Placement]]:
@@ -264,7 +264,7 @@ class Explorer:
         return Remainder(expansion.levels, choice, below, tuple(e.prices.links for e, _, _ in parts))
 
     def _group(self, option: UnitOption, place: Place, remainder: Remainder) -> None:
-        memory, held, upper, fused = place
+        memory, held, upper, fused, _ = place
         spread_over = tuple(tuple(n > 1 for n in row) for row in upper)
         key = option.above, option.fanouts, memory, held, fused, spread_over
         if key not in self.stacks:
@@ -274,7 +274,7 @@ class Explorer:
 
     def _stacked(self, option: UnitOption, place: Place) -> tuple[tuple[FusedTemplate, tuple[OwnStore, ...]], ...]:
         """The structures of a fused part: the same for all spatial choices over the same classes."""
-        memory, held, upper, fused = place
+        memory, held, upper, fused, _ = place
         stacker = Stacker(
             classes=self.classes,
             option=option,
