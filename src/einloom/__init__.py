@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .api import evaluate, explain, map, simulate, verify
     from .dataflows.rewrites import rewrite
     from .errors import BudgetExhausted, EinloomError, EinloomWarning, IllegalMapping, Infeasible, SpecError
+    from .interop.onnx import from_onnx
     from .machine.levels import Machine
     from .mapping.tree import Mapping
     from .problem import Budget, Certificate, Guarantee, Problem
@@ -39,6 +40,7 @@ _HOMES = {
     "verify": "api",
     "rewrite": "dataflows.rewrites",
     "compare": "report.compare",
+    "from_onnx": "interop.onnx",
     "Result": "result",
     "Mapping": "mapping.tree",
     "Workload": "workload.einsum",
@@ -77,6 +79,7 @@ __all__ = [
     "evaluate",
     "explain",
     "figures",
+    "from_onnx",
     "load_machine",
     "load_workload",
     "map",

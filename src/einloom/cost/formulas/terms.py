@@ -155,6 +155,15 @@ def largest(extent: Number, cuts: tuple[Cut, ...]) -> Number:
     return extent
 
 
+def evenly_crossed(values: int, visits: int, parts: int) -> int:
+    """Values that cross a link where every loop cuts evenly: one of `parts` equal parts, once in each of the visits.
+
+    visits: the product of the trips of loops that the tensor lacks and that fetch it anew. The same as `covered` and
+    `visits` multiplied over the ranks.
+    """
+    return values // parts * visits
+
+
 def perfect_trips(extent: Number, tile: Number, spread: Number) -> Number:
     """Temporal iterations above a tile when every loop divides evenly and `spread` instances share the extent."""
     return extent // (tile * spread)
