@@ -16,7 +16,7 @@ from ...machine.levels import Machine
 from ...workload.einsum import Workload
 from ...workload.selectors import select
 from ..formulas import terms
-from ..time.components import component_time
+from ..formulas.components import component_time
 
 Step = tuple[object, ...]
 Counts = tuple[int, int, int, int]  # all, those of the busiest instance, and of both those with no value before them
