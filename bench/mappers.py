@@ -7,17 +7,22 @@ seeds give the same values; only times differ.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count, islice
 from pathlib import Path
 
 from einloom.api import problems
-from einloom.problem import Budget
-from einloom.search.registry import SHIPPED, takes
+from einloom.errors import BudgetExhausted, Defect, Infeasible
+from einloom.problem import Budget, Problem, objective
+from einloom.search.door import ask
+from einloom.search.registry import SHIPPED, method, takes
 from einloom.sweep.methods import MethodRuns, compare_methods, value_at
+from einloom.testing.problems.drawing import draw
 
 from .rows import append, stamp
 
 RESULTS = Path(__file__).parent / "results" / "mappers.csv"
+TINY = RESULTS.with_name("mappers-tiny.csv")
 PROBLEMS = {  # name -> workload, machine, objective, dataflow, full use
     "GPT-3 6.7B, EDP": ("gpt3-6.7b:batch=1,tokens=2048", "tpu-v4i", "edp", None, False),
     "16 matmuls, energy": (
@@ -57,6 +62,47 @@ def rows(name: str, found: MethodRuns, points: int) -> list[dict[str, object]]:
     return made
 
 
+def tiny(problems_asked: int, points: int) -> list[dict[str, object]]:
+    """A row per method: on how many random tiny problems it reaches the optimum of the enumeration."""
+    reached = dict.fromkeys(heuristics(), 0)
+    nothing, worst = dict.fromkeys(reached, 0), dict.fromkeys(reached, 0.0)
+    for problem, best in islice(solved(), problems_asked):
+        for name in reached:
+            try:
+                value = ask(method(name), problem, Budget(steps=points)).value
+            except BudgetExhausted:
+                nothing[name] += 1
+                continue
+            if value < best * (1 - 1e-12):
+                raise Defect(f"{name} finds {value!r}, the optimum is {best!r}")
+            reached[name] += value <= best * (1 + 1e-12)
+            worst[name] = max(worst[name], value / best - 1)
+    return [
+        {
+            "method": name,
+            "problems": problems_asked,
+            "points": points,
+            "optimum": reached[name],
+            "nothing": nothing[name],
+            "worst_gap": f"{worst[name]:.6f}",
+            **stamp(),
+        }
+        for name in reached
+    ]
+
+
+def solved() -> Iterator[tuple[Problem, float]]:
+    """Random tiny problems of sequential trees with perfect tiles, and the least energy of all their trees."""
+    for seed in count():
+        workload, machine, mapspace = draw(seed).files.read
+        if mapspace.name == "ffm" and not mapspace.places:
+            problem = Problem(workload, machine, mapspace, objective("energy", machine))
+            try:
+                yield problem, ask(method("exhaustive"), problem).value
+            except Infeasible:
+                continue
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, and write the CSV."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -64,7 +110,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--points", type=int, default=1000)
     parser.add_argument("--folder", type=Path, default=Path("mappers-runs"))
     parser.add_argument("--problem", action="append", choices=list(PROBLEMS))
+    parser.add_argument("--tiny", type=int, metavar="PROBLEMS", help="of so many tiny problems, how many are solved")
     asked = parser.parse_args(arguments)
+    if asked.tiny:
+        found_tiny = tiny(asked.tiny, asked.points)
+        TINY.unlink(missing_ok=True)
+        for row in found_tiny:
+            append(TINY, row)
+        return
     made: list[dict[str, object]] = []
     for number, (name, (workload, machine, goal, flow, full)) in enumerate(PROBLEMS.items()):
         if asked.problem and name not in asked.problem:
