@@ -76,7 +76,7 @@ def tiny(problems_asked: int, points: int) -> list[dict[str, object]]:
             if value < best * (1 - 1e-12):
                 raise Defect(f"{name} finds {value!r}, the optimum is {best!r}")
             reached[name] += value <= best * (1 + 1e-12)
-            worst[name] = max(worst[name], value / best - 1)
+            worst[name] = max(worst[name], value / best - 1 if best else 0.0)
     return [
         {
             "method": name,
