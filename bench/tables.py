@@ -13,6 +13,10 @@ def _dataflows(rows: list[Row]) -> str:
     return f"```text\n{table(dataflows.cells_of(rows))}```"
 
 
+def _gap(text: str) -> str:
+    return f"{float(text):.1%}" if text else "-"
+
+
 TABLES: tuple[MeasuredTable, ...] = (
     MeasuredTable(
         "dataflows",
@@ -74,5 +78,34 @@ TABLES: tuple[MeasuredTable, ...] = (
         "truth-planted.csv",
         "python -m bench.truth --planted",
         (Column("old mistake", "mistake"), Column("noticed by problem", "problems"), Column("claim", "claim")),
+    ),
+    MeasuredTable(
+        "mappers",
+        "docs/mappers.md",
+        "mappers.csv",
+        "python -m bench.mappers",
+        (
+            Column("problem", "problem"),
+            Column("method", "method"),
+            Column("seeds", "runs"),
+            Column("gap after 100 points", lambda row: _gap(row["median_gap_100"])),
+            Column("after 1,000", lambda row: _gap(row["median_gap_1000"])),
+            Column("worst seed", lambda row: _gap(row["worst_gap_1000"])),
+            Column("CPU s", "cpu_seconds"),
+        ),
+    ),
+    MeasuredTable(
+        "mappers-tiny",
+        "docs/mappers.md",
+        "mappers-tiny.csv",
+        "python -m bench.mappers --tiny 50 --points 200",
+        (
+            Column("method", "method"),
+            Column("problems", "problems"),
+            Column("points", "points"),
+            Column("optimum reached", "optimum"),
+            Column("no mapping found", "nothing"),
+            Column("worst gap", lambda row: _gap(row["worst_gap"])),
+        ),
     ),
 )
