@@ -17,27 +17,27 @@ METHODS = ("random", "anneal", "genetic", "local", "tileflow")
 
 @pytest.mark.parametrize("name", METHODS)
 def test_the_kit_finds_no_fault(name: str) -> None:
-    assert method_faults(lambda: method(name), steps=60) == ()
+    assert method_faults(lambda: method(name), steps=20) == ()
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_none_is_below_the_bound_of_exact(name: str) -> None:
     compared = 0
-    for seed in range(0, 36, 3):
+    for seed in range(0, 36, 5):
         problem = tiny_problem(seed)
         try:
             best = ask(method("exact"), problem)
         except Infeasible:
             with pytest.raises((BudgetExhausted, Infeasible)):
-                ask(method(name), problem, Budget(steps=60))
+                ask(method(name), problem, Budget(steps=30))
             continue
         try:
-            found = ask(method(name), problem, Budget(steps=60))
+            found = ask(method(name), problem, Budget(steps=30))
         except BudgetExhausted:
             continue
         assert found.value >= best.value * (1 - 1e-12)
         compared += 1
-    assert compared > 5
+    assert compared > 3
 
 
 def test_options_are_checked_and_starts_are_kept() -> None:
