@@ -1,7 +1,7 @@
 """What perfect tiles cost at people's sizes: ``python -m bench.sizes``. One CSV row per problem and machine.
 
 Each problem is solved by `exact` for EDP in `ffm` and in `ragged`. A search that a budget of wall time ends is written
-with the gap that it has proven.
+with the gap that it has proven; where it ends before there is a mapping a line says so, and there is no row.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from time import process_time
 
+from einloom.errors import BudgetExhausted
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Objective, Problem
 from einloom.result import Result
@@ -93,7 +94,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     for workload in WORKLOADS:
         for machine in (asked.machine or MACHINES) if asked.only in workload.name else ():
-            row = measured(workload, machine, asked.seconds)
+            try:
+                row = measured(workload, machine, asked.seconds)
+            except BudgetExhausted as error:
+                print(f"{workload.name}, {machine}: {error}", flush=True)
+                continue
             append(asked.output, row)
             print(", ".join(str(value) for value in row.values()), flush=True)
     return 0

@@ -35,7 +35,7 @@ from .tilings import LARGE, Tilings, TilingsByLoops
 
 Allowed = dict[Shape, IntArray]
 Stacks = dict[tuple[object, ...], tuple[tuple[FusedTemplate, tuple[OwnStore, ...]], ...]]
-DIVED = 24  # spatial choices per choice of stores that a dive looks at, where tiles need not divide
+DIVED = 4  # spatial choices per choice of stores that a dive looks at, where tiles need not divide
 MANY = 4096  # rows of a block that are worth reducing before the blocks of one structure come together
 
 
