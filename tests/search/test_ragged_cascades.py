@@ -82,7 +82,7 @@ def test_what_the_search_does_not_follow_yet(seed: int) -> None:
     assert same(optimum(ragged_problem(seed)), best_of_all(ragged_problem(seed)))
 
 
-@pytest.mark.parametrize("seed", [seed for seed, _, pays in SEEDS if pays][:12])
+@pytest.mark.parametrize("seed", [seed for seed, _, pays in SEEDS if pays][:5])
 def test_what_all_trees_say(seed: int) -> None:
     problem = ragged_problem(seed)
     perfect = optimum(replace(problem, mapspace=replace(problem.mapspace, name="ffm")))
