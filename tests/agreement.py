@@ -11,8 +11,8 @@ from math import fsum
 from einloom.cost.evaluate import instance_traffic, price
 from einloom.cost.room.occupancy import occupancy
 from einloom.cost.traffic.accesses import Link as Crossing
-from einloom.cost.traffic.accesses import instance_choices, links, moves, operations
-from einloom.cost.traffic.paths import paths
+from einloom.cost.traffic.accesses import links, moves, operations
+from einloom.cost.traffic.paths import Path, paths
 from einloom.machine.levels import Link, Machine, Memory, Toll
 from einloom.mapping.legality.structure import problems
 from einloom.oracle import Simulation, simulate
@@ -90,7 +90,7 @@ def analysed(case: Case) -> Table:
     all_links = links(workload, machine, all_paths)
     for path in all_paths:
         mine = tuple(link for link in all_links if link.path is path)
-        for picks in instance_choices(path):
+        for picks in every_instance(path):
             assert operations(path, picks) <= operations(path)
             for key, bits in passed(machine, mine, picks).items():
                 table["busiest", path.einsum.name, *key] = max(
@@ -104,6 +104,14 @@ def analysed(case: Case) -> Table:
                         key = ("busiest", path.einsum.name, memory, name)
                         table[key] = max(table.get(key, 0), bits * workload.repeat)
     return table
+
+
+def every_instance(path: Path) -> list[dict[int, int]]:
+    """One after the other the instances that may be the busiest: the first, or each along axes whose windows differ."""
+    choices: list[dict[int, int]] = [{}]
+    for loop in path.complex_axes:
+        choices = [{**choice, loop.place: i} for choice in choices for i in range(loop.trips)]
+    return choices
 
 
 def passed(machine: Machine, mine: tuple[Crossing, ...], picks: dict[int, int]) -> dict[tuple[str, str], int]:

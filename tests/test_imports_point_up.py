@@ -17,13 +17,17 @@ ROOMS = {  # the same inside a folder; a later module of the list may import the
     "search/exact": "numerics einsums prices pmappings model fusion traceback bounds joining attempt front concurrent "
     "branch_and_bound",
     "report": "data text draw frames compare pictures page notebook figures",
-    "mapping": "tree extents normal text legality",
+    "mapping": "tree extents analysed normal text legality",
+    "cost": "breakdown formulas traffic room time evaluate event batch",
+    "result": "document names asked record files unmapped sweep",
+    "diagnose": "constraints easier record feasibility text document edits conflict sensitivity alternatives "
+    "relaxations",
     "mapspace": "limits space files ffm registry",
     "dataflows": "families casts rewrites rules files concurrent_forms",
     "reading": "plugins writing dimensions arithmetic units yamltree jsonplaces located keys facts fields json_schema",
-    "interop": "bundle accelforge tileflow registry",
-    "zoo": "origins catalogue convnets attentions transformers table2 workload_entries machine_entries "
-    "workload_by_name machine_by_name",
+    "interop": "bundle accelforge tileflow onnx registry",
+    "zoo": "origins catalogue convnets networks attentions transformers encoders table2 "
+    "workload_entries machine_entries workload_by_name machine_by_name",
 }
 STRANGERS = [  # (who, must not see)
     ("cost", "oracle"),

@@ -14,7 +14,7 @@ import pytest
 import einloom as el
 from concurrent_trees import concurrent_case, loaded
 from einloom.cost.evaluate import evaluate, latencies, legality
-from einloom.cost.time.event import event_seconds, event_time
+from einloom.cost.event import event_seconds, event_time
 from einloom.problem import Certificate, Guarantee
 from einloom.search.exact import Exact
 from trees import random_case

@@ -15,8 +15,8 @@ from cases import cascade
 from concurrent_trees import linked_case, loaded
 from einloom.cost import evaluate as evaluate_module
 from einloom.cost.evaluate import evaluate, latencies, legality
+from einloom.cost.event import event_time
 from einloom.cost.room import occupancy
-from einloom.cost.time.event import event_time
 from einloom.cost.traffic import accesses
 from einloom.errors import IllegalMapping, SpecError
 from einloom.machine.files import parse_machine

@@ -15,6 +15,8 @@ import pytest
 from agreement import Subject, differences, subject
 from einloom.cost import evaluate
 from einloom.cost.formulas import terms, windows
+from einloom.cost.formulas.terms import Number
+from einloom.cost.formulas.windows import Choice
 from einloom.cost.room import occupancy
 from einloom.cost.room.occupancy import Tile
 from einloom.cost.traffic import accesses, paths
@@ -23,7 +25,7 @@ from einloom.machine.levels import Memory
 
 Mutation = Callable[[pytest.MonkeyPatch], None]
 SEEDS = (*range(300), 1894, 2044, 2056, 2352, 4502, 4896, 6465, 6971, 11226)
-CACHES = (terms._pieces_cached, windows.moved, windows.extent_at, windows.overlaps)
+CACHES = (terms._pieces_cached, windows.moved, windows.overlaps)
 MUTATIONS: dict[str, Mutation] = {}
 
 
@@ -112,7 +114,7 @@ def loops_of_one_trip_forget(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def tiles_live_in_their_users_branches_only(patch: pytest.MonkeyPatch) -> None:
-    def alive(tile: Tile, path: paths.Path, choice: dict[int, int]) -> int:
+    def alive(tile: Tile, path: paths.Path, choice: Choice) -> int:
         return int(tile.stays or any(user is path for user in tile.users))
 
     patch.setattr(Tile, "alive", alive)
@@ -120,9 +122,10 @@ def tiles_live_in_their_users_branches_only(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def loops_above_a_split_do_not_prolong_life(patch: pytest.MonkeyPatch) -> None:
-    def alive(tile: Tile, path: paths.Path, choice: dict[int, int]) -> int:
-        between = tile.users[0].order <= path.order <= tile.users[-1].order
-        return int(tile.stays or between or (path.order in tile.below and tile.kept(choice)))
+    def alive(tile: Tile, path: paths.Path, choice: Choice) -> Number:
+        if tile.stays or tile.users[0].order <= path.order <= tile.users[-1].order:
+            return 1
+        return tile.kept(choice) if path.order in tile.below else 0
 
     patch.setattr(Tile, "alive", alive)
 
@@ -134,7 +137,7 @@ def kept_tiles_die_with_their_branch(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def einsums_always_have_work(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(paths.Path, "idle", lambda path, choice, stop: False)
+    patch.setattr(paths.Path, "working", lambda path, choice, stop: [])
 
 
 @mutation
@@ -158,12 +161,14 @@ def every_axis_reduces_and_multicasts(patch: pytest.MonkeyPatch) -> None:
 def windows_keep_no_overlap(patch: pytest.MonkeyPatch) -> None:
     right = windows.moved
     patch.setattr(windows, "moved", lambda uses, size, sliding: right(uses, size, None))
+    each = windows.moved_each
+    patch.setattr(windows, "moved_each", lambda uses, size, sliding, *picks: each(uses, size, None, *picks))
 
 
 @mutation
 def padding_is_moved(patch: pytest.MonkeyPatch) -> None:
     right = windows.hull
-    patch.setattr(windows, "hull", lambda uses, choice, size: right(uses, choice, size + 1))
+    patch.setattr(windows, "hull", lambda uses, choice, size, busy=None: right(uses, choice, size + 1, busy))
 
 
 @mutation
@@ -211,7 +216,7 @@ def one_instance_carries_all(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def the_first_instance_is_the_busiest(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(evaluate, "instance_choices", lambda path: [{}])
+    patch.setattr(evaluate, "instance_choices", lambda path, mine: {})
 
 
 @mutation

@@ -14,7 +14,7 @@ from agreement import Subject, differences, priced
 from cases import cascade
 from concurrent_trees import concurrent_case, fused, linked_case
 from einloom.cost.evaluate import evaluate, latencies
-from einloom.cost.time.event import event_time
+from einloom.cost.event import event_time
 from einloom.cost.traffic import accesses
 from einloom.cost.traffic.accesses import Link
 from einloom.errors import SpecError

@@ -21,9 +21,9 @@ from cases import cascade, machine, tree
 from concurrent_trees import fused, kinds
 from einloom.cost.batch.retile import plain_paths
 from einloom.cost.evaluate import evaluate, latencies, legality
+from einloom.cost.event import event_time
 from einloom.cost.formulas import windows
 from einloom.cost.room import occupancy as occupancies
-from einloom.cost.time.event import event_time
 from einloom.cost.traffic.accesses import Link
 from einloom.errors import SpecError
 from einloom.machine.levels import ComputeUnit, Machine, Memory
@@ -223,16 +223,17 @@ def the_first_user_stands_for_all(patch: pytest.MonkeyPatch) -> None:
 def a_constant_is_a_whole_rank(patch: pytest.MonkeyPatch) -> None:
     right = windows.hull
 
-    def whole(uses: Any, choice: Any, size: int) -> Any:
-        return (0, size) if any(not use.terms for use in uses) else right(uses, choice, size)
+    def whole(uses: Any, choice: Any, size: int, busy: Any = None) -> Any:
+        found = right(uses, choice, size, busy)
+        return (0, size, found[2]) if any(not use.terms for use in uses) else found
 
     patch.setattr(windows, "hull", whole)
-    for cached in (windows.moved, windows.extent_at, windows.overlaps):
+    for cached in (windows.moved, windows.overlaps):
         cached.cache_clear()
 
 
 def plain_tiles_are_always_whole(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(occupancies.Tile, "_plain_at", lambda tile, choice: tile._plain)
+    patch.setattr(occupancies.Tile, "_plain_at", lambda tile, choice: [tile._plain])
 
 
 @pytest.mark.parametrize("mutation", [the_first_user_stands_for_all, a_constant_is_a_whole_rank])
@@ -241,7 +242,7 @@ def test_a_mutation_of_the_analysis_is_caught(mutation: Mutation, monkeypatch: p
     mutation(monkeypatch)
     assert any(disagreements(found) for found in everything)
     monkeypatch.undo()
-    for cached in (windows.moved, windows.extent_at, windows.overlaps):
+    for cached in (windows.moved, windows.overlaps):
         cached.cache_clear()
 
 

@@ -23,7 +23,7 @@ from ruamel.yaml import YAML
 
 from einloom.cost.breakdown import Cost
 from einloom.cost.evaluate import evaluate, latencies
-from einloom.cost.time.event import event_time
+from einloom.cost.event import event_time
 from einloom.machine.files import machine_from_data
 from einloom.machine.levels import Machine
 from einloom.mapping.text import parse_mapping

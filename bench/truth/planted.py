@@ -108,6 +108,16 @@ PLANTS = (
         needs=("read output",),
     ),
     plant(
+        "home-of-the-reader",
+        (
+            f"{EXACT}.einsums.holds",
+            "homes",
+            "first = workload.producers.get(tensor) or workload.consumers[tensor][0]",
+            "first = einsum",
+        ),
+        needs=("read output", "limited outermost memory"),
+    ),
+    plant(
         "home-inside",
         (f"{EXACT}.einsums.holds", "homes", "None if home is None else number[home]", "0"),
     ),

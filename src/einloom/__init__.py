@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .api import evaluate, explain, map, simulate, verify
     from .dataflows.rewrites import rewrite
     from .errors import BudgetExhausted, EinloomError, EinloomWarning, IllegalMapping, Infeasible, SpecError
+    from .interop.onnx import from_onnx
     from .machine.levels import Machine
     from .mapping.tree import Mapping
     from .problem import Budget, Certificate, Guarantee, Problem
@@ -39,6 +40,7 @@ _HOMES = {
     "verify": "api",
     "rewrite": "dataflows.rewrites",
     "compare": "report.compare",
+    "from_onnx": "interop.onnx",
     "Result": "result",
     "Mapping": "mapping.tree",
     "Workload": "workload.einsum",
@@ -77,6 +79,7 @@ __all__ = [
     "evaluate",
     "explain",
     "figures",
+    "from_onnx",
     "load_machine",
     "load_workload",
     "map",
@@ -99,6 +102,10 @@ def _later(module: str, name: str) -> Callable[..., Any]:
 register("html", _later("report.notebook", "draw"))
 register("page", _later("report.page", "write_page"))
 register("frame", _later("report.frames", "frame_of"))
+for _what in ("result_data", "result_text", "write_result", "parse_result", "read_result"):
+    register(_what, _later("result.files", _what))
+register("explanation_text", _later("diagnose.document", "explanation_text"))
+register("explained", _later("diagnose.text", "explained"))
 register("comparison", _later("report.page.comparison", "comparison_page"))
 
 

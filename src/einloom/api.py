@@ -16,7 +16,7 @@ from .certify import verify as _verify
 from .certify.verdict import Check, Verdict
 from .cost.breakdown import Cost
 from .cost.evaluate import evaluate as _evaluate
-from .cost.time.event import event_seconds
+from .cost.event import event_seconds
 from .dataflows.files import dataflow as named_dataflow
 from .dataflows.rules import Dataflow, together
 from .defects import saved

@@ -1,6 +1,7 @@
-"""The door from data to pictures: whoever draws registers here, and objects that are asked to draw themselves call it.
+"""The door from data to its pictures, texts and files: whoever makes these registers here, and objects that are asked
+to draw, print or write themselves call it.
 
-Data comes before `report` in the flow and knows nothing of it: `einloom` itself introduces the two.
+Data comes before its pictures and files in the flow and knows nothing of them: `einloom` itself introduces the two.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ _DRAWERS: dict[str, Callable[..., Any]] = {}
 
 
 def register(what: str, draw: Callable[..., Any]) -> None:
-    """From now on `draw` answers for `what`: html, page, frame or comparison."""
+    """From now on `draw` answers for `what`: html, page, frame, comparison, or a function of files."""
     _DRAWERS[what] = draw
 
 

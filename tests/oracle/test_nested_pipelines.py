@@ -10,8 +10,8 @@ import pytest
 from cases import cascade
 from concurrent_trees import kinds
 from einloom.cost.evaluate import latencies
+from einloom.cost.event import event_time
 from einloom.cost.time import schedule
-from einloom.cost.time.event import event_time
 from einloom.machine.levels import ComputeUnit, Machine, Memory
 from einloom.mapping.text import parse_mapping
 from einloom.mapping.tree import Mapping

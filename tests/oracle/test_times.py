@@ -12,9 +12,9 @@ import pytest
 from cases import cascade
 from concurrent_trees import concurrent_case, loaded
 from einloom.cost.evaluate import latencies, legality
+from einloom.cost.event import event_time
 from einloom.cost.formulas.pipeline import Edge, drain_time
 from einloom.cost.time import schedule
-from einloom.cost.time.event import event_time
 from einloom.errors import SpecError
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from einloom.mapping.text import parse_mapping

@@ -37,7 +37,7 @@ def random_sampling(tmp_path: Path) -> Iterator[None]:
 
 @pytest.mark.usefixtures("random_sampling")
 def test_a_method_of_another_package_is_found_by_its_entry_point() -> None:
-    assert methods() == ("exact", "exhaustive", "principles", "random-sampling")
+    assert methods() == ("exact", "exhaustive", "principles", "random", "anneal", "random-sampling")
     options = {"seed": "3", "points": 5}
     found = el.map(*TINY, method="random-sampling", method_options=options)
     assert found.method == "random-sampling" and found.energy >= el.map(*TINY).energy

@@ -15,7 +15,7 @@ from math import isclose, isfinite
 
 from ..cost.breakdown import Cost
 from ..cost.evaluate import evaluate, legality, views
-from ..cost.time.event import event_seconds
+from ..cost.event import event_seconds
 from ..errors import BudgetExhausted, EinloomError, Infeasible, SpecError
 from ..mapspace.registry import space_for
 from ..problem import MODEL_VERSION, Certificate, Guarantee

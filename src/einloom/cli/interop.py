@@ -34,6 +34,7 @@ from .output import tell
 Verb = TypeVar("Verb", bound=Callable[..., None])
 Guard = Callable[[Verb], Verb]
 Verbs = Callable[..., None]
+TOLERANCE = 1e-5  # of single precision, over some hundred layers
 Decorate = Callable[[Verbs], Verbs]
 
 
@@ -44,6 +45,7 @@ def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callab
         ("export", "", "tileflow", export_tileflow, _tileflow_out),
         ("import", "Read another tool's files.", "accelforge", import_accelforge, _import_options),
         ("import", "", "tileflow", import_tileflow, _tileflow_in),
+        ("import", "", "onnx", import_onnx, _onnx_in),
     )
     groups: dict[str, click.Group] = {}
     for name, help_text, tool, verb, decorate in tools:
@@ -130,6 +132,53 @@ def _tileflow_in(verb: Callable[..., None]) -> Callable[..., None]:
     ):
         verb = option(verb)
     return verb
+
+
+def _onnx_in(verb: Callable[..., None]) -> Callable[..., None]:
+    for option in (
+        click.option("-o", "--output", metavar="DIR", help="The folder for workload.yaml and import.txt."),
+        click.option("--set", "settings", metavar="NAME=N,...", help="Sizes of axes that the file leaves open."),
+        click.option(
+            "--bits", default="", metavar="N", help="Of all values, or weights=4,default=16; else the file's."
+        ),
+        click.option("--operands", type=click.IntRange(1), help="At most so many of one Einsum."),
+        click.option("--boundary", multiple=True, metavar="NODE", help="Cut at this node; repeatable."),
+        click.option("--check", is_flag=True, help="Compare every tensor with a run of the model on random inputs."),
+        click.argument("file"),
+    ):
+        verb = option(verb)
+    return verb
+
+
+def import_onnx(
+    file: str,
+    settings: str | None,
+    bits: str,
+    operands: int | None,
+    boundary: tuple[str, ...],
+    check: bool,
+    output: str | None,
+) -> None:
+    """Read a network from FILE.onnx as a cascade of Einsums and say what was absorbed, cut and left out.
+
+    Weights are not needed. With --check, compute every tensor of the cascade and compare it with a run of the model;
+    exit with 1 if one differs by more than 1e-5 of its largest value.
+    """
+    from ..interop.onnx.importer import OnnxImporter
+
+    sizes = split_call(f"axes:{settings}")[1] if settings else {}
+    model = OnnxImporter(bits, operands or 0, ";".join(boundary)).model([file], sizes)
+    click.echo(model.report(), nl=False)
+    agreed = model.check() if check else None
+    if output is not None:
+        _write(output, model.workload, None, None)
+        writing.write(model.report(), Path(output) / "import.txt")
+        click.echo(str(Path(output) / "import.txt"))
+    if agreed is not None:
+        worst = f"; worst {agreed.worst:.2g} of the largest value" + (f" in {agreed.where}" if agreed.worst else "")
+        click.echo(f"  checked   {agreed.tensors} tensors{worst}")
+        if not agreed.worst <= TOLERANCE:
+            fail(f"{agreed.where} differs from the model's own value", FAILED)
 
 
 def export_accelforge(workload: str, machine: str, objective: str, max_fused_loops: int | None, output: str) -> None:

@@ -7,31 +7,41 @@ from __future__ import annotations
 
 from functools import reduce
 
+import numpy as np
+
 from ..errors import IllegalMapping, SpecError, nearest
 from ..machine.levels import ComputeUnit, Machine, Memory, Toll
 from ..machine.levels import Link as LinkLevel
-from ..mapping.legality.structure import problems
+from ..mapping.analysed import Analysed
+from ..mapping.legality.structure import reasons_against
 from ..mapping.tree import Mapping
 from ..workload.einsum import Workload
 from .breakdown import Action, ActionName, Cost, Latencies, Occupancy
 from .formulas import terms
+from .formulas.components import component_time, passing_time
 from .formulas.terms import Number
 from .room.fits import overflows
 from .room.occupancy import occupancy
-from .time.components import component_time, passing_time
 from .time.schedule import Schedule
-from .traffic.accesses import Link, Move, instance_choices, links, moves, operations
-from .traffic.paths import Path, paths
+from .traffic.accesses import Link, Move, Picks, instance_choices, links, moves, operations
+from .traffic.paths import Path, paths, paths_of
 
 LATENCY_RULES = ("einsum", "tile")
 
 
 def legality(workload: Workload, machine: Machine, mapping: Mapping) -> tuple[str, ...]:
     """Every reason why the mapping is illegal: structure first; capacity only if the structure holds."""
-    reasons = problems(workload, machine, mapping)
+    return _legal(machine, Analysed(workload, mapping))[0]
+
+
+def _legal(machine: Machine, tree: Analysed) -> tuple[tuple[str, ...], tuple[Path, ...], tuple[Occupancy, ...]]:
+    """(reasons against the tree, its paths, what its memories hold); no paths and no memories without structure."""
+    reasons = reasons_against(machine, tree)
     if reasons:
-        return reasons
-    return overflows(occupancy(workload, machine, paths(workload, mapping)))
+        return reasons, (), ()
+    found = paths_of(tree)
+    occupied = occupancy(tree.workload, machine, found)
+    return overflows(occupied), found, occupied
 
 
 def evaluate(workload: Workload, machine: Machine, mapping: Mapping, latency_rule: str = "einsum") -> Cost:
@@ -44,12 +54,7 @@ def evaluate(workload: Workload, machine: Machine, mapping: Mapping, latency_rul
             f"unknown latency rule {latency_rule!r}; known: {', '.join(LATENCY_RULES)}",
             suggestion=nearest(latency_rule, LATENCY_RULES),
         )
-    reasons = problems(workload, machine, mapping)
-    if reasons:
-        raise IllegalMapping(reasons)
-    all_paths = paths(workload, mapping)
-    occupied = occupancy(workload, machine, all_paths)
-    reasons = overflows(occupied)
+    reasons, all_paths, occupied = _legal(machine, Analysed(workload, mapping))
     if reasons:
         raise IllegalMapping(reasons)
     return price(workload, machine, all_paths, latency_rule, occupied)
@@ -122,32 +127,35 @@ def _unit(machine: Machine, path: Path) -> ComputeUnit | None:
     return None if path.leaf.unit is None or path.einsum.kind == "copy" else machine.unit(path.leaf.unit)
 
 
-def busiest(
-    machine: Machine, path: Path, mine: tuple[Link, ...]
-) -> tuple[dict[str, dict[int, int]], dict[str, Number]]:
+def busiest(machine: Machine, path: Path, mine: tuple[Link, ...]) -> tuple[dict[str, Picks], dict[str, Number]]:
     """(busiest instance of each component, seconds of one run of each whose throughput is finite).
 
     The busiest instance takes longest; where nothing takes time, it moves most bits.
     """
-    longest: dict[str, Number] = {}
-    chosen: dict[str, dict[int, int]] = {}
-    times: dict[str, Number] = {}
+    found: dict[str, tuple[Number, Number | None]] = {}
+    picks = instance_choices(path, mine)
+    for name, (read, written) in instance_traffic(machine, mine, picks).items():
+        found[name] = (read + written, _seconds(machine.way(name), read, written))
     unit = _unit(machine, path)
-    for picks in instance_choices(path):
-        found: dict[str, tuple[Number, Number | None]] = {}
-        for name, (read, written) in instance_traffic(machine, mine, picks).items():
-            found[name] = (read + written, _seconds(machine.way(name), read, written))
-        if unit is not None:
-            done = operations(path, picks)
-            seconds = None if unit.throughput is None else terms.transfer_time(done, unit.throughput)
-            found[unit.name] = (done, seconds)
-        for name, (load, seconds) in found.items():
-            length = load if seconds is None else seconds
-            if name not in chosen or length > longest[name]:
-                longest[name], chosen[name] = length, picks
-                if seconds is not None:
-                    times[name] = seconds
+    if unit is not None:
+        done = operations(path, picks)
+        found[unit.name] = (done, None if unit.throughput is None else terms.transfer_time(done, unit.throughput))
+    chosen: dict[str, Picks] = {}
+    times: dict[str, Number] = {}
+    for name, (load, seconds) in found.items():
+        chosen[name], most = _longest(picks, load if seconds is None else seconds)
+        if seconds is not None:
+            times[name] = most
     return chosen, times
+
+
+def _longest(picks: Picks, lengths: Number) -> tuple[Picks, Number]:
+    """(the first of many picks for which a length is the largest, that length)."""
+    if not picks:
+        return {}, lengths
+    many = np.asarray(lengths, dtype=object).reshape(np.shape(lengths) or (1,) * len(picks))
+    where = np.unravel_index(int(np.argmax(many)), many.shape)
+    return {place: int(one.flat[i]) for (place, one), i in zip(picks.items(), where, strict=True)}, many[where]
 
 
 def _seconds(way: Memory | Toll, read: Number, written: Number) -> Number | None:
@@ -155,10 +163,8 @@ def _seconds(way: Memory | Toll, read: Number, written: Number) -> Number | None
     return passing_time(way, read + written) if isinstance(way, Toll) else component_time(way, read, written)
 
 
-def instance_traffic(
-    machine: Machine, mine: tuple[Link, ...], picks: dict[int, int]
-) -> dict[str, tuple[Number, Number]]:
-    """Memory or toll -> (bits read or passed, bits written) of the picked instance."""
+def instance_traffic(machine: Machine, mine: tuple[Link, ...], picks: Picks) -> dict[str, tuple[Number, Number]]:
+    """Memory or toll -> (bits read or passed, bits written) of the picked instance, or of each of many."""
     table: dict[str, tuple[Number, Number]] = {}
     for link in mine:
         for move in moves(link, picks):
@@ -173,7 +179,7 @@ def _width(way: Memory | Toll, link: Link, move: Move) -> int:
 
 
 def _memory_actions(
-    workload: Workload, machine: Machine, mine: tuple[Link, ...], instances: dict[str, dict[int, int]]
+    workload: Workload, machine: Machine, mine: tuple[Link, ...], instances: dict[str, Picks]
 ) -> list[Action]:
     table: dict[tuple[str, str, ActionName], list[Number]] = {}
     for link in mine:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from ..problem import Problem
 from ..reading import writing
+from ..reporting import reported
 
 Outcome = Literal["feasible", "infeasible", "solved", "unfinished"]
 Status = Literal["infeasible", "mapped", "unfinished"]
@@ -166,9 +167,7 @@ class Explanation:
 
     def to_json(self) -> str:
         """The explanation as a JSON document, sealed by a digest."""
-        from .document import explanation_text
-
-        return explanation_text(self)
+        return str(reported("explanation_text", self))
 
     def write(self, path: str) -> None:
         """Write it as JSON, whole or not at all."""
@@ -176,6 +175,4 @@ class Explanation:
 
     def __str__(self) -> str:
         """The explanation as text of at most 100 columns."""
-        from .text import explained
-
-        return explained(self)
+        return str(reported("explained", self))

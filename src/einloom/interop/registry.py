@@ -17,7 +17,7 @@ from ..reading.plugins import MISTAKES, brought, built, loaded
 from .bundle import Bundle
 
 GROUP = "einloom.importers"
-SHIPPED: Mapping[str, tuple[str, ...]] = MappingProxyType({"accelforge": (), "tileflow": ()})
+SHIPPED: Mapping[str, tuple[str, ...]] = MappingProxyType({"accelforge": (), "tileflow": (), "onnx": (".onnx",)})
 """The importers that ship, each with its suffixes."""
 OWN = (".yaml", ".yml", ".json")
 """Suffixes of einloom's own files, which no importer may claim."""
@@ -97,6 +97,10 @@ def _maker(name: str) -> Callable[..., Importer]:
         from .tileflow.importer import TileflowImporter
 
         return TileflowImporter
+    if name == "onnx":
+        from .onnx.importer import OnnxImporter
+
+        return OnnxImporter
     if name not in brought(GROUP):
         known = ", ".join(importers())
         raise SpecError(f"unknown importer {name!r:.80}; known are {known}", suggestion=nearest(name, importers()))

@@ -248,11 +248,19 @@ class Machine(Drawn):
         return replace(self, levels=tuple(levels))
 
     def memory(self, name: str) -> Memory:
-        return next(memory for memory in self.memories if memory.name == name)
+        return self._memory_table[name]
 
     def way(self, name: str) -> Memory | Toll:
         """The memory or the toll of that name."""
-        return next(way for way in self.ways if way.name == name)
+        return self._way_table[name]
+
+    @cached_property
+    def _memory_table(self) -> Mapping[str, Memory]:
+        return {memory.name: memory for memory in self.memories}
+
+    @cached_property
+    def _way_table(self) -> Mapping[str, Memory | Toll]:
+        return {way.name: way for way in self.ways}
 
     def unit(self, name: str) -> ComputeUnit:
         return next(unit for unit in self.units if unit.name == name)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping as Table
 
 from ..workload.einsum import Workload
-from .extents import Cuts, addressed_paths, derived_cuts, extents_along, tile_of
-from .tree import Loop, Mapping, Nest, Node, Split, Store, einsums_below
+from .analysed import Analysed
+from .extents import Cuts, tile_of
+from .tree import Loop, Mapping, Nest, Node, Split, Store, einsums_behind
 
 
 def normal_form(mapping: Mapping, workload: Workload) -> Mapping:
@@ -18,14 +19,9 @@ def normal_form(mapping: Mapping, workload: Workload) -> Mapping:
     """
     order = {tensor.name: i for i, tensor in enumerate(workload.tensors)}
     shaped = Mapping(_reshape(mapping.nest, order))
-    cuts = derived_cuts(workload, shaped)
-    names = {e.name for e in workload.einsums}
-    below = {
-        einsum: (workload.extents, *extents_along(workload, steps, cuts, einsum))
-        for einsum, steps in addressed_paths(shaped.nest).items()
-        if einsum in names
-    }
-    return Mapping(_drop_tiles(shaped.nest, 0, below, cuts))
+    tree = Analysed(workload, shaped)
+    below = {einsum: (workload.extents, *tree.below(einsum)) for einsum in tree.trails}
+    return Mapping(_drop_tiles(shaped.nest, 0, below, tree.cuts))
 
 
 def _reshape(nest: Nest, order: Table[str, int]) -> Nest:
@@ -59,9 +55,9 @@ def _merged(last: list[Node], node: Node, order: Table[str, int]) -> list[Node]:
 
 def _drop_tiles(nest: Nest, depth: int, below: dict[str, tuple[Table[str, int], ...]], cuts: Cuts) -> Nest:
     nodes: list[Node] = []
-    for i, node in enumerate(nest):
+    for i, (node, behind) in enumerate(zip(nest, einsums_behind(nest), strict=True)):
         if isinstance(node, Loop):
-            program = {einsum: n for n, einsum in enumerate(einsums_below(nest[i:]))}
+            program = {einsum: n for n, einsum in enumerate(behind)}
             binds = tuple(sorted(node.binds, key=lambda bind: program.get(bind[0], len(program))))
             default = Loop(binds, node.trips, None, node.axis)
             known = [(e, v) for e, v in binds if e in below]

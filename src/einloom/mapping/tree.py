@@ -39,7 +39,10 @@ class Loop:
 
     def variable(self, einsum: str) -> str | None:
         """The rank variable of `einsum` that this loop iterates, or None."""
-        return next((v for e, v in self.binds if e == einsum), None)
+        for name, variable in self.binds:
+            if name == einsum:
+                return variable
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,17 @@ def einsums_below(nest: Nest) -> tuple[str, ...]:
     return tuple(leaf.einsum for leaf in leaves(nest))
 
 
+def einsums_behind(nest: Nest) -> list[tuple[str, ...]]:
+    """For each node of `nest` the names of the Einsums computed behind it, in program order."""
+    found: list[tuple[str, ...]] = []
+    behind: tuple[str, ...] = ()
+    for node in reversed(nest):
+        found.append(behind)
+        if isinstance(node, Split | Compute):
+            behind = (*einsums_below((node,)), *behind)
+    return found[::-1]
+
+
 def leaves(nest: Nest) -> Iterator[Compute]:
     """The compute leaves of `nest`, in program order."""
     for node in nest:
@@ -115,11 +129,11 @@ def path(nest: Nest, einsum: str) -> tuple[Node, ...]:
 
 def lines(nest: Nest) -> Iterator[str]:
     """The text of a nest, line by line."""
-    for i, node in enumerate(nest):
+    for node, behind in zip(nest, einsums_behind(nest), strict=True):
         if isinstance(node, Store):
             yield f"store {node.memory}: {' '.join(node.tensors)}" + (f" slots {node.slots}" if node.slots else "")
         elif isinstance(node, Loop):
-            yield _loop_line(node, einsums_below(nest[i + 1 :]))
+            yield _loop_line(node, behind)
         elif isinstance(node, Compute):
             yield f"compute {node.einsum}" + (f" @ {node.unit}" if node.unit else "")
         else:

@@ -14,7 +14,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from ..cost.time.event import event_time
+from ..cost.event import event_time
 from ..machine.levels import Machine
 from ..mapping.text import parse_mapping
 from ..mapping.tree import Mapping

@@ -170,14 +170,11 @@ class Result(Drawn):
 
     def to_data(self) -> dict[str, Any]:
         """Plain data, as the JSON file holds it, digest included."""
-        from .files import result_data
-
-        return result_data(self)
+        data: dict[str, Any] = reported("result_data", self)
+        return data
 
     def to_json(self) -> str:
-        from .files import result_text
-
-        return result_text(self)
+        return str(reported("result_text", self))
 
     def report(self, path: str | Path) -> None:
         """Draw the result as one HTML file that needs no network. Raises SpecError if it cannot be written."""
@@ -192,20 +189,16 @@ class Result(Drawn):
 
     def write(self, path: str | Path) -> None:
         """Write the result as JSON, whole or not at all."""
-        from .files import write_result
-
-        write_result(self, path)
+        reported("write_result", self, path)
 
     @staticmethod
     def from_json(text: str, file: str = "<result>") -> Result:
         """The result that a JSON text holds. Raises SpecError with the place of whatever is wrong."""
-        from .files import parse_result
-
-        return parse_result(text, file)
+        found: Result = reported("parse_result", text, file)
+        return found
 
     @staticmethod
     def read(path: str | Path) -> Result:
         """The result in a file. Raises SpecError with the place of whatever is wrong."""
-        from .files import read_result
-
-        return read_result(path)
+        found: Result = reported("read_result", path)
+        return found

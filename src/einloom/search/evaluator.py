@@ -7,8 +7,8 @@ counted, the best is kept and told to the watcher, and the search is ended when 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from collections.abc import Mapping as Table
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +27,7 @@ from .method import Recorder, Watcher
 from .resources import resident_bytes
 from .starts import admitted
 
+SURELY = 1 - 1e-12  # sums in another order may differ in the last places
 LOOK = 64  # points between two looks at the memory that the process holds
 
 
@@ -48,7 +49,8 @@ class Evaluator:
 
     starts: known mappings, for methods that are able to begin from them. cutoff: the method need not look for values
     above it. best, value: the best legal mapping inside the space so far. front: for objective ``pareto`` those that
-    none beats in energy and latency. evaluated, illegal: points so far. ended: what ended the search, if anything did.
+    none beats in energy and latency. evaluated, illegal: points so far. refused: those that a
+    method refused itself, by the rule that they break. ended: what ended the search, if anything did.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Evaluator:
         self.cost: Cost | None = None
         self.front: list[FrontPoint] = []
         self.evaluated = self.illegal = 0
+        self.refused: dict[str, int] = {}
         self.ended: Ended | None = None
         self._started = time.monotonic()
 
@@ -93,6 +96,36 @@ class Evaluator:
         if (better or self._extends(cost)) and not self.space.outside(tree):
             self._keep(tree, point, better)
         return point
+
+    def offer(self, value: float, tree: Callable[[], Mapping]) -> float:
+        """Count a legal point that a method has priced part by part, and keep it if it is the best.
+
+        tree: makes the mapping, which is priced by `evaluate` before it is kept; that price is returned then, infinite
+        if the mapping is illegal or outside. Raises Stop when the search is to end.
+        """
+        self.checkpoint()
+        if value < self.value * SURELY:
+            made = tree()
+            try:
+                cost = evaluate(self.problem.workload, self.problem.machine, made, self.problem.latency_rule)
+            except IllegalMapping:
+                return self.refuse("illegal")
+            if self.space.outside(made):
+                return self.refuse("outside")
+            value = self.problem.objective.value(cost)
+            if value < self.value:
+                self._keep(made, Point(value, cost), True)
+        self.evaluated += 1
+        self.watch.count("evaluated")
+        return value
+
+    def refuse(self, rule: str) -> float:
+        """Count a point that is no legal mapping of the space, under the rule that it breaks; its value is infinite."""
+        self.checkpoint()
+        self.illegal += 1
+        self.refused[rule] = self.refused.get(rule, 0) + 1
+        self.watch.count(rule)
+        return float("inf")
 
     def many(self, skeleton: Skeleton, tiles: NDArray[np.int64]) -> NDArray[np.float64]:
         """The values of all rows of tiles, infinite where the tree is illegal; the best inside the space is kept.
@@ -124,6 +157,16 @@ class Evaluator:
         self.ended = self.ended or self._spent()
         return self.ended is not None
 
+    @property
+    def spent(self) -> float:
+        """The part of the budget's seconds or steps that is used, whichever is more; 0 without such a budget."""
+        used = [0.0]
+        if self.budget.seconds:
+            used.append((time.monotonic() - self._started) / self.budget.seconds)
+        if self.budget.steps:
+            used.append((self.evaluated + self.illegal) / self.budget.steps)
+        return max(used)
+
     def checkpoint(self) -> None:
         """Raise Stop when the search should end now."""
         if self.stopped():
@@ -146,7 +189,7 @@ class Evaluator:
                 None if self.ended else f"{method} found no legal mapping in {self.evaluated + self.illegal} points"
             )
             raise BudgetExhausted(bound, reason, self.ended)
-        seen = {"evaluated": self.evaluated, "illegal": self.illegal, **(counts or {})}
+        seen = {"evaluated": self.evaluated, "illegal": self.illegal, **self.refused, **(counts or {})}
         certificate = Certificate(guarantee, self.value, bound, self.problem.mapspace.describe(), seen)
         trace = self.watch.trace if isinstance(self.watch, Recorder) else ()
         seconds = time.monotonic() - self._started

@@ -8,13 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from importlib import import_module
 
 from ..errors import SpecError, nearest
 from ..reading.plugins import brought, built, loaded
 from .method import Method
 
 GROUP = "einloom.methods"
-SHIPPED = ("exact", "exhaustive", "principles")
+SHIPPED = ("exact", "exhaustive", "principles", "random", "anneal")
+_MADE = {  # name -> module and class, imported when asked for
+    "exact": ("shipped", "ExactMethod"),
+    "exhaustive": ("enumerated", "Enumerated"),
+    "principles": ("shipped", "PrinciplesMethod"),
+    "random": ("heuristics.sampling", "RandomSearch"),
+    "anneal": ("heuristics.anneal", "Anneal"),
+}
 
 
 def methods() -> tuple[str, ...]:
@@ -38,18 +46,10 @@ def ships(asked: Method) -> bool:
 
 @cache
 def _maker(name: str) -> Callable[..., Method]:
-    if name == "exact":
-        from .shipped import ExactMethod
-
-        return ExactMethod
-    if name == "principles":
-        from .shipped import PrinciplesMethod
-
-        return PrinciplesMethod
-    if name == "exhaustive":
-        from .enumerated import Enumerated
-
-        return Enumerated
+    if name in _MADE:
+        module, made = _MADE[name]
+        maker: Callable[..., Method] = getattr(import_module(f".{module}", __package__), made)
+        return maker
     if name not in brought(GROUP):
         known = ", ".join(methods())
         raise SpecError(f"unknown method {name!r:.80}; known are {known}", suggestion=nearest(name, methods()))

@@ -110,10 +110,11 @@ class Einsum:
 
     def access(self, tensor: str) -> Access:
         """The access of `tensor` in this Einsum; KeyError if it has none."""
-        for access in (self.output, *self.inputs):
-            if access.tensor == tensor:
-                return access
-        raise KeyError(f"Einsum {self.name} does not access tensor {tensor}")
+        return self._access_table[tensor]
+
+    @cached_property
+    def _access_table(self) -> Mapping[str, Access]:
+        return {access.tensor: access for access in reversed((self.output, *self.inputs))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +196,11 @@ class Workload(Drawn):
     def intermediates(self) -> tuple[str, ...]:
         """Tensors that one Einsum writes and another reads."""
         return tuple(t.name for t in self.tensors if t.name in self.producers and self.consumers[t.name])
+
+    @cached_property
+    def selected(self) -> dict[tuple[str, str, frozenset[str]], frozenset[str]]:
+        """What `selectors.select` found, by expression, Einsum and the tensors that memories further out hold."""
+        return {}
 
     def role(self, einsum: str, tensor: str) -> Role:
         """The part that `tensor` plays in `einsum`.

@@ -137,6 +137,14 @@ def select(which: Selector, workload: Workload, einsum: str, held_above: Collect
     A name that is no tensor of this Einsum selects nothing; unknown names are refused when a machine meets a workload
     (`unknown_names`).
     """
+    held = frozenset(held_above) if "unheld" in which.text else frozenset()
+    key = (which.text, einsum, held)
+    if key not in workload.selected:
+        workload.selected[key] = _select(which, workload, einsum, held)
+    return workload.selected[key]
+
+
+def _select(which: Selector, workload: Workload, einsum: str, held_above: frozenset[str]) -> frozenset[str]:
     e = workload.einsum(einsum)
     mine = frozenset(e.tensors)
 
@@ -158,7 +166,7 @@ def select(which: Selector, workload: Workload, einsum: str, held_above: Collect
         if name == "copy":
             return mine if e.kind == "copy" else frozenset()
         if name == "unheld":
-            return mine - frozenset(held_above)
+            return mine - held_above
         return mine & {name}
 
     def evaluate(node: tuple[object, ...]) -> frozenset[str]:

@@ -93,6 +93,23 @@ class Network:
         self.add(f"{made} = {access} * W{n}[{made.channels},{source.channels}{kernels}]")
         return made
 
+    def depthwise(self, source: Plane, kernel: int, stride: int) -> Plane:
+        """A convolution of each channel with a kernel of its own, whose padding keeps the size but for the stride."""
+        plane, access, kernels = self.window(source, kernel, stride, kernel // 2)
+        self.add(f"{plane} = {access} * W{len(self.einsums) + 1}[{plane.channels}{kernels}]")
+        return plane
+
+    def excited(self, source: Plane, channels: int) -> Plane:
+        """The plane times one factor a channel, which two products make of the channels' sums."""
+        n, c = len(self.einsums) + 1, source.channels
+        narrow = self.size(f"c{n}", channels, derived=True)
+        self.add(f"T{n}[b,{c}] = {source}")
+        self.add(f"T{n + 1}[b,{narrow}] = T{n}[b,{c}] * W{n + 1}[{narrow},{c}]")
+        self.add(f"T{n + 2}[b,{c}] = T{n + 1}[b,{narrow}] * W{n + 2}[{c},{narrow}]")
+        made = Plane(f"T{n + 3}", c, source.rows, source.columns)
+        self.add(f"{made} = mul({source}, T{n + 2}[b,{c}])")
+        return made
+
     def pool(self, source: Plane, kernel: int, padding: int) -> Plane:
         """The maximum of windows at stride two."""
         plane, access, kernels = self.window(source, kernel, 2, padding)

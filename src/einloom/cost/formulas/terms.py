@@ -8,9 +8,10 @@ cost semantics, FFM section 4 and LoopTree (multiplicity of buffers), and the ex
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -62,15 +63,21 @@ class Cut:
     pick: int = 0
     trips: Number = 1
 
-    def piece(self, at: int) -> tuple[int, int]:
+    def piece(self, at: Number) -> tuple[Number, Number]:
         """(start, extent) of piece number `at` of a derived loop, counted over all iterations."""
         assert self.ends is not None
+        if isinstance(at, np.ndarray):
+            numbers, ends = at.astype(np.int64), np.asarray(self.ends)
+            starts = np.where(numbers > 0, ends[numbers - 1], 0)
+            return starts, ends[numbers] - starts
         start = self.ends[at - 1] if at else 0
         return start, self.ends[at] - start
 
-    def extent_of(self, extent: int, at: int, number: int) -> int:
+    def extent_of(self, extent: Number, at: Number, number: Number) -> Number:
         """Extent of piece `at` of `extent`; `number` counts the pieces over all iterations, for a derived loop."""
-        return self.piece(number)[1] if self.ends is not None else max(0, min(self.tile, extent - at * self.tile))
+        if self.ends is not None:
+            return self.piece(number)[1]
+        return maximum(minimum(self.tile, extent - at * self.tile), 0)
 
     def picked(self, extent: Number) -> Number:
         """Extent of the one piece that a plain cut with `once` counts."""
@@ -148,11 +155,27 @@ def covered(extent: Number, cuts: tuple[Cut, ...]) -> Number:
     return _pieces_cached(extent, cuts, True) if _plain(extent, cuts) else _pieces_sum(extent, cuts, True)
 
 
-def largest(extent: Number, cuts: tuple[Cut, ...]) -> Number:
+class Tiled(Protocol):
+    """A plain cut, or a loop."""
+
+    @property
+    def tile(self) -> Number: ...
+
+
+def largest(extent: Number, cuts: Iterable[Tiled]) -> Number:
     """Extent of the first, largest tile below plain `cuts`."""
     for cut in cuts:
         extent = minimum(extent, cut.tile)
     return extent
+
+
+def evenly_crossed(values: int, visits: int, parts: int) -> int:
+    """Values that cross a link where every loop cuts evenly: one of `parts` equal parts, once in each of the visits.
+
+    visits: the product of the trips of loops that the tensor lacks and that fetch it anew. The same as `covered` and
+    `visits` multiplied over the ranks.
+    """
+    return values // parts * visits
 
 
 def perfect_trips(extent: Number, tile: Number, spread: Number) -> Number:

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import product
+from functools import cached_property, reduce
+from math import prod
+from operator import or_
+
+import numpy as np
 
 from ...machine.levels import Link as LinkLevel
 from ...machine.levels import Machine, Memory
@@ -22,8 +25,9 @@ from ...workload.einsum import Workload
 from ..breakdown import Occupancy
 from ..formulas import terms, windows
 from ..formulas.terms import Number
+from ..formulas.windows import Array, Choice
 from ..traffic.accesses import Link, by_tensor, rank_use
-from ..traffic.boxes import Shared, volume
+from ..traffic.boxes import Shared, Sides, volume
 from ..traffic.paths import Path, PathLoop, PathStore
 from .moments import Moment, fullest
 
@@ -47,7 +51,7 @@ class Tile:
     steps: tuple[tuple[PathLoop, Number], ...]
     unlike: Shared | None = None
 
-    def alive(self, path: Path, choice: dict[int, int]) -> Number:
+    def alive(self, path: Path, choice: Choice) -> Number:
         """1 if the tile is alive when `path` reaches its leaf, else 0; an array of both where trips are arrays."""
         if self.stays:
             return 1
@@ -63,81 +67,84 @@ class Tile:
                     flag = terms.maximum(flag, terms.positive(loop.trips - 1))
         return flag if isinstance(flag, int) and flag else terms.maximum(flag, self.kept(choice))
 
-    def kept(self, choice: dict[int, int]) -> Number:
+    def kept(self, choice: Choice) -> Number:
         """1 if the visit of `choice` leaves elements to the next visit, else 0.
 
         Loops in `choice` are asked piece by piece, because a piece may be empty; every other loop is in its first.
         """
-        inside = [loop.place for loop, _ in self.steps if loop.place in self.moving]
+        inside = {loop.place: loop.trips for loop, _ in self.steps if loop.place in self.moving}
         flag: Number = 0
         for loop, keeps in self.steps:
             if loop.place not in inside:
                 flag = terms.maximum(flag, keeps)
         if (isinstance(flag, int) and flag) or not inside:
             return flag
-        outer = tuple(sorted((p, i) for p, i in choice.items() if p in self.moving and p not in inside))
-        return self._visits(outer)[tuple(choice.get(place, 0) for place in inside)]
+        outer = {place: at for place, at in choice.items() if place in self.moving and place not in inside}
+        ndim = max((at.ndim for at in choice.values() if isinstance(at, np.ndarray)), default=0)
+        table = self._leaves(outer, inside, ndim)
+        for place in reversed(inside):  # the last axis is the iteration of `place`: put in the one that is asked for
+            at = choice.get(place, 0)
+            if not isinstance(at, np.ndarray):
+                table = table[..., at]
+                continue
+            axis = list(choice).index(place)
+            table = np.moveaxis(table.take(0, axis=axis).take(at.astype(np.int64).ravel(), axis=-1), -1, axis)
+        return table if ndim else int(table)
 
-    @cached_property
-    def _known(self) -> dict[tuple[tuple[int, int], ...], dict[tuple[int, ...], int]]:
-        return {}
+    def _leaves(self, outer: Choice, inside: dict[int, int], ndim: int) -> Array:
+        """For every iteration of the moving steps: does the visit before or in it leave elements to the one after?
 
-    def _visits(self, outer: tuple[tuple[int, int], ...]) -> dict[tuple[int, ...], int]:
-        """For every iteration of the moving steps: does the visit before or in it leave elements to the one after?"""
-        if outer not in self._known:
-            moving = [loop for loop, _ in self.steps if loop.place in self.moving]
-            table: dict[tuple[int, ...], int] = {}
-            waiting: list[tuple[int, ...]] = []
-            before: tuple[tuple[int, int], ...] | None = None
-            for at in product(*(range(loop.trips) for loop in moving)):
-                box = self._box({**dict(outer), **{loop.place: i for loop, i in zip(moving, at, strict=True)}})
-                if box is not None:
-                    again = before is not None and all(
-                        min(a[1], b[1]) > max(a[0], b[0]) for a, b in zip(before, box, strict=True)
-                    )
-                    table.update(dict.fromkeys(waiting, int(again)))
-                    waiting, before = [], box
-                waiting.append(at)
-            table.update(dict.fromkeys(waiting, 0))
-            self._known[outer] = table
-        return self._known[outer]
+        outer: choices of the other loops, arrays of `ndim` axes. The result has an axis more for each step.
+        """
+        sides, work = self._box(windows.grid(outer, inside, ndim))
+        flat = [one for side in sides for one in side]
+        wide = np.broadcast_shapes(*(np.shape(one) for one in (work, *flat)), (1,) * ndim + tuple(inside.values()))
+        visits = (*wide[:ndim], prod(inside.values()))
+        work, *flat = (np.broadcast_to(one, wide).reshape(visits) for one in (work, *flat))
+        there, before = windows.previous(work, flat)
+        again = there & work
+        for low, high, start, end in zip(flat[::2], flat[1::2], before[::2], before[1::2], strict=True):
+            again = again & (np.minimum(high, end) > np.maximum(low, start))
+        steps = np.arange(visits[-1])
+        after = np.where(work, steps, visits[-1])[..., ::-1]
+        after = np.minimum.accumulate(after, axis=-1)[..., ::-1]  # the first visit with work in or behind each
+        following = np.concatenate([after[..., 1:], np.full((*visits[:-1], 1), visits[-1])], axis=-1)
+        found = np.take_along_axis(again, np.minimum(following, visits[-1] - 1), axis=-1) & (following < visits[-1])
+        return np.asarray(found.reshape(wide), dtype=np.int64)
 
-    def _box(self, choice: dict[int, int]) -> tuple[tuple[int, int], ...] | None:
-        """The windows of the complex ranks in one iteration; None if no user has work in it."""
+    def _box(self, choice: Choice) -> tuple[Sides, Number]:
+        """(the windows of the complex ranks for a choice, has any user work in it?)."""
         if self.unlike is not None:
             return self.unlike.box(choice)
-        busy = tuple(user for user in self.users if not user.idle(choice, self.store.place))
-        if not busy:
-            return None
-        shape = self.users[0].workload.tensor(self.store.tensor).shape
-        places = {loop.place for user in self.users for loop in user.loops}
-        full = {**dict.fromkeys(places, 0), **choice}
-        box = []
-        for rank, size in enumerate(shape):
-            if self._complex(rank):
-                uses = tuple(rank_use(u, self.store.tensor, rank, self.store.place, {}, None) for u in busy)
-                box.append(windows.hull(uses, full, size) or (0, 0))
-        return tuple(box)
+        busy = [user.works(choice, self.store.place) for user in self.users]
+        sides: Sides = []
+        for window in self._windows:
+            low, high, there = windows.hull(window.uses, choice, window.size, busy)
+            sides.append((windows.choose(there, low, 0), windows.choose(there, high, 0)))
+        return sides, reduce(or_, busy)
 
     def _complex(self, rank: int) -> bool:
-        return any(user.complex_rank(user.einsum.access(self.store.tensor), rank) for user in self.users)
+        tensor = self.store.tensor
+        return any(user.complex_rank(user.einsum.access(tensor), rank) for user in self.users if not user.plain)
 
-    def size(self, choice: dict[int, int]) -> Number:
-        """Values in the tile for one choice of pieces, every other loop in its first."""
+    def size(self, choice: Choice) -> Number:
+        """Values in the tile for a choice of pieces, every other loop in its first."""
+        return prod(self.factors(choice))
+
+    def factors(self, choice: Choice) -> list[Number]:
+        """Numbers whose product is `size`; each depends on few of the loops."""
         if self.unlike is not None:
-            box = self.unlike.box({at: choice.get(at, 0) for at in self.unlike.places})
-            return 0 if box is None else volume(box)
-        total = self._plain if not choice or self._ragged.isdisjoint(choice) else self._plain_at(choice)
-        for rank in self._windows:
-            total = total * rank.extent(choice)
-        return total
+            sides, work = self.unlike.box(choice)
+            return [windows.choose(work, volume(sides), 0)]
+        plain = [self._plain] if self._ragged.isdisjoint(choice) else self._plain_at(choice)
+        return [*plain, *(windows.extent_at(window.uses, window.size, choice) for window in self._windows)]
 
     @cached_property
     def _plain(self) -> Number:
         """Product of the extents of the ranks that are one plain variable, in the largest tile."""
         total: Number = 1
         for extent, loops in self._plain_ranks:
-            total = total * terms.largest(extent, tuple(loop.cut(0) for loop in loops))
+            total = total * terms.largest(extent, loops)
         return total
 
     @cached_property
@@ -152,6 +159,8 @@ class Tile:
     @cached_property
     def _ragged(self) -> frozenset[int]:
         """Places of the loops whose pieces of a plain rank differ."""
+        if self.users[0].busy:
+            return frozenset()
         found: set[int] = set()
         for extent, loops in self._plain_ranks:
             whole: Number = extent
@@ -161,37 +170,36 @@ class Tile:
                 whole = loop.tile
         return frozenset(found)
 
-    def _plain_at(self, choice: dict[int, int]) -> int:
-        """As `_plain`, for one choice of pieces."""
-        total = 1
-        for extent, loops in self._plain_ranks:
-            for loop in loops:
-                extent = loop.cut(0).extent_of(extent, choice.get(loop.place, 0), 0)
-            total *= extent
-        return total
+    def _plain_at(self, choice: Choice) -> list[Number]:
+        """The factors of `_plain`, for a choice of pieces."""
+        chains = [(extent, tuple([(n.place, n.cut(0)) for n in loops])) for extent, loops in self._plain_ranks]
+        return [terms.maximum(windows.piece(extent, chain, choice)[1], 0) for extent, chain in chains]
 
     @cached_property
     def _windows(self) -> tuple[_Window, ...]:
         """The other ranks."""
+        if all(user.plain for user in self.users):
+            return ()
         shape = self.users[0].workload.tensor(self.store.tensor).shape
         found = []
         for rank, size in enumerate(shape):
             if self._complex(rank):
                 uses = tuple(rank_use(u, self.store.tensor, rank, self.store.place, {}, None) for u in self.users)
-                places = sorted({p for u in uses for _, _, chain in u.terms for p, _ in chain})
-                found.append(_Window(uses, size, tuple(places)))
+                found.append(_Window(uses, size))
         return tuple(found)
 
     @property
     def key(self) -> tuple[object, ...]:
         return (self.store.address, self.store.tensor)
 
-    def bits(self, choice: dict[int, int]) -> Number:
+    def bits(self, choice: Choice) -> Number:
         return self.size(choice) * self.width * self.copies
 
     @cached_property
     def moving(self) -> frozenset[int]:
         """Places of the loops that change the tile's size, or end its use, in other ways than a ragged edge."""
+        if self.unlike is None and all(user.plain for user in self.users):
+            return frozenset()
         found: set[int] = set()
         steps = {loop.place for loop, _ in self.steps}
         for user in self.users:
@@ -209,24 +217,12 @@ class Tile:
         return frozenset(place for place in found & many if place < self.store.place)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Window:
-    """A complex rank of a tile: how its users reach it, its declared size, the loops that move the window."""
+    """A complex rank of a tile: how its users reach it, its declared size."""
 
     uses: tuple[windows.RankUse, ...]
     size: int
-    places: tuple[int, ...]
-
-    @cached_property
-    def _known(self) -> dict[tuple[int, ...], int]:
-        return {}
-
-    def extent(self, choice: dict[int, int]) -> int:
-        """Size of the window for one choice of pieces; loops that are not in it are in their first."""
-        at = tuple([choice.get(place, 0) for place in self.places])
-        if at not in self._known:
-            self._known[at] = windows.extent_at(self.uses, self.size, tuple(zip(self.places, at, strict=True)))
-        return self._known[at]
 
 
 def tiles(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> tuple[Tile, ...]:
@@ -339,14 +335,57 @@ def _slides(link: Link, loop: PathLoop) -> bool:
     return False
 
 
-def _choices(path: Path, found: list[Tile]) -> Iterator[dict[int, int]]:
-    """Every combination of pieces of the loops that change tiles on this path, as far as it has work in them."""
-    places = {place for tile in found for place in tile.moving}
-    loops = [loop for loop in path.loops if loop.place in places]
-    for combination in product(*(range(loop.trips) for loop in loops)):
-        choice = {loop.place: i for loop, i in zip(loops, combination, strict=True)}
-        if path.even or not path.idle(choice, len(path.nodes)):
-            yield choice
+def _moments(path: Path, near: list[Tile], changing: list[Tile]) -> Choice:
+    """The iterations of the loops that change tiles on this path, without those in which all is as in one before.
+
+    Along each loop, iterations in which no factor of any tile's size and no tile's life differ from those in an earlier
+    one are left out, whatever the iterations of the other loops are: a worst moment is worst there, too, and the first
+    of all is among those that stay.
+    """
+    places = {place for tile in changing for place in tile.moving}
+    if not places:
+        return {}
+    trips = {loop.place: loop.trips for loop in path.loops if loop.place in places}
+    choice = windows.axes(trips)
+    arrays = path.working(choice, len(path.nodes))
+    for tile in near:
+        arrays.extend((*tile.factors(choice), tile.alive(path, choice)))
+    kept = windows.representatives(list(trips.values()), arrays)
+    return {place: one.astype(object) for place, one in zip(trips, kept, strict=True)}
+
+
+@dataclass(frozen=True)
+class _Live:
+    """What may be alive when a path reaches its leaf: (tile, is it alive?, bits), at all moments of `choice`."""
+
+    path: Path
+    choice: Choice
+    tiles: tuple[tuple[Tile, Number, Number], ...]
+
+    @staticmethod
+    def of(path: Path, near: list[Tile], changing: list[Tile]) -> _Live:
+        choice = _moments(path, near, changing)
+        flags = [(tile, tile.alive(path, choice)) for tile in near]
+        found = [(tile, flag, tile.bits(choice) * flag) for tile, flag in flags if not isinstance(flag, int) or flag]
+        return _Live(path, choice, tuple(found))
+
+    @cached_property
+    def _work(self) -> Array:
+        """For each moment whether the path has work."""
+        work = np.asarray(self.path.works(self.choice, len(self.path.nodes)))
+        return np.broadcast_to(work, tuple(one.size for one in self.choice.values()))
+
+    def each(self, bits: Number) -> Array:
+        """A number of bits at each moment, one after the other; -1 where the path has no work."""
+        return np.where(self._work, np.asarray(bits, dtype=object), -1).ravel()
+
+    def at(self, moment: int) -> list[tuple[Tile, int]]:
+        """The tiles that are alive at one moment, with their bits."""
+        found = []
+        for tile, flag, bits in self.tiles:
+            if np.broadcast_to(np.asarray(flag), self._work.shape).flat[moment]:
+                found.append((tile, int(np.broadcast_to(np.asarray(bits), self._work.shape).flat[moment])))
+        return found
 
 
 def peak(
@@ -363,14 +402,17 @@ def peak(
     worst: Number = 0
     alive_then: list[tuple[Tile, Number]] = []
     for path, near, changing in _near(mine, all_paths):
-        for choice in _choices(path, changing):
-            flags = [(tile, tile.alive(path, choice)) for tile in near]
-            sizes = [(tile, tile.bits(choice) * flag) for tile, flag in flags if not isinstance(flag, int) or flag]
-            total: Number = base + sum(bits for _, bits in sizes)
-            if not isinstance(total, int) or not isinstance(worst, int):
-                worst = terms.maximum(worst, total)
-            elif total > worst:
-                worst, alive_then = total, sizes
+        live = _Live.of(path, near, changing)
+        total: Number = base + sum(bits for _, _, bits in live.tiles)
+        moment = 0
+        if live.choice:
+            each = live.each(total)
+            moment = int(np.argmax(each))
+            total = int(each[moment])
+        if not isinstance(total, int) or not isinstance(worst, int):
+            worst = terms.maximum(worst, total)
+        elif total > worst:
+            worst, alive_then = total, live.at(moment) if live.choice else [(tile, n) for tile, _, n in live.tiles]
     fullest_known = isinstance(worst, int) and worst > 0
     listed = sorted((*always, *alive_then) if fullest_known else (), key=lambda entry: number[entry[0].key])
     return worst, tuple((tile.store.tensor, bits) for tile, bits in listed)
@@ -403,20 +445,34 @@ def _forked_peak(
     staying = tuple((tile.store.tensor, tile.bits({})) for tile in mine if tile.stays)
     moments: list[Moment] = []
     for path, near, changing in _near([tile for tile in mine if not tile.stays], all_paths):
-        for choice in _choices(path, changing):
-            live = tuple(
-                (tile.key, sum(fork.place < tile.store.place for fork in path.forks), tile.store.tensor, bits)
-                for tile in near
-                if (bits := tile.bits(choice) * tile.alive(path, choice))
-            )
-            moments.append(Moment(path.forks, live))
+        live = _Live.of(path, near, changing)
+        for moment in _telling(live) if live.choice else (0,):
+            now = live.at(moment) if live.choice else [(tile, bits) for tile, _, bits in live.tiles]
+            alive = tuple((t.key, _depth(path, t), t.store.tensor, bits) for t, bits in now if bits)
+            moments.append(Moment(path.forks, alive))
 
     def private(split: Split) -> bool:
         axis = axis_of(split)
         return axis is not None and machine.position[memory] > machine.position[axis]
 
-    bits, alive = fullest(moments, private)
-    return bits + sum(n for _, n in staying), (*staying, *alive)
+    bits, names = fullest(moments, private)
+    return bits + sum(n for _, n in staying), (*staying, *names)
+
+
+def _depth(path: Path, tile: Tile) -> int:
+    """How many concurrent splits of the path stand above the tile's store."""
+    return sum(fork.place < tile.store.place for fork in path.forks)
+
+
+def _telling(live: _Live) -> list[int]:
+    """The moments that `moments.fullest` can tell from the others: the fullest of the tiles in the path's own branch,
+    and for each tile the first in which it is alive and the first in which it is largest."""
+    own = sum(bits for tile, _, bits in live.tiles if _depth(live.path, tile) == len(live.path.forks))
+    found = {int(np.argmax(live.each(own)))}
+    for _, _, bits in live.tiles:
+        each = live.each(bits)
+        found |= {int(np.argmax(each > 0)), int(np.argmax(each))}
+    return sorted(moment for moment in found if live._work.flat[moment])
 
 
 def occupancy(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> tuple[Occupancy, ...]:

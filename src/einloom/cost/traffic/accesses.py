@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import prod
+from typing import NamedTuple
+
+import numpy as np
 
 from ...machine.levels import Axis, Machine, Toll
 from ...machine.levels import Link as LinkLevel
@@ -24,11 +27,10 @@ from ..formulas.terms import Number
 from .boxes import Shared
 from .paths import Path, PathLoop, PathStore
 
-Picks = dict[int, int]
+Picks = dict[int, Number]  # place of a spatial loop -> the instance that counts, or an array of instances
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """Values that `einsum` reads from or writes to `memory`, or that pass the toll of that name down or up.
 
     count: over all instances, or of one instance.
@@ -41,7 +43,7 @@ class Move:
     count: Number
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Link:
     """A store (or the leaf, child None) and the next store of its tensor above, seen from the path it is charged to.
 
@@ -73,8 +75,22 @@ class Link:
     @cached_property
     def relevant(self) -> frozenset[int]:
         """Places of the loops on which the tile depends, for any of the users."""
-        moved = ((loop, user.einsum.access(self.tensor)) for user in self.users for loop in user.loops)
-        return frozenset(loop.place for loop, access in moved if loop.variable in access.variables)
+        found: set[int] = set()
+        for user in self.users:
+            variables = user.einsum.access(self.tensor).variables
+            found.update([loop.place for loop in user.loops if loop.variable in variables])
+        return frozenset(found)
+
+    @cached_property
+    def reader(self) -> Link | None:
+        """The same way as the first reader below goes it, if readers below the child see windows of what is written."""
+        if self.child is None or not self.written or len(self.users) == 1:
+            return None
+        readers = tuple(user for user in self.users if self.tensor != user.einsum.output.tensor)
+        ranks = range(len(self.access.indices))
+        if not any(r.complex_rank(r.einsum.access(self.tensor), i) for r in readers for i in ranks):
+            return None
+        return Link(self.workload, self.machine, readers[0], self.tensor, self.parent, self.child, self.users, False)
 
     @cached_property
     def unlike(self) -> Shared | None:
@@ -184,42 +200,125 @@ class Link:
         self, *, at_parent: bool = True, picks: Picks | None, fresh: bool = False, toll: Toll | None = None
     ) -> Number:
         """Values that cross the link, counted at one side, or at a toll on the way: over all instances, or (`picks`)
-        of one instance there."""
+        of one instance there, or of many at once."""
+        return prod(self.factors(at_parent=at_parent, picks=picks, fresh=fresh, toll=toll))
+
+    def factors(
+        self, *, at_parent: bool = True, picks: Picks | None, fresh: bool = False, toll: Toll | None = None
+    ) -> list[Number]:
+        """Numbers whose product is `moved`; each depends on few of the loops."""
+        closed = self._closed(at_parent, toll, picks is not None, fresh)
+        if self._all_closed:
+            return [closed]
         above = self.above(at_parent, toll)
         flags = self._once(above, at_parent, picks is not None, fresh)
         picks = None if picks is None else {place: i for place, i in picks.items() if place in above}
         if self.unlike is not None:
-            return self._together(self.unlike, flags, picks or {})
+            return [self._together(self.unlike, flags, picks or {})]
+        found: list[Number] = [closed]
         sliding = None if self.written else self.retention[1]
-        total: Number = 1
-        for rank in range(len(self.access.indices)):
-            total = total * self._rank(rank, flags, picks, sliding)
-        for variable in self.path.einsum.variables:
-            if variable not in self.access.variables:
-                cuts = self.path.cuts(variable, self.place, lambda loop: flags[loop.place], picks)
-                total = total * terms.visits(self.path.extent(variable), cuts)
-        return total
+        found.extend([self._rank(rank, flags, picks, sliding) for rank in self._listed])
+        found.extend([self._variable(variable, flags, picks, whole=False) for variable in self._others])
+        return found
 
-    def _together(self, unlike: Shared, flags: dict[int, Number], picks: Picks) -> int:
+    @cached_property
+    def _even(self) -> frozenset[str]:
+        """Variables of which all pieces are equal, and which lie in no window: what they count is a plain product."""
+        listed = {v for rank in self._listed for v in self.access.indices[rank].variables}
+        return self.path.even - listed if listed else self.path.even
+
+    @cached_property
+    def _listed(self) -> list[int]:
+        """Ranks whose pieces are not all equal, or complex."""
+        even = self.path.even
+        ranks = enumerate(self.access.indices)
+        return [rank for rank, index in ranks if self._complex(rank) or index.variables[0] not in even]
+
+    @cached_property
+    def _others(self) -> list[str]:
+        """Variables that the tensor lacks and whose pieces are not all equal."""
+        if self.path.busy:
+            return []
+        variables = self.access.variables
+        return [v for v in self.path.einsum.variables if v not in variables and v not in self.path.even]
+
+    @cached_property
+    def _all_closed(self) -> bool:
+        return not self._listed and not self._others and self.unlike is None
+
+    @cached_property
+    def _repeats(self) -> tuple[int, int]:
+        """(values of the even ranks, and visits of the even variables that the tensor lacks: with the first pieces of
+        temporal loops alone, times all that are not kept)."""
+        keeps, inside = self.retention[0], set(self.access.variables)
+        values = prod([self.path.extent(v) for v in self.access.variables if v in self._even])
+        again = [n for n in self.path.loops if n.place < self.place and n.axis is None and n.variable in self._even]
+        again = [n for n in again if n.variable not in inside and not keeps.get(n.place, 0)]
+        always = [n.trips for n in again if n.place in self.relevant]
+        return terms.evenly_crossed(values, prod(always), 1), terms.evenly_crossed(
+            values, prod(n.trips for n in again), 1
+        )
+
+    def _closed(self, at_parent: bool, toll: Toll | None, busiest: bool, fresh: bool) -> int:
+        """The factor of all even variables; arguments as of `_once`."""
+        values = self._repeats[0 if fresh else 1]
+        if not self.axes:
+            return values
+        above = self.above(at_parent, toll)
+        counted, picked = [], []
+        for loop in self.path.loops:
+            if loop.axis is None or loop.place >= self.place or loop.variable not in self._even:
+                continue
+            if loop.variable in self.access.variables:
+                if busiest and loop.place in above:
+                    picked.append(loop.trips)
+            elif loop.place in above:
+                if not busiest:
+                    counted.append(loop.trips)
+            elif not (at_parent and loop.place not in self.relevant and self._joined(self.axes[loop.place])):
+                counted.append(loop.trips)
+        return terms.evenly_crossed(values, prod(counted), prod(picked))
+
+    def _complex(self, rank: int) -> bool:
+        """True if some user's windows of the rank overlap, leave gaps, are clipped or follow from consumers."""
+        users = (self.path,) if self.written or self.child is None else self.users
+        return any(u.complex_rank(u.einsum.access(self.tensor), rank) for u in users if not u.plain)
+
+    def _together(self, unlike: Shared, flags: dict[int, Number], picks: Picks) -> Number:
         """As `moved`, with the boxes that all users need together."""
         keeps, sliding = self.retention
         keeping = {place for place, kept in keeps.items() if kept} | ({sliding} if sliding is not None else set())
         loops = {loop.place: loop for user in self.users for loop in user.loops if loop.place < self.place}
-        pieces = {
-            at: range(picks.get(at, 0), picks.get(at, 0) + 1) if flags[at] and at not in keeping else range(loop.trips)
-            for at, loop in sorted(loops.items())
-        }
-        return unlike.moved(pieces, keeping)
+        one = {at for at in loops if flags[at] and at not in keeping}
+        trips = {at: loop.trips for at, loop in sorted(loops.items()) if at not in one}
+        return unlike.moved(trips, keeping, {at: picks.get(at, 0) for at in one}, _axes(picks))
 
     def _rank(self, rank: int, flags: dict[int, Number], picks: Picks | None, sliding: int | None) -> Number:
         index = self.access.indices[rank]
+        if not self._complex(rank):
+            return self._variable(index.variables[0], flags, picks, whole=True)
         users = (self.path,) if self.written or self.child is None else self.users
-        if not any(user.complex_rank(user.einsum.access(self.tensor), rank) for user in users):
-            variable = index.variables[0]
-            cuts = self.path.cuts(variable, self.place, lambda loop: flags[loop.place], picks)
-            return terms.covered(self.path.extent(variable), cuts)
-        uses = tuple(rank_use(user, self.tensor, rank, self.place, flags, picks) for user in users)
-        return windows.moved(uses, self.workload.tensor(self.tensor).shape[rank], sliding)
+        size, many = self.workload.tensor(self.tensor).shape[rank], _axes(picks)
+        if not many:
+            uses = tuple(rank_use(user, self.tensor, rank, self.place, flags, picks) for user in users)
+            return windows.moved(uses, size, sliding)
+        uses = tuple(rank_use(user, self.tensor, rank, self.place, flags, None) for user in users)
+        return windows.moved_each(uses, size, sliding, picks or {}, many)
+
+    def _variable(self, variable: str, flags: dict[int, Number], picks: Picks | None, *, whole: bool) -> Number:
+        """Pieces of a variable, or (`whole`) the sum of their extents."""
+        extent, many = self.path.extent(variable), _axes(picks)
+        if many:
+            loops = [loop for loop in self.path.by_variable[variable] if loop.place < self.place]
+            chain = tuple([(loop.place, loop.cut(flags[loop.place])) for loop in loops])
+            return windows.pieces(extent, chain, whole, picks or {}, many)
+        cuts = self.path.cuts(variable, self.place, lambda loop: flags[loop.place], picks)
+        return terms.covered(extent, cuts) if whole else terms.visits(extent, cuts)
+
+
+def _axes(picks: Picks | None) -> int:
+    """How many axes the arrays of many picks have; 0 for one pick."""
+    return max((one.ndim for one in picks.values() if isinstance(one, np.ndarray)), default=0) if picks else 0
 
 
 def rank_use(
@@ -269,6 +368,8 @@ def moves(link: Link, picks: Picks | None = None) -> tuple[Move, ...]:
     """What a link costs at both ends, in values; with `picks`, of the picked instance at each end."""
     if not link.axes:
         picks = None  # there is one instance, and it does everything
+    if _axes(picks):
+        return tuple(_moves(link, picks))
     key = None if picks is None else tuple(picks.items())
     if key not in link.known:
         link.known[key] = tuple(_moves(link, picks))
@@ -343,33 +444,52 @@ def _copy_in_place(link: Link) -> bool:
 
 def _halo(link: Link, *, at_parent: bool, picks: Picks | None, toll: Toll | None = None) -> Number:
     """Elements computed earlier that consumers below a shared inner store read again: its windows less what is new."""
-    if link.child is None or len(link.users) == 1:
+    if link.reader is None:
         return 0
-    readers = tuple(user for user in link.users if link.tensor != user.einsum.output.tensor)
-    ranks = range(len(link.access.indices))
-    if not any(r.complex_rank(r.einsum.access(link.tensor), i) for r in readers for i in ranks):
-        return 0
-    first = Link(link.workload, link.machine, readers[0], link.tensor, link.parent, link.child, link.users, False)
-    seen, new = (one.moved(at_parent=at_parent, picks=picks, toll=toll) for one in (first, link))
+    seen, new = (one.moved(at_parent=at_parent, picks=picks, toll=toll) for one in (link.reader, link))
     return seen - new
 
 
 def operations(path: Path, picks: Picks | None = None) -> Number:
-    """Operations of an Einsum: all of them, or (`picks`) those of one instance of its compute unit."""
+    """Operations of an Einsum: all of them, or (`picks`) those of one instance of its compute unit, or of many."""
     if path.einsum.kind == "copy":
         return 0
+    return prod(operation_factors(path, picks))
+
+
+def operation_factors(path: Path, picks: Picks | None) -> list[Number]:
+    """Numbers whose product is `operations`; each depends on the loops of one variable."""
 
     def once(loop: PathLoop) -> Number:
         return int(picks is not None and loop.axis is not None)
 
-    counts = [terms.visits(path.extent(v), path.cuts(v, len(path.nodes), once, picks)) for v in path.einsum.variables]
-    return prod(counts)
+    many = _axes(picks)
+    if many:
+        chains = {v: tuple([(n.place, n.cut(once(n))) for n in path.by_variable[v]]) for v in path.einsum.variables}
+        return [windows.pieces(path.extent(v), chain, False, picks or {}, many) for v, chain in chains.items()]
+    even = [loop.trips for loop in path.loops if loop.variable in path.even and not once(loop)]
+    others = [v for v in path.einsum.variables if v not in path.even]
+    cuts = {v: path.cuts(v, len(path.nodes), once, picks) for v in others}
+    return [prod(even), *(terms.visits(path.extent(v), cuts[v]) for v in others)]
 
 
-def instance_choices(path: Path) -> list[Picks]:
-    """The instances that may be the busiest: the first, or each along axes where windows are clipped or derived."""
-    choices: list[Picks] = [{}]
-    for loop in path.complex_axes:
-        assert isinstance(loop.trips, int)
-        choices = [{**choice, loop.place: i} for choice in choices for i in range(loop.trips)]
-    return choices
+def instance_choices(path: Path, mine: tuple[Link, ...]) -> Picks:
+    """The instances that may be the busiest, for every spatial loop along which they differ in more than a ragged edge.
+
+    Along each such loop the pieces fall into few classes: those in which no factor of any count changes, whatever the
+    pieces of the other loops are. Only the first piece of each class is asked; a loop of one class is left out. The
+    arrays have an axis for every loop, in the order of the path, so the first busiest instance of all is the first
+    among these.
+    """
+    loops = {loop.place: loop.trips for loop in path.complex_axes}
+    if not loops:
+        return {}
+    picks: Picks = dict(windows.axes(loops))
+    found = [*operation_factors(path, picks)]
+    for link in (*mine, *(one.reader for one in mine if one.reader is not None)):
+        for fresh in (False, True) if link.written else (False,):
+            for side in (True, False) if link.child is not None else (True,):
+                found.extend(link.factors(at_parent=side, picks=picks, fresh=fresh))
+            for toll in link.tolls:
+                found.extend(link.factors(picks=picks, fresh=fresh, toll=toll))
+    return dict(zip(loops, windows.representatives(list(loops.values()), found), strict=True))

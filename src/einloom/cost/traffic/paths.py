@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Mapping as Table
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import and_
 from typing import Any
 
-from ...mapping.extents import Address, addressed_paths, derived_cuts
+from ...mapping.analysed import Analysed
+from ...mapping.extents import Address
 from ...mapping.legality.concurrency import concurrent
-from ...mapping.tree import Compute, Loop, Mapping, Node, Split, Store
+from ...mapping.tree import Compute, Mapping, Node, Split, Store
 from ...workload.einsum import Access, Einsum, Workload
 from ..formulas.terms import Cut, Number, default_tile, minimum
+from ..formulas.windows import Choice, piece
 
 Flag = Callable[["PathLoop"], Number]
 
@@ -56,7 +58,7 @@ class Fork:
     branch: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Path:
     """The path of one Einsum: its loops and stores from the outside in, and where sequential splits stand.
 
@@ -108,34 +110,39 @@ class Path:
         return store.place < len(self.addresses) and self.addresses[store.place] == store.address
 
     @cached_property
-    def even(self) -> bool:
-        """True if every loop is known to cut what it meets into equal pieces: then none is empty."""
-        for variable, loops in self.by_variable.items():
-            extent: Number = self.extent(variable)
-            for loop in loops:
-                if loop.ends is not None or not (isinstance(loop.trips, int) and isinstance(loop.tile, int)):
-                    return False
-                if loop.tile * loop.trips != extent:
-                    return False
-                extent = loop.tile
+    def even(self) -> frozenset[str]:
+        """Variables of which every loop cuts what it meets into equal pieces: then none is empty. None with arrays."""
+        if not all(isinstance(loop.trips, int) and isinstance(loop.tile, int) for loop in self.loops):
+            return frozenset()
+        return frozenset(variable for variable in self.einsum.variables if self._evenly_cut(variable))
+
+    def _evenly_cut(self, variable: str) -> bool:
+        extent = self.extent(variable)
+        for loop in self.by_variable[variable]:
+            if loop.ends is not None or loop.tile * loop.trips != extent:
+                return False
+            extent = loop.tile
         return True
 
-    def idle(self, choice: Table[int, int], stop: int) -> bool:
-        """True if the Einsum has no work below the loops above `stop`: a piece named by `choice` is empty.
+    @cached_property
+    def busy(self) -> bool:
+        """True if the Einsum is known to have work in every iteration: all its pieces are equal."""
+        return len(self.even) == len(self.einsum.variables)
 
-        Loops that are not in `choice` are in their first iteration.
-        """
-        for variable, loops in self.by_variable.items():
-            if not any(loop.place in choice for loop in loops):
-                continue
-            extent, number = self.extent(variable), 0
-            for loop in (loop for loop in loops if loop.place < stop):
-                at = choice.get(loop.place, 0)
-                number = number * loop.trips + at
-                extent = loop.cut(0).extent_of(extent, at, number)
-                if extent <= 0:
-                    return True
-        return False
+    def works(self, choice: Choice, stop: int) -> Number:
+        """True if the Einsum has work below the loops above `stop`: no piece named by `choice` is empty."""
+        return reduce(and_, self.working(choice, stop), True)
+
+    def working(self, choice: Choice, stop: int) -> list[Number]:
+        """For each variable that `choice` names a loop of: is its piece not empty?"""
+        if self.busy:
+            return []
+        chains = {
+            variable: tuple([(loop.place, loop.cut(0)) for loop in loops if loop.place < stop])
+            for variable, loops in self.by_variable.items()
+            if any(loop.place in choice for loop in loops)
+        }
+        return [piece(self.extent(variable), chain, choice)[1] > 0 for variable, chain in chains.items()]
 
     def shares(self, other: Path, place: int) -> bool:
         """True if the node at `place` of the path of `other` is on this path, too."""
@@ -144,7 +151,7 @@ class Path:
     def complex_rank(self, access: Access, rank: int) -> bool:
         """True if the rank's windows overlap, leave gaps, are clipped or follow from consumers: no closed product."""
         index = access.indices[rank]
-        return not index.simple or bool(self.derived & set(index.variables))
+        return not index.simple or index.variables[0] in self.derived
 
     @cached_property
     def complex_variables(self) -> frozenset[str]:
@@ -156,6 +163,11 @@ class Path:
         return frozenset(found)
 
     @cached_property
+    def plain(self) -> bool:
+        """True if no rank that the Einsum accesses is complex."""
+        return not self.derived and all(i.simple for access in self.einsum.accesses for i in access.indices)
+
+    @cached_property
     def complex_axes(self) -> tuple[PathLoop, ...]:
         """Spatial loops along which instances may differ in more than a ragged edge."""
         lowest = max((place for place, _ in self.unlike), default=-1)
@@ -165,12 +177,13 @@ class Path:
 
 def paths(workload: Workload, mapping: Mapping) -> tuple[Path, ...]:
     """The path of every Einsum in program order. The mapping must be well formed."""
-    derived: dict[tuple[str, int], tuple[int, ...]] = derived_cuts(workload, mapping)
+    return paths_of(Analysed(workload, mapping))
+
+
+def paths_of(tree: Analysed) -> tuple[Path, ...]:
+    """As `paths`, of a tree that others ask about, too."""
     held: dict[Address, frozenset[str]] = {}
-    found = tuple(
-        _path(workload, trail, derived, order, held)
-        for order, trail in enumerate(addressed_paths(mapping.nest).values())
-    )
+    found = tuple(_path(tree, einsum, order, held) for order, einsum in enumerate(tree.trails))
     unlike = unlike_stores(found)
     return tuple(replace(p, unlike=unlike[p.order]) if p.order in unlike else p for p in found) if unlike else found
 
@@ -217,44 +230,39 @@ def not_plain(all_paths: tuple[Path, ...]) -> str | None:
     return None
 
 
-def _path(
-    workload: Workload,
-    trail: tuple[tuple[Address, Node], ...],
-    derived: dict[tuple[str, int], tuple[int, ...]],
-    order: int,
-    held: dict[Address, frozenset[str]],
-) -> Path:
+def _path(tree: Analysed, name: str, order: int, held: dict[Address, frozenset[str]]) -> Path:
     """held: the tensors of every store met so far, which may be many more than the Einsum's."""
-    leaf = trail[-1][1]
+    workload, trail, nodes = tree.workload, tree.trails[name], tree.paths[name]
+    leaf = nodes[-1]
     assert isinstance(leaf, Compute)
-    einsum = workload.einsum(leaf.einsum)
-    extents: dict[str, Any] = {v: workload.extents[v] for v in einsum.variables}
-    loops: list[PathLoop] = []
+    einsum = workload.einsum(name)
     stores: list[PathStore] = []
     splits: list[int] = []
     forks: list[Fork] = []
     for place, (address, node) in enumerate(trail):
-        if isinstance(node, Loop):
-            variable = node.variable(einsum.name)
-            if variable is None:
-                continue
-            tile = default_tile(extents[variable], node.trips) if node.tile is None else node.tile
-            ends = derived.get((einsum.name, place))
-            loops.append(PathLoop(place, variable, node.trips, tile, ends, node.axis))
-            extents[variable] = minimum(extents[variable], tile) if ends is None else _widest(ends)
-        elif isinstance(node, Store):
+        if isinstance(node, Store):
             if address not in held:
                 held[address] = frozenset(node.tensors)
             mine = (tensor for tensor in einsum.tensors if tensor in held[address])
-            stores.extend(PathStore(place, node.memory, tensor, address, node.slots) for tensor in mine)
+            stores.extend([PathStore(place, node.memory, tensor, address, node.slots) for tensor in mine])
         elif isinstance(node, Split) and concurrent(node):
             forks.append(Fork(place, address, node, trail[place + 1][0][len(address)]))
         elif isinstance(node, Split):
             splits.append(place)
-    nodes = tuple(node for _, node in trail)
-    addresses = tuple(address for address, _ in trail)
-    ways = (tuple(loops), tuple(stores), tuple(splits))
+    addresses = tuple([address for address, _ in trail])
+    ways = (tuple(_path_loops(tree, name)), tuple(stores), tuple(splits))
     return Path(workload, einsum, nodes, addresses, *ways, leaf, order, tuple(forks))
+
+
+def _path_loops(tree: Analysed, name: str) -> Iterator[PathLoop]:
+    extents: dict[str, Any] = {v: tree.workload.extents[v] for v in tree.workload.einsum(name).variables}
+    for place, node, variable in tree.loops[name]:
+        if variable is None:
+            continue
+        tile = default_tile(extents[variable], node.trips) if node.tile is None else node.tile
+        ends = tree.cuts.get((name, place))
+        yield PathLoop(place, variable, node.trips, tile, ends, node.axis)
+        extents[variable] = minimum(extents[variable], tile) if ends is None else _widest(ends)
 
 
 def _widest(ends: tuple[int, ...]) -> int:

@@ -16,7 +16,7 @@ from math import ceil, prod
 
 from ...cost.evaluate import price
 from ...cost.formulas import terms
-from ...cost.time.components import component_time
+from ...cost.formulas.components import component_time
 from ...cost.time.schedule import Schedule
 from ...cost.traffic.paths import Path
 from ...machine.levels import Memory

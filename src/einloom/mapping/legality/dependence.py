@@ -3,107 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from math import prod
 
-from ...workload.einsum import Workload
-from ..extents import Cuts, Trail, addressed_paths, derived_cuts, extents_along, shared_length, tile_of, windows
-from ..tree import Loop, Mapping, Node, Split, Store, describe
+from ..analysed import Analysed
+from ..extents import tile_of
+from ..tree import Loop, Split, Store, describe
 from .concurrency import concurrent
 
 LARGEST_CHAIN = 1_000_000
 
 
-def dependence_problems(workload: Workload, mapping: Mapping) -> Iterator[str]:
+def dependence_problems(tree: Analysed) -> Iterator[str]:
     """Reasons about extents, fusion, unfinished reductions and recomputation. The tree's layout must be sound."""
-    tree = _Tree(workload, mapping)
-    oversized = tuple(tree.oversized_chains())
+    oversized = tuple(_oversized_chains(tree))
     if oversized:
         yield from oversized
         return
     for einsum in tree.paths:
         yield from _extent_problems(tree, einsum)
         yield from _repeated(tree, einsum)
-    for tensor in (t.name for t in workload.tensors if t.name in workload.producers):
+    for tensor in (t.name for t in tree.workload.tensors if t.name in tree.workload.producers):
         yield from _unfinished_in_store(tree, tensor)
-        for consumer in workload.consumers[tensor]:
+        for consumer in tree.workload.consumers[tensor]:
             yield from _untied(tree, tensor, consumer)
         dropped = tuple(_dropped(tree, tensor))
         yield from dropped
         if not dropped:  # else that is the reason why two of the loops have no common order
-            for consumer in workload.consumers[tensor]:
+            for consumer in tree.workload.consumers[tensor]:
                 yield from _two_guides(tree, tensor, consumer)
 
 
-@dataclass(frozen=True)
-class _Tree:
-    """A mapping with what all questions here share: its paths and derived cuts."""
-
-    workload: Workload
-    mapping: Mapping
-
-    @cached_property
-    def paths(self) -> dict[str, tuple[Node, ...]]:
-        return {einsum: tuple(node for _, node in steps) for einsum, steps in self.steps.items()}
-
-    @cached_property
-    def steps(self) -> dict[str, Trail]:
-        return addressed_paths(self.mapping.nest)
-
-    @cached_property
-    def cuts(self) -> Cuts:
-        return derived_cuts(self.workload, self.mapping)
-
-    def shared(self, first: str, second: str) -> int:
-        """Number of leading nodes that the paths of two Einsums share."""
-        return shared_length(self.steps[first], self.steps[second])
-
-    def loops(self, einsum: str, stop: int | None = None) -> list[tuple[int, Loop]]:
-        """(index, loop) of the loops of more than one trip among the first `stop` nodes of the path."""
-        steps = self.paths[einsum][:stop]
-        return [(i, n) for i, n in enumerate(steps) if isinstance(n, Loop) and n.trips > 1]
-
-    def backing(self, einsum: str, tensor: str) -> int | None:
-        """Index of the backing store of `tensor` in the path of `einsum`."""
-        steps = self.paths[einsum]
-        return next((i for i, n in enumerate(steps) if isinstance(n, Store) and tensor in n.tensors), None)
-
-    def fault(self, producer: str, consumer: str, tensor: str, i: int) -> str:
-        """What becomes of the overlap between iterations of the loop at `i`; empty if nothing bad does."""
-        loop = self.paths[producer][i]
-        assert isinstance(loop, Loop)
-        if loop.axis is None:
-            return "dropped between iterations"
-        shared = self.shared(producer, consumer)
-        if any(isinstance(node, Store) and tensor in node.tensors for node in self.paths[producer][i:shared]):
-            return "held by other instances"
-        variable = loop.variable(producer)
-        later = (j for j, n in self.loops(producer, shared) if n.axis is None and n.variable(producer) == variable)
-        return "computed in later steps by other instances" if any(j > i for j in later) else ""
-
-    def oversized_chains(self) -> Iterator[str]:
-        """Chains of loops too long to reason about; a legal one has about as many trips as its variable values."""
-        most = max(LARGEST_CHAIN, 16 * max(self.workload.extents.values(), default=1))
-        for einsum in self.paths:
-            for variable in self.workload.einsum(einsum).variables:
-                trips = prod(loop.trips for _, loop in self.loops(einsum) if loop.variable(einsum) == variable)
-                if trips > most:
-                    size = self.workload.extents[variable]
-                    yield f"{einsum}: the loops of {variable} make {trips} trips, it has {size} values"
+def _backing(tree: Analysed, einsum: str, tensor: str) -> int | None:
+    """Index of the backing store of `tensor` in the path of `einsum`."""
+    return next((i for i, n in enumerate(tree.paths[einsum]) if isinstance(n, Store) and tensor in n.tensors), None)
 
 
-def _extent_problems(tree: _Tree, einsum: str) -> Iterator[str]:
+def _fault(tree: Analysed, producer: str, consumer: str, tensor: str, i: int) -> str:
+    """What becomes of the overlap between iterations of the loop at `i`; empty if nothing bad does."""
+    loop = tree.paths[producer][i]
+    assert isinstance(loop, Loop)
+    if loop.axis is None:
+        return "dropped between iterations"
+    shared = tree.shared(producer, consumer)
+    if any(isinstance(node, Store) and tensor in node.tensors for node in tree.paths[producer][i:shared]):
+        return "held by other instances"
+    variable = loop.variable(producer)
+    later = (j for j, n, v in tree.several(producer, shared) if n.axis is None and v == variable)
+    return "computed in later steps by other instances" if any(j > i for j in later) else ""
+
+
+def _oversized_chains(tree: Analysed) -> Iterator[str]:
+    """Chains of loops too long to reason about; a legal one has about as many trips as its variable values."""
+    most = max(LARGEST_CHAIN, 16 * max(tree.workload.extents.values(), default=1))
+    for einsum in tree.paths:
+        trips = dict.fromkeys(tree.workload.einsum(einsum).variables, 1)
+        for _, loop, v in tree.several(einsum):
+            if v in trips:
+                trips[v] *= loop.trips
+        for variable, count in trips.items():
+            if count > most:
+                size = tree.workload.extents[variable]
+                yield f"{einsum}: the loops of {variable} make {count} trips, it has {size} values"
+
+
+def _extent_problems(tree: Analysed, einsum: str) -> Iterator[str]:
     """Trips fit extents and tiles, and every variable reaches extent 1 at the leaf."""
-    steps = tree.paths[einsum]
     variables = tree.workload.einsum(einsum).variables
-    below = extents_along(tree.workload, tree.steps[einsum], tree.cuts, einsum)
-    for i, node in enumerate(steps):
-        v = node.variable(einsum) if isinstance(node, Loop) else None
-        if not isinstance(node, Loop) or v is None:
-            continue
-        if (einsum, i) in tree.cuts and windows(tree.workload, tree.mapping, einsum, i):
-            continue  # derived from the consumers: the loop's numbers speak of them
+    below = tree.below(einsum)
+    for i, node, v in tree.loops[einsum]:
+        if v is None or ((einsum, i) in tree.cuts and tree.windows(einsum, i)):
+            continue  # what is derived from the consumers: the loop's numbers speak of them
         extent = below[i - 1][v] if i else tree.workload.extents[v]
         tile = tile_of(node, extent)
         if node.trips != -(-extent // tile):
@@ -116,20 +84,20 @@ def _extent_problems(tree: _Tree, einsum: str) -> Iterator[str]:
             yield f"{einsum}: {v} still has extent {below[-1][v]} at the leaf; loops must bring it to 1"
 
 
-def _repeated(tree: _Tree, einsum: str) -> Iterator[str]:
-    for _, loop in tree.loops(einsum):
-        if loop.variable(einsum) is None:
+def _repeated(tree: Analysed, einsum: str) -> Iterator[str]:
+    for _, loop, v in tree.several(einsum):
+        if v is None:
             said = describe(loop)
             yield f"recomputation: Einsum {einsum} runs {loop.trips} times under '{said}', which does not bind it"
 
 
-def _untied(tree: _Tree, tensor: str, consumer: str) -> Iterator[str]:
+def _untied(tree: Analysed, tensor: str, consumer: str) -> Iterator[str]:
     """Loops that producer and consumer share must iterate the same rank of the tensor, for both alike."""
     producer = tree.workload.producers[tensor]
     output = tree.workload.einsum(producer).output
     access = tree.workload.einsum(consumer).access(tensor)
-    for _, loop in tree.loops(producer, tree.shared(producer, consumer)):
-        u, v = loop.variable(producer), loop.variable(consumer)
+    for _, loop, u in tree.several(producer, tree.shared(producer, consumer)):
+        v = loop.variable(consumer)
         if u is None or v is None:
             continue
         rank = output.rank_of(u)
@@ -144,13 +112,13 @@ def _untied(tree: _Tree, tensor: str, consumer: str) -> Iterator[str]:
             yield f"{said}: {producer}.{u} indexes its rank {rank}, {consumer}.{v} {where} of it"
 
 
-def _two_guides(tree: _Tree, tensor: str, consumer: str) -> Iterator[str]:
+def _two_guides(tree: Analysed, tensor: str, consumer: str) -> Iterator[str]:
     """A producer's variable may follow only one variable of a consumer: two of them have no common order."""
     producer = tree.workload.producers[tensor]
     output = tree.workload.einsum(producer).output
     guides: dict[str, str] = {}
-    for _, loop in tree.loops(producer, tree.shared(producer, consumer)):
-        u, v = loop.variable(producer), loop.variable(consumer)
+    for _, loop, u in tree.several(producer, tree.shared(producer, consumer)):
+        v = loop.variable(consumer)
         if u is None or v is None or output.rank_of(u) is None:
             continue
         first = guides.setdefault(u, v)
@@ -161,14 +129,14 @@ def _two_guides(tree: _Tree, tensor: str, consumer: str) -> Iterator[str]:
             )
 
 
-def _unfinished_in_store(tree: _Tree, tensor: str) -> Iterator[str]:
+def _unfinished_in_store(tree: Analysed, tensor: str) -> Iterator[str]:
     """A backing store drops partial results between steps of a loop that its producer reduces.
 
     Unless the loop is temporal, and neither a temporal loop of the tensor's own ranks nor a split whose branches run
     one after the other stands between it and the store: then the store keeps its tile.
     """
     producer = tree.workload.producers[tensor]
-    backing = tree.backing(producer, tensor)
+    backing = _backing(tree, producer, tensor)
     store = None if backing is None else tree.paths[producer][backing]
     if not isinstance(store, Store):
         return
@@ -188,7 +156,7 @@ def _unfinished_in_store(tree: _Tree, tensor: str) -> Iterator[str]:
             )
 
 
-def _dropped(tree: _Tree, tensor: str) -> Iterator[str]:
+def _dropped(tree: Analysed, tensor: str) -> Iterator[str]:
     """Elements that a consumer needs again after the backing store dropped them, or that another instance has.
 
     Of the temporal loops above the backing store only the innermost keeps the overlap with the window before (one trip
@@ -197,14 +165,14 @@ def _dropped(tree: _Tree, tensor: str) -> Iterator[str]:
     the same variable does (another instance computes it in a later step).
     """
     producer = tree.workload.producers[tensor]
-    backing = tree.backing(producer, tensor) or 0
-    sliding = max((i for i, loop in tree.loops(producer, backing) if loop.axis is None), default=None)
-    for i, loop in tree.loops(producer):
+    backing = _backing(tree, producer, tensor) or 0
+    sliding = max((i for i, loop, _ in tree.several(producer, backing) if loop.axis is None), default=None)
+    for i, loop, _ in tree.several(producer):
         if i == sliding or (producer, i) not in tree.cuts or (loop.axis is None and i > backing):
             continue
-        for consumer, spans in windows(tree.workload, tree.mapping, producer, i):
+        for consumer, spans in tree.windows(producer, i):
             most = _overlap(tree.cuts[producer, i], spans, loop.trips)
-            fault = tree.fault(producer, consumer, tensor, i)
+            fault = _fault(tree, producer, consumer, tensor, i)
             if most and fault:
                 yield (
                     f"recomputation: {consumer} needs {most} positions of {tensor} again that were {fault} of "

@@ -11,25 +11,26 @@ from collections.abc import Generator, Iterator
 
 from ...machine.levels import Link, Machine
 from ...workload.einsum import Workload
-from ..extents import Address, addressed_paths
-from ..tree import Loop, Mapping, Node, Split, Store, describe
+from ..analysed import Analysed
+from ..extents import Address
+from ..tree import Loop, Node, Split, Store, describe
 from .concurrency import stage_distance
 
 Steps = tuple[tuple[Address, Node], ...]
 
 
-def link_problems(workload: Workload, machine: Machine, mapping: Mapping) -> Iterator[str]:
+def link_problems(machine: Machine, tree: Analysed) -> Iterator[str]:
     """Reasons about every store that stands in a link of the machine."""
     names = {memory.name for memory in machine.memories if isinstance(memory, Link)}
     if not names:
         return
-    paths = addressed_paths(mapping.nest)
+    paths = tree.trails
     for steps in paths.values():
         for place, (_, node) in enumerate(steps):
             if isinstance(node, Store) and node.memory in names:
                 yield from _place_problems(machine, node, steps[place + 1 :])
                 for tensor in node.tensors:
-                    yield from _tensor_problems(workload, machine, tensor, node, place, paths)
+                    yield from _tensor_problems(tree.workload, machine, tensor, node, place, paths)
 
 
 def _place_problems(machine: Machine, store: Store, below: Steps) -> Iterator[str]:

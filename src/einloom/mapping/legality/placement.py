@@ -9,23 +9,24 @@ from itertools import pairwise
 from ...machine.levels import ComputeUnit, Link, Machine, Memory
 from ...workload.einsum import Workload
 from ...workload.selectors import select
-from ..extents import Address, addressed_paths
-from ..tree import Compute, Loop, Mapping, Node, Store, describe
+from ..analysed import Analysed
+from ..extents import Address
+from ..tree import Compute, Loop, Node, Store, describe
 
 Steps = tuple[tuple[Address, Node], ...]
 
 
-def placement_problems(workload: Workload, machine: Machine, mapping: Mapping) -> Iterator[str]:
+def placement_problems(machine: Machine, tree: Analysed) -> Iterator[str]:
     """Reasons about units, the order of stores and fanouts, and what each memory must, may and may not hold."""
-    paths = addressed_paths(mapping.nest)
-    for einsum, steps in paths.items():
+    workload = tree.workload
+    for einsum, steps in tree.trails.items():
         leaf = steps[-1][1]
         assert isinstance(leaf, Compute)
         yield from _unit_problems(workload, machine, leaf, steps)
         yield from _order_problems(workload, machine, einsum, steps)
         yield from _axis_problems(workload, machine, einsum, steps)
         yield from _holding_problems(workload, machine, leaf, steps)
-    yield from _backing_problems(workload, machine, paths)
+    yield from _backing_problems(workload, machine, tree.trails)
 
 
 def visible_memories(machine: Machine, unit: str | None) -> tuple[Memory, ...]:
@@ -85,13 +86,13 @@ def _order_problems(workload: Workload, machine: Machine, einsum: str, steps: St
             elif machine.position[outer] > machine.position[inner]:
                 yield f"{einsum}: {tensor} is stored in {inner} below its store in {outer}, which is further in"
     mine = set(workload.einsum(einsum).tensors)
+    # what a store keeps for other Einsums is in an instance of their own loops
+    stores = [(j, n) for j, (_, n) in enumerate(steps) if isinstance(n, Store) and not mine.isdisjoint(n.tensors)]
     for i, (_, loop) in enumerate(steps):
         if not isinstance(loop, Loop) or loop.axis is None:
             continue
         place = machine.position[loop.axis]
-        for j, (_, node) in enumerate(steps):
-            if not isinstance(node, Store) or not mine.intersection(node.tensors):
-                continue  # what a store keeps for other Einsums is in an instance of their own loops
+        for j, node in stores:
             if j < i and machine.position[node.memory] > place:
                 yield f"{einsum}: store {node.memory} stands above '{describe(loop)}' but is listed after {loop.axis}"
             if j > i and machine.position[node.memory] < place:

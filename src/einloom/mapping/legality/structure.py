@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 from ...machine.levels import Machine
 from ...workload.einsum import Workload
-from ..tree import Compute, Loop, Mapping, Nest, Node, Split, Store, describe, einsums_below, leaves
+from ..analysed import Analysed
+from ..tree import Compute, Loop, Mapping, Nest, Node, Split, Store, describe, einsums_behind, leaves
 from .concurrency import concurrency_problems, split_problems
 from .dependence import dependence_problems
 from .links import link_problems
@@ -25,14 +26,19 @@ def problems(workload: Workload, machine: Machine, mapping: Mapping) -> tuple[st
 
     Never raises for an illegal tree. Each reason appears once.
     """
-    layout = (*_leaf_problems(workload, mapping), *_nest_problems(workload, machine, mapping.nest))
+    return reasons_against(machine, Analysed(workload, mapping))
+
+
+def reasons_against(machine: Machine, tree: Analysed) -> tuple[str, ...]:
+    """As `problems`, of a tree that others ask about, too."""
+    layout = (*_leaf_problems(tree.workload, tree.mapping), *_nest_problems(tree.workload, machine, tree.mapping.nest))
     if layout:
         return tuple(dict.fromkeys(layout))
     rest = (
-        *placement_problems(workload, machine, mapping),
-        *concurrency_problems(workload, machine, mapping),
-        *link_problems(workload, machine, mapping),
-        *dependence_problems(workload, mapping),
+        *placement_problems(machine, tree),
+        *concurrency_problems(tree.workload, machine, tree.mapping),
+        *link_problems(machine, tree),
+        *dependence_problems(tree),
     )
     return tuple(dict.fromkeys(rest))
 
@@ -63,17 +69,17 @@ def _nest_problems(workload: Workload, machine: Machine, nest: Nest) -> Iterator
         return
     if not isinstance(nest[-1], Split | Compute):
         yield f"a nest ends with {_name(nest[-1])}; its last node must be a split or a compute"
-    for i, node in enumerate(nest):
+    for i, (node, below) in enumerate(zip(nest, einsums_behind(nest), strict=True)):
         if isinstance(node, Split | Compute) and i != len(nest) - 1:
             yield f"{_name(node)} is not the last node of its nest"
         if isinstance(node, Store):
-            yield from _store_problems(workload, machine, node, einsums_below(nest[i + 1 :]))
+            yield from _store_problems(workload, machine, node, below)
         elif isinstance(node, Loop):
-            yield from _loop_problems(workload, machine, node, einsums_below(nest[i + 1 :]))
+            yield from _loop_problems(workload, machine, node, below)
         elif isinstance(node, Compute):
             if _lacks(workload, node.einsum):
                 yield f"the workload has no Einsum {node.einsum}"
-            if node.unit is not None and node.unit not in {unit.name for unit in machine.units}:
+            if node.unit is not None and not any(unit.name == node.unit for unit in machine.units):
                 yield f"the machine has no compute unit {node.unit}"
         else:
             yield from split_problems(machine, node)
@@ -97,7 +103,7 @@ def _name(node: Node) -> str:
 
 
 def _store_problems(workload: Workload, machine: Machine, store: Store, below: tuple[str, ...]) -> Iterator[str]:
-    if store.memory not in {memory.name for memory in machine.memories}:
+    if not any(memory.name == store.memory for memory in machine.memories):
         yield f"the machine has no memory {store.memory}"
     if not store.tensors:
         yield f"store {store.memory} names no tensor"
@@ -114,29 +120,33 @@ def _store_problems(workload: Workload, machine: Machine, store: Store, below: t
 
 
 def _loop_problems(workload: Workload, machine: Machine, loop: Loop, below: tuple[str, ...]) -> Iterator[str]:
-    said = f"'{describe(loop)}'"
+    for reason in _loop_reasons(workload, machine, loop, below):
+        yield f"'{describe(loop)}'{reason}"
+
+
+def _loop_reasons(workload: Workload, machine: Machine, loop: Loop, below: tuple[str, ...]) -> Iterator[str]:
     if loop.axis is not None and loop.axis not in machine.axes:
-        yield f"{said}: the machine has no axis {loop.axis}"
+        yield f": the machine has no axis {loop.axis}"
     if loop.trips < 1:
-        yield f"{said}: {loop.trips} trips; a loop needs at least 1"
+        yield f": {loop.trips} trips; a loop needs at least 1"
     if loop.tile is not None and loop.tile < 1:
-        yield f"{said}: tile {loop.tile}; a tile needs at least 1"
+        yield f": tile {loop.tile}; a tile needs at least 1"
     sizes = []
     for einsum in dict.fromkeys(e for e, _ in loop.binds):
         variables = [v for e, v in loop.binds if e == einsum]
         if len(variables) > 1:
-            yield f"{said} binds {len(variables)} variables of {einsum} ({', '.join(variables)}); at most one may be"
+            yield f" binds {len(variables)} variables of {einsum} ({', '.join(variables)}); at most one may be"
         if _lacks(workload, einsum):
-            yield f"{said}: the workload has no Einsum {einsum}"
+            yield f": the workload has no Einsum {einsum}"
             continue
         if einsum not in below:
-            yield f"{said} binds {einsum}, which is not below it"
+            yield f" binds {einsum}, which is not below it"
         for variable in variables:
             if variable not in workload.einsum(einsum).variables:
-                yield f"{said}: Einsum {einsum} has no rank variable {variable}"
+                yield f": Einsum {einsum} has no rank variable {variable}"
             else:
                 sizes.append(workload.extents[variable])
     if not loop.binds:
-        yield f"{said} binds no Einsum"
+        yield " binds no Einsum"
     if sizes and loop.trips > max(sizes):
-        yield f"{said} has more trips than its variables have values ({max(sizes)})"
+        yield f" has more trips than its variables have values ({max(sizes)})"

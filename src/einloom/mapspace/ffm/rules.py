@@ -17,7 +17,8 @@ from operator import mul
 from types import MappingProxyType
 
 from ...machine.levels import Axis, Machine
-from ...mapping.extents import Address, Cuts, addressed_paths, derived_cuts, extents_along, tile_of
+from ...mapping.analysed import derived_cuts
+from ...mapping.extents import Address, Cuts, addressed_paths, extents_along, tile_of
 from ...mapping.legality.placement import visible_memories
 from ...mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, describe, einsums_below
 from ...workload.einsum import Access, Workload

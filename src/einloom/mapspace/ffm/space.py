@@ -18,12 +18,12 @@ from ...mapping.normal import normal_form
 from ...mapping.tree import Loop, Mapping
 from ...workload.einsum import Workload
 from ..space import Mapspace, Skeleton
+from .encoding import Encoding
 from .enumerate import enumerate_trees
 from .rules import outside
-from .sample import Sampler
 from .tilings import neighbouring, retiled, rows
 
-DRAWS = 60  # drawn trees that may be illegal before `sample` gives up; each is drawn more carefully than the last
+DRAWS = 20  # draws that may come to nothing before `sample` gives up; the later ones fuse nothing
 BLOCK = 4096  # rows of tiles at a time
 
 
@@ -48,12 +48,13 @@ class Ffm:
         return enumerate_trees(self.workload, self.machine, self.mapspace)
 
     def sample(self, rng: Random) -> Mapping | None:
-        """A legal tree inside. Einsums are fused in pairs at most, and all splits are sequential: not every member can
-        be drawn, in `ragged` none with uneven tiles."""
+        """A legal tree inside, with sequential splits; in `ragged` with perfect tiles."""
         for draw in range(DRAWS):
-            tree = normal_form(self._sampler.draw(rng, draw / DRAWS), self.workload)
-            if self.contains(tree):
-                return tree
+            state = self.encoding.sample(rng, None if draw < DRAWS // 2 else 0.0)
+            if state is not None:
+                tree = normal_form(self.encoding.decode(state), self.workload)
+                if self.contains(tree):
+                    return tree
         return None
 
     def neighbours(self, tree: Mapping, rng: Random) -> Iterator[Mapping]:
@@ -84,5 +85,6 @@ class Ffm:
             yield np.array(block, dtype=np.int64)
 
     @cached_property
-    def _sampler(self) -> Sampler:
-        return Sampler(self.workload, self.machine, self.mapspace.limits)
+    def encoding(self) -> Encoding:
+        """The states that samplers and moves work on (docs/mappers.md)."""
+        return Encoding(self.workload, self.machine, self.mapspace)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...cost.time.components import component_time
+from ...cost.formulas.components import component_time
 from ...reading.units import format as with_unit
 from ...result import Result
 from .markup import Html, el

@@ -210,7 +210,7 @@ def built(data: Data) -> Workload:
         data["name"],
         einsums,
         data.get("ranks", {}),
-        bits=data["bits"],
+        bits=data.get("bits", {}),
         **{key: data[key] for key in ("shapes", "outputs", "persistent", "repeat") if key in data},
     )
 

@@ -21,14 +21,15 @@ def backing(held: Placement, tensor: int) -> int:
 
 
 def homes(workload: Workload, machine: Machine, einsum: str) -> dict[str, int | None]:
-    """Input or output of the cascade -> number of the memory that must back it, as `einsum` meets it; None: no memory
-    may."""
+    """Input or output of the cascade that `einsum` accesses -> number of the memory that must back it; None: no memory
+    may. Roles are those of its first user: what is written where an output may be is read there."""
     ends = {*workload.inputs, *workload.outputs}
     number = {memory.name: m for m, memory in enumerate(machine.memories)}
     found: dict[str, int | None] = {}
     for tensor in workload.einsum(einsum).tensors:
         if tensor in ends:
-            home = outermost_home(workload, machine, einsum, tensor)
+            first = workload.producers.get(tensor) or workload.consumers[tensor][0]
+            home = outermost_home(workload, machine, first, tensor)
             found[tensor] = None if home is None else number[home]
     return found
 

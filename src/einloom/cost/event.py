@@ -21,19 +21,19 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from ...errors import IllegalMapping, SpecError
-from ...machine.levels import ComputeUnit, Machine
-from ...mapping.extents import Address
-from ...mapping.tree import Loop, Mapping, Store
-from ...workload.einsum import Workload
-from ...workload.selectors import select
-from ..evaluate import legality, price
-from ..room.occupancy import exchanges, slots
-from ..traffic import visits
-from ..traffic.accesses import Link, links
-from ..traffic.paths import Path, PathStore, not_plain, paths
-from .components import component_time, passing_time
-from .schedule import Part, Schedule, part
+from ..errors import IllegalMapping, SpecError
+from ..machine.levels import ComputeUnit, Machine
+from ..mapping.extents import Address
+from ..mapping.tree import Loop, Mapping, Store
+from ..workload.einsum import Workload
+from ..workload.selectors import select
+from .evaluate import legality, price
+from .formulas.components import component_time, passing_time
+from .room.occupancy import exchanges, slots
+from .time.schedule import Part, Schedule, part
+from .traffic import visits
+from .traffic.accesses import Link, links
+from .traffic.paths import Path, PathStore, not_plain, paths
 
 MOST_OPERATIONS = 20_000
 Process = tuple[tuple[Address, int], ...]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...machine.levels import Memory, Toll
-from ..formulas import terms
-from ..formulas.terms import Number
+from . import terms
+from .terms import Number
 
 
 def passing_time(toll: Toll, passed: Number) -> Number | None:

@@ -1,0 +1,146 @@
+"""Do the numbers agree? Every tensor of the cascade, interpreted in NumPy, against a run of the ONNX graph itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .program import Array, GraphProgram, Step, StepOperand
+from .ranks import Affine, Stored, Var
+
+LARGEST = 2**27
+"""Values of one array of the interpretation."""
+
+
+@dataclass(frozen=True)
+class NumbersChecked:
+    """What was compared. worst: the largest difference relative to the largest value of its tensor, `where`."""
+
+    tensors: int
+    worst: float
+    where: str = ""
+
+
+def interpret(program: GraphProgram, values: Mapping[str, Array]) -> dict[Stored, Array]:
+    """Every tensor that an Einsum writes, with ranks as its axes. values: of the cascade's inputs, by ONNX name."""
+    found: dict[Stored, Array] = {}
+    for step in program.steps:
+        found[step.output] = _run(step, found, values)
+    return found
+
+
+def compare(program: GraphProgram, found: Mapping[Stored, Array], values: Mapping[str, Array]) -> NumbersChecked:
+    """The interpretation against the graph's own values, by ONNX name."""
+    worst, where, count = 0.0, "", 0
+    for tensor, array in found.items():
+        if tensor.value is None or tensor.value not in values:
+            continue
+        count += 1
+        difference = _difference(array, _stored(tensor, values[tensor.value]))
+        if not difference <= worst:
+            worst, where = difference, tensor.value
+    return NumbersChecked(count, worst, where)
+
+
+def _difference(array: Array, reference: Array) -> float:
+    if array.shape != reference.shape:
+        return np.inf
+    a, b = np.asarray(array, float), np.asarray(reference, float)
+    equal = (a == b) | (np.isnan(a) & np.isnan(b))
+    finite = np.where(equal | ~np.isfinite(b), 0, b)
+    with np.errstate(all="ignore"):
+        gap = np.where(equal, 0, np.abs(a - b))
+    largest = max(float(np.abs(finite).max(initial=0)), 1e-30)
+    return float(gap.max(initial=0)) / largest
+
+
+def _stored(tensor: Stored, value: Array) -> Array:
+    """The value of a tensor with ranks as its axes."""
+    if not tensor.select:
+        return np.asarray(value).reshape([rank.root().size for rank in tensor.ranks])
+    whole = [rank.root().size for rank in tensor.ranks]
+    for place, _, size in reversed(tensor.select):
+        whole.insert(place, size)
+    array = np.asarray(value).reshape(whole)
+    for place, digit, _ in tensor.select:
+        array = np.take(array, digit, axis=place)
+    return array
+
+
+def _run(step: Step, found: Mapping[Stored, Array], values: Mapping[str, Array]) -> Array:
+    points = step.points
+    if step.meaning is None and step.reduction == "sum":
+        result = _product(step, found, values)
+    else:
+        if prod(var.size for var in points) > LARGEST:
+            raise MemoryError(f"{step.output.name} has too many points to be interpreted")
+        neutral = 0.0 if step.reduction == "sum" else -np.inf
+        arrays = [_array(o, points, found, values, neutral) for o in (*step.operands, *step.constants)]
+        result = arrays[0] if step.meaning is None else step.meaning(arrays)
+        shape = tuple(var.size for var in points)
+        axes = tuple(i for i, var in enumerate(points) if var not in step.variables)
+        if axes:
+            whole = np.broadcast_to(result, shape)
+            result = whole.sum(axes) if step.reduction == "sum" else whole.max(axes)
+        else:
+            result = np.broadcast_to(result, shape)
+    for epilogue in step.epilogues:
+        constants = [_array(o, step.variables, found, values, 0.0) for o in epilogue.constants]
+        result = np.broadcast_to(epilogue.meaning([result, *constants]), result.shape)
+    return result
+
+
+def _product(step: Step, found: Mapping[Stored, Array], values: Mapping[str, Array]) -> Array:
+    """A product and its sum, by NumPy's einsum."""
+    numbers = {var: i for i, var in enumerate(step.points)}
+    arguments: list[Any] = []
+    for operand in step.operands:
+        own = operand.variables
+        arguments += [_array(operand, own, found, values, 0.0), [numbers[var] for var in own]]
+    return np.asarray(np.einsum(*arguments, [numbers[var] for var in step.variables], optimize=True))
+
+
+def _array(
+    operand: StepOperand,
+    points: Sequence[Var],
+    found: Mapping[Stored, Array],
+    values: Mapping[str, Array],
+    neutral: float,
+) -> Array:
+    """What an operand reads at every point, with one axis per variable; outside the tensor stands `neutral`."""
+    tensor = operand.tensor
+    if tensor in found:
+        source = found[tensor]
+    elif tensor.data is not None:
+        source = _stored(tensor, tensor.data)
+    else:
+        source = _stored(tensor, values[tensor.value or tensor.name])
+        source = source.astype(float) if source.dtype.kind == "f" or source.dtype.kind == "V" else source
+    own = set(operand.variables)
+    shape = tuple(var.size if var in own else 1 for var in points)
+    inside = np.ones([1] * len(points), bool)
+    chosen = []
+    for axis, (_, affine) in enumerate(operand.places):
+        index = _index(affine, points)
+        size = source.shape[axis]
+        if affine.constant or affine.bare is None:
+            inside = inside & (index >= 0) & (index < size)
+            index = np.clip(index, 0, size - 1)
+        chosen.append(index)
+    array = source[tuple(chosen)] if chosen else source.reshape([1] * len(points))
+    array = np.broadcast_to(array, shape)
+    return array if inside.all() else np.where(inside, array, neutral)
+
+
+def _index(affine: Affine, points: Sequence[Var]) -> Any:
+    index = np.full([1] * len(points), affine.constant)
+    for var, coefficient in affine.terms:
+        at = points.index(var)
+        shape = [1] * len(points)
+        shape[at] = var.size
+        index = index + coefficient * np.arange(var.size).reshape(shape)
+    return index

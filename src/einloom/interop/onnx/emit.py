@@ -1,0 +1,155 @@
+"""The program as a `Workload`: names for tensors and rank variables, shapes, bits, facts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from math import prod
+
+from ...errors import SpecError
+from ...reading.facts import Fact
+from ...workload.build import build_workload
+from ...workload.einsum import Access, Einsum, Index, Workload
+from ...workload.notation import FUNCTIONS, RESERVED, check_einsum
+from .program import GraphProgram, Step, StepOperand
+from .ranks import Affine, Rank, Stored, Var
+
+MAX_EINSUMS = 20_000
+
+
+class Names:
+    """Names that the notation accepts, each once. kept: what an original name became."""
+
+    def __init__(self, reserved: frozenset[str] = frozenset()) -> None:
+        self.used: set[str] = set(reserved)
+
+    def of(self, text: str, default: str) -> str:
+        """The name nearest to `text`."""
+        plain = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_")[-80:].strip("_") or default
+        plain = plain if not plain[0].isdigit() else f"{default}{plain}"
+        name, n = plain, 1
+        while name in self.used:
+            n += 1
+            name = f"{plain}_{n}"
+        self.used.add(name)
+        return name
+
+
+class Emission:
+    """Names given on the way: `tensors` maps what is stored to its name in the workload."""
+
+    def __init__(self, program: GraphProgram) -> None:
+        self.program = program
+        self.tensors: dict[Stored, str] = {}
+        self.variables: dict[Rank, str] = {}
+        self.extents: dict[str, int] = {}
+        self.copies: list[str] = []
+        self._names = Names(RESERVED)
+        self._ranks = Names()
+
+    def workload(self, name: str, bits: int | Mapping[str, int] | None, source: str) -> Workload:
+        """The cascade. bits: one number, or ``weights`` and ``default``; by default those of the file's types."""
+        if not self.program.steps:
+            cuts = "".join(f"; cut: {fate.node} ({fate.operator}): {fate.reason}" for fate in self.program.fates[:5])
+            raise SpecError(f"nothing in it is arithmetic on inputs: there is nothing to map{cuts}", file=name)
+        if len(self.program.steps) > MAX_EINSUMS:
+            raise SpecError(f"it has more than {MAX_EINSUMS:,} Einsums", file=name)
+        einsums = [einsum for step in self.program.steps for einsum in self._einsums(step)]
+        used = {access.tensor for einsum in einsums for access in einsum.accesses}
+        written = {einsum.output.tensor for einsum in einsums}
+        outputs = [self.tensors[t] for t in dict.fromkeys(self.program.outputs) if t in self.tensors]
+        stored = {label: tensor for tensor, label in self.tensors.items() if label in used}
+        widths = {label: self._bits(tensor, bits) for label, tensor in stored.items()}
+        shapes = {label: [rank.root().size for rank in tensor.ranks] for label, tensor in stored.items()}
+        for copy in self.copies:
+            original = einsums[[einsum.name for einsum in einsums].index(copy)].inputs[0].tensor
+            widths[copy], shapes[copy] = widths[original], shapes[original]
+        facts = [Fact(f"ranks.{variable}", source, "derived") for variable in self.extents]
+        chosen = Fact("bits.default", "chosen at the import", "assumed")
+        facts.append(Fact("bits.default", source, "derived") if bits is None else chosen)
+        return build_workload(
+            Names().of(name, "model"),
+            einsums,
+            self.extents,
+            bits={"default": max(sorted(set(widths.values())), key=list(widths.values()).count), **widths},
+            shapes=shapes,
+            outputs=[label for label in outputs if label in written],
+            facts=facts,
+        )
+
+    def _bits(self, tensor: Stored, bits: int | Mapping[str, int] | None) -> int:
+        if isinstance(bits, int):
+            return bits
+        if bits:
+            return bits["weights"] if tensor.constant and "weights" in bits else bits.get("default", tensor.bits)
+        return tensor.bits
+
+    def tensor(self, tensor: Stored) -> str:
+        if tensor not in self.tensors:
+            self.tensors[tensor] = self._names.of(tensor.name, "T")
+        return self.tensors[tensor]
+
+    def _einsums(self, step: Step) -> list[Einsum]:
+        """The Einsum of a step, after copies of what it reads in two ways."""
+        table = self._named(step)
+        found: list[Einsum] = []
+        seen: dict[Stored, StepOperand] = {}
+        inputs: list[Access] = []
+        for operand in step.operands:
+            label = self.tensor(operand.tensor)
+            if operand.tensor in seen and not seen[operand.tensor].same(operand):
+                found.append(self._copy(operand.tensor, label))
+                label = found[-1].name
+            seen.setdefault(operand.tensor, operand)
+            inputs.append(Access(label, tuple(_index(affine, table) for _, affine in operand.places)))
+        output = self.tensor(step.output)
+        access = Access(output, tuple(Index(((table[var], 1),)) for var in step.variables))
+        function = None if step.meaning is None else step.function or "elementwise"
+        if function is not None and FUNCTIONS.get(function, 0) not in (None, len(inputs)):
+            function = "elementwise"
+        reduction = step.reduction if any(v not in access.variables for i in inputs for v in i.variables) else "sum"
+        kind = "multiply" if function is None else "map"
+        einsum = Einsum(output, access, tuple(inputs), kind, function, reduction)  # type: ignore[arg-type]
+        check_einsum(einsum)
+        return [*found, einsum]
+
+    def _copy(self, tensor: Stored, label: str) -> Einsum:
+        name = self._names.of(f"{label}_copy", "T")
+        table = self._names_of(tuple(Var(rank) for rank in tensor.ranks))
+        index = tuple(Index(((variable, 1),)) for variable in table.values())
+        self.copies.append(name)
+        return Einsum(name, Access(name, index), (Access(label, index),), "copy")
+
+    def _named(self, step: Step) -> dict[Var, str]:
+        """The name of every variable: that of its class, a number behind it where one Einsum has two of a class."""
+        inner = (var for operand in step.operands for var in operand.variables)
+        return self._names_of(tuple(dict.fromkeys((*step.variables, *inner))))
+
+    def _names_of(self, variables: tuple[Var, ...]) -> dict[Var, str]:
+        table: dict[Var, str] = {}
+        for var in variables:
+            root = var.rank.root()
+            if root not in self.variables:
+                self.variables[root] = self._ranks.of(f"{root.hint or 'i'}{len(self.variables)}", "i")
+            name, n = self.variables[root], 1
+            while name in table.values():
+                n += 1
+                name = f"{self.variables[root]}_{n}"
+            self._ranks.used.add(name)
+            table[var] = name
+            self.extents[name] = root.size
+        return table
+
+
+def _index(affine: Affine, table: Mapping[Var, str]) -> Index:
+    return Index(tuple((table[var], coefficient) for var, coefficient in affine.terms), affine.constant)
+
+
+def multiplications(program: GraphProgram) -> int:
+    """Those of all products of the program."""
+    return sum(step.multiplications for step in program.steps)
+
+
+def moved_values(tensor: Stored) -> int:
+    """How many values a tensor has."""
+    return prod(rank.root().size for rank in tensor.ranks)

@@ -1,0 +1,53 @@
+"""An ONNX graph as plain data: nodes, shapes, types, constants. `load` makes it; nothing after it sees protobuf."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class OnnxNode:
+    """One operator application. group: the module path that the exporter wrote into the node's name."""
+
+    name: str
+    operator: str
+    domain: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any]
+    version: int
+
+    @property
+    def group(self) -> str:
+        return ".".join(part for part in self.name.split("/")[:-1] if part)
+
+    def __str__(self) -> str:
+        return f"node {self.name!r:.120} ({self.operator})"
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """An attribute."""
+        return self.attributes.get(name, default)
+
+
+@dataclass
+class Graph:
+    """The main graph, functions inlined. constants: name -> values, None where only shape and type are kept."""
+
+    name: str
+    nodes: list[OnnxNode]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    types: dict[str, np.dtype[Any]] = field(default_factory=dict)
+    bits: dict[str, int] = field(default_factory=dict)
+    constants: dict[str, Array | None] = field(default_factory=dict)
+    digest: str = ""
+    folded: int = 0
+    """Nodes that constants replaced."""

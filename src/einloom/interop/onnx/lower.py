@@ -1,0 +1,320 @@
+"""What operators build with: views of values, Einsums from labelled dimensions, windows, slices.
+
+`operators` says what each operator is, `walk` goes over the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from math import prod
+
+import numpy as np
+
+from .graph import Graph, OnnxNode
+from .program import GraphProgram, Meaning, Reduction, Step, StepOperand
+from .ranks import Affine, Splitter, Stored, Uneven, Var, View, refinement, unite
+
+Labels = Sequence[Sequence[str]]
+"""Per dimension the labels of its parts, most significant first; labels of one name are one rank variable."""
+
+MOVED = 4  # constants of more than a quarter of the values that they are applied to are moved
+
+
+class Cut(Exception):
+    """A node that the notation has no Einsum for: its values are handed over through the outermost memory."""
+
+
+class Boundary(Cut):
+    """A node whose result is chosen by data and read as rows: an input of the cascade."""
+
+
+class Refused(Exception):
+    """A node that no Einsum can stand for, with the reason."""
+
+
+class Lowering:
+    """One pass over a graph. locked: keys of ranks that stay whole; control: values that become inputs."""
+
+    def __init__(self, graph: Graph, locked: frozenset[Hashable] = frozenset(), control: frozenset[str] = frozenset()):
+        self.graph = graph
+        self.splitter = Splitter(locked)
+        self.program = GraphProgram()
+        self.views: dict[str, View] = {}
+        self.control = control
+        self.node: OnnxNode = graph.nodes[0] if graph.nodes else OnnxNode("", "", "", (), (), {}, 1)
+        self.labels = 0
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self.graph.shapes[name]
+
+    def constant(self, name: str) -> np.ndarray | None:
+        """The values of a constant. Raises Cut if it is none; None if its values are not kept."""
+        if name not in self.graph.constants:
+            raise Cut(f"{name!r:.80} is not constant")
+        return self.graph.constants[name]
+
+    def read(self, name: str, constant: bool = False) -> None:
+        """Make a value an input of the cascade."""
+        shape = self.shape(name)
+        self.views[name] = self.stored(name, [[size] for size in shape], self.graph.bits.get(name, 32), constant)
+
+    def stored(
+        self, name: str, sizes: Sequence[Sequence[int]], bits: int, constant: bool = False, data: object = None
+    ) -> View:
+        """A tensor that no Einsum writes, and the view of all of it. sizes: of the parts of every dimension."""
+        dims: list[tuple[Var, ...]] = []
+        ranks = []
+        for i, parts in enumerate(sizes):
+            new = [self.splitter.rank(size, (name, i, j)) for j, size in enumerate(parts) if size > 1]
+            ranks += new
+            dims.append(tuple(Var(rank) for rank in new))
+        tensor = Stored(name, tuple(ranks), bits, constant, name, data)
+        places = [(rank, Affine(((var, 1),))) for rank, var in zip(ranks, (v for d in dims for v in d), strict=True)]
+        return View(tensor, tuple(dims), tuple(places))
+
+    def view(self, name: str) -> View:
+        """The view of a value; a constant or control value becomes an input of the cascade when it is first read."""
+        if name not in self.views:
+            if name not in self.graph.constants and name not in self.control:
+                raise Refused(f"reads {name!r:.80}, which nothing writes")
+            if name not in self.graph.shapes:
+                raise Refused(f"reads {name!r:.80}, whose shape is not known")
+            self.read(name, constant=True)
+        return self.views[name].normal()
+
+    def made(self, value: np.ndarray, hint: str) -> View:
+        """A constant that the importer makes, such as the divisors of an average."""
+        self.labels += 1
+        name = f"{self.node.outputs[0]}_{hint}"
+        return self.stored(name, [[size] for size in value.shape], 32, True, value)
+
+    def put(self, name: str, view: View) -> None:
+        """What a node yields. Raises Cut if it does not have the shape that the graph says."""
+        if name:
+            if view.shape != self.shape(name):
+                raise Cut(f"{name!r:.80} would have shape {view.shape}, and the graph says {self.shape(name)}")
+            self.views[name] = view
+
+    def regrouped(
+        self, view: View, dims: Sequence[int], sizes: Sequence[int]
+    ) -> tuple[View, tuple[tuple[Var, ...], ...]]:
+        """As of `Splitter`: neighbouring dimensions as runs of axes of these sizes."""
+        return self.splitter.grouped(view, dims, sizes)
+
+    def reshaped(self, view: View, shape: Sequence[int]) -> View:
+        """The view with other dimensions. Raises Uneven if they do not nest with the axes."""
+        if prod(shape) != prod(view.shape):
+            raise Cut(f"{view.shape} cannot become {tuple(shape)}")
+        view, runs = self.regrouped(view, range(len(view.dims)), shape)
+        return View(view.tensor, runs, view.places)
+
+    def sliced(self, view: View, dim: int, start: int, step: int, length: int) -> View:
+        """`length` positions of a dimension: multiples of whole parts fix digits, others read it with an offset."""
+        size = view.shape[dim]
+        if (start, step, length) == (0, 1, size):
+            return view
+        if not (0 <= start < size and 0 <= start + step * (length - 1) < size) or step < 1:
+            raise Cut(f"a slice of step {step}" if step < 1 else "a slice beyond the end")
+        if step == 1 and size % length == 0 and start % length == 0:
+            try:
+                view, (head, tail) = self.regrouped(view, [dim], [size // length, length])
+                if all(not axis.rank.root().locked for axis in head):
+                    rest, table = start // length, {}
+                    for axis in reversed(head):
+                        rest, digit = divmod(rest, axis.size)
+                        table[axis] = Affine((), digit)
+                    return view.put(table, [*view.dims[:dim], tail, *view.dims[dim + 1 :]])
+            except Uneven:
+                pass
+            view = view.normal()
+        if len(view.dims[dim]) != 1:
+            raise Cut("a slice across several ranks")
+        axis = view.dims[dim][0]
+        rank = self.splitter.rank(length, (self.node.outputs[0], dim, start))
+        new = Var(rank) if length > 1 else None
+        terms = () if new is None else ((new, step),)
+        return view.put(
+            {axis: Affine(terms, start)}, [*view.dims[:dim], () if new is None else (new,), *view.dims[dim + 1 :]]
+        )
+
+    def window(self, view: View, dim: int, kernel: int, stride: int, dilation: int, pad: int, out: int) -> View:
+        """The dimension as two: positions and taps of a window. Beyond the ends it reads padding."""
+        size = view.shape[dim]
+        dims = view.dims
+        if kernel == stride and not pad and dilation == 1 and out * kernel == size:
+            view, runs = self.regrouped(view, [dim], [out, kernel])
+            return View(view.tensor, (*view.dims[:dim], *runs, *view.dims[dim + 1 :]), view.places)
+        if kernel == 1 and stride == 1 and not pad and out == size:
+            return View(view.tensor, (*dims[: dim + 1], (), *dims[dim + 1 :]), view.places)
+        if len(dims[dim]) != 1:
+            raise Cut("a window over a dimension of several ranks" if dims[dim] else "a window over a size of 1")
+        key = self.node.outputs[0] or self.node.name
+        position = self.splitter.rank(out, (key, dim, "position"), "pqo"[(dim - 2) % 3])
+        tap = self.splitter.rank(kernel, (key, dim, "tap"), "rst"[(dim - 2) % 3])
+        axes = [(Var(rank), c) for rank, c in ((position, stride), (tap, dilation)) if rank.size > 1]
+        both = [tuple(v for v, _ in axes if v.rank is rank) for rank in (position, tap)]
+        table = {dims[dim][0]: Affine(tuple(axes), -pad)}
+        if not axes and not 0 <= -pad < size:
+            raise Cut("a window of nothing but padding")
+        return view.put(table, (*dims[:dim], *both, *dims[dim + 1 :]))
+
+    def einsum(
+        self,
+        operands: Sequence[tuple[View, Labels]],
+        output: Labels,
+        function: str = "",
+        meaning: Meaning | None = None,
+        reduction: Reduction = "sum",
+        value: str | None = None,
+        sizes: Mapping[str, int] | None = None,
+    ) -> View:
+        """One Einsum: operands with labelled dimensions, the output's labels; what the output lacks is reduced.
+
+        meaning: of a map; a product without it. value: the ONNX value that the result is. A dimension of size 1 is
+        broadcast. Raises Uneven if two factorisations of one label have no common refinement.
+        """
+        views, runs = self._matched(operands, sizes or {})
+        variables: dict[str, tuple[Var, ...]] = {}
+        tables: list[dict[Var, Affine]] = []
+        for run in runs:
+            table: dict[Var, Affine] = {}
+            for label, axes in run.items():
+                if axes and label not in variables:
+                    variables[label] = tuple(Var(axis.rank) for axis in axes)
+                    for axis in axes:
+                        axis.rank.root().hint = axis.rank.root().hint or label.rstrip("0123456789")
+                for axis, var in zip(axes, variables.get(label, ()), strict=False):
+                    unite(axis.rank, var.rank, self.splitter.locked)
+                    table[axis] = Affine(((var, 1),))
+            tables.append(table)
+        read = [
+            StepOperand(view.tensor, tuple((rank, affine.put(table)) for rank, affine in view.places))
+            for view, table in zip(views, tables, strict=True)
+        ]
+        return self._step(read, variables, output, function, meaning, reduction, value)
+
+    def _matched(
+        self, operands: Sequence[tuple[View, Labels]], sizes: Mapping[str, int]
+    ) -> tuple[list[View], list[dict[str, tuple[Var, ...]]]]:
+        """The operands with axes split alike wherever they share a label."""
+        extents: dict[str, int] = dict(sizes)
+        for view, labels in operands:
+            for dim, (names, size) in enumerate(zip(labels, view.shape, strict=True)):
+                if len(names) == 1 and size > 1 and extents.setdefault(names[0], size) != size:
+                    raise Refused(f"has dimension {dim} of size {size} against {extents[names[0]]}")
+        views = [view for view, _ in operands]
+        while True:
+            found: list[dict[str, tuple[Var, ...]]] = []
+            for n, (_, labels) in enumerate(operands):
+                run: dict[str, tuple[Var, ...]] = {}
+                for dim, names in enumerate(labels):
+                    whole = views[n].shape[dim] == 1
+                    wanted = [1 if whole else extents.get(name, 1) for name in names]
+                    views[n], parts = self.regrouped(views[n], [dim], wanted)
+                    run.update(zip(names, parts, strict=True))
+                found.append(run)
+            views = [view.normal() for view in views]
+            if not self._align(views, found, [labels for _, labels in operands], extents):
+                return views, found
+
+    def _align(
+        self,
+        views: list[View],
+        runs: list[dict[str, tuple[Var, ...]]],
+        labels: list[Labels],
+        extents: Mapping[str, int],
+    ) -> bool:
+        """Split what is not split alike; True if anything was."""
+        changed = False
+        for label in dict.fromkeys(label for run in runs for label in run):
+            factors = [[v.size for v in run[label]] for run in runs if run.get(label)]
+            if not factors or all(sizes == factors[0] for sizes in factors):
+                continue
+            target = refinement(factors)
+            for n, names in enumerate(labels):
+                for dim, parts in enumerate(names):
+                    if label in parts and runs[n].get(label):
+                        at = list(parts).index(label)
+                        wanted = [extents.get(name, 1) for name in parts]
+                        views[n], _ = self.regrouped(views[n], [dim], [*wanted[:at], *target, *wanted[at + 1 :]])
+            changed = True
+        return changed
+
+    def _step(
+        self,
+        read: Sequence[StepOperand],
+        variables: Mapping[str, tuple[Var, ...]],
+        output: Labels,
+        function: str,
+        meaning: Meaning | None,
+        reduction: Reduction,
+        value: str | None,
+    ) -> View:
+        """The Einsum of these accesses, added to the program; the view of its output."""
+        dims = [[var for label in labels for var in variables.get(label, ())] for labels in output]
+        kept = tuple(var for dim in dims for var in dim)
+        name = value or f"{self.node.outputs[0] or self.node.name}_{len(self.program.steps)}"
+        bits = self.graph.bits.get(value or self.node.outputs[0], 32)
+        if bits == 1 and value is None:
+            bits = max(operand.tensor.bits for operand in read)
+        tensor = Stored(name, tuple(var.rank for var in kept), bits, value=value)
+        constants: tuple[StepOperand, ...] = ()
+        if meaning is not None:
+            points = prod(var.size for vs in variables.values() for var in vs)
+            small = [o.tensor.constant and _size(o) * MOVED <= points for o in read]
+            if all(small):
+                small[0] = False
+            order = [o for o, s in zip(read, small, strict=True) if not s] + [
+                o for o, s in zip(read, small, strict=True) if s
+            ]
+            meaning = _reordered(meaning, [order.index(o) for o in read])
+            constants = tuple(o for o, s in zip(read, small, strict=True) if s)
+            read = [o for o, s in zip(read, small, strict=True) if not s]
+        step = Step(tensor, kept, tuple(read), constants, function, meaning, reduction)
+        step.labels, step.group = (self.node.operator,), self.node.group
+        self.program.steps.append(step)
+        axes = [[Var(var.rank) for var in dim] for dim in dims]
+        places = zip(tensor.ranks, (axis for dim in axes for axis in dim), strict=True)
+        return View(tensor, tuple(map(tuple, axes)), tuple((rank, Affine(((axis, 1),))) for rank, axis in places))
+
+    def pointwise(self, operands: Sequence[View], function: str, meaning: Meaning, value: str | None = None) -> View:
+        """An elementwise map of operands that are broadcast as NumPy does."""
+        rank = max(len(view.dims) for view in operands)
+        labels = [[f"i{i}"] for i in range(rank)]
+        listed = [(view, labels[rank - len(view.dims) :]) for view in operands]
+        return self.einsum(listed, labels, function, meaning, value=value)
+
+    def reduce(
+        self,
+        operands: Sequence[View],
+        dims: Sequence[int],
+        reduction: Reduction = "sum",
+        function: str = "",
+        meaning: Meaning | None = None,
+        value: str | None = None,
+        keep: bool = True,
+    ) -> View:
+        """A reduction of these dimensions of operands that are broadcast against the first."""
+        rank = len(operands[0].dims)
+        labels = [[f"i{i}"] for i in range(rank)]
+        listed = [(view, labels[rank - len(view.dims) :]) for view in operands]
+        output = [([] if i in dims else labels[i]) for i in range(rank) if keep or i not in dims]
+        return self.einsum(listed, output, function, meaning, reduction, value)
+
+    def finish(self, view: View, label: str, meaning: Meaning, value: str | None = None) -> View:
+        """An elementwise map of the result of the last Einsum, as a map of its own; `simplify` absorbs it."""
+        return self.pointwise([view], "elementwise" if label not in KNOWN else label, meaning, value)
+
+
+KNOWN = frozenset("exp log sqrt rsqrt reciprocal neg abs square relu gelu silu sigmoid tanh mul".split())
+
+
+def _size(operand: StepOperand) -> int:
+    return prod(rank.root().size for rank in operand.tensor.ranks)
+
+
+def _reordered(meaning: Meaning, order: Sequence[int]) -> Meaning:
+    """`meaning` of arguments that come in another order."""
+    if list(order) == list(range(len(order))):
+        return meaning
+    return lambda arrays: meaning([arrays[i] for i in order])

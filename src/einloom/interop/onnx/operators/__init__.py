@@ -1,0 +1,52 @@
+"""What every ONNX operator is: a table from its name to the function that lowers it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from ..graph import OnnxNode
+from ..lower import Cut, Lowering, Refused
+from . import elementwise, products, reductions, views
+
+Lower = Callable[[Lowering, OnnxNode], None]
+TABLE: Mapping[str, Lower] = MappingProxyType(
+    {**views.TABLE, **elementwise.TABLE, **products.TABLE, **reductions.TABLE}
+)
+CUT = frozenset(
+    "Concat Pad Resize Upsample ScatterND ScatterElements Scatter GatherElements GatherND CumSum ConvTranspose Col2Im "
+    "GridSample AffineGrid RoiAlign MaxRoiPool MaxUnpool ReduceProd DeformConv ReverseSequence".split()
+)
+"""Operators that move or mix values in a way that the notation has no words for yet."""
+REFUSED = frozenset(
+    "If Loop Scan NonZero TopK NonMaxSuppression Unique Compress ArgMax ArgMin Hardmax RNN LSTM GRU "
+    "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Multinomial Bernoulli".split()
+)
+"""Operators that choose by data, or repeat; no Einsum stands for them."""
+CARRIES_CONTROL = (
+    frozenset(elementwise.TABLE)
+    | frozenset(views.TABLE)
+    | frozenset(
+        "Shape Size Concat Pad GatherND GatherElements ScatterND ScatterElements CumSum Range ConstantOfShape OneHot "
+        "Trilu NonZero ReduceMax ReduceMin ReduceSum ReduceProd ArgMax ArgMin EyeLike".split()
+    )
+)
+"""Operators that make a control value of control values."""
+TABLE_LOOKUPS = frozenset("Gather GatherND GatherElements".split())
+
+
+def lower(pass_: Lowering, node: OnnxNode) -> None:
+    """Add what the node is to the program. Raises Cut or Refused."""
+    if node.domain:
+        raise Refused(f"is of domain {node.domain!r:.60}, which is not known")
+    if node.operator in CUT:
+        raise Cut(f"{node.operator} is not in the notation")
+    if node.operator in REFUSED:
+        raise Refused("chooses by data, repeats or draws at random; it has no Einsum")
+    if node.operator not in TABLE:
+        raise Refused("is an operator that einloom does not know")
+    for name in (*node.inputs, *node.outputs):
+        kind = pass_.graph.types.get(name)
+        if name and kind is None and name not in pass_.graph.constants:
+            raise Refused(f"has {name!r:.80}, which is no tensor of numbers")
+    TABLE[node.operator](pass_, node)

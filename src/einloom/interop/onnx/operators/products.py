@@ -1,0 +1,152 @@
+"""Operators that multiply and sum: MatMul, Gemm, Conv, Einsum."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from ..graph import OnnxNode
+from ..lower import Cut, Labels, Lowering
+from ..program import Array
+from ..ranks import View
+from .views import permuted
+
+
+def _matmul(p: Lowering, node: OnnxNode) -> None:
+    p.put(node.outputs[0], matmul(p, p.view(node.inputs[0]), p.view(node.inputs[1]), node.outputs[0]))
+
+
+def matmul(p: Lowering, left: View, right: View, value: str | None) -> View:
+    """NumPy's matmul: vectors at either end, batches broadcast."""
+    batch = max(len(left.dims), len(right.dims)) - 2
+    names: list[list[str]] = [[f"b{i}"] for i in range(max(batch, 0))]
+
+    def labels(view: View, last: Labels) -> list[Sequence[str]]:
+        own = len(view.dims) - len(last)
+        return [*names[len(names) - own :], *last] if own else list(last)
+
+    first: Labels = [["m"], ["k"]] if len(left.dims) > 1 else [["k"]]
+    second: Labels = [["k"], ["n"]] if len(right.dims) > 1 else [["k"]]
+    output = [*names, *([["m"]] if len(left.dims) > 1 else []), *([["n"]] if len(right.dims) > 1 else [])]
+    return p.einsum([(left, labels(left, first)), (right, labels(right, second))], output, value=value)
+
+
+def _gemm(p: Lowering, node: OnnxNode) -> None:
+    alpha, beta = node.get("alpha", 1.0), node.get("beta", 1.0)
+    left = permuted(p.view(node.inputs[0]), [1, 0] if node.get("transA", 0) else [0, 1])
+    right = permuted(p.view(node.inputs[1]), [1, 0] if node.get("transB", 0) else [0, 1])
+    bias = len(node.inputs) > 2 and bool(node.inputs[2]) and beta != 0
+    plain = alpha == 1 and not bias
+    view = matmul(p, left, right, node.outputs[0] if plain else None)
+    if bias:
+
+        def scaled(a: Sequence[Array]) -> Array:
+            return alpha * a[0] + beta * a[1]
+
+        view = p.pointwise([view, p.view(node.inputs[2])], "add", scaled, node.outputs[0])
+    elif not plain:
+        view = p.finish(view, "mul", lambda a: alpha * a[0], node.outputs[0])
+    p.put(node.outputs[0], view)
+
+
+def windows(p: Lowering, node: OnnxNode, view: View, kernel: Sequence[int], first: int, spatial: Sequence[int]) -> View:
+    """The view with dimensions from `first` on as positions and taps. spatial: sizes of the output."""
+    strides = node.get("strides") or [1] * len(kernel)
+    dilations = node.get("dilations") or [1] * len(kernel)
+    pads = begin_pads(node, view.shape[first:], kernel, strides, dilations, spatial)
+    for i, taps in enumerate(kernel):
+        view = p.window(view, first + 2 * i, taps, strides[i], dilations[i], pads[i], spatial[i])
+    return view
+
+
+def begin_pads(
+    node: OnnxNode,
+    sizes: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    spatial: Sequence[int],
+) -> list[int]:
+    """Padding before the first position, per dimension."""
+    mode = node.get("auto_pad", "NOTSET")
+    if mode == "NOTSET":
+        pads = node.get("pads") or [0] * (2 * len(kernel))
+        return list(pads[: len(kernel)])
+    if mode == "VALID":
+        return [0] * len(kernel)
+    found = []
+    for size, taps, stride, dilation, out in zip(sizes, kernel, strides, dilations, spatial, strict=False):
+        total = max((out - 1) * stride + (taps - 1) * dilation + 1 - size, 0)
+        found.append((total + (mode == "SAME_LOWER")) // 2)
+    return found
+
+
+def _conv(p: Lowering, node: OnnxNode) -> None:
+    x, w = p.view(node.inputs[0]), p.view(node.inputs[1])
+    groups = node.get("group", 1)
+    batch, channels = x.shape[:2]
+    kernel, spatial = w.shape[2:], p.shape(node.outputs[0])[2:]
+    if channels % groups or w.shape[0] % groups or w.shape[1] != channels // groups:
+        raise Cut(f"{groups} groups of {channels} channels")
+    split = p.reshaped(x, [batch, groups, channels // groups, *x.shape[2:]])
+    weight = p.reshaped(w, [groups, w.shape[0] // groups, *w.shape[1:]])
+    count = len(kernel)
+    positions, taps = [[f"p{i}"] for i in range(count)], [[f"r{i}"] for i in range(count)]
+    split, weight = _degenerate(p, node, split, weight, kernel, spatial)
+    moved = windows(p, node, split, kernel, 3, spatial)
+    inner = [label for pair in zip(positions, taps, strict=True) for label in pair]
+    bias = len(node.inputs) > 2 and bool(node.inputs[2])
+    view = p.einsum(
+        [(moved, [["b"], ["g"], ["c"], *inner]), (weight, [["g"], ["o"], ["c"], *taps])],
+        [["b"], ["g", "o"], *positions],
+        value=None if bias else node.outputs[0],
+    )
+    if bias:
+        listed = p.reshaped(p.view(node.inputs[2]), [1, w.shape[0], *[1] * count])
+        view = p.pointwise([view, listed], "add", lambda a: a[0] + a[1], node.outputs[0])
+    p.put(node.outputs[0], view)
+
+
+def _degenerate(
+    p: Lowering, node: OnnxNode, x: View, w: View, kernel: Sequence[int], spatial: Sequence[int]
+) -> tuple[View, View]:
+    """Refuse windows of several taps over a size of 1: their padding has no rank to stand on."""
+    for i, taps in enumerate(kernel):
+        if x.shape[3 + i] == 1 and taps > 1:
+            raise Cut("a window over a size of 1")
+    return x, w
+
+
+def _einsum(p: Lowering, node: OnnxNode) -> None:
+    equation = re.sub(r"\s", "", node.get("equation", ""))
+    left, arrow, right = equation.partition("->")
+    terms = left.split(",")
+    views = [p.view(name) for name in node.inputs]
+    if len(terms) != len(views) or not re.fullmatch(r"[A-Za-z.,]*", left):
+        raise Cut(f"the equation {equation!r:.80}")
+    dotted = [len(v.dims) - len(t) + 3 for v, t in zip(views, terms, strict=True) if "..." in t]
+    rank = max(dotted, default=0)
+    listed = [_labels(term, len(view.dims), rank) for term, view in zip(terms, views, strict=True)]
+    if not arrow:
+        single = sorted(c for c in set(left) - set(",.") if left.count(c) == 1)
+        right = ("..." if "..." in left else "") + "".join(single)
+    output = _labels(right, len(right.replace("...", "")) + (rank if "..." in right else 0), rank)
+    for names in (*listed, output):
+        flat = [name for dim in names for name in dim]
+        if len(set(flat)) != len(flat):
+            raise Cut("an index that stands twice in one operand")
+    p.put(node.outputs[0], p.einsum(list(zip(views, listed, strict=True)), output, value=node.outputs[0]))
+
+
+def _labels(term: str, dims: int, rank: int) -> list[list[str]]:
+    before, dots, after = term.partition("...")
+    own = dims - len(before) - len(after) if dots else 0
+    if own < 0 or (not dots and len(before) != dims):
+        raise Cut(f"{term!r:.40} for {dims} dimensions")
+    return [*[[c] for c in before], *[[f"e{i}"] for i in range(rank - own, rank)], *[[c] for c in after]]
+
+
+TABLE: Mapping[str, Callable[[Lowering, OnnxNode], None]] = MappingProxyType(
+    {"MatMul": _matmul, "Gemm": _gemm, "Conv": _conv, "Einsum": _einsum}
+)

@@ -1,0 +1,191 @@
+"""Operators that move nothing: an ONNX value is the same stored tensor under another index map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from types import MappingProxyType
+
+from ..graph import OnnxNode
+from ..lower import Boundary, Cut, Lowering
+from ..ranks import Var, View
+
+
+def _same(p: Lowering, node: OnnxNode) -> None:
+    p.put(node.outputs[0], p.view(node.inputs[0]))
+
+
+def _dropout(p: Lowering, node: OnnxNode) -> None:
+    if (len(node.outputs) > 1 and node.outputs[1]) or (len(node.inputs) > 2 and node.inputs[2]):
+        raise Cut("Dropout in training mode")
+    _same(p, node)
+
+
+def _cast(p: Lowering, node: OnnxNode) -> None:
+    source, target = (p.graph.types.get(name) for name in (node.inputs[0], node.outputs[0]))
+    if source is None or target is None:
+        raise Cut("a type that is not known")
+    narrows = (source.kind == "f" and target.kind in "biu") or target.kind == "b"
+    if narrows or (source.kind in "iu" and target.kind in "iu" and target.itemsize < source.itemsize):
+        view = p.pointwise([p.view(node.inputs[0])], "elementwise", lambda a: a[0].astype(target), node.outputs[0])
+        p.put(node.outputs[0], view)
+    else:
+        _same(p, node)
+
+
+def _reshape(p: Lowering, node: OnnxNode) -> None:
+    """Every operator that keeps the row-major order: the shape is what inference says."""
+    p.put(node.outputs[0], p.reshaped(p.view(node.inputs[0]), p.shape(node.outputs[0])))
+
+
+def _transpose(p: Lowering, node: OnnxNode) -> None:
+    view = p.view(node.inputs[0])
+    order = node.get("perm", list(range(len(view.dims)))[::-1])
+    p.put(node.outputs[0], permuted(view, order))
+
+
+def permuted(view: View, order: Sequence[int]) -> View:
+    """The view with its dimensions in another order."""
+    if sorted(order) != list(range(len(view.dims))):
+        raise Cut(f"{list(order)} is no order of {len(view.dims)} dimensions")
+    return View(view.tensor, tuple(view.dims[i] for i in order), view.places)
+
+
+def _expand(p: Lowering, node: OnnxNode) -> None:
+    p.put(node.outputs[0], broadcast(p, p.view(node.inputs[0]), p.shape(node.outputs[0])))
+
+
+def broadcast(p: Lowering, view: View, shape: Sequence[int]) -> View:
+    """The view with axes that index nothing where a size of 1 becomes larger."""
+    dims: list[tuple[Var, ...]] = [(), *()] * (len(shape) - len(view.dims)) + list(view.dims)
+    for i, size in enumerate(shape):
+        if prod(var.size for var in dims[i]) == 1 and size > 1:
+            dims[i] = (Var(p.splitter.rank(size, (p.node.outputs[0], i, "expand"))),)
+    return View(view.tensor, tuple(dims), view.places)
+
+
+def _tile(p: Lowering, node: OnnxNode) -> None:
+    view = p.view(node.inputs[0])
+    shape = p.shape(node.outputs[0])
+    dims = []
+    for i, (dim, size) in enumerate(zip(view.dims, shape, strict=True)):
+        repeats = size // view.shape[i]
+        extra = (Var(p.splitter.rank(repeats, (node.outputs[0], i, "tile"))),) if repeats > 1 else ()
+        dims.append((*extra, *dim))
+    p.put(node.outputs[0], View(view.tensor, tuple(dims), view.places))
+
+
+def _ints(p: Lowering, node: OnnxNode, place: int, attribute: str) -> list[int] | None:
+    """A list of integers: an attribute, or a constant input."""
+    if attribute in node.attributes:
+        return [int(i) for i in node.attributes[attribute]]
+    if len(node.inputs) <= place or not node.inputs[place]:
+        return None
+    value = p.constant(node.inputs[place])
+    if value is None:
+        raise Cut(f"the values of {node.inputs[place]!r:.80} are not kept")
+    return [int(i) for i in value.reshape(-1)]
+
+
+def _slice(p: Lowering, node: OnnxNode) -> None:
+    view = p.view(node.inputs[0])
+    starts, ends = _ints(p, node, 1, "starts"), _ints(p, node, 2, "ends")
+    assert starts is not None and ends is not None
+    axes = _ints(p, node, 3, "axes") or list(range(len(starts)))
+    steps = _ints(p, node, 4, "steps") or [1] * len(starts)
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        dim = axis % len(view.dims)
+        taken = range(view.shape[dim])[slice(start, end, step)]
+        if not len(taken):
+            raise Cut("a slice of nothing")
+        view = p.sliced(view, dim, taken.start, taken.step if len(taken) > 1 else 1, len(taken))
+    p.put(node.outputs[0], view)
+
+
+def _split(p: Lowering, node: OnnxNode) -> None:
+    view = p.view(node.inputs[0])
+    dim = node.get("axis", 0) % len(view.dims)
+    start = 0
+    for name in node.outputs:
+        length = p.shape(name)[dim] if name else 0
+        if name:
+            p.put(name, p.sliced(view, dim, start, 1, length))
+        start += length
+
+
+def _gather(p: Lowering, node: OnnxNode) -> None:
+    table, chosen = node.inputs[:2]
+    if chosen not in p.graph.constants:
+        raise Boundary(f"rows of {table} that {chosen} chooses")
+    indices = p.constant(chosen)
+    view = p.view(table)
+    dim = node.get("axis", 0) % len(view.dims)
+    if indices is None:
+        raise Cut("rows by a large constant")
+    flat = [int(i) % view.shape[dim] for i in indices.reshape(-1)]
+    step = flat[1] - flat[0] if len(flat) > 1 else 1
+    if step < 1 or flat != list(range(flat[0], flat[0] + step * len(flat), step)):
+        raise Cut("rows in an order that is no range")
+    view = p.sliced(view, dim, flat[0], step, len(flat))
+    if indices.ndim == 1:
+        p.put(node.outputs[0], view)
+        return
+    p.put(node.outputs[0], p.reshaped(view, p.shape(node.outputs[0])))
+
+
+def _depth_to_space(p: Lowering, node: OnnxNode) -> None:
+    n, c, h, w = p.shape(node.inputs[0])
+    b = node.get("blocksize")
+    crd = node.get("mode", "DCR") == "CRD"
+    parts = [n, c // b**2, b, b, h, w] if crd else [n, b, b, c // b**2, h, w]
+    view = p.reshaped(p.view(node.inputs[0]), parts)
+    order = [0, 1, 4, 2, 5, 3] if crd else [0, 3, 4, 1, 5, 2]
+    p.put(node.outputs[0], p.reshaped(permuted(view, order), p.shape(node.outputs[0])))
+
+
+def _space_to_depth(p: Lowering, node: OnnxNode) -> None:
+    n, c, h, w = p.shape(node.inputs[0])
+    b = node.get("blocksize")
+    view = p.reshaped(p.view(node.inputs[0]), [n, c, h // b, b, w // b, b])
+    p.put(node.outputs[0], p.reshaped(permuted(view, [0, 3, 5, 1, 2, 4]), p.shape(node.outputs[0])))
+
+
+def _concat(p: Lowering, node: OnnxNode) -> None:
+    given = [name for name in node.inputs if name]
+    if len(given) != 1:
+        raise Cut("several tensors are written into one")
+    _same(p, node)
+
+
+def _pad(p: Lowering, node: OnnxNode) -> None:
+    if p.shape(node.inputs[0]) != p.shape(node.outputs[0]) or any(_ints(p, node, 1, "pads") or ()):
+        raise Cut("padding that is stored")
+    _same(p, node)
+
+
+def _constant_resize(p: Lowering, node: OnnxNode) -> None:
+    if p.shape(node.inputs[0]) != p.shape(node.outputs[0]):
+        raise Cut("another resolution")
+    _same(p, node)
+
+
+TABLE: Mapping[str, Callable[[Lowering, OnnxNode], None]] = MappingProxyType(
+    {
+        "Identity": _same,
+        "Dropout": _dropout,
+        "Cast": _cast,
+        "CastLike": _cast,
+        **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), _reshape),
+        "Transpose": _transpose,
+        "Expand": _expand,
+        "Tile": _tile,
+        "Slice": _slice,
+        "Split": _split,
+        "Gather": _gather,
+        "DepthToSpace": _depth_to_space,
+        "SpaceToDepth": _space_to_depth,
+        "Concat": _concat,
+        "Pad": _pad,
+        "Resize": _constant_resize,
+    }
+)

@@ -1,0 +1,181 @@
+"""An ONNX model as a cascade of Einsums, with an account of what was absorbed, cut and left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import SpecError
+from ...workload.einsum import Workload
+from ..bundle import Bundle
+from .check import NumbersChecked, compare, interpret
+from .emit import Emission, moved_values, multiplications
+from .graph import Array, Graph
+from .load import load
+from .program import GraphProgram
+from .simplify import simplify
+from .walk import program
+
+CHECKED = 10**6
+"""Constants of at most so many values keep them for a check."""
+WARNED = 0.05
+PRODUCTS = ("MatMul", "Gemm", "Conv", "Einsum")
+
+
+@dataclass(frozen=True)
+class ImportedModel:
+    """A network: its workload, and how it follows from the file.
+
+    groups: Einsum -> module path. absorbed: operators that became part of an Einsum, with how many of each.
+    """
+
+    file: str
+    workload: Workload
+    graph: Graph
+    program: GraphProgram
+    groups: Mapping[str, str]
+    absorbed: Mapping[str, int]
+    copies: tuple[str, ...]
+
+    @property
+    def cuts(self) -> tuple[str, ...]:
+        """What was cut, and why, in sentences."""
+        return tuple(
+            f"{fate.kind} {fate.node} ({fate.operator}): {fate.reason}; {fate.values:,} values handed over"
+            for fate in self.program.fates
+        )
+
+    @cached_property
+    def multiplications(self) -> tuple[int, int]:
+        """Those of the graph's products, counted from its shapes alone, and those of the cascade's."""
+        return sum(_counted(self.graph)), multiplications(self.program)
+
+    def report(self) -> str:
+        """What the import did, for people."""
+        nodes = ", ".join(f"{count:,} {fate}" for fate, count in self.program.nodes.items() if count)
+        counted, mapped = self.multiplications
+        share = f": {mapped / counted:.4g} of the graph's" if counted else ""
+        different = len({_signature(self.workload, name) for name in self.workload.names})
+        lines = [
+            f"{Path(self.file).name}: {sum(self.program.nodes.values()):,} nodes: {nodes}",
+            f"  {len(self.workload.einsums)} Einsums ({different} different), {mapped:,} multiplications{share}",
+        ]
+        lines += [f"  {cut}" for cut in self.cuts]
+        if self.absorbed:
+            lines.append("  absorbed  " + ", ".join(f"{n} x {label}" for label, n in self.absorbed.items()))
+        if self.copies:
+            lines.append(f"  copied, to be read in two ways at once: {', '.join(self.copies)}")
+        if (share_cut := self._share_cut()) > WARNED:
+            lines.append(f"  warning: {share_cut:.0%} of the values that pass between nodes are handed over at cuts")
+        return "\n".join(lines) + "\n"
+
+    def _share_cut(self) -> float:
+        moved = sum(moved_values(step.output) for step in self.program.steps)
+        cut = sum(fate.values for fate in self.program.fates if fate.kind == "cut")
+        return cut / (moved + cut) if moved + cut else 0.0
+
+    def check(self, inputs: Mapping[str, Array] | None = None, seed: int = 0) -> NumbersChecked:
+        """Every tensor of the cascade against onnxruntime, or the reference implementation of the package onnx.
+
+        inputs: of the graph, by name; random ones by default. Raises SpecError if the file keeps no weights or is too
+        large to be interpreted.
+        """
+        from .reference import values_of
+
+        values = values_of(self.file, self.graph, inputs, seed)
+        try:
+            with np.errstate(all="ignore"):
+                return compare(self.program, interpret(self.program, values), values)
+        except MemoryError as error:
+            raise SpecError(f"too large to be checked: {error}", file=self.file) from None
+
+
+def from_onnx(
+    path: str | Path,
+    sizes: Mapping[str, int] | None = None,
+    bits: int | Mapping[str, int] | None = None,
+    operands: int | None = None,
+    boundary: frozenset[str] = frozenset(),
+) -> ImportedModel:
+    """The network of a file. sizes: of open axes. bits: of all values, or ``{"weights": 4, "default": 16}``.
+
+    operands: at most so many of one Einsum. boundary: names of nodes to cut at. Raises SpecError for what is no ONNX
+    file, and for every node that has no Einsum.
+    """
+    return imported_model(load(path, sizes), str(path), bits, operands, boundary)
+
+
+def imported_model(
+    graph: Graph,
+    file: str,
+    bits: int | Mapping[str, int] | None = None,
+    operands: int | None = None,
+    boundary: frozenset[str] = frozenset(),
+) -> ImportedModel:
+    """As `from_onnx`, of a graph that is loaded."""
+    names = {node.name for node in graph.nodes}
+    for name in boundary:
+        if name not in names:
+            raise SpecError(f"no node is called {name!r:.120}", file=file)
+    total = len(graph.nodes)
+    found = program(graph, boundary)
+    folded = graph.folded
+    found.nodes = {"constant": folded, **found.nodes} if folded else found.nodes
+    assert sum(found.nodes.values()) == total + folded
+    simplify(found, operands)
+    found.alive()
+    emission = Emission(found)
+    workload = emission.workload(graph.name, bits, f"{Path(file).name}, sha256 {graph.digest[:12]}")
+    absorbed = Counter(
+        label for step in found.steps for label in (step.labels[1:] if step.meaning is None else step.labels[:-1])
+    )
+    groups = {emission.tensors[step.output]: step.group for step in found.steps if step.group}
+    return ImportedModel(file, workload, graph, found, groups, dict(absorbed), tuple(emission.copies))
+
+
+def bundle(model: ImportedModel) -> Bundle:
+    """What the importer door returns of a network."""
+    return Bundle(model.workload, notes=tuple(line.strip() for line in model.report().splitlines()))
+
+
+def _signature(workload: Workload, name: str) -> Any:
+    """What two Einsums share that differ in names only."""
+    einsum = workload.einsum(name)
+    numbers = {variable: i for i, variable in enumerate(einsum.variables)}
+    accesses = [
+        tuple((tuple((numbers[v], c) for v, c in index.terms), index.constant) for index in access.indices)
+        for access in (einsum.output, *einsum.inputs)
+    ]
+    sizes = tuple(workload.extents[variable] for variable in einsum.variables)
+    return tuple(accesses), sizes, einsum.kind, einsum.function, einsum.reduction
+
+
+def _counted(graph: Graph) -> list[int]:
+    """Multiplications of every product, from the shapes that the file says."""
+    found = []
+    for node in graph.nodes:
+        names = (node.outputs[0], *node.inputs)
+        if node.operator not in PRODUCTS or any(name not in graph.shapes for name in names if name):
+            continue
+        out, first = graph.shapes[node.outputs[0]], graph.shapes[node.inputs[0]]
+        match node.operator:
+            case "MatMul":
+                found.append(prod(out) * first[-1])
+            case "Gemm":
+                found.append(prod(out) * first[0 if node.get("transA", 0) else 1])
+            case "Conv":
+                found.append(prod(out) * prod(graph.shapes[node.inputs[1]][1:]))
+            case _:
+                sizes: dict[str, int] = {}
+                terms = node.get("equation", "").replace(" ", "").partition("->")[0].split(",")
+                for term, name in zip(terms, node.inputs, strict=False):
+                    sizes.update(zip(term, graph.shapes[name], strict=False))
+                found.append(prod(sizes.values()) if len(terms) > 1 and "..." not in terms[0] else 0)
+    return found

@@ -1,0 +1,81 @@
+"""Every value of an ONNX graph on random inputs: by onnxruntime if it is installed, else by the package onnx."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...errors import SpecError
+from ...reading.plugins import MISTAKES
+from .graph import Array, Graph
+from .load import file_bytes, library
+
+
+def values_of(file: str, graph: Graph, inputs: Mapping[str, Array] | None, seed: int) -> dict[str, Array]:
+    """Inputs, weights and all values between, by name. Raises SpecError if the model cannot be run."""
+    onnx = library()
+    model = onnx.ModelProto()
+    model.ParseFromString(file_bytes(file))
+    if model.functions:
+        model = onnx.inliner.inline_local_functions(model)
+    for tensor in model.graph.initializer:
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            raise SpecError(f"{tensor.name!r:.80} stands in another file: there are no numbers to check", file=file)
+    given = dict(inputs or {}) or random_inputs(graph, seed)
+    found = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    for name, value in graph.constants.items():
+        if value is not None:
+            found[name] = value
+    failures: tuple[type[Exception], ...] = (*MISTAKES, *_failures())
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            found.update(_run(onnx, model, graph, given))
+    except failures as error:
+        raise SpecError(f"the model cannot be run: {error!s:.200}", file=file) from None
+    return {**found, **given}
+
+
+def random_inputs(graph: Graph, seed: int) -> dict[str, Array]:
+    """Inputs between -1 and 1; integers are 0 or 1."""
+    rng = np.random.default_rng(seed)
+    found: dict[str, Array] = {}
+    for name in graph.inputs:
+        kind, shape = graph.types[name], graph.shapes[name]
+        drawn = rng.integers(0, 2, shape) if kind.kind in "biu" else rng.uniform(-1, 1, shape)
+        found[name] = np.asarray(drawn).astype(kind)
+    return found
+
+
+def _run(onnx: Any, model: Any, graph: Graph, given: Mapping[str, Array]) -> dict[str, Array]:
+    names = list(dict.fromkeys(name for node in graph.nodes for name in node.outputs if name))
+    names = [name for name in names if name in graph.shapes]
+    try:
+        import onnxruntime
+    except ImportError:
+        run = onnx.reference.ReferenceEvaluator(model)
+        found = run.run(None, dict(given), intermediate=True)
+        return {name: np.asarray(found[name]) for name in names if name in found}
+    known = {output.name for output in model.graph.output}
+    for name in names:
+        if name not in known:
+            model.graph.output.append(onnx.ValueInfoProto(name=name))
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    outputs = [output.name for output in session.get_outputs()]
+    return dict(zip(outputs, session.run(None, dict(given)), strict=True))
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """The errors of onnxruntime, which derive from nothing but Exception."""
+    try:
+        from onnxruntime.capi import onnxruntime_pybind11_state as state
+    except ImportError:
+        return ()
+    names = ("Fail", "InvalidArgument", "InvalidGraph", "NotImplemented", "RuntimeException", "NoSuchFile")
+    return tuple(getattr(state, name) for name in names if hasattr(state, name))

@@ -1,0 +1,215 @@
+"""The program simplified, to a fixpoint: elementwise maps move into who reads them or who makes what they read.
+
+A. A pointwise Einsum read once, by a map over the same points, moves into it.
+B. A pointwise Einsum of one tensor becomes an epilogue of that tensor's only producer: it moves nothing more.
+C. A tensor that all readers take at constant digits of one rank is written by one Einsum per digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .program import Array, Epilogue, GraphProgram, Meaning, Step, StepOperand
+from .ranks import Affine, Place, Stored, Var
+
+DIGITS = 8
+
+
+def simplify(program: GraphProgram, operands: int | None = None) -> None:
+    """Change the program in place. operands: no merge makes an Einsum of more operands than so many."""
+    while _into_readers(program, operands) or _into_writers(program) or _by_digit(program):
+        pass
+
+
+@dataclass(frozen=True)
+class _Uses:
+    readers: Mapping[Stored, Sequence[Step]]
+    writers: Mapping[Stored, Step]
+    outputs: frozenset[Stored]
+
+
+def _uses(program: GraphProgram) -> _Uses:
+    return _Uses(program.readers(), program.writers(), frozenset(program.outputs))
+
+
+def _bare(operand: StepOperand) -> tuple[Var, ...] | None:
+    """The variables that index the tensor, if each rank has one of its own."""
+    found = tuple(affine.bare for _, affine in operand.places)
+    if any(var is None for var in found) or len(set(found)) != len(found):
+        return None
+    return tuple(var for var in found if var is not None)
+
+
+def _into_readers(program: GraphProgram, most: int | None) -> bool:
+    """Rule A, wherever it applies; True if it did."""
+    uses = _uses(program)
+    gone: set[Step] = set()
+    for step in program.steps:
+        users = uses.readers.get(step.output, ())
+        if not step.pointwise or step.output in uses.outputs or len(users) != 1:
+            continue
+        reader = users[0]
+        mine = [operand for operand in reader.operands if operand.tensor is step.output]
+        product = reader.meaning is None and len(reader.operands) > 1
+        if len(mine) != 1 or product or (reader.epilogues and reader.meaning is None and reader in gone):
+            continue
+        axes = _bare(mine[0])
+        if axes is None or set(reader.points) != set(axes):
+            continue
+        if merged := _merged(step, reader, mine[0], axes, most):
+            reader.operands, reader.constants, reader.meaning = merged
+            reader.labels = (*step.labels, *reader.labels)
+            reader.function = "elementwise" if reader.function or reader.reduced else step.function
+            if not reader.function:
+                reader.function = "elementwise"
+            gone.add(step)
+            uses = _Uses({**uses.readers, **_moved(step, reader, uses)}, uses.writers, uses.outputs)
+    program.steps = [step for step in program.steps if step not in gone]
+    return bool(gone)
+
+
+def _moved(step: Step, reader: Step, uses: _Uses) -> dict[Stored, Sequence[Step]]:
+    """Who reads what `step` read, once it is part of `reader`."""
+    found: dict[Stored, Sequence[Step]] = {}
+    for operand in step.operands:
+        users = [reader if user is step else user for user in uses.readers[operand.tensor]]
+        found[operand.tensor] = list(dict.fromkeys(users))
+    return found
+
+
+def _merged(
+    step: Step, reader: Step, mine: StepOperand, axes: Sequence[Var], most: int | None
+) -> tuple[tuple[StepOperand, ...], tuple[StepOperand, ...], Meaning] | None:
+    """Operands, constants and meaning of the reader with the step in it; None if the notation has no words for it."""
+    table = {inner: Affine(((outer, 1),)) for inner, outer in zip(step.variables, axes, strict=True)}
+    inner_operands = [operand.put(table) for operand in step.operands]
+    inner_constants = [operand.put(table) for operand in step.constants]
+    operands: list[StepOperand] = []
+    where: dict[int, int] = {}
+    outer = [operand for operand in reader.operands if operand is not mine]
+    for operand in (*outer, *inner_operands):
+        known = next((i for i, other in enumerate(operands) if other.same(operand)), None)
+        if known is None and any(other.tensor is operand.tensor for other in operands):
+            return None
+        where[id(operand)] = len(operands) if known is None else known
+        if known is None:
+            operands.append(operand)
+    if most is not None and len(operands) > max(most, len(reader.operands)):
+        return None
+    constants = (*reader.constants, *inner_constants)
+    at = len(operands)
+    of_reader = [None if o is mine else where[id(o)] for o in reader.operands]
+    of_reader += [at + i for i in range(len(reader.constants))]
+    of_step = [where[id(o)] for o in inner_operands]
+    of_step += [at + len(reader.constants) + i for i in range(len(inner_constants))]
+    return tuple(operands), constants, _composed(step.meaning, of_step, reader.meaning, of_reader)
+
+
+def _composed(
+    inner: Meaning | None, of_inner: Sequence[int], outer: Meaning | None, of_outer: Sequence[int | None]
+) -> Meaning:
+    """The outer function whose argument None is the inner one's result."""
+    assert inner is not None
+
+    def run(arrays: Sequence[Array]) -> Array:
+        result = inner([arrays[i] for i in of_inner])
+        return result if outer is None else outer([result if i is None else arrays[i] for i in of_outer])
+
+    return run
+
+
+def _into_writers(program: GraphProgram) -> bool:
+    """Rule B, wherever it applies; True if it did."""
+    uses = _uses(program)
+    writers = dict(uses.writers)
+    gone: set[Step] = set()
+    for step in program.steps:
+        if not step.pointwise or len(step.operands) != 1:
+            continue
+        operand = step.operands[0]
+        writer, axes = writers.get(operand.tensor), _bare(operand)
+        alone = len(uses.readers[operand.tensor]) == 1 and operand.tensor not in uses.outputs
+        if writer is None or not alone or axes is None or set(axes) != set(step.variables):
+            continue
+        table = {var: Affine(((mine, 1),)) for var, mine in zip(axes, writer.variables, strict=True)}
+        constants = tuple(constant.put(table) for constant in step.constants)
+        assert step.meaning is not None
+        of_mine = dict(zip(axes, writer.variables, strict=True))
+        writer.variables = tuple(of_mine[var] for var in step.variables)
+        if writer.pointwise:
+            writer.meaning = _after(writer, step.meaning, len(constants))
+            writer.constants += constants
+            writer.function = "elementwise"
+        else:
+            writer.epilogues += (Epilogue(step.labels[-1], step.meaning, constants),)
+        writer.labels += step.labels
+        writer.output = step.output
+        writers[step.output] = writer
+        gone.add(step)
+    program.steps = [step for step in program.steps if step not in gone]
+    return bool(gone)
+
+
+def _after(writer: Step, meaning: Meaning, constants: int) -> Meaning:
+    """The writer's function, then `meaning` of its result and the last `constants` arguments."""
+    first, count = writer.meaning, len(writer.operands) + len(writer.constants)
+    assert first is not None
+
+    def run(arrays: Sequence[Array]) -> Array:
+        return meaning([first(arrays[:count]), *arrays[count : count + constants]])
+
+    return run
+
+
+def _by_digit(program: GraphProgram) -> bool:
+    """Rule C for one tensor; True if it applied."""
+    uses = _uses(program)
+    for tensor, step in uses.writers.items():
+        if tensor in uses.outputs:
+            continue
+        accesses = [(r, o) for r in uses.readers.get(tensor, ()) for o in r.operands if o.tensor is tensor]
+        for rank, size in enumerate(r.root().size for r in tensor.ranks):
+            taken = [o.places[rank][1] for _, o in accesses]
+            if size <= DIGITS and not any(a.terms for a in taken) and {a.constant for a in taken} == set(range(size)):
+                _written_apart(program, step, rank, size, accesses)
+                return True
+    return False
+
+
+def _written_apart(
+    program: GraphProgram, step: Step, rank: int, size: int, accesses: Sequence[tuple[Step, StepOperand]]
+) -> None:
+    """One Einsum per digit of this rank of the output."""
+    var, tensor = step.variables[rank], step.output
+    made: list[Step] = []
+    for digit in range(size):
+        table = {var: Affine((), digit)}
+        part = Stored(f"{tensor.name}_{digit}", tensor.ranks[:rank] + tensor.ranks[rank + 1 :], tensor.bits)
+        part.value, part.select = tensor.value, (*tensor.select, (rank, digit, size))
+        epilogues = tuple(
+            Epilogue(e.label, e.meaning, tuple(o.put(table) for o in e.constants)) for e in step.epilogues
+        )
+        made.append(
+            Step(
+                part,
+                step.variables[:rank] + step.variables[rank + 1 :],
+                tuple(o.put(table) for o in step.operands),
+                tuple(o.put(table) for o in step.constants),
+                step.function,
+                step.meaning,
+                step.reduction,
+                epilogues,
+                step.labels,
+                step.group,
+            )
+        )
+    for _, operand in accesses:
+        operand.tensor = made[operand.places[rank][1].constant].output
+        operand.places = _without(operand.places, rank)
+    at = program.steps.index(step)
+    program.steps[at : at + 1] = made
+
+
+def _without(places: Sequence[Place], rank: int) -> tuple[Place, ...]:
+    return (*places[:rank], *places[rank + 1 :])

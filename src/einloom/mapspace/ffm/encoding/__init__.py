@@ -1,0 +1,76 @@
+"""Trees of `ffm` as skeletons and privates: what samplers, moves and crossover change (docs/mappers.md).
+
+A skeleton says what the Einsums share: the memory that backs each intermediate, how many loops stand above that store,
+and those loops. The privates of an Einsum are its compute unit, its own stores, and its own loops. Splits follow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from random import Random
+
+from ....machine.levels import Machine
+from ....mapping.tree import Mapping
+from ....workload.einsum import Workload
+from ...space import Mapspace
+from . import crossover, moves, trees
+from . import sample as sampling
+from .checks import fault
+from .facts import Facts
+from .rooms import overflow
+from .skeletons import NoProposal
+from .state import State
+
+__all__ = ["Encoding", "NoProposal", "State"]
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """States of one workload on one machine: sequential trees with perfect tiles."""
+
+    workload: Workload
+    machine: Machine
+    mapspace: Mapspace
+
+    @cached_property
+    def facts(self) -> Facts:
+        return Facts(self.workload, self.machine, self.mapspace)
+
+    def sample(self, rng: Random, fuse: float | None = None) -> State | None:
+        """A state that keeps the rules and fits its memories; None if this draw gave none.
+
+        fuse: the share of the intermediates that are tried to be brought into an inner memory; None draws it.
+        """
+        return sampling.sampled(self.facts, rng, fuse)
+
+    def propose(self, state: State, rng: Random, shared: float | None = None) -> State:
+        """A state one move away that keeps the rules; it may not fit. Raises NoProposal with a rule's name.
+
+        shared: the share of moves that change what Einsums share; None takes the usual weights.
+        """
+        return moves.proposed(self.facts, state, rng, shared)
+
+    def cross(self, one: State, other: State, rng: Random) -> State:
+        """A state that has something of both. Raises NoProposal."""
+        return crossover.crossed(self.facts, one, other, rng)
+
+    def fitted(self, state: State, rng: Random, steps: int = sampling.MENDS) -> State | None:
+        """The state changed until all its tiles fit; None if so many steps did not do."""
+        return sampling.fitted(self.facts, state, rng, steps)
+
+    def fault(self, state: State) -> str | None:
+        """The first rule that the state breaks, ``capacity`` among them; None if its tree is legal and inside."""
+        return fault(self.facts, state) or ("capacity" if overflow(self.facts, state) else None)
+
+    def fits(self, state: State) -> bool:
+        """True if all tiles of a state that keeps the rules fit their memories."""
+        return overflow(self.facts, state) is None
+
+    def decode(self, state: State) -> Mapping:
+        """The tree of a state."""
+        return trees.decode(self.facts, state)
+
+    def encode(self, tree: Mapping) -> State | None:
+        """The state of a tree in normal form; None for pipelines and uneven tiles, which states do not write."""
+        return trees.encode(self.facts, tree)

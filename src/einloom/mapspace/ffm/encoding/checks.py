@@ -1,0 +1,291 @@
+"""Why a state is no tree of the space, by the name of a rule: of the skeleton as a whole, and path by path.
+
+Numbers of rules: docs/mapspace.md. What a search proposes is counted under these names when it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from ....mapping.tree import Loop, Nest, Node, Split
+from ...limits.checks import unmet
+from .facts import Facts
+from .state import Frame, Item, State, Word, frame_of, word
+from .trees import nodes_of
+
+
+def fault(facts: Facts, state: State) -> str | None:
+    """The first rule that the state breaks, capacity excepted; None if it keeps all."""
+    frame = frame_of(facts, state)
+    known = state.known.setdefault("faults", {})
+    assert isinstance(known, dict)
+    if "skeleton" not in known:
+        known["skeleton"] = next(_skeleton(facts, state, frame), None)
+    return known["skeleton"] or next((f for i in range(facts.count) if (f := path_fault(facts, state, i))), None)
+
+
+def path_fault(facts: Facts, state: State, i: int) -> str | None:
+    """The first rule that the path of Einsum i breaks."""
+    own = state.owns[i]
+    frame = frame_of(facts, state)
+    if own.raised:
+        found = next(_raised(facts, state, frame, i), None)
+        if found is not None:
+            return found
+    mine = word(facts, state, i)
+    key = i, mine
+    if key not in facts.judged:
+        facts.judged[key] = next(_path(facts, i, mine), None)
+    return facts.judged[key]
+
+
+def _skeleton(facts: Facts, state: State, frame: Frame) -> Iterator[str]:
+    if any(len(loops) != length for loops, length in zip(state.shared, frame.lengths, strict=True)):
+        yield "shared loops"
+        return
+    for number, tensor in enumerate(facts.floating):
+        home, depth = state.homes[number], state.depths[number]
+        if home not in tensor.homes:
+            yield "home"
+        shares = min(frame.cuts[tensor.users[0] : tensor.users[-1]], default=0)
+        if depth > (shares if home > 0 else 0) or (depth and tensor.persistent):
+            yield "depth"
+        if not tensor.fuses:
+            yield from _lent(facts, state, tensor.name, tensor.users, depth)
+    yield from _shared(facts, state, frame)
+    yield from _ties(facts, state, frame)
+
+
+def _shared(facts: Facts, state: State, frame: Frame) -> Iterator[str]:
+    """Neighbours agree in trips and axis, and each has a reason to share the loop (rule 7)."""
+    for boundary, shares in enumerate(frame.cuts):
+        left, right = state.shared[boundary], state.shared[boundary + 1]
+        if any(a[1:] != b[1:] for a, b in zip(left[:shares], right[:shares], strict=True)):
+            yield "shared loops"
+    for i, loops in enumerate(state.shared):
+        if loops:
+            deepest = max((depth for n, depth, _ in frame.backings[i] if facts.floating[n].fuses), default=0)
+            if deepest < len(loops):
+                yield "fusion without a reason"
+        if any(n < 2 for _, n, _ in loops):
+            yield "one trip"
+
+
+def _ties(facts: Facts, state: State, frame: Frame) -> Iterator[str]:
+    """Shared loops iterate one rank of every tensor that passes below them, for both sides alike (rules 2 and 6)."""
+    for producer, consumer, tensor in facts.ties:
+        shares = min(frame.cuts[producer:consumer], default=0)
+        for mine, theirs in zip(state.shared[producer][:shares], state.shared[consumer][:shares], strict=True):
+            rank = facts.simple_rank(producer, tensor, mine[0])
+            if rank is None or facts.simple_rank(consumer, tensor, theirs[0]) != rank:
+                yield "loop not of the tensor"
+            elif facts.extents[mine[0]] != facts.extents[theirs[0]]:
+                yield "uneven cut"
+
+
+def _lent(facts: Facts, state: State, tensor: str, users: tuple[int, ...], depth: int) -> Iterator[str]:
+    for level in range(depth):
+        ranks = set()
+        for i in users:
+            variable = state.shared[i][level][0]
+            rank = facts.simple_rank(i, tensor, variable)
+            ranks.add(-1 if rank is None and facts.einsums[i].access(tensor).rank_of(variable) is not None else rank)
+        if len(ranks) > 1 or -1 in ranks:
+            yield "loop not of the tensor"
+
+
+def _raised(facts: Facts, state: State, frame: Frame, i: int) -> Iterator[str]:
+    """Own stores further out stand at places that exist and serve one Einsum (rules 8 and 11)."""
+    compound = _compound(facts, i)
+    for _, tensor, level, below in state.owns[i].raised:
+        if level > len(state.shared[i]) or (below and level == len(state.shared[i])):
+            yield "place of a store"
+            return
+        first, last = frame.run(i, level + 1) if below else frame.run(i, level)
+        if first == last or (below and not frame.parted(i, level)):
+            yield "place of a store"
+        elif any(tensor in facts.tensors[j] for j in range(first, last + 1) if j != i):
+            yield "store of several Einsums"
+        windows = compound.get(tensor, frozenset())
+        if any(v in windows for v, _, _ in state.shared[i][:level]):
+            yield "window above a split"
+
+
+def _compound(facts: Facts, i: int) -> dict[str, frozenset[str]]:
+    return {
+        a.tensor: frozenset(v for index in a.indices if len(index.terms) > 1 for v in index.variables)
+        for a in facts.einsums[i].accesses
+    }
+
+
+def _path(facts: Facts, i: int, mine: Word) -> Iterator[str]:
+    unit = mine[-1][1]
+    assert unit is None or isinstance(unit, str)
+    if unit not in facts.units[i]:
+        yield "unit"
+    yield from _trips(facts, i, mine)
+    yield from _stores(facts, i, mine, unit)
+    yield from _order(facts, mine)
+    yield from _one_loop(mine)
+    yield from _spatial(facts, i, mine, unit)
+    yield from _fused(facts, i, mine)
+    if facts.limits:
+        path = _flat(facts, i, mine)
+        if next(unmet(facts.workload, facts.machine, facts.limits, facts.einsums[i].name, *path), None):
+            yield "limits of the mapspace"
+
+
+def _loops(mine: Word) -> Iterator[tuple[str, int, str | None]]:
+    for item in mine:
+        match item:
+            case ("for", str(variable), int(trips)):
+                yield variable, trips, None
+            case ("par", str(axis), str(variable), int(trips)):
+                yield variable, trips, axis
+
+
+def _trips(facts: Facts, i: int, mine: Word) -> Iterator[str]:
+    found = dict.fromkeys(facts.einsums[i].variables, 1)
+    for variable, trips, _ in _loops(mine):
+        found[variable] *= trips
+        if trips < 2:
+            yield "one trip"
+    if any(found[v] != facts.extents[v] for v in found):
+        yield "trips"
+
+
+def _stores(facts: Facts, i: int, mine: Word, unit: str | None) -> Iterator[str]:
+    held: list[set[str]] = [set() for _ in facts.memories]
+    seen = set(facts.visible(unit))
+    reach = 0
+    for item in mine:
+        match item:
+            case ("store", int(memory), tuple(tensors)):
+                if memory < reach:
+                    yield "memory order"
+                reach = max(reach, memory)
+                if held[memory] & set(tensors):
+                    yield "stored twice"
+                held[memory] |= set(tensors)
+    if any(mine_held and m not in seen for m, mine_held in enumerate(held)):
+        yield "memory not seen"
+    if frozenset[str]().union(*held) != facts.tensors[i]:
+        yield "tensor without a store"
+    elif not facts.holds(i, unit, tuple(map(frozenset, held))):
+        yield "must and may"
+    for tensor, home in facts.fixed.items():
+        if tensor in facts.tensors[i] and next((m for m, h in enumerate(held) if tensor in h), home) != home:
+            yield "home"
+
+
+def _order(facts: Facts, mine: Word) -> Iterator[str]:
+    """Stores and spatial loops inwards, temporal loops above the spatial ones of a block (rule 3)."""
+    stores, axes, block, after = -1, -1, -1, False
+    for item in mine:
+        match item:
+            case ("store", int(memory), _):
+                if facts.place[memory] < axes:
+                    yield "store below its fanout"
+                if after:
+                    yield "block order"
+                stores, block, after = max(stores, facts.place[memory]), -1, False
+            case ("for", _, _):
+                after = after or block >= 0
+            case ("par", str(axis), _, _):
+                place = facts.axis_place[axis]
+                if place < stores:
+                    yield "store above its fanout"
+                if after or place < block:
+                    yield "block order"
+                axes, block = max(axes, place), place
+
+
+def _one_loop(mine: Word) -> Iterator[str]:
+    temporal: set[object] = set()
+    spatial: set[Item] = set()
+    for item in mine:
+        if item[0] == "store":
+            temporal = set()
+        elif item[0] == "for":
+            if item[1] in temporal:
+                yield "two loops"
+            temporal.add(item[1])
+        elif item[0] == "par":
+            if item[1:3] in spatial:
+                yield "two loops"
+            spatial.add(item[1:3])
+
+
+def _spatial(facts: Facts, i: int, mine: Word, unit: str | None) -> Iterator[str]:
+    """Sizes, use and limits of axes (rule 9), padded ranks (rule 11), copies (rule 10)."""
+    used: dict[str, int] = {}
+    for at, item in enumerate(mine):
+        match item:
+            case ("par", str(axis), str(variable), int(trips)):
+                used[axis] = used.get(axis, 1) * trips
+                if trips not in facts.takes(i, axis, variable):
+                    yield "instances of a variable"
+                if unit is None and not _backs_below(facts, i, mine, at, axis):
+                    yield "copy"
+    if any(n > facts.machine.axes[axis].size for axis, n in used.items()):
+        yield "size of an axis"
+    if unit is None:
+        return
+    axes = facts.axes_of(i, unit)
+    if any(axis not in axes for axis in used):
+        yield "axis below the unit"
+    if prod(used.get(axis, 1) for axis in axes if facts.machine.axes[axis].use == "full") < facts.most(i, unit):
+        yield "full use"
+    if any(not facts.total_allowed(i, axis, used.get(axis, 1)) for axis in axes):
+        yield "limits of the mapspace"
+
+
+def _backs_below(facts: Facts, i: int, mine: Word, at: int, axis: str) -> bool:
+    """True if a backing store inside the axis stands below."""
+    seen: set[object] = set()
+    for place, item in enumerate(mine):
+        match item:
+            case ("store", int(memory), tuple(tensors)):
+                if place > at and facts.place[memory] > facts.axis_place[axis] and set(tensors) - seen:
+                    return True
+                seen |= set(tensors)
+    return False
+
+
+def _fused(facts: Facts, i: int, mine: Word) -> Iterator[str]:
+    """At most so many fused loops (rule 9)."""
+    most = facts.mapspace.max_fused_loops
+    if most is None:
+        return
+    seen: set[object] = set()
+    loops = fused = 0
+    for item in mine:
+        match item:
+            case ("store", int(memory), tuple(tensors)):
+                new = set(tensors) - seen
+                seen |= new
+                if memory > 0 and any(t in facts.workload.intermediates for t in new):
+                    fused = loops
+            case ("for", _, _):
+                loops += 1
+    if fused > most:
+        yield "fused loops"
+
+
+def _flat(facts: Facts, i: int, mine: Word) -> tuple[tuple[Node, ...], list[dict[str, int]]]:
+    """The nodes of a path in a row, and the extents below each."""
+    nodes: list[Node] = []
+    nest: Nest = nodes_of(facts, i, mine)
+    while nest:
+        nodes += nest
+        last = nest[-1]
+        nest = last.branches[0] if isinstance(last, Split) else ()
+    extents = {v: facts.extents[v] for v in facts.einsums[i].variables}
+    below = []
+    for node in nodes:
+        if isinstance(node, Loop):
+            v = node.binds[0][1]
+            extents = {**extents, v: extents[v] // node.trips}
+        below.append(extents)
+    return tuple(nodes), below

@@ -1,0 +1,240 @@
+"""What every state of one workload on one machine shares: users of tensors, homes, units, stores and spatial choices.
+
+Comes in: workload, machine, mapspace. Goes out: tables with small integers for Einsums and memories.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from ....machine.levels import Link as LinkLevel
+from ....machine.levels import Machine
+from ....mapping.legality.placement import outermost_home, visible_memories
+from ....workload.einsum import Workload
+from ....workload.selectors import select
+from ...limits.checks import may_back, may_hold, must_hold, total_allowed
+from ...space import Mapspace
+from ..rules import allowed_instances, full_use, padded_variables
+
+MOST_SPREADS = 20_000  # spatial choices of one Einsum that are listed
+Spread = tuple[tuple[str, str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Floating:
+    """A tensor whose backing store may stand below shared loops.
+
+    users: Einsums that access it, ascending. homes: memories that may back it. fuses: it is an intermediate, for the
+    sake of which loops are shared (rule 7).
+    """
+
+    name: str
+    users: tuple[int, ...]
+    homes: tuple[int, ...]
+    fuses: bool
+    persistent: bool
+
+
+class Facts:
+    """Tables of one problem. Einsums, memories and floating tensors are numbered in the order of the program."""
+
+    def __init__(self, workload: Workload, machine: Machine, mapspace: Mapspace) -> None:
+        self.workload, self.machine, self.mapspace = workload, machine, mapspace
+        self.limits = mapspace.limits
+        self.einsums = workload.einsums
+        self.count = len(self.einsums)
+        self.extents = dict(workload.extents)
+        self.memories = machine.memories
+        self.place = [machine.position[memory.name] for memory in self.memories]
+        self.number = {memory.name: i for i, memory in enumerate(self.memories)}
+        self.axes = list(machine.axes.values())
+        self.axis_place = {axis.name: machine.position[axis.name] for axis in self.axes}
+        self.axis_order = {axis.name: i for i, axis in enumerate(self.axes)}
+        self.index = {e.name: i for i, e in enumerate(self.einsums)}
+        self.tensors = [frozenset(e.tensors) for e in self.einsums]
+        self.order = {tensor.name: i for i, tensor in enumerate(workload.tensors)}
+        self.relevant = [{a.tensor: frozenset(a.variables) for a in e.accesses} for e in self.einsums]
+        self.padded = [padded_variables(workload, e.name) for e in self.einsums]
+        self.units: list[list[str | None]] = [
+            [None] if e.kind == "copy" else [unit.name for unit in machine.units_for(e)] for e in self.einsums
+        ]
+        self.floating = self._floating()
+        self.floats = {one.name: i for i, one in enumerate(self.floating)}
+        self.fixed = self._fixed()
+        self._spreads: dict[tuple[int, str], tuple[Spread, ...]] = {}
+        self._takes: dict[tuple[int, str, str], tuple[int, ...]] = {}
+        self._most: dict[tuple[int, str], int] = {}
+        self._owns: dict[tuple[int, str | None], tuple[tuple[int, str], ...]] = {}
+        self._held: dict[object, bool] = {}
+        self.judged: dict[object, str | None] = {}
+        self.weighed: dict[object, tuple[int, ...]] = {}
+
+    def _users(self, tensor: str) -> tuple[int, ...]:
+        return tuple(i for i, mine in enumerate(self.tensors) if tensor in mine)
+
+    def _floating(self) -> list[Floating]:
+        found = []
+        for tensor in self.workload.tensors:
+            users = self._users(tensor.name)
+            if tensor.name in self.workload.intermediates:
+                homes = tuple(
+                    m for m, memory in enumerate(self.memories) if self._may_back(m, memory.name, users, tensor.name)
+                )
+                found.append(Floating(tensor.name, users, homes, True, tensor.persistent))
+            elif len(users) > 1:
+                home = self._outermost(tensor.name, users)
+                if home > 0:
+                    found.append(Floating(tensor.name, users, (home,), False, tensor.persistent))
+        return found
+
+    def _may_back(self, m: int, name: str, users: tuple[int, ...], tensor: str) -> bool:
+        memory = self.memories[m]
+        return not isinstance(memory, LinkLevel) and all(
+            tensor in select(memory.backs, self.workload, self.einsums[i].name)
+            and tensor in may_back(self.limits, memory, self.workload, self.einsums[i].name)
+            and tensor in may_hold(self.limits, self.machine, memory, self.workload, self.einsums[i].name, ())
+            for i in users
+        )
+
+    def _outermost(self, tensor: str, users: tuple[int, ...]) -> int:
+        home = outermost_home(self.workload, self.machine, self.einsums[users[0]].name, tensor)
+        return 0 if home is None else self.number[home]
+
+    def _fixed(self) -> dict[str, int]:
+        """Tensor that does not float -> the memory that backs it."""
+        found = {}
+        for tensor in self.workload.tensors:
+            users = self._users(tensor.name)
+            if users and tensor.name not in self.floats:
+                found[tensor.name] = self._outermost(tensor.name, users)
+        return found
+
+    @cached_property
+    def ties(self) -> list[tuple[int, int, str]]:
+        """(producer, consumer, tensor) for every tensor that passes between two Einsums."""
+        return [
+            (self.index[self.workload.producers[t]], self.index[c], t)
+            for t in self.workload.intermediates
+            for c in self.workload.consumers[t]
+        ]
+
+    def simple_rank(self, i: int, tensor: str, variable: str) -> int | None:
+        """The rank of the tensor that the variable of Einsum i indexes alone, or None."""
+        access = self.einsums[i].access(tensor)
+        rank = access.rank_of(variable)
+        return rank if rank is not None and access.indices[rank].simple else None
+
+    def variable_at(self, i: int, tensor: str, rank: int) -> str | None:
+        """The variable of Einsum i that indexes this rank alone, or None."""
+        index = self.einsums[i].access(tensor).indices[rank]
+        return index.variables[0] if index.simple else None
+
+    def visible(self, unit: str | None) -> list[int]:
+        """The memories that an Einsum on this unit sees."""
+        return [self.number[memory.name] for memory in visible_memories(self.machine, unit)]
+
+    def owns(self, i: int, unit: str | None) -> tuple[tuple[int, str], ...]:
+        """(memory, tensor) of every store that Einsum i may have for itself on this unit, if its path allows."""
+        key = i, unit
+        if key not in self._owns:
+            name = self.einsums[i].name
+            found = []
+            for m in self.visible(unit):
+                may: set[str] = set()
+                for above in ((), self.einsums[i].tensors):
+                    may |= may_hold(self.limits, self.machine, self.memories[m], self.workload, name, above)
+                found += [(m, t) for t in self.einsums[i].tensors if t in may and m > 0]
+            self._owns[key] = tuple(found)
+        return self._owns[key]
+
+    def needed(self, i: int, m: int, above: frozenset[str]) -> frozenset[str]:
+        """What the memory must hold for Einsum i, if the memories above hold these tensors."""
+        name = self.einsums[i].name
+        return must_hold(self.limits, self.machine, self.memories[m], self.workload, name, above)
+
+    def holds(self, i: int, unit: str | None, held: tuple[frozenset[str], ...]) -> bool:
+        """True if each memory holds what it must and nothing that it may not. held: tensors of Einsum i per memory."""
+        key = i, unit, held
+        if key not in self._held:
+            self._held[key] = self._holds(i, set(self.visible(unit)), held)
+        return self._held[key]
+
+    def _holds(self, i: int, seen: set[int], held: tuple[frozenset[str], ...]) -> bool:
+        name, above = self.einsums[i].name, frozenset[str]()
+        for m, memory in enumerate(self.memories):
+            if held[m] - may_hold(self.limits, self.machine, memory, self.workload, name, above):
+                return False
+            if m in seen and self.needed(i, m, above) - held[m]:
+                return False
+            above |= held[m]
+        return True
+
+    # -- spatial choices ------------------------------------------------------------------------------------------
+
+    def takes(self, i: int, axis: str, variable: str) -> tuple[int, ...]:
+        """Instances of the axis that the variable may take."""
+        key = i, axis, variable
+        if key not in self._takes:
+            self._takes[key] = allowed_instances(
+                self.workload, self.einsums[i].name, self.limits, self.machine.axes[axis], variable, self.padded[i]
+            )
+        return self._takes[key]
+
+    def axes_of(self, i: int, unit: str | None) -> list[str]:
+        """The axes that stand above the unit; a copy spreads over none of its own."""
+        if unit is None:
+            return []
+        stop = self.machine.position[unit]
+        return [axis.name for axis in self.axes if self.axis_place[axis.name] < stop]
+
+    def most(self, i: int, unit: str) -> int:
+        """Instances of the full-use axes that Einsum i has to use on this unit."""
+        key = i, unit
+        if key not in self._most:
+            name = self.einsums[i].name
+            self._most[key] = full_use(self.workload, self.machine, name, unit, self.limits)
+        return self._most[key]
+
+    def total_allowed(self, i: int, axis: str, instances: int) -> bool:
+        """True if limits let all loops of Einsum i on the axis take so many instances together."""
+        return total_allowed(self.limits, self.einsums[i].name, axis, instances)
+
+    def spreads(self, i: int, unit: str) -> tuple[Spread, ...]:
+        """Choices on the full-use axes that use the most instances, at most `MOST_SPREADS` of them."""
+        key = i, unit
+        if key not in self._spreads:
+            self._spreads[key] = self._fullest(i, unit)
+        return self._spreads[key]
+
+    def _fullest(self, i: int, unit: str) -> tuple[Spread, ...]:
+        names = [axis for axis in self.axes_of(i, unit) if self.machine.axes[axis].use == "full"]
+        slots = [(axis, v) for axis in names for v in self.einsums[i].variables if len(self.takes(i, axis, v)) > 1]
+        wanted = self.most(i, unit)
+        room = {axis: self.machine.axes[axis].size for axis in names}
+        best = [1] * (len(slots) + 1)
+        for at in range(len(slots) - 1, -1, -1):
+            best[at] = best[at + 1] * max(self.takes(i, *slots[at]))
+        found: list[Spread] = []
+
+        def choose(at: int, chosen: Spread, used: int, left: dict[str, int], room: dict[str, int]) -> None:
+            if len(found) >= MOST_SPREADS or used * min(best[at], prod(room.values())) < wanted:
+                return
+            if at == len(slots):
+                found.append(chosen)
+                return
+            axis, v = slots[at]
+            for n in reversed(self.takes(i, axis, v)):
+                if n <= room[axis] and left[v] % n == 0:
+                    more = (*chosen, (axis, v, n)) if n > 1 else chosen
+                    choose(at + 1, more, used * n, {**left, v: left[v] // n}, {**room, axis: room[axis] // n})
+
+        choose(0, (), 1, {v: self.extents[v] for v in self.einsums[i].variables}, room)
+        allowed = [one for one in found if all(self.total_allowed(i, a, used_on(one, a)) for a in names)]
+        return tuple(allowed)
+
+
+def used_on(spread: Spread, axis: str) -> int:
+    """Instances of the axis that a choice uses."""
+    return prod(n for name, _, n in spread if name == axis)

@@ -1,0 +1,546 @@
+"""One step away: proposals from a state, each a state that keeps the rules or a refusal by name.
+
+Moves of the privates change one Einsum; moves of the skeleton mend the privates of all Einsums that they touch. The
+compound ones bring a tensor home together with the loops that make its tile fit, and lift stores above shared loops:
+without them a search ends where every single step overflows (docs/mappers.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from random import Random
+
+from .checks import path_fault
+from .facts import Facts
+from .privates import divisors, drawn, mended, primes, slots_for, spread
+from .rooms import held, own_tiles, tile_bits
+from .skeletons import NoProposal, Rank, SkeletonDraft, tile_loops
+from .state import Own, Segment, State, frame_of, replaced, tidy
+
+Move = Callable[[Facts, State, Random], State]
+PARTS = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125)
+
+
+def proposed(facts: Facts, state: State, rng: Random, shared: float | None = None) -> State:
+    """A state one move away. shared: the share of moves of the skeleton. Raises NoProposal with a rule's name."""
+    if shared is None:
+        move = rng.choices(MOVES, WEIGHTS)[0]
+    else:
+        some = SKELETON if facts.floating and rng.random() < shared else PRIVATE
+        move = rng.choices(*zip(*some, strict=True))[0]
+    found = move(facts, state, rng)
+    if found == state:
+        raise NoProposal("no change")
+    return found
+
+
+# -- privates ----------------------------------------------------------------------------------------------------
+
+
+def _changed(facts: Facts, state: State, i: int, own: Own) -> State:
+    found = state.with_own(i, tidy(facts, own))
+    why = path_fault(facts, found, i)
+    if why is not None:
+        raise NoProposal(why)
+    return found
+
+
+def _one(facts: Facts, rng: Random) -> int:
+    return rng.randrange(facts.count)
+
+
+def factor(facts: Facts, state: State, rng: Random) -> State:
+    """Some of the trips of a variable go to another segment."""
+    i = _one(facts, rng)
+    own = state.owns[i]
+    loops = [(at, v, n) for at, segment in enumerate(own.segments) for v, n in segment]
+    if not loops or len(own.segments) < 2:
+        raise NoProposal("nothing to move")
+    at, v, n = rng.choice(loops)
+    to = rng.choice([other for other in range(len(own.segments)) if other != at])
+    some = rng.choice(primes(n)) if rng.random() < 0.6 else rng.choice(divisors(n)[1:])
+    segments = [list(segment) for segment in own.segments]
+    segments[at] = [(w, m // some if w == v else m) for w, m in segments[at]]
+    if any(w == v for w, _ in segments[to]):
+        segments[to] = [(w, m * some if w == v else m) for w, m in segments[to]]
+    else:
+        segments[to].insert(rng.randint(0, len(segments[to])), (v, some))
+    return _changed(facts, state, i, replaced(own, segments=tuple(map(tuple, segments))))
+
+
+def order(facts: Facts, state: State, rng: Random) -> State:
+    """A loop goes elsewhere in its segment."""
+    i = _one(facts, rng)
+    own = state.owns[i]
+    places = [at for at, segment in enumerate(own.segments[:-1]) if len(segment) > 1]
+    if not places:
+        raise NoProposal("nothing to move")
+    at = rng.choice(places)
+    segment = list(own.segments[at])
+    loop = segment.pop(rng.randrange(len(segment)))
+    segment.insert(rng.randint(0, len(segment)), loop)
+    segments = (*own.segments[:at], tuple(segment), *own.segments[at + 1 :])
+    return _changed(facts, state, i, replaced(own, segments=segments))
+
+
+def toggle(facts: Facts, state: State, rng: Random) -> State:
+    """An own store comes or goes; a new one divides the segment that it enters."""
+    i = _one(facts, rng)
+    own = state.owns[i]
+    options = [one for one in facts.owns(i, own.unit) if one not in {r[:2] for r in own.raised}]
+    if not options:
+        raise NoProposal("nothing to move")
+    memory, tensor = rng.choice(options)
+    return _toggled(facts, state, i, memory, tensor, rng)
+
+
+def _toggled(facts: Facts, state: State, i: int, memory: int, tensor: str, rng: Random) -> State:
+    own = state.owns[i]
+    stores, segments = list(own.stores), list(own.segments)
+    if (memory, tensor) in stores:
+        at = stores.index((memory, tensor))
+        stores.pop(at)
+        joined = _join(segments[at], segments[at + 1])
+        segments[at : at + 2] = [joined]
+    else:
+        low = sum(m < memory for m, _ in stores)
+        at = rng.randint(low, sum(m <= memory for m, _ in stores))
+        cut = rng.randint(0, len(segments[at]))
+        outer, inner = _divided(segments[at], cut, rng)
+        stores.insert(at, (memory, tensor))
+        segments[at : at + 1] = [outer, inner]
+    return _changed(facts, state, i, replaced(own, stores=tuple(stores), segments=tuple(segments)))
+
+
+def _divided(segment: Segment, cut: int, rng: Random) -> tuple[Segment, Segment]:
+    """A segment in two; with some luck one of its loops stands in both."""
+    outer, inner = segment[:cut], segment[cut:]
+    if segment and rng.random() < 0.5:
+        v, n = rng.choice(segment)
+        some = rng.choice(divisors(n))
+        outer = (*((w, m) for w, m in outer if w != v), (v, some))
+        inner = ((v, n // some), *((w, m) for w, m in inner if w != v))
+    return tuple((v, n) for v, n in outer if n > 1), tuple((v, n) for v, n in inner if n > 1)
+
+
+def _join(outer: Segment, inner: Segment) -> Segment:
+    trips: dict[str, int] = {}
+    for v, n in (*outer, *inner):
+        trips[v] = trips.get(v, 1) * n
+    return tuple(trips.items())
+
+
+def spatial(facts: Facts, state: State, rng: Random) -> State:
+    """Another spatial choice; temporal loops give and take what it changes."""
+    return _respread(facts, state, _one(facts, rng), rng)
+
+
+def _respread(facts: Facts, state: State, i: int, rng: Random) -> State:
+    own = state.owns[i]
+    choice = spread(facts, state, i, own.unit, rng)
+    found = None if choice is None else mended(facts, state, i, own, choice, rng)
+    if found is None:
+        raise NoProposal("no privates")
+    return _changed(facts, state, i, found)
+
+
+def exchange(facts: Facts, state: State, rng: Random) -> State:
+    """A private spatial loop and a temporal one swap some trips."""
+    i = _one(facts, rng)
+    own = state.owns[i]
+    if not own.spatial:
+        raise NoProposal("nothing to move")
+    axis, v, n = rng.choice(own.spatial)
+    some = rng.choice(primes(n))
+    rest = tuple((a, w, m // some if (a, w) == (axis, v) else m) for a, w, m in own.spatial)
+    takers = [w for w in facts.einsums[i].variables if facts.takes(i, axis, w)]
+    taker = rng.choice(takers)
+    spatial_loops = {(a, w): m for a, w, m in rest if m > 1}
+    spatial_loops[axis, taker] = spatial_loops.get((axis, taker), 1) * some
+    found = mended(facts, state, i, own, tuple((a, w, m) for (a, w), m in spatial_loops.items()), rng)
+    if found is None:
+        raise NoProposal("no privates")
+    return _changed(facts, state, i, found)
+
+
+def lift(facts: Facts, state: State, rng: Random) -> State:
+    """An own store goes to another place on the path: above a split, between shared loops, or back."""
+    i = _one(facts, rng)
+    own = state.owns[i]
+    if own.raised and rng.random() < 0.5:
+        one = rng.choice(own.raised)
+        rest = tuple(r for r in own.raised if r != one)
+        slots = [s for s in slots_for(facts, state, i, one[0], one[1]) if s != one[2:]]
+        if slots and rng.random() < 0.5:
+            return _changed(facts, state, i, replaced(own, raised=(*rest, (one[0], one[1], *rng.choice(slots)))))
+        at = sum(m < one[0] for m, _ in own.stores)
+        stores = (*own.stores[:at], (one[0], one[1]), *own.stores[at:])
+        segments = (*own.segments[:at], (), *own.segments[at:])
+        if at < len(own.stores) and rng.random() < 0.5:
+            segments = (*own.segments[: at + 1], (), *own.segments[at + 1 :])
+        return _changed(facts, state, i, replaced(own, raised=rest, stores=stores, segments=segments))
+    if not own.stores:
+        raise NoProposal("nothing to move")
+    return _lifted(facts, state, i, rng.randrange(len(own.stores)), rng)
+
+
+def _lifted(facts: Facts, state: State, i: int, at: int, rng: Random) -> State:
+    own = state.owns[i]
+    memory, tensor = own.stores[at]
+    slots = slots_for(facts, state, i, memory, tensor)
+    if not slots:
+        raise NoProposal("place of a store")
+    stores = (*own.stores[:at], *own.stores[at + 1 :])
+    segments = (*own.segments[:at], _join(own.segments[at], own.segments[at + 1]), *own.segments[at + 2 :])
+    raised = (*own.raised, (memory, tensor, *rng.choice(slots)))
+    return _changed(facts, state, i, replaced(own, stores=stores, segments=segments, raised=raised))
+
+
+def exchange_stores(facts: Facts, state: State, rng: Random) -> State:
+    """Two neighbouring stores of one memory change places."""
+    i = _one(facts, rng)
+    own = state.owns[i]
+    pairs = [at for at in range(len(own.stores) - 1) if own.stores[at][0] == own.stores[at + 1][0]]
+    if not pairs:
+        raise NoProposal("nothing to move")
+    at = rng.choice(pairs)
+    stores = list(own.stores)
+    stores[at], stores[at + 1] = stores[at + 1], stores[at]
+    return _changed(facts, state, i, replaced(own, stores=tuple(stores)))
+
+
+def unit(facts: Facts, state: State, rng: Random) -> State:
+    """Another compute unit, with the privates mended."""
+    i = _one(facts, rng)
+    others = [name for name in facts.units[i] if name != state.owns[i].unit]
+    if not others:
+        raise NoProposal("nothing to move")
+    state = state.with_own(i, replaced(state.owns[i], unit=rng.choice(others)))
+    return _respread(facts, state, i, rng)
+
+
+def redraw(facts: Facts, state: State, rng: Random) -> State:
+    """New privates of one Einsum."""
+    found = drawn(facts, state, _one(facts, rng), rng)
+    if found is None:
+        raise NoProposal("no privates")
+    return found
+
+
+def together(facts: Facts, state: State, rng: Random) -> State:
+    """One axis for the same rank in all Einsums of a run, or neighbours alike: new spatial choices of several."""
+    first = _one(facts, rng)
+    last = min(facts.count - 1, first + rng.randint(1, 3))
+    for i in range(first, last + 1):
+        state = _respread(facts, state, i, rng)
+    return state
+
+
+# -- skeletons ---------------------------------------------------------------------------------------------------
+
+
+def _floating(facts: Facts, rng: Random) -> int:
+    if not facts.floating:
+        raise NoProposal("nothing to move")
+    return rng.randrange(len(facts.floating))
+
+
+def home(facts: Facts, state: State, rng: Random) -> State:
+    """Another home for a tensor, with loops that make its tile fit; or out again."""
+    number = _floating(facts, rng)
+    homes = [m for m in facts.floating[number].homes if m != state.homes[number]]
+    if not homes:
+        raise NoProposal("nothing to move")
+    memory = rng.choice(homes)
+    if memory == 0 or rng.random() < 0.1:
+        draft = SkeletonDraft(facts, state)
+        draft.unfuse(number, memory)
+        return draft.settled(rng)
+    found = bring_home(facts, state, number, memory, rng.choice(PARTS), rng)
+    return _lifted_all(facts, found, number, rng) if rng.random() < 0.5 else found
+
+
+def refuse(facts: Facts, state: State, rng: Random) -> State:
+    """Other loops for a tensor that is at home."""
+    number = _floating(facts, rng)
+    if state.homes[number] == 0:
+        raise NoProposal("nothing to move")
+    found = bring_home(facts, state, number, state.homes[number], rng.choice(PARTS), rng)
+    return _lifted_all(facts, found, number, rng) if rng.random() < 0.5 else found
+
+
+def bring_home(facts: Facts, state: State, number: int, memory: int, part: float, rng: Random) -> State:
+    """The tensor backed in the memory, below loops that leave its tile so much of it: those at hand, then new ones."""
+    tensor = facts.floating[number]
+    size = facts.memories[memory].size
+    user = rng.choice(tensor.users)
+    given: list[Rank] = []
+    if rng.random() < 0.75:
+        for variable, trips, axis in state.shared[user]:
+            rank = facts.simple_rank(user, tensor.name, variable)
+            if rank is None or (axis is not None and facts.axis_place[axis] > facts.place[memory]):
+                break
+            given.append((rank, trips, axis))
+        given = given[: rng.randint(0, len(given))] if rng.random() < 0.3 else given
+    spatial_loops = [] if any(a for _, _, a in given) else _spatial_ranks(facts, number, memory, rng)
+    taken: dict[int, int] = {}
+    for rank, n, _ in spatial_loops:
+        taken[rank] = taken.get(rank, 1) * n
+    goal = float("inf") if size is None else size * part * prod(taken.values())
+    loops = tile_loops(facts, number, memory, given, goal, taken, rng)
+    if size is None and rng.random() < 0.5:
+        loops = tile_loops(facts, number, memory, given, rng.choice((1.0, 8.0, 64.0, 4096.0)), taken, rng)
+    draft = SkeletonDraft(facts, state)
+    draft.fuse(number, memory, [*loops, *spatial_loops])
+    return draft.settled(rng)
+
+
+def _spatial_ranks(facts: Facts, number: int, memory: int, rng: Random) -> list[Rank]:
+    """Shared spatial loops over the axes above the memory."""
+    tensor = facts.floating[number]
+    found: list[Rank] = []
+    left = {
+        rank: min(facts.extents[v] for v in variables if v)
+        for rank in range(len(facts.workload.tensor(tensor.name).shape))
+        if all(variables := [facts.variable_at(i, tensor.name, rank) for i in tensor.users])
+    }
+    for axis in facts.axes:
+        room = axis.size
+        if facts.axis_place[axis.name] > facts.place[memory]:
+            continue
+        for rank in rng.sample(list(left), len(left)):
+            options = divisors(left[rank])
+            for user in tensor.users:
+                takes = facts.takes(user, axis.name, str(facts.variable_at(user, tensor.name, rank)))
+                options = tuple(n for n in options if n <= room and n in takes)
+            if options and options[-1] > 1 and rng.random() < 0.7:
+                n = options[-1] if rng.random() < 0.7 else rng.choice(options)
+                if n > 1:
+                    found.append((rank, n, axis.name))
+                    left[rank] //= n
+                    room //= n
+    return found
+
+
+def _lifted_all(facts: Facts, state: State, number: int, rng: Random) -> State:
+    """Own stores of the tensor's Einsums above the shared loops that their tensors lack."""
+    for i in facts.floating[number].users:
+        lacking = {v for v, _, _ in state.shared[i]}
+        for memory, tensor in state.owns[i].stores:
+            if not facts.relevant[i][tensor] & lacking and rng.random() < 0.7:
+                try:
+                    state = _lifted(facts, state, i, state.owns[i].stores.index((memory, tensor)), rng)
+                except NoProposal:
+                    continue
+    return state
+
+
+def depth(facts: Facts, state: State, rng: Random) -> State:
+    """The backing store of a tensor stands below one shared loop more, or less."""
+    number = _floating(facts, rng)
+    if state.homes[number] == 0:
+        raise NoProposal("nothing to move")
+    draft = SkeletonDraft(facts, state)
+    draft.depths[number] += rng.choice((-1, 1))
+    if draft.depths[number] < 0:
+        raise NoProposal("depth")
+    return draft.settled(rng)
+
+
+def trips(facts: Facts, state: State, rng: Random) -> State:
+    """A shared loop has more or fewer trips, by a prime; a loop of one trip goes."""
+    first, last, level = _shared_loop(facts, state, rng)
+    n = state.shared[first][level][1]
+    draft = SkeletonDraft(facts, state)
+    if rng.random() < 0.5:
+        some = rng.choice(primes(n))
+        new = n // some if rng.random() < 0.7 else rng.choice(divisors(n)[:-1])
+    else:
+        v = state.shared[first][level][0]
+        rest = facts.extents[v] // prod(m for w, m, _ in state.shared[first] if w == v)
+        if rest < 2:
+            raise NoProposal("shared trips")
+        new = n * (rng.choice(primes(rest)) if rng.random() < 0.7 else rng.choice(divisors(rest)[1:]))
+    for i in range(first, last + 1):
+        v, _, axis = draft.shared[i][level]
+        draft.shared[i][level] = (v, new, axis)
+    if new == 1:
+        _removed(facts, state, draft, first, last, level)
+    return draft.settled(rng)
+
+
+def _removed(facts: Facts, state: State, draft: SkeletonDraft, first: int, last: int, level: int) -> None:
+    """The draft without a shared loop: what is backed below it stands below one less."""
+    for i in range(first, last + 1):
+        draft.shared[i].pop(level)
+    _shift(facts, state, draft, first, last, level + 1, -1)
+
+
+def _shift(facts: Facts, state: State, draft: SkeletonDraft, first: int, last: int, least: int, by: int) -> None:
+    """Depths of at least `least`, of backing stores and raised stores in a run, change."""
+    for number, tensor in enumerate(facts.floating):
+        if first <= tensor.users[0] and tensor.users[-1] <= last and draft.depths[number] >= least:
+            draft.depths[number] += by
+    for i in range(first, last + 1):
+        raised = tuple((m, t, at + by if at >= least else at, b) for m, t, at, b in state.owns[i].raised)
+        draft.owns[i] = replaced(draft.owns[i], raised=raised)
+
+
+def insert(facts: Facts, state: State, rng: Random) -> State:
+    """A new shared loop above or below another, over a rank of a tensor that is backed below it."""
+    first, last, level = _shared_loop(facts, state, rng)
+    draft = SkeletonDraft(facts, state)
+    inside = [
+        n
+        for n, t in enumerate(facts.floating)
+        if state.depths[n] > level and first <= t.users[0] and t.users[-1] <= last
+    ]
+    number = rng.choice(inside)
+    user = facts.floating[number].users[0]
+    v = rng.choice(facts.einsums[user].variables)
+    rest = facts.extents[v] // prod(m for w, m, _ in state.shared[user] if w == v)
+    if facts.simple_rank(user, facts.floating[number].name, v) is None or rest < 2:
+        raise NoProposal("loop not of the tensor")
+    loop = (v, rng.choice(divisors(rest)[1:]), None)
+    draft.wanted[user] = [*state.shared[user][:level], loop, *state.shared[user][level:]]
+    for i in range(first, last + 1):
+        draft.shared[i].insert(level, loop if i == user else (rng.choice(facts.einsums[i].variables), loop[1], None))
+    _shift(facts, state, draft, first, last, level + rng.randint(0, 1), 1)
+    return draft.settled(rng)
+
+
+def swap(facts: Facts, state: State, rng: Random) -> State:
+    """Two shared loops of one run change places."""
+    first, last, level = _shared_loop(facts, state, rng)
+    if frame_of(facts, state).run(first, level + 2) != (first, last):
+        raise NoProposal("nothing to move")
+    draft = SkeletonDraft(facts, state)
+    for i in range(first, last + 1):
+        loops = draft.shared[i]
+        loops[level], loops[level + 1] = loops[level + 1], loops[level]
+    return draft.settled(rng)
+
+
+def rank(facts: Facts, state: State, rng: Random) -> State:
+    """A shared loop iterates another rank."""
+    first, last, level = _shared_loop(facts, state, rng)
+    i = rng.randint(first, last)
+    draft = SkeletonDraft(facts, state)
+    _, n, axis = state.shared[i][level]
+    v = rng.choice(facts.einsums[i].variables)
+    if rng.random() < 0.5:
+        n = rng.choice(divisors(facts.extents[v]))
+    draft.wanted[i] = [*state.shared[i][:level], (v, n, axis)]
+    return draft.settled(rng)
+
+
+def axis(facts: Facts, state: State, rng: Random) -> State:
+    """A shared loop becomes spatial, or temporal."""
+    first, last, level = _shared_loop(facts, state, rng)
+    _, n, old = state.shared[first][level]
+    new = rng.choice([None, *facts.axis_place]) if old is None else None
+    draft = SkeletonDraft(facts, state)
+    for i in range(first, last + 1):
+        draft.shared[i][level] = (draft.shared[i][level][0], n, new)
+    return draft.settled(rng)
+
+
+def _shared_loop(facts: Facts, state: State, rng: Random) -> tuple[int, int, int]:
+    """(first, last, level) of a run below a shared loop."""
+    having = [i for i, loops in enumerate(state.shared) if loops]
+    if not having:
+        raise NoProposal("nothing to move")
+    i = rng.choice(having)
+    level = rng.randrange(len(state.shared[i]))
+    return (*frame_of(facts, state).run(i, level + 1), level)
+
+
+# -- repair ------------------------------------------------------------------------------------------------------
+
+
+def eased(facts: Facts, state: State, memory: int, leaf: int, rng: Random) -> State:
+    """A state that needs less of the memory at the leaf: smaller tiles, fewer stores, or a tensor sent out."""
+    tiles = [
+        (t.bits, t.tensor, t.owner, t.raised)
+        for t in held(facts, state)
+        if t.memory == memory and t.first <= leaf <= t.last
+    ]
+    for m, tensor, extents in own_tiles(facts, state, leaf):
+        if m == memory:
+            tiles.append((tile_bits(facts, leaf, m, tensor, extents), tensor, leaf, False))
+    tiles.sort(reverse=True)
+    _, tensor, owner, raised = tiles[0] if rng.random() < 0.7 else rng.choice(tiles)
+    if owner is None:
+        return _smaller_backing(facts, state, tensor, memory, rng)
+    own = state.owns[owner]
+    if raised:
+        rest = tuple(r for r in own.raised if r[:2] != (memory, tensor))
+        choice = mended(facts, state, owner, replaced(own, raised=rest), own.spatial, rng)
+        if choice is None:
+            raise NoProposal("no privates")
+        return _changed(facts, state, owner, choice)
+    return _smaller(facts, state, owner, own.stores.index((memory, tensor)), rng)
+
+
+def _smaller_backing(facts: Facts, state: State, tensor: str, memory: int, rng: Random) -> State:
+    number = facts.floats.get(tensor)
+    if number is None:
+        raise NoProposal("capacity")
+    if rng.random() < 0.6:
+        return bring_home(facts, state, number, memory, rng.choice(PARTS), rng)
+    draft = SkeletonDraft(facts, state)
+    draft.unfuse(number, min(facts.floating[number].homes))
+    return draft.settled(rng)
+
+
+def _smaller(facts: Facts, state: State, i: int, at: int, rng: Random) -> State:
+    """Trips of a variable of the tile go from below the store to above it; or the store goes."""
+    own = state.owns[i]
+    memory, tensor = own.stores[at]
+    below = [
+        (place, v, n)
+        for place in range(at + 1, len(own.segments))
+        for v, n in own.segments[place]
+        if v in facts.relevant[i][tensor]
+    ]
+    if not below or rng.random() < 0.15:
+        if rng.random() < 0.5 and own.spatial:
+            return _respread(facts, state, i, rng)
+        return _toggled(facts, state, i, memory, tensor, rng)
+    place, v, n = rng.choice(below)
+    some = rng.choice(divisors(n)[1:])
+    segments = [list(segment) for segment in own.segments]
+    segments[place] = [(w, m // some if w == v else m) for w, m in segments[place]]
+    to = rng.randint(0, at)
+    if any(w == v for w, _ in segments[to]):
+        segments[to] = [(w, m * some if w == v else m) for w, m in segments[to]]
+    else:
+        segments[to].insert(rng.randint(0, len(segments[to])), (v, some))
+    return _changed(facts, state, i, replaced(own, segments=tuple(map(tuple, segments))))
+
+
+PRIVATE: list[tuple[Move, float]] = [
+    (factor, 10),
+    (order, 2),
+    (toggle, 2),
+    (spatial, 2),
+    (exchange, 2),
+    (lift, 2),
+    (exchange_stores, 1),
+    (unit, 0.5),
+    (redraw, 0.5),
+    (together, 0.5),
+]
+SKELETON: list[tuple[Move, float]] = [
+    (trips, 4),
+    (home, 3),
+    (refuse, 1),
+    (depth, 2),
+    (insert, 0.5),
+    (swap, 0.5),
+    (rank, 0.5),
+    (axis, 0.5),
+]
+MOVES = [move for move, _ in (*PRIVATE, *SKELETON)]
+WEIGHTS = [weight for _, weight in (*PRIVATE, *SKELETON)]

@@ -1,0 +1,345 @@
+"""Privates at random under given shared loops, and old privates made to fit new ones."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import gcd, prod
+from random import Random
+
+from .checks import path_fault
+from .facts import Facts, Spread
+from .rooms import tile_bits
+from .state import Own, Raised, State, frame_of, private_trips, tidy, trips_above
+
+TRIES = 6
+
+
+@lru_cache(maxsize=65536)
+def divisors(number: int) -> tuple[int, ...]:
+    """All divisors, ascending."""
+    low = [n for n in range(1, int(number**0.5) + 1) if number % n == 0]
+    return tuple(sorted({*low, *(number // n for n in low)}))
+
+
+@lru_cache(maxsize=65536)
+def primes(number: int) -> tuple[int, ...]:
+    """The prime factors, each once, ascending."""
+    found, factor = [], 2
+    while factor * factor <= number:
+        if number % factor == 0:
+            found.append(factor)
+            while number % factor == 0:
+                number //= factor
+        factor += 1
+    return (*found, number) if number > 1 else tuple(found)
+
+
+def drawn(facts: Facts, state: State, i: int, rng: Random) -> State | None:
+    """The state with new privates of Einsum i that keep the rules; None if some tries gave none."""
+    for _ in range(TRIES):
+        own = _draw(facts, state, i, rng)
+        if own is not None:
+            found = state.with_own(i, own)
+            if path_fault(facts, found, i) is None:
+                return found
+    return None
+
+
+def refitted(facts: Facts, state: State, i: int, rng: Random) -> State | None:
+    """The state with the privates of Einsum i changed as little as its shared loops ask; new ones if need be."""
+    if path_fault(facts, state, i) is None:
+        return state
+    old = state.owns[i]
+    if old.unit in facts.units[i]:
+        for spatial in (_rest_of(facts, state, i, old.spatial), spread(facts, state, i, old.unit, rng)):
+            own = None if spatial is None else mended(facts, state, i, old, spatial, rng)
+            if own is not None:
+                found = state.with_own(i, own)
+                if path_fault(facts, found, i) is None:
+                    return found
+    return drawn(facts, state, i, rng)
+
+
+def _left(facts: Facts, state: State, i: int) -> dict[str, int]:
+    above = trips_above(state, i)
+    return {v: facts.extents[v] // above.get(v, 1) for v in facts.einsums[i].variables}
+
+
+def _rest_of(facts: Facts, state: State, i: int, spatial: Spread) -> Spread | None:
+    """The same private spatial loops, if the extents that are left still allow them."""
+    left = _left(facts, state, i)
+    for _, variable, trips in spatial:
+        if left[variable] % trips:
+            return None
+        left[variable] //= trips
+    return spatial
+
+
+def spread(facts: Facts, state: State, i: int, unit: str | None, rng: Random) -> Spread | None:
+    """A spatial choice for what the shared loops leave; None if none fits."""
+    if unit is None:
+        return ()
+    left = _left(facts, state, i)
+    shared = [(axis, v, n) for v, n, axis in state.shared[i] if axis is not None]
+    full = {a for a in facts.axes_of(i, unit) if facts.machine.axes[a].use == "full"}
+    chosen = _full(facts, i, unit, left, [one for one in shared if one[0] in full], rng) if full else ()
+    if chosen is None:
+        return None
+    spatial = list(chosen)
+    for _, v, n in chosen:
+        left[v] //= n
+    free = [axis for axis in facts.axes_of(i, unit) if axis not in full]
+    slots = [(axis, v) for axis in free for v in facts.einsums[i].variables]
+    rng.shuffle(slots)
+    room = {axis: facts.machine.axes[axis].size // prod(n for a, _, n in shared if a == axis) for axis in free}
+    eager = rng.random()
+    for axis, v in slots:
+        if any(a == axis and w == v for a, w, _ in shared):
+            continue
+        fits = [n for n in facts.takes(i, axis, v) if n <= room[axis] and left[v] % n == 0]
+        n = (fits[-1] if rng.random() < 0.6 else rng.choice(fits)) if fits and rng.random() < eager else 1
+        if n > 1:
+            spatial.append((axis, v, n))
+            room[axis] //= n
+            left[v] //= n
+    return tuple(spatial)
+
+
+def _full(
+    facts: Facts, i: int, unit: str, left: dict[str, int], shared: list[tuple[str, str, int]], rng: Random
+) -> Spread | None:
+    """A choice on the full-use axes that has the shared loops and divides what is left, without these loops."""
+    every = facts.spreads(i, unit)
+
+    def fits(one: Spread) -> bool:
+        if any(loop not in one for loop in shared):
+            return False
+        takes: dict[str, int] = {}
+        for axis, v, n in one:
+            if (axis, v, n) not in shared:
+                takes[v] = takes.get(v, 1) * n
+        return all(left[v] % n == 0 for v, n in takes.items())
+
+    for _ in range(8):
+        one = rng.choice(every) if every else ()
+        if fits(one):
+            return tuple(loop for loop in one if loop not in shared)
+    fitting = [one for one in every if fits(one)]
+    return tuple(loop for loop in rng.choice(fitting) if loop not in shared) if fitting else None
+
+
+def mended(facts: Facts, state: State, i: int, old: Own, spatial: Spread, rng: Random) -> Own | None:
+    """Old privates with stores that may be, and trips that multiply to the extents."""
+    placed = _kept_stores(facts, state, i, old, rng)
+    if placed is None:
+        return None
+    stores, segments, raised = placed
+    left = _left(facts, state, i)
+    for _, v, n in spatial:
+        left[v] //= n
+    found: list[list[tuple[str, int]]] = []
+    for segment in reversed(segments):
+        mine = []
+        for v, n in segment:
+            n = gcd(n, left[v])
+            left[v] //= n
+            mine.append((v, n))
+        found.append(mine)
+    found.reverse()
+    for v in facts.einsums[i].variables:
+        at = next((at for at, segment in enumerate(found) if any(w == v for w, _ in segment)), 0)
+        if any(w == v for w, _ in found[at]):
+            found[at] = [(w, n * left[v]) if w == v else (w, n) for w, n in found[at]]
+        elif left[v] > 1:
+            found[at].append((v, left[v]))
+    return tidy(facts, Own(old.unit, tuple(stores), tuple(map(tuple, found)), spatial, tuple(raised)))
+
+
+Stores = tuple[list[tuple[int, str]], list[tuple[tuple[str, int], ...]], list[Raised]]
+
+
+def _kept_stores(facts: Facts, state: State, i: int, old: Own, rng: Random) -> Stores | None:
+    """Own stores with their segments: those that may stay, and those that the machine demands."""
+    above = _above(facts, state, i)
+    raised = [
+        (m, t, level, below)
+        for m, t, level, below in old.raised
+        if above.get(t, -1) < m and (level, below) in slots_for(facts, state, i, m, t)
+    ]
+    lowered = [(m, t) for m, t, level, below in old.raised if (m, t, level, below) not in raised]
+    reach = max((m for m, _ in _path_stores(facts, state, i, raised)), default=0)
+    stores: list[tuple[int, str]] = []
+    segments: list[tuple[tuple[str, int], ...]] = []
+    carried: tuple[tuple[str, int], ...] = ()
+    candidates = sorted([*((one, ()) for one in lowered), *zip(old.stores, old.segments, strict=False)], key=_memory)
+    for (m, t), segment in candidates:
+        carried = _joined(carried, segment)
+        if m >= reach and above.get(t, -1) < m:
+            stores.append((m, t))
+            segments.append(carried)
+            carried = ()
+    segments.append(_joined(carried, old.segments[-1]))
+    held = [frozenset(t for t, m in above.items() if m == k) for k in range(len(facts.memories))]
+    for m, t in [*stores, *((r[0], r[1]) for r in raised)]:
+        held[m] |= {t}
+    over = frozenset[str]()
+    for m in range(len(facts.memories)):
+        if m in facts.visible(old.unit):
+            for t in sorted(facts.needed(i, m, over) - held[m]):
+                if m < reach:
+                    return None
+                at = next((at for at, (n, _) in enumerate(stores) if n > m), len(stores))
+                stores.insert(at, (m, t))
+                segments.insert(at, ())
+                if at < len(segments) - 1:
+                    segments[at], segments[at + 1] = segments[at + 1], segments[at]
+                held[m] |= {t}
+        over |= held[m]
+    return stores, segments, raised
+
+
+def _memory(one: tuple[tuple[int, str], tuple[tuple[str, int], ...]]) -> int:
+    return one[0][0]
+
+
+def _joined(outer: tuple[tuple[str, int], ...], inner: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
+    found = dict(outer)
+    for v, n in inner:
+        found[v] = found.get(v, 1) * n
+    return tuple(found.items())
+
+
+def _above(facts: Facts, state: State, i: int) -> dict[str, int]:
+    """Tensor of Einsum i -> the memory that backs it."""
+    return {
+        t: state.homes[facts.floats[t]] if t in facts.floats else facts.fixed[t]
+        for t in facts.einsums[i].tensors
+        if t in facts.floats or facts.fixed[t] == 0
+    }
+
+
+def _path_stores(facts: Facts, state: State, i: int, raised: list[Raised]) -> list[tuple[int, str]]:
+    """The stores of Einsum i above its own branch."""
+    frame = frame_of(facts, state)
+    backed = [(state.homes[number], facts.floating[number].name) for number, _, _ in frame.backings[i]]
+    return [*backed, *((m, t) for m, t, _, _ in raised)]
+
+
+def _draw(facts: Facts, state: State, i: int, rng: Random) -> Own | None:
+    unit = rng.choice(facts.units[i])
+    spatial = spread(facts, state, i, unit, rng)
+    if spatial is None:
+        return None
+    above = _above(facts, state, i)
+    keen = rng.random()
+    wished = [one for one in facts.owns(i, unit) if above.get(one[1], -1) < one[0] and rng.random() < keen]
+    rng.shuffle(wished)
+    wished.sort(key=lambda one: one[0])
+    placed = _kept_stores(facts, state, i, Own(unit, tuple(wished), ((),) * (len(wished) + 1)), rng)
+    if placed is None:
+        placed = _with_forced(facts, state, i, unit, rng)
+    if placed is None:
+        return None
+    stores, _, raised = placed
+    own = Own(unit, tuple(stores), ((),) * (len(stores) + 1), spatial, tuple(raised))
+    return tidy(facts, tiled(facts, state, i, own, rng))
+
+
+def _with_forced(facts: Facts, state: State, i: int, unit: str | None, rng: Random) -> Stores | None:
+    """No stores but those that must be, further out where a backing store inside forbids them in the branch."""
+    above = _above(facts, state, i)
+    held = [frozenset(t for t, m in above.items() if m == k) for k in range(len(facts.memories))]
+    reach = max((m for m, _ in _path_stores(facts, state, i, [])), default=0)
+    stores: list[tuple[int, str]] = []
+    raised: list[Raised] = []
+    over = frozenset[str]()
+    for m in range(len(facts.memories)):
+        if m in facts.visible(unit):
+            for t in sorted(facts.needed(i, m, over) - held[m]):
+                held[m] |= {t}
+                if m >= reach:
+                    stores.append((m, t))
+                    continue
+                slots = slots_for(facts, state, i, m, t)
+                if not slots:
+                    return None
+                raised.append((m, t, *rng.choice(slots)))
+        over |= held[m]
+    return stores, [()] * (len(stores) + 1), raised
+
+
+def slots_for(facts: Facts, state: State, i: int, memory: int, tensor: str) -> list[tuple[int, bool]]:
+    """(shared loops above, below the split there) where an own store of Einsum i may stand above its branch."""
+    frame = frame_of(facts, state)
+    backed = [(depth, below, state.homes[n]) for n, depth, below in frame.backings[i]]
+    found = []
+    for level in range(len(state.shared[i]) + 1):
+        for below in (False, True):
+            if below and (level == len(state.shared[i]) or not frame.parted(i, level)):
+                continue
+            first, last = frame.run(i, level + 1) if below else frame.run(i, level)
+            alone = first < last and not any(tensor in facts.tensors[j] for j in range(first, last + 1) if j != i)
+            outer = all(m <= memory for depth, under, m in backed if (depth, under) < (level, below))
+            inner = all(m >= memory for depth, under, m in backed if (depth, under) > (level, below))
+            if alone and outer and inner:
+                found.append((level, below))
+    return found
+
+
+def tiled(facts: Facts, state: State, i: int, own: Own, rng: Random) -> Own:
+    """Temporal loops drawn inside out: of each variable a divisor for which the tiles above still have room."""
+    left = _left(facts, state, i)
+    tile = dict.fromkeys(left, 1)
+    for _, v, n in own.spatial:
+        left[v] //= n
+    waiting = list(own.spatial)
+    segments: list[tuple[tuple[str, int], ...]] = []
+    count: dict[int, int] = {}
+    for m, _ in own.stores:
+        count[m] = count.get(m, 0) + 1
+    part = rng.choice((1.0, 1.0, 0.5, 0.25, 0.1))
+    for at in range(len(own.stores) - 1, -1, -1):
+        memory, tensor = own.stores[at]
+        for one in [one for one in waiting if facts.axis_place[one[0]] > facts.place[memory]]:
+            tile[one[1]] *= one[2]
+            waiting.remove(one)
+        size = facts.memories[memory].size
+        room = None if size is None else size / count[memory] * part
+        segments.append(_segment(facts, i, memory, tensor, room, left, tile, rng))
+    segments.append(tuple((v, n) for v, n in rng.sample(list(left.items()), len(left)) if n > 1))
+    segments.reverse()
+    return Own(own.unit, own.stores, tuple(segments), own.spatial, own.raised)
+
+
+def _segment(
+    facts: Facts,
+    i: int,
+    memory: int,
+    tensor: str,
+    room: float | None,
+    left: dict[str, int],
+    tile: dict[str, int],
+    rng: Random,
+) -> tuple[tuple[str, int], ...]:
+    """The loops below a store; what they take leaves `left` and enters `tile`."""
+    found = []
+    for v in rng.sample(list(left), len(left)):
+        options = divisors(left[v])
+        if room is not None and v in facts.relevant[i][tensor]:
+            options = tuple(n for n in options if _fits(facts, i, memory, tensor, {**tile, v: tile[v] * n}, room))
+        kind = rng.random()
+        n = 1 if kind < 0.3 or not options else options[-1] if kind < 0.6 else rng.choice(options)
+        if n > 1:
+            found.append((v, n))
+            left[v] //= n
+            tile[v] *= n
+    return tuple(found)
+
+
+def _fits(facts: Facts, i: int, memory: int, tensor: str, tile: dict[str, int], room: float) -> bool:
+    return tile_bits(facts, i, memory, tensor, tile) <= room
+
+
+def trips_of(own: Own, variable: str) -> int:
+    """Trips of all private loops of a variable."""
+    return private_trips(own, variable) * prod(n for _, v, n in own.spatial if v == variable)

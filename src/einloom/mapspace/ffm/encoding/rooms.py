@@ -1,0 +1,186 @@
+"""Bits alive in every memory at every leaf, from states: the rule of lifetime (docs/model) without a tree.
+
+A tile is alive from the first to the last leaf that touches it. Where a temporal loop stands between its store and a
+split, or its store keeps it into the next visit, it is alive in all branches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from .facts import Facts
+from .state import Frame, State, frame_of, word
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTile:
+    """A tile: its memory, bits, first and last leaf at which it is alive.
+
+    owner: the Einsum whose private store it is, None for the backing store of a floating tensor. raised: it stands
+    above the Einsum's own branch.
+    """
+
+    memory: int
+    bits: int
+    first: int
+    last: int
+    tensor: str
+    owner: int | None
+    raised: bool
+
+
+def tile_values(facts: Facts, i: int, tensor: str, extents: Mapping[str, int]) -> int:
+    """Values of a tile of the tensor with these extents of the variables of Einsum i."""
+    total = 1
+    for index, size in zip(facts.einsums[i].access(tensor).indices, facts.workload.tensor(tensor).shape, strict=True):
+        if index.simple:
+            total *= extents[index.variables[0]]
+        elif all(extents[v] == facts.extents[v] for v in index.variables):
+            total *= max(0, min(size, index.constant + index.extent(extents)) - max(0, index.constant))
+        else:
+            total *= min(size, index.extent(extents))
+    return total
+
+
+def tile_bits(facts: Facts, i: int, memory: int, tensor: str, extents: Mapping[str, int]) -> int:
+    """Bits of one tile in the memory, all its turns together."""
+    level = facts.memories[memory]
+    width = level.bits(facts.workload, facts.einsums[i].name, tensor)
+    return tile_values(facts, i, tensor, extents) * width * level.capacity_share()
+
+
+def held(facts: Facts, state: State) -> list[LiveTile]:
+    """Every tile in a memory of limited size, but for those of private branches, which `own_bits` sums up."""
+    frame = frame_of(facts, state)
+    found: list[LiveTile] = []
+    for number in range(len(facts.floating)):
+        memory = state.homes[number]
+        if facts.memories[memory].size is not None:
+            found.append(_backing(facts, state, frame, number))
+    for name, memory in facts.fixed.items():
+        if memory == 0 and facts.memories[0].size is not None:
+            users = [i for i in range(facts.count) if name in facts.tensors[i]]
+            found.append(_whole(facts, frame, state, name, users[0], users[-1]))
+    for i in range(facts.count):
+        found.extend(_raised(facts, state, frame, i))
+    return found
+
+
+def _whole(facts: Facts, frame: Frame, state: State, name: str, first: int, last: int) -> LiveTile:
+    """A tensor that the outermost memory backs."""
+    bits = tile_bits(facts, first, 0, name, facts.extents)
+    if facts.workload.tensor(name).persistent:
+        return LiveTile(0, bits * facts.workload.repeat, 0, facts.count - 1, name, None, False)
+    return LiveTile(0, bits, *_alive(state, frame, first, last, 0), name, None, False)
+
+
+def _alive(state: State, frame: Frame, first: int, last: int, level: int) -> tuple[int, int]:
+    """First and last leaf in a temporal loop below the store that the first or last user is in, these included."""
+    start, stop = first, last
+    for end in (first, last):
+        for at in range(level, len(state.shared[end])):
+            if state.shared[end][at][2] is None:
+                run = frame.run(end, at + 1)
+                start, stop = min(start, run[0]), max(stop, run[1])
+                break
+    return start, stop
+
+
+def _backing(facts: Facts, state: State, frame: Frame, number: int) -> LiveTile:
+    tensor, memory, depth = facts.floating[number], state.homes[number], state.depths[number]
+    first, last = tensor.users[0], tensor.users[-1]
+    if memory == 0:
+        return _whole(facts, frame, state, tensor.name, first, last)
+    bits = tile_bits(facts, first, memory, tensor.name, _extents(facts, state, first, depth))
+    if tensor.persistent:
+        return LiveTile(memory, bits * facts.workload.repeat, 0, facts.count - 1, tensor.name, None, False)
+    return LiveTile(memory, bits, *_alive(state, frame, first, last, depth), tensor.name, None, False)
+
+
+def _extents(facts: Facts, state: State, i: int, level: int) -> dict[str, int]:
+    """Extents of the variables of Einsum i below its `level` outermost shared loops."""
+    found = {v: facts.extents[v] for v in facts.einsums[i].variables}
+    for variable, trips, _ in state.shared[i][:level]:
+        found[variable] //= trips
+    return found
+
+
+def _raised(facts: Facts, state: State, frame: Frame, i: int) -> Iterator[LiveTile]:
+    for memory, tensor, level, below in state.owns[i].raised:
+        if facts.memories[memory].size is None:
+            continue
+        bits = tile_bits(facts, i, memory, tensor, _extents(facts, state, i, level))
+        if _kept(facts, state, frame, i, tensor, level, below):
+            span = frame.run(i, level + 1) if below else frame.run(i, level)
+        else:
+            span = _alive(state, frame, i, i, level)
+        yield LiveTile(memory, bits, *span, tensor, i, True)
+
+
+def _kept(facts: Facts, state: State, frame: Frame, i: int, tensor: str, level: int, below: bool) -> bool:
+    """True if the store keeps its tile into the next visit: over a loop directly above that the tensor lacks."""
+    if below and frame.parted(i, level):
+        return False
+    for at in range(level - 1, -1, -1):
+        variable, _, axis = state.shared[i][at]
+        if axis is None:
+            return variable not in facts.relevant[i][tensor]
+        if frame.parted(i, at):
+            return False
+    return False
+
+
+def own_bits(facts: Facts, state: State, i: int) -> tuple[int, ...]:
+    """Bits of the stores in the branch of Einsum i, memory by memory; they are all alive at its leaf."""
+    mine = word(facts, state, i)
+    key = i, mine, len(state.shared[i])
+    if key not in facts.weighed:
+        found = [0] * len(facts.memories)
+        for memory, tensor, extents in own_tiles(facts, state, i):
+            if facts.memories[memory].size is not None:
+                found[memory] += tile_bits(facts, i, memory, tensor, extents)
+        facts.weighed[key] = tuple(found)
+    return facts.weighed[key]
+
+
+def own_tiles(facts: Facts, state: State, i: int) -> Iterator[tuple[int, str, dict[str, int]]]:
+    """(memory, tensor, extents below) of every store in the branch of Einsum i."""
+    own = state.owns[i]
+    extents = _extents(facts, state, i, len(state.shared[i]))
+    waiting = list(own.spatial)
+    for (memory, tensor), segment in zip(own.stores, own.segments, strict=False):
+        for variable, trips in segment:
+            extents[variable] //= trips
+        for one in [one for one in waiting if facts.axis_place[one[0]] < facts.place[memory]]:
+            extents[one[1]] //= one[2]
+            waiting.remove(one)
+        yield memory, tensor, dict(extents)
+
+
+def loads(facts: Facts, state: State) -> list[list[int]]:
+    """Bits alive in each memory of limited size at each leaf."""
+    found = [[0] * facts.count for _ in facts.memories]
+    for tile in held(facts, state):
+        row = found[tile.memory]
+        for leaf in range(tile.first, tile.last + 1):
+            row[leaf] += tile.bits
+    for i in range(facts.count):
+        for memory, bits in enumerate(own_bits(facts, state, i)):
+            if bits:
+                found[memory][i] += bits
+    return found
+
+
+def overflow(facts: Facts, state: State) -> tuple[int, int] | None:
+    """(memory, leaf) of the most overfull moment; None if everything fits."""
+    worst, where = 1.0, None
+    for memory, row in enumerate(loads(facts, state)):
+        size = facts.memories[memory].size
+        if size is None:
+            continue
+        leaf = max(range(facts.count), key=row.__getitem__)
+        full = row[leaf] / size if size else float("inf") if row[leaf] else 0.0
+        if row[leaf] > size and full > worst:
+            worst, where = full, (memory, leaf)
+    return where

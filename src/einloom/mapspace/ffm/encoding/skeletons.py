@@ -1,0 +1,171 @@
+"""Changes of what Einsums share: a draft that is completed and settled into a state again, or refused by name."""
+
+from __future__ import annotations
+
+from math import gcd
+from random import Random
+
+from .checks import fault
+from .facts import Facts
+from .privates import divisors, refitted
+from .rooms import tile_bits
+from .state import Frame, SharedLoop, State
+
+MOST_LOOPS = 3
+Rank = tuple[int, int, str | None]  # (rank of a tensor, trips, axis)
+
+
+class NoProposal(Exception):
+    """A proposal that is no state; the rule's name is its text."""
+
+
+class SkeletonDraft:
+    """A skeleton that is being changed; `settled` makes the state."""
+
+    def __init__(self, facts: Facts, state: State) -> None:
+        self.facts, self.old = facts, state
+        self.homes, self.depths = list(state.homes), list(state.depths)
+        self.shared = [list(loops) for loops in state.shared]
+        self.owns = list(state.owns)
+        self.wanted: dict[int, list[SharedLoop]] = {}
+
+    def fuse(self, number: int, memory: int, loops: list[Rank]) -> None:
+        """Back a floating tensor in the memory, below these loops over its ranks."""
+        tensor = self.facts.floating[number]
+        self.homes[number], self.depths[number] = memory, len(loops)
+        for user in tensor.users:
+            mine = []
+            for rank, trips, axis in loops:
+                variable = self.facts.variable_at(user, tensor.name, rank)
+                if variable is None:
+                    raise NoProposal("loop not of the tensor")
+                mine.append((variable, trips, axis))
+            self.wanted[user] = mine
+
+    def unfuse(self, number: int, memory: int) -> None:
+        """Back a floating tensor in the memory, above all loops."""
+        self.homes[number], self.depths[number] = memory, 0
+
+    def settled(self, rng: Random) -> State:
+        """The state of the draft. Raises NoProposal with the rule that it breaks."""
+        facts = self.facts
+        frame = Frame(facts, tuple(self.homes), tuple(self.depths))
+        shared = self._completed(frame, rng)
+        state = State(frame.homes, frame.depths, tuple(map(tuple, shared)), tuple(self.owns), {"frame": frame})
+        for i in range(facts.count):
+            mended = refitted(facts, state, i, rng)
+            if mended is None:
+                raise NoProposal("no privates")
+            state = mended
+        found = fault(facts, state)
+        if found is not None:
+            raise NoProposal(found)
+        return state
+
+    def _completed(self, frame: Frame, rng: Random) -> list[list[SharedLoop]]:
+        """One loop for every run at every level: a wanted one, else one that a member has, else a new one."""
+        facts = self.facts
+        found: list[list[SharedLoop]] = [[] for _ in range(facts.count)]
+        left = [{v: facts.extents[v] for v in e.variables} for e in facts.einsums]
+        for level in range(max(frame.lengths, default=0)):
+            for first, last in frame.runs(level):
+                leader, (variable, trips, axis) = self._leader(frame, first, last, level, left, rng)
+                bound = self._bound(first, last, level, leader, variable, rng)
+                for i, v in bound.items():
+                    trips = gcd(trips, left[i][v])
+                if trips < 2:
+                    raise NoProposal("shared trips")
+                for i, v in bound.items():
+                    left[i][v] //= trips
+                    found[i].append((v, trips, axis))
+        return found
+
+    def _leader(
+        self, frame: Frame, first: int, last: int, level: int, left: list[dict[str, int]], rng: Random
+    ) -> tuple[int, SharedLoop]:
+        members = range(first, last + 1)
+        wanting = [i for i in members if level < len(self.wanted.get(i, ()))]
+        having = [i for i in members if level < len(self.shared[i])]
+        if wanting:
+            i = rng.choice(wanting)
+            return i, self.wanted[i][level]
+        if having:
+            i = rng.choice(having)
+            return i, self.shared[i][level]
+        for number in rng.sample(range(len(self.homes)), len(self.homes)):
+            tensor = self.facts.floating[number]
+            if self.depths[number] > level and first <= tensor.users[0] and tensor.users[-1] <= last:
+                i = tensor.users[0]
+                ranks = ((v, self.facts.simple_rank(i, tensor.name, v)) for v in left[i] if left[i][v] > 1)
+                simple = [v for v, rank in ranks if rank is not None]
+                if simple:
+                    v = rng.choice(simple)
+                    return i, (v, rng.choice(divisors(left[i][v])[1:]), None)
+        raise NoProposal("no loop to share")
+
+    def _bound(self, first: int, last: int, level: int, leader: int, variable: str, rng: Random) -> dict[int, str]:
+        """The variable of each member: what the tensors between them tie to the leader's, else its old one."""
+        bound = {leader: variable}
+        todo = [leader]
+        while True:
+            while todo:
+                todo += self._tied(todo.pop(), first, last, bound)
+            rest = [i for i in range(first, last + 1) if i not in bound]
+            if not rest:
+                return bound
+            i = rest[0]
+            old = self.shared[i][level][0] if level < len(self.shared[i]) else None
+            bound[i] = old or rng.choice(self.facts.einsums[i].variables)
+            todo = [i]
+
+    def _tied(self, at: int, first: int, last: int, bound: dict[int, str]) -> list[int]:
+        """The members that a tensor ties to one whose variable is bound; they are bound, too."""
+        facts, found = self.facts, []
+        for producer, consumer, tensor in facts.ties:
+            if at not in (producer, consumer) or producer < first or consumer > last:
+                continue
+            other = consumer if at == producer else producer
+            rank = facts.simple_rank(at, tensor, bound[at])
+            theirs = None if rank is None else facts.variable_at(other, tensor, rank)
+            if theirs is None or bound.get(other, theirs) != theirs:
+                raise NoProposal("loop not of the tensor")
+            if other not in bound:
+                bound[other] = theirs
+                found.append(other)
+        return found
+
+
+def tile_loops(
+    facts: Facts, number: int, memory: int, given: list[Rank], goal: float, taken: dict[int, int], rng: Random
+) -> list[Rank]:
+    """Loops over ranks of a floating tensor, `given` first, until its tile takes at most so many bits of the memory.
+
+    taken: instances that each rank's extent has to leave for spatial loops further in. At most `MOST_LOOPS` are added.
+    """
+    tensor = facts.floating[number]
+    user = tensor.users[0]
+    access = facts.einsums[user].access(tensor.name)
+    ranks = [r for r in range(len(access.indices)) if all(facts.variable_at(i, tensor.name, r) for i in tensor.users)]
+    extents = dict(facts.extents)
+    variables = {r: access.indices[r].variables[0] for r in ranks}
+    loops: list[Rank] = []
+    for rank, trips, axis in given:
+        if rank not in variables or extents[variables[rank]] % trips:
+            break
+        extents[variables[rank]] //= trips
+        loops.append((rank, trips, axis))
+    fresh = [r for r in ranks if extents[variables[r]] > 1]
+    rng.shuffle(fresh)
+    for rank in fresh[:MOST_LOOPS]:
+        bits = tile_bits(facts, user, memory, tensor.name, extents)
+        if bits <= goal:
+            break
+        v = variables[rank]
+        options = [n for n in divisors(extents[v])[1:] if (extents[v] // n) % taken.get(rank, 1) == 0]
+        if not options:
+            continue
+        enough = [n for n in options if bits // n <= goal]
+        trips = enough[0] if enough and rng.random() < 0.7 else rng.choice(enough or options[-1:])
+        extents[v] //= trips
+        loops.append((rank, trips, None))
+    return loops

@@ -1,0 +1,226 @@
+"""A tree of `ffm` as skeleton and privates, and what follows from it: cuts, runs, paths.
+
+Loop l of Einsum i is shared by a run of neighbouring Einsums: those that boundaries with more than l shared loops join.
+The boundary behind Einsum i shares as many loops as stand above the deepest backing store that lives across it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import prod
+
+from .facts import Facts, Spread
+
+SharedLoop = tuple[str, int, str | None]  # (variable, trips, axis); a temporal loop has axis None
+Segment = tuple[tuple[str, int], ...]  # temporal loops, outermost first
+Raised = tuple[int, str, int, bool]  # (memory, tensor, shared loops above, below the split there)
+Item = tuple[object, ...]
+Word = tuple[Item, ...]
+SPLIT: Item = ("split",)
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The privates of one Einsum.
+
+    stores: (memory, tensor) in the Einsum's own branch, memories inwards. segments: the temporal loops above each of
+    them, and above the leaf. spatial: (axis, variable, trips), in the machine's order. raised: stores further out.
+    """
+
+    unit: str | None
+    stores: tuple[tuple[int, str], ...] = ()
+    segments: tuple[Segment, ...] = ((),)
+    spatial: Spread = ()
+    raised: tuple[Raised, ...] = ()
+
+
+@dataclass(frozen=True)
+class State:
+    """homes, depths: of each floating tensor the memory that backs it, and the shared loops above its backing store.
+
+    shared: the shared loops of each Einsum. owns: the privates of each Einsum.
+    """
+
+    homes: tuple[int, ...]
+    depths: tuple[int, ...]
+    shared: tuple[tuple[SharedLoop, ...], ...]
+    owns: tuple[Own, ...]
+    known: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
+
+    def with_own(self, i: int, own: Own) -> State:
+        """The same skeleton with other privates of Einsum i; what was found of the skeleton stays known."""
+        owns = (*self.owns[:i], own, *self.owns[i + 1 :])
+        kept = {key: self.known[key] for key in ("frame",) if key in self.known}
+        return State(self.homes, self.depths, self.shared, owns, kept)
+
+
+class Frame:
+    """What follows from a skeleton alone: cuts and runs.
+
+    cuts: loops shared across each boundary. A run is (first, last) of the Einsums below a loop, both included.
+    """
+
+    def __init__(self, facts: Facts, homes: tuple[int, ...], depths: tuple[int, ...]) -> None:
+        self.facts, self.homes, self.depths = facts, homes, depths
+        cuts = [0] * (facts.count - 1)
+        for tensor, home, depth in zip(facts.floating, homes, depths, strict=True):
+            if home > 0 and depth > 0 and tensor.fuses:
+                for boundary in range(tensor.users[0], tensor.users[-1]):
+                    cuts[boundary] = max(cuts[boundary], depth)
+        self.cuts = cuts
+
+    @cached_property
+    def lengths(self) -> list[int]:
+        """How many loops each Einsum shares."""
+        around = [0, *self.cuts, 0]
+        return [max(around[i], around[i + 1]) for i in range(self.facts.count)]
+
+    def run(self, i: int, level: int) -> tuple[int, int]:
+        """The Einsums that share the `level` outermost loops of Einsum i; all of them for 0."""
+        first = last = i
+        while first > 0 and self.cuts[first - 1] >= level:
+            first -= 1
+        while last < len(self.cuts) and self.cuts[last] >= level:
+            last += 1
+        return first, last
+
+    def parted(self, i: int, level: int) -> bool:
+        """True if a split stands on the path of Einsum i directly below its `level` outermost shared loops."""
+        return self.run(i, level) != self.run(i, level + 1)
+
+    def runs(self, level: int) -> Iterator[tuple[int, int]]:
+        """The runs of more than one Einsum that share loop number `level`, from the left."""
+        i = 0
+        while i < self.facts.count:
+            first, last = self.run(i, level + 1)
+            if last > first:
+                yield first, last
+            i = last + 1
+
+    @cached_property
+    def backings(self) -> list[list[tuple[int, int, bool]]]:
+        """For each Einsum (floating tensor, shared loops above, below the split there), of those that it accesses."""
+        found: list[list[tuple[int, int, bool]]] = [[] for _ in range(self.facts.count)]
+        for number, tensor in enumerate(self.facts.floating):
+            if self.homes[number] == 0:
+                continue
+            depth = self.depths[number]
+            below = self.run(tensor.users[0], depth) != self.run(tensor.users[0], depth + 1) and self.run(
+                tensor.users[0], depth + 1
+            ) == self.run(tensor.users[-1], depth + 1)
+            for user in tensor.users:
+                found[user].append((number, depth, below))
+        return found
+
+
+def frame_of(facts: Facts, state: State) -> Frame:
+    """The frame of a state, found once."""
+    found = state.known.get("frame")
+    if not isinstance(found, Frame):
+        found = state.known["frame"] = Frame(facts, state.homes, state.depths)
+    return found
+
+
+def word(facts: Facts, state: State, i: int) -> Word:
+    """The path of Einsum i: (``store``, memory, tensors), (``for``, variable, trips), (``par``, axis, variable, trips),
+    ``split``, and at the end (``leaf``, unit). Stores of one place come memory by memory."""
+    words = state.known.setdefault("words", {})
+    assert isinstance(words, dict)
+    if i not in words:
+        words[i] = _word(facts, state, i)
+    found: Word = words[i]
+    return found
+
+
+def _word(facts: Facts, state: State, i: int) -> Word:
+    frame, own = frame_of(facts, state), state.owns[i]
+    placed: dict[tuple[int, bool], list[tuple[int, str]]] = {}
+    for number, depth, below in frame.backings[i]:
+        placed.setdefault((depth, below), []).append((state.homes[number], facts.floating[number].name))
+    for memory, tensor, depth, below in own.raised:
+        placed.setdefault((depth, below), []).append((memory, tensor))
+    outer = [t for t in facts.tensors[i] if facts.fixed.get(t) == 0 or _backed_outside(facts, state, t)]
+    items: list[Item] = [("store", 0, tuple(sorted(outer, key=facts.order.__getitem__)))] if outer else []
+    loops = state.shared[i]
+    for level in range(len(loops) + 1):
+        items += _block(facts, placed.get((level, False), ()))
+        if frame.parted(i, level):
+            items.append(SPLIT)
+            if level < len(loops):
+                items += _block(facts, placed.get((level, True), ()))
+        if level < len(loops):
+            variable, trips, axis = loops[level]
+            items.append(("for", variable, trips) if axis is None else ("par", axis, variable, trips))
+    return (*items, *branch_items(facts, own), ("leaf", own.unit))
+
+
+def _backed_outside(facts: Facts, state: State, tensor: str) -> bool:
+    return tensor in facts.floats and state.homes[facts.floats[tensor]] == 0
+
+
+def _block(facts: Facts, stores: list[tuple[int, str]] | tuple[()]) -> Iterator[Item]:
+    for memory in sorted({memory for memory, _ in stores}):
+        mine = sorted((t for m, t in stores if m == memory), key=facts.order.__getitem__)
+        yield ("store", memory, tuple(mine))
+
+
+def branch_items(facts: Facts, own: Own) -> Iterator[Item]:
+    """Segments and stores; a spatial loop stands below the temporal ones, above the first store inside its fanout."""
+    waiting = list(own.spatial)
+    block: list[tuple[int, str]] = []
+    for (memory, tensor), segment in zip(own.stores, own.segments, strict=False):
+        ready = [one for one in waiting if facts.axis_place[one[0]] < facts.place[memory]]
+        if segment or ready:
+            yield from _block(facts, block)
+            block = []
+            yield from (("for", v, n) for v, n in segment)
+            yield from (("par", axis, v, n) for axis, v, n in ready)
+            waiting = [one for one in waiting if one not in ready]
+        block.append((memory, tensor))
+    yield from _block(facts, block)
+    yield from (("for", v, n) for v, n in own.segments[-1])
+    yield from (("par", axis, v, n) for axis, v, n in waiting)
+
+
+def tidy(facts: Facts, own: Own) -> Own:
+    """The privates in their one form: sorted blocks of stores, spatial loops in order, no loop of one trip."""
+    stores: list[tuple[int, str]] = []
+    segments: list[Segment] = []
+    block: list[tuple[int, str]] = []
+    reach = -1
+    for (memory, tensor), segment in zip(own.stores, own.segments, strict=False):
+        kept = tuple((v, n) for v, n in segment if n > 1)
+        fanned = any(reach < facts.axis_place[axis] < facts.place[memory] for axis, _, _ in own.spatial)
+        reach = max(reach, facts.place[memory])
+        if kept or fanned or not block:
+            stores += sorted(block, key=lambda one: (one[0], facts.order[one[1]]))
+            segments += [()] * (len(stores) - len(segments))
+            block = []
+            segments.append(kept)
+        block.append((memory, tensor))
+    stores += sorted(block, key=lambda one: (one[0], facts.order[one[1]]))
+    segments += [()] * (len(stores) - len(segments))
+    last = tuple(sorted((v, n) for v, n in own.segments[-1] if n > 1))
+    spatial = tuple(sorted((s for s in own.spatial if s[2] > 1), key=lambda s: (facts.axis_order[s[0]], s[1])))
+    raised = tuple(sorted(own.raised))
+    return Own(own.unit, tuple(stores), (*segments, last), spatial, raised)
+
+
+def trips_above(state: State, i: int) -> dict[str, int]:
+    """Trips of the shared loops of Einsum i, by variable."""
+    found: dict[str, int] = {}
+    for variable, trips, _ in state.shared[i]:
+        found[variable] = found.get(variable, 1) * trips
+    return found
+
+
+def private_trips(own: Own, variable: str) -> int:
+    """Trips of the temporal loops of a variable in the privates."""
+    return prod(n for segment in own.segments for v, n in segment if v == variable)
+
+
+def replaced(own: Own, **changes: object) -> Own:
+    """The privates with some fields changed."""
+    return replace(own, **changes)  # type: ignore[arg-type]

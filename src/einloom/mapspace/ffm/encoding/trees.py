@@ -1,0 +1,151 @@
+"""From states to trees and back."""
+
+from __future__ import annotations
+
+from ....mapping.extents import Trail, addressed_paths
+from ....mapping.legality.concurrency import concurrent
+from ....mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store
+from .facts import Facts
+from .state import Frame, Own, Raised, Segment, SharedLoop, State, branch_items, frame_of, tidy
+
+
+def decode(facts: Facts, state: State) -> Mapping:
+    """The tree of a state, in normal form if the state is."""
+    builder = _Builder(facts, state, frame_of(facts, state))
+    names = [
+        t.name
+        for t in facts.workload.tensors
+        if facts.fixed.get(t.name) == 0 or (t.name in facts.floats and state.homes[facts.floats[t.name]] == 0)
+    ]
+    nest = builder.nest(0, facts.count - 1, 0)
+    return Mapping((Store(facts.memories[0].name, tuple(names)), *nest) if names else nest)
+
+
+class _Builder:
+    def __init__(self, facts: Facts, state: State, frame: Frame) -> None:
+        self.facts, self.state, self.frame = facts, state, frame
+        self.placed: dict[tuple[int, bool, int], set[tuple[int, str]]] = {}
+        for i in range(facts.count):
+            for number, depth, below in frame.backings[i]:
+                key = depth, below, i
+                self.placed.setdefault(key, set()).add((state.homes[number], facts.floating[number].name))
+            for memory, tensor, depth, below in state.owns[i].raised:
+                self.placed.setdefault((depth, below, i), set()).add((memory, tensor))
+
+    def nest(self, first: int, last: int, level: int) -> Nest:
+        """The Einsums from `first` to `last` below their `level` outermost shared loops."""
+        nodes = self.stores(first, last, level, False)
+        if first == last:
+            return (*nodes, *self.own(first))
+        parts, i = [], first
+        while i <= last:
+            part = self.frame.run(i, level + 1)
+            parts.append(part)
+            i = part[1] + 1
+        if len(parts) == 1:
+            return (*nodes, self.loop(first, last, level), *self.nest(first, last, level + 1))
+        return (*nodes, Split("sequential", tuple(self.branch(*part, level) for part in parts)))
+
+    def branch(self, first: int, last: int, level: int) -> Nest:
+        if first == last:
+            return self.own(first)
+        nodes = self.stores(first, last, level, True)
+        return (*nodes, self.loop(first, last, level), *self.nest(first, last, level + 1))
+
+    def loop(self, first: int, last: int, level: int) -> Loop:
+        _, trips, axis = self.state.shared[first][level]
+        binds = tuple((self.facts.einsums[i].name, self.state.shared[i][level][0]) for i in range(first, last + 1))
+        return Loop(binds, trips, None, axis)
+
+    def stores(self, first: int, last: int, level: int, below: bool) -> list[Node]:
+        found: set[tuple[int, str]] = set()
+        for i in range(first, last + 1):
+            found |= self.placed.get((level, below, i), set())
+        return [self.store(m, [t for n, t in found if n == m]) for m in sorted({m for m, _ in found})]
+
+    def store(self, memory: int, tensors: list[str]) -> Store:
+        return Store(self.facts.memories[memory].name, tuple(sorted(tensors, key=self.facts.order.__getitem__)))
+
+    def own(self, i: int) -> Nest:
+        own = self.state.owns[i]
+        return nodes_of(self.facts, i, (*branch_items(self.facts, own), ("leaf", own.unit)))
+
+
+def nodes_of(facts: Facts, i: int, items: tuple[tuple[object, ...], ...]) -> Nest:
+    """The nodes of a path of Einsum i, each loop bound to it alone; what follows a split is its only branch."""
+    name, nodes = facts.einsums[i].name, list[Node]()
+    for at, item in enumerate(items):
+        match item:
+            case ("store", int(memory), tuple(tensors)):
+                nodes.append(Store(facts.memories[memory].name, tensors))
+            case ("for", str(variable), int(trips)):
+                nodes.append(Loop(((name, variable),), trips))
+            case ("par", str(axis), str(variable), int(trips)):
+                nodes.append(Loop(((name, variable),), trips, None, axis))
+            case ("split",):
+                return (*nodes, Split("sequential", (nodes_of(facts, i, items[at + 1 :]),)))
+            case ("leaf", unit):
+                nodes.append(Compute(name, None if unit is None else str(unit)))
+    return tuple(nodes)
+
+
+def encode(facts: Facts, tree: Mapping) -> State | None:
+    """The state of a tree in normal form; None for a tree that states do not write: pipelines, uneven tiles."""
+    paths = addressed_paths(tree.nest)
+    if set(paths) != {e.name for e in facts.einsums}:
+        return None
+    for _, node in (step for trail in paths.values() for step in trail):
+        if (isinstance(node, Split) and concurrent(node)) or (isinstance(node, Loop) and node.tile is not None):
+            return None
+    homes, depths = [0] * len(facts.floating), [0] * len(facts.floating)
+    seen: dict[str, tuple[int, ...]] = {}
+    parts = [_parsed(facts, i, paths[e.name], homes, depths, seen) for i, e in enumerate(facts.einsums)]
+    return State(tuple(homes), tuple(depths), tuple(shared for shared, _ in parts), tuple(own for _, own in parts))
+
+
+def _parsed(
+    facts: Facts,
+    i: int,
+    trail: Trail,
+    homes: list[int],
+    depths: list[int],
+    seen: dict[str, tuple[int, ...]],
+) -> tuple[tuple[SharedLoop, ...], Own]:
+    """The shared loops and the privates on one path; homes and depths of its tensors are entered."""
+    last = max((at for at, (_, node) in enumerate(trail) if isinstance(node, Split)), default=-1)
+    loops_above = 0
+    shared: list[SharedLoop] = []
+    raised: list[Raised] = []
+    stores: list[tuple[int, str]] = []
+    segments: list[Segment] = []
+    waiting: list[tuple[str, int]] = []
+    spatial: list[tuple[str, str, int]] = []
+    unit: str | None = None
+    name, parted = facts.einsums[i].name, False
+    for at, (address, node) in enumerate(trail):
+        if isinstance(node, Split):
+            parted = True
+        elif isinstance(node, Loop):
+            v, parted = str(node.variable(name)), parted and at > last
+            if at < last:
+                shared.append((v, node.trips, node.axis))
+                loops_above += 1
+            elif node.axis is None:
+                waiting.append((v, node.trips))
+            else:
+                spatial.append((node.axis, v, node.trips))
+        elif isinstance(node, Compute):
+            unit = node.unit
+        else:
+            m = facts.number[node.memory]
+            for tensor in (t for t in node.tensors if t in facts.tensors[i]):
+                if tensor in facts.floats and seen.setdefault(tensor, address) == address:
+                    homes[facts.floats[tensor]], depths[facts.floats[tensor]] = m, loops_above if m > 0 else 0
+                elif m > 0 and at < last:
+                    raised.append((m, tensor, loops_above, parted))
+                elif m > 0:
+                    stores.append((m, tensor))
+                    segments.append(tuple(waiting))
+                    waiting = []
+    own = Own(unit, tuple(stores), (*segments, tuple(waiting)), tuple(spatial), tuple(raised))
+    return tuple(shared), tidy(facts, own)

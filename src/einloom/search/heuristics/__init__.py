@@ -1,0 +1,1 @@
+"""Methods without a proof: they visit states of the space's encoding, and differ only in which (docs/mappers.md)."""

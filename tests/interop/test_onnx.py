@@ -1,0 +1,257 @@
+"""ONNX in: every tensor has the model's own value, what cannot be said is named, bad files are refused."""
+
+from __future__ import annotations
+
+import builtins
+import os
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import einloom as el
+from einloom.cli import main
+from einloom.errors import SpecError
+from einloom.interop.onnx import ImportedModel, from_onnx
+from einloom.interop.onnx.importer import OnnxImporter
+from einloom.interop.onnx.program import Step, StepOperand
+from einloom.interop.onnx.ranks import Affine
+from einloom.testing.importers import importer_faults
+from einloom.workload.files import parse_workload, workload_text
+from einloom.zoo.workload_by_name import load_workload
+from onnx_models import Builder, attention, convnet, onnx
+
+
+def test_every_tensor_of_a_convolutional_network_has_the_models_value(tmp_path: Path) -> None:
+    model = from_onnx(convnet(tmp_path / "net.onnx"), {"batch": 2})
+    agreed = model.check()
+    assert agreed.tensors == 6 and agreed.worst < 1e-5
+    assert model.multiplications[0] == model.multiplications[1] > 0
+    assert model.absorbed["BatchNormalization"] == 3 and not model.cuts
+    assert parse_workload(workload_text(model.workload)) == model.workload
+
+
+def test_every_tensor_of_a_transformer_layer_has_the_models_value(tmp_path: Path) -> None:
+    model = from_onnx(attention(tmp_path / "net.onnx"))
+    agreed = model.check()
+    assert agreed.tensors >= 12 and agreed.worst < 1e-5
+    counted, mapped = model.multiplications
+    assert counted == mapped == 6 * 8 * 24 + 2 * 6 * 6 * 8 + 6 * 64 + 2 * 6 * 8 * 32
+    parts = [e for e in model.workload.einsums if e.inputs and "w2" in e.tensors]
+    assert len(parts) == 3, "Q, K and V are written apart"
+    assert model.groups[parts[0].name] == "body"
+
+
+def offset_pad(step: Step) -> bool:
+    """Move a window by one."""
+    for operand in step.operands:
+        for i, (rank, affine) in enumerate(operand.places):
+            if len(affine.terms) == 2 and affine.constant:
+                moved = (rank, Affine(affine.terms, affine.constant + 1))
+                operand.places = (*operand.places[:i], moved, *operand.places[i + 1 :])
+                return True
+    return False
+
+
+def dropped_epilogue(step: Step) -> bool:
+    before = step.epilogues
+    step.epilogues = before[:-1]
+    return bool(before)
+
+
+def swapped_ranks(step: Step) -> bool:
+    """Exchange two variables of one size in an operand."""
+    for operand in step.operands:
+        bare = [affine.bare for _, affine in operand.places]
+        for i, one in enumerate(bare):
+            for j, two in enumerate(bare[:i]):
+                if one is not None and two is not None and one.size == two.size > 1:
+                    places = list(operand.places)
+                    places[i], places[j] = (places[i][0], places[j][1]), (places[j][0], places[i][1])
+                    operand.places = tuple(places)
+                    return True
+    return False
+
+
+def wrong_digit(step: Step) -> bool:
+    for operand in step.operands:
+        for i, (rank, affine) in enumerate(operand.places):
+            if not affine.terms:
+                operand.places = (
+                    *operand.places[:i],
+                    (rank, Affine((), (affine.constant + 1) % rank.size)),
+                    *operand.places[i + 1 :],
+                )
+                return True
+    return False
+
+
+def other_reduction(step: Step) -> bool:
+    changes = step.reduction == "max" and bool(step.reduced)
+    step.reduction = "sum" if changes else step.reduction
+    return changes
+
+
+def swapped_operands(step: Step) -> bool:
+    if len(step.operands) != 2 or step.labels[-1] not in ("Softmax", "LayerNormalization") or step.reduced:
+        return False
+    first, second = step.operands
+    step.operands = (StepOperand(second.tensor, first.places[:0] + second.places), first)
+    return True
+
+
+@pytest.mark.parametrize(
+    ("made", "fault"),
+    [
+        (convnet, offset_pad),
+        (convnet, dropped_epilogue),
+        (attention, swapped_ranks),
+        (attention, wrong_digit),
+        (convnet, other_reduction),
+        (attention, swapped_operands),
+    ],
+)
+def test_a_planted_fault_is_found(tmp_path: Path, made: Callable[[Path], Path], fault: Callable[[Step], bool]) -> None:
+    model = from_onnx(made(tmp_path / "net.onnx"), {"batch": 2} if made is convnet else {})
+    assert any(fault(step) for step in model.program.steps)
+    assert not model.check().worst < 1e-3
+
+
+def imported(
+    b: Builder, path: Path, shapes: dict[str, tuple[int, ...]], out: str, made: tuple[int, ...]
+) -> ImportedModel:
+    return from_onnx(b.save(path, shapes, {out: made}))
+
+
+def test_what_has_no_words_is_cut_by_name(tmp_path: Path) -> None:
+    b = Builder()
+    both = b.add("Concat", b.add("Relu", "x"), b.add("Exp", "x"), name="/head/join", axis=1)
+    model = imported(b, tmp_path / "m.onnx", {"x": (4, 8)}, b.add("MatMul", both, b.weight(16, 4)), (4, 4))
+    assert len(model.cuts) == 1 and "cut /head/join (Concat)" in model.cuts[0]
+    assert len(model.workload.outputs) == 3 and model.check().worst < 1e-5
+    assert "warning: 62%" in model.report()
+
+
+def test_rows_that_data_choose_are_an_input(tmp_path: Path) -> None:
+    b = Builder()
+    rows = b.add("Gather", b.weight(50, 8), "ids")
+    out = b.add("MatMul", rows, b.weight(8, 4))
+    model = from_onnx(b.save(tmp_path / "m.onnx", {"ids": (6,)}, {out: (6, 4)}, ids=7))
+    assert "boundary" in model.cuts[0] and "chooses" in model.cuts[0]
+    assert model.workload.extents and model.check().worst < 1e-5
+
+
+def test_every_node_without_an_einsum_is_refused_at_once(tmp_path: Path) -> None:
+    b = Builder()
+    top, _ = b.add("TopK", "x", b.constant(np.array([2])), outputs=2, name="/top")
+    wild = b.add("Imaginary", top, name="/wild", domain="some.where")
+    path = b.save(tmp_path / "m.onnx", {"x": (4, 8)}, {b.add("Relu", top): (4, 2), wild: (4, 2)})
+    with pytest.raises(SpecError) as error:
+        from_onnx(path)
+    assert "'/top' (TopK) chooses by data" in str(error.value) and "some.where" in str(error.value)
+    model = from_onnx(path, boundary=frozenset({"/top", "/wild"}))
+    assert [e.function for e in model.workload.einsums] == ["relu"]
+
+
+def test_open_axes_are_named_and_bound(tmp_path: Path) -> None:
+    path = convnet(tmp_path / "net.onnx")
+    for call, words in (
+        ("", "axis 'batch' of input 'x' has no size; write net.onnx:batch=1"),
+        (":bacth=2", "did you mean 'batch'"),
+        (":batch=0", "not a whole number"),
+        (":batch=2,bits=x", "write a number, or weights=4,default=16"),
+    ):
+        with pytest.raises(SpecError, match=words):
+            load_workload(f"{path}{call}")
+    assert {t.bits for t in load_workload(f"{path}:batch=3,bits=8").tensors} == {8}
+    b = Builder()
+    out = b.add("Relu", b.add("MatMul", "x", b.weight(8, 4)))
+    small = b.save(tmp_path / "small.onnx", {"x": ["batch", 8]}, {out: ["batch", 4]})
+    found = el.map(f"{small}:batch=3,bits=8", "simple")
+    assert found.certificate is not None and found.certificate.gap == 0
+
+
+def test_the_verb_reports_checks_and_writes(tmp_path: Path) -> None:
+    path = attention(tmp_path / "net.onnx")
+    ran = CliRunner().invoke(
+        main, ["import", "onnx", str(path), "--check", "--bits", "weights=4,default=16", "-o", str(tmp_path)]
+    )
+    assert ran.exit_code == 0 and "5,184 multiplications: 1 of the graph's" in ran.output, ran.output
+    assert "checked" in ran.output
+    written = load_workload(str(tmp_path / "workload.yaml"))
+    assert {t.bits for t in written.tensors} == {4, 16}
+    assert "absorbed" in (tmp_path / "import.txt").read_text()
+
+
+def test_no_other_file_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = attention(tmp_path / "net.onnx")
+    model = onnx.load(path)
+    for tensor in model.graph.initializer:
+        if len(tensor.raw_data) > 100:
+            tensor.ClearField("raw_data")
+            tensor.data_location = onnx.TensorProto.EXTERNAL
+            tensor.external_data.add(key="location", value="secret.bin")
+    onnx.save(model, tmp_path / "outside.onnx")
+    (tmp_path / "secret.bin").write_bytes(b"0" * 10_000)
+    opened: list[str] = []
+
+    def watched(file: object, *args: object, **named: object) -> object:
+        opened.append(str(file))
+        return open(file, *args, **named)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(builtins, "open", watched)
+    monkeypatch.chdir(tmp_path)
+    assert from_onnx(tmp_path / "outside.onnx").multiplications[1] == 5184
+    assert not any("secret" in name for name in opened)
+    with pytest.raises(SpecError, match="stands in another file"):
+        from_onnx(tmp_path / "outside.onnx").check()
+
+
+def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "text.onnx").write_text("not a model")
+    os.mkfifo(tmp_path / "fifo.onnx")
+    b = Builder()
+    shape = b.add("Relu", "x")
+    views = b.save(tmp_path / "views.onnx", {"x": (4,)}, {b.add("Identity", "x"): (4,), shape: (4,)})
+    assert len(from_onnx(views).workload.einsums) == 1
+    for name, words in (("text.onnx", "not a"), ("fifo.onnx", "regular file"), ("missing.onnx", "cannot read")):
+        with pytest.raises(SpecError, match=words):
+            from_onnx(tmp_path / name)
+
+
+def test_the_door_has_no_faults(tmp_path: Path) -> None:
+    assert importer_faults(OnnxImporter, [convnet(tmp_path / "net.onnx")], {"batch": "2"}, damaged=60) == ()
+    assert importer_faults(OnnxImporter, [attention(tmp_path / "layer.onnx")], damaged=60) == ()
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs"),
+    [
+        ("ConstantOfShape", [np.array([2**14, 2**14])]),
+        ("Range", [np.array(0), np.array(2**28), np.array(1)]),
+        ("Expand", [np.zeros((1, 1), np.float32), np.array([2**14, 2**14])]),
+        ("Tile", [np.zeros((1, 1), np.float32), np.array([2**14, 2**14])]),
+    ],
+)
+def test_a_few_bytes_that_ask_for_much_memory_is_not_given_it(
+    tmp_path: Path, operator: str, inputs: list[np.ndarray[Any, Any]]
+) -> None:
+    b = Builder()
+    made = b.add(operator, *(b.constant(value) for value in inputs))
+    out = b.add("Add", "x", b.add("Cast", b.add("ReduceSum", made, keepdims=0), to=1))
+    model = from_onnx(b.save(tmp_path / "m.onnx", {"x": (4,)}, {out: (4,)}))
+    assert model.graph.constants[made] is None, "its values are not computed"
+    assert [e.function for e in model.workload.einsums] == ["add"]
+
+
+def test_orders_of_nodes_and_names_do_not_matter(tmp_path: Path) -> None:
+    model = onnx.load(attention(tmp_path / "net.onnx"))
+    rng = Random(1)
+    for node in model.graph.node:
+        node.name = "" if rng.random() < 0.5 else "same"
+    onnx.save(model, tmp_path / "other.onnx")
+    assert len(from_onnx(tmp_path / "other.onnx").workload.einsums) == 21

@@ -1,0 +1,172 @@
+"""States write every tree of a space and nothing else: reached by moves, legal, inside, priced and weighed alike."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from einloom.cost.evaluate import legality, price
+from einloom.cost.room.occupancy import occupancy
+from einloom.cost.traffic.even import EvenPaths
+from einloom.cost.traffic.paths import paths
+from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
+from einloom.mapping.normal import normal_form
+from einloom.mapping.tree import Mapping
+from einloom.mapspace.ffm.encoding import Encoding, NoProposal, State
+from einloom.mapspace.ffm.encoding.rooms import loads
+from einloom.mapspace.ffm.encoding.state import word
+from einloom.mapspace.ffm.encoding.trees import nodes_of
+from einloom.mapspace.ffm.enumerate import enumerate_trees
+from einloom.mapspace.ffm.rules import outside
+from einloom.mapspace.limits.data import AxisLimit, BackLimit, HoldLimit, Limits, Numbers
+from einloom.mapspace.space import Mapspace
+from einloom.workload.build import build_workload
+from einloom.workload.einsum import Workload
+from einloom.workload.selectors import selector
+from einloom.zoo import load_machine, load_workload
+from tiny_problems import tiny_problem
+
+DRAM = Memory("DRAM", None, 10.0, 12.0, read_throughput=2.0, write_throughput=2.0)
+MAC = ComputeUnit("MAC", 1.0, 0.5)
+LB = Memory("LB", None, 0.1, 0.1)
+MATMUL = ("Z[m,n] = A[m,k] * B[k,n]",)
+CHAIN = ("B[m,n] = A[m,k] * W[k,n]", "C[m,p] = B[m,n] * V[n,p]")
+COPIES = ("B[m] = A[m]", "C[m] = B[m]", "E[m] = C[m]")
+
+
+def buffer(may: str = "all", size: int | None = None) -> Memory:
+    return Memory("GLB", size, 1.0, 1.0, may=selector(may))
+
+
+def fan(use: str = "any") -> Fanout:
+    return Fanout("PE", (Axis("X", 2, use=use),))  # type: ignore[arg-type]
+
+
+def case(
+    einsums: tuple[str, ...], extents: dict[str, int], *levels: Level, limits: Limits | None = None
+) -> tuple[Workload, Machine, Mapspace]:
+    workload = build_workload("tiny", einsums, extents, bits=8)
+    return workload, Machine("tiny", (DRAM, *levels, MAC)), Mapspace(limits=limits or Limits())
+
+
+LENT = Limits(axes=(AxisLimit("X", Numbers(values=(1,)), ("n",)),))
+ONCE = Limits(holds=(HoldLimit("once", "GLB", selector("B")),))
+TINY = {
+    "matmul": case(MATMUL, {"m": 2, "n": 2, "k": 1}, buffer()),
+    "chain": case(CHAIN, {"m": 2, "k": 1, "n": 1, "p": 1}, buffer("intermediate | weight")),
+    "longer": case(CHAIN, {"m": 4, "k": 1, "n": 1, "p": 1}, buffer("intermediate")),
+    "axis": case(("Z[m] = A[m]",), {"m": 4}, buffer(), fan(), LB),
+    "full": case(MATMUL, {"m": 2, "n": 2, "k": 1}, buffer(), fan("full")),
+    "map": case(("Z[m,n] = A[m,k] * B[k,n]", "Y[m,n] = exp(Z[m,n])"), {"m": 2, "n": 1, "k": 2}, buffer("intermediate")),
+    "three": case(COPIES, {"m": 2}, buffer("intermediate")),
+    "window": case(("O[p] = I[p+r] * F[r]",), {"p": 4, "r": 2}, buffer()),
+    "diamond": case(("B[m] = A[m]", "C[m] = B[m]", "E[m] = B[m] * C[m]"), {"m": 2}, buffer("intermediate")),
+    "fused": case(COPIES, {"m": 2}, buffer("intermediate"), limits=Limits(backs=(BackLimit(selector("B"), ("GLB",)),))),
+    "axes": case(MATMUL, {"m": 2, "n": 2, "k": 1}, buffer(), fan(), limits=LENT),
+    "once": case(MATMUL, {"m": 2, "n": 2, "k": 1}, buffer(), limits=ONCE),
+    "inner": case(COPIES[:2], {"m": 2}, fan(), Memory("LB", None, 0.1, 0.1, may=selector("intermediate"))),
+}
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_moves_reach_every_tree_and_nothing_else(name: str) -> None:
+    workload, machine, mapspace = TINY[name]
+    encoding = Encoding(workload, machine, mapspace)
+    trees = list(enumerate_trees(workload, machine, mapspace))
+    states = {encoding.encode(tree) for tree in trees}
+    assert len(states) == len(trees) > 5 and None not in states
+    rng, seen = Random(0), list[State]()
+    known = set[State]()
+    for _ in range(40_000):
+        state = rng.choice(seen) if seen and rng.random() < 0.98 else encoding.sample(rng)
+        assert state is not None
+        try:
+            found = {state, encoding.propose(state, rng)}
+        except NoProposal:
+            found = {state}
+        seen += sorted(found - known, key=repr)
+        known |= found
+        if len(known) == len(trees):
+            break
+    assert known == states
+
+
+def test_states_write_the_trees_of_random_problems() -> None:
+    trees = 0
+    for seed in (0, 1, 3, 4, 11, 16, 19, 27, 29, 33, 34):
+        problem = tiny_problem(seed)
+        workload, machine = problem.workload, problem.machine
+        encoding = Encoding(workload, machine, problem.mapspace)
+        for number, tree in enumerate(enumerate_trees(workload, machine, problem.mapspace)):
+            if number == 40:
+                break
+            trees += 1
+            state = encoding.encode(tree)
+            assert state is not None
+            assert encoding.decode(state) == normal_form(tree, workload)
+            assert encoding.encode(encoding.decode(state)) == state
+            assert encoding.fault(state) == ("capacity" if legality(workload, machine, tree) else None)
+    assert trees > 250
+
+
+@pytest.mark.parametrize(
+    ("workload", "machine"),
+    [
+        ("gpt3-6.7b:batch=1,tokens=2048", "tpu-v4i"),
+        ("matmuls:n=4,m=64,kn=64", "simple:glb_bits=65536"),
+        ("tileflow-bert-s", "tileflow-edge"),
+        ("mobilenet-block", "two-level"),
+    ],
+)
+def test_samples_and_moves_are_legal_inside_and_weighed_alike(workload: str, machine: str) -> None:
+    w, m, space = load_workload(workload), load_machine(machine), Mapspace()
+    encoding, rng = Encoding(w, m, space), Random(5)
+    state = encoding.sample(rng)
+    looked = 0
+    while looked < 6:
+        assert state is not None
+        for _ in range(8):
+            try:
+                found = encoding.propose(state, rng)
+            except NoProposal:
+                continue
+            state = found if encoding.fits(found) else state
+        looked += 1
+        tree = encoding.decode(state)
+        assert tree == normal_form(tree, w) and encoding.encode(tree) == state
+        assert legality(w, m, tree) == () and outside(w, m, space, tree) == ()
+        held = {one.memory: one.bits for one in occupancy(w, m, paths(w, tree))}
+        for memory, row in zip(m.memories, loads(encoding.facts, state), strict=True):
+            assert memory.size is None or max(row) == held.get(memory.name, 0)
+        _priced_alike(encoding, state)
+
+
+def _priced_alike(encoding: Encoding, state: State) -> None:
+    """One path alone costs what it costs in its tree, by the walk and in closed form."""
+    w, m = encoding.workload, encoding.machine
+    whole = price(w, m, paths(w, encoding.decode(state)), "einsum", ())
+    for i, einsum in enumerate(w.einsums):
+        mine = word(encoding.facts, state, i)
+        one = price(w, m, paths(w, Mapping(nodes_of(encoding.facts, i, mine))), "einsum", ())
+        energy = sum(a.energy for a in whole.actions if a.einsum == einsum.name)
+        assert (one.energy, one.latency) == pytest.approx((energy, dict(whole.einsum_latency)[einsum.name]), rel=1e-12)
+        if EvenPaths.able(w, m, einsum.name):
+            even = EvenPaths(w, m, einsum.name).cost(mine)
+            assert (even.energy, even.latency) == pytest.approx((one.energy, one.latency), rel=1e-12)
+            assert even.traffic == tuple(one.traffic(memory.name) for memory in m.memories)
+
+
+def test_crossover_keeps_the_rules() -> None:
+    encoding, rng = Encoding(*TINY["three"]), Random(2)
+    children = 0
+    for _ in range(200):
+        one, other = encoding.sample(rng), encoding.sample(rng)
+        assert one is not None and other is not None
+        try:
+            child = encoding.cross(one, other, rng)
+        except NoProposal:
+            continue
+        assert outside(*TINY["three"], encoding.decode(child)) == ()
+        children += child not in (one, other)
+    assert children > 20
