@@ -36,7 +36,7 @@ from ..errors import unknown
 from ..mapspace.files import HOLDS, NUMBERS, numbers_of
 from ..mapspace.limits.data import Numbers
 from ..reading.fields import STATED, read_record
-from ..reading.keys import NAME, TEXT, Choice, Each, Either, Key, Known, Number, Record, Table, Written
+from ..reading.keys import NAME, TEXT, Choice, Each, Either, Key, NameOf, Number, Record, Table, Written
 from ..reading.located import Located, read_file, read_text
 from ..reading.yamltree import Node, parse_yaml
 from ..workload.selectors import KEYWORDS, Selector, selector
@@ -201,11 +201,11 @@ class DataflowTables:
         }
         return tuple(Key(name, Each(Record(title, keys, build=made))) for name, (title, keys, made) in rows.items())
 
-    def _roles(self, what: str) -> Known:
+    def _roles(self, what: str) -> NameOf:
         if self.family is None:
-            return Known(what, several=True)
+            return NameOf(what, several=True)
         known = self.family.variables if what == "rank" else [einsum.name for einsum in self.family.einsums]
-        return Known(
+        return NameOf(
             f"{'an' if what == 'Einsum' else 'a'} {what} of the family {self.family.name}", known, several=True
         )
 

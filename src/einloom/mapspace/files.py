@@ -31,7 +31,7 @@ from ..errors import SpecError, nearest
 from ..machine.files import SET
 from ..machine.levels import Machine
 from ..reading.fields import STATED, read_record
-from ..reading.keys import NAME, NAMES, TEXT, Choice, Each, Either, Key, Known, Later, Number, Record, Table
+from ..reading.keys import NAME, NAMES, TEXT, Choice, Each, Either, Key, Later, NameOf, Number, Record, Table
 from ..reading.located import Located, from_data, read_file, read_text
 from ..reading.yamltree import dump_yaml
 from ..workload.einsum import Workload
@@ -147,7 +147,7 @@ class Sections:
     @property
     def keys(self) -> tuple[Key, ...]:
         """The sections that make limits, as a result file repeats them."""
-        memory = Known("a memory of the machine", self.memories)
+        memory = NameOf("a memory of the machine", self.memories)
         which = Key("tensors", SET, "of which tensors; by default all")
         words = ("tensors that it must keep", "the only tensors that it may keep")
         rules = zip(HOLDS, (*words, "tensors that it must not keep", "tensors that come to it once"), strict=True)
@@ -174,7 +174,7 @@ class Sections:
             Key("sizes", NUMBERS, "a number, a list, or {least, most}", required=True),
         )
         axis = (
-            Key("axis", Known("an axis of the machine", self.axes), "which", required=True),
+            Key("axis", NameOf("an axis of the machine", self.axes), "which", required=True),
             Key("variables", NAMES, "loops over these; by default all loops on the axis together"),
             Key("instances", NUMBERS, "a number, a list, or {least, most}", required=True),
         )

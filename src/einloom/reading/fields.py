@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import ConsequentError, unknown
 from .facts import ORIGIN, UNLIMITED, FactReader
-from .keys import Choice, Each, Either, Known, Later, Number, Plain, Record, Shape, Table, Written
+from .keys import Choice, Each, Either, Later, NameOf, Number, Plain, Record, Shape, Table, Written
 from .located import Located
 from .yamltree import MAX_FILE_BYTES
 
@@ -71,7 +71,7 @@ def read_shape(view: Located, shape: Shape, reader: FactReader, path: str) -> An
             return view.choice(options)
         case Plain():
             return _plain(view, shape)
-        case Known():
+        case NameOf():
             return _known(view, shape)
         case Written(what=what, parse=parse):
             with view.placed():
@@ -107,7 +107,7 @@ def _number(view: Located, shape: Number, reader: FactReader, path: str) -> int 
     return found if found is None or not shape.plain or shape.quantity == "count" else float(found)
 
 
-def _known(view: Located, shape: Known) -> object:
+def _known(view: Located, shape: NameOf) -> object:
     found = view.names() if shape.several else (view.name(),)
     for name in found:
         if shape.names is not None and name not in shape.names:
@@ -184,7 +184,7 @@ def described(shape: Shape) -> str:
     match shape:
         case Record(title=title):
             return title
-        case Written(what=what) | Later(what=what) | Known(what=what):
+        case Written(what=what) | Later(what=what) | NameOf(what=what):
             return what
         case Choice(options=options):
             return f"one of {', '.join(options)}"

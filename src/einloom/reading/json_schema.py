@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .facts import KINDS as FACT_KINDS
-from .keys import Choice, Each, Either, Key, Known, Later, Number, Plain, Record, Shape, Table, Written
+from .keys import Choice, Each, Either, Key, Later, NameOf, Number, Plain, Record, Shape, Table, Written
 from .units import UNIT_NAMES, suffixes
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -59,7 +59,7 @@ def _shape(shape: Shape, definitions: dict[str, Schema]) -> Schema:
             return {"enum": list(options)}
         case Plain(kind=kind):
             return _plain(kind)
-        case Known(several=several):
+        case NameOf(several=several):
             return _plain("names" if several else "name")
         case Written(pattern=pattern):
             return {"type": "string"} if pattern is None else {"type": "string", "pattern": pattern}

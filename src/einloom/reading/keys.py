@@ -49,7 +49,7 @@ class Plain:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class NameOf:
     """A name among `names`; None: of any, as long as nothing says which there are. what: such as ``a tensor of the
     workload``. several: a list of them, or a single one."""
 
@@ -81,7 +81,7 @@ class Table:
     """A mapping from names that the user chooses to values of one shape."""
 
     value: Shape
-    name: Written | Known | None = None
+    name: Written | NameOf | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Later:
     shape: Callable[[], Shape]
 
 
-Shape = Number | Choice | Plain | Known | Written | Each | Table | Record | Either | Later
+Shape = Number | Choice | Plain | NameOf | Written | Each | Table | Record | Either | Later
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from ..mapping.text import parse_mapping
 from ..mapping.tree import Mapping
 from ..mapspace.files import GROUPS, SPACE, Sections, seen
 from ..problem import Alternative, Certificate, Guarantee, LatencyRule, Problem
-from ..reading.keys import NAME, TEXT, Choice, Each, Key, Known, Number, Plain, Record, Shape, Table
+from ..reading.keys import NAME, TEXT, Choice, Each, Key, NameOf, Number, Plain, Record, Shape, Table
 from ..reading.located import Located
 from ..workload.einsum import Tensor
 from ..workload.files import WORKLOAD
@@ -148,10 +148,10 @@ class ResultTables:
             if workload and machine
             else (None, None, None, None)
         )
-        self._einsum = must("einsum", Known("an Einsum of the workload", einsums))
-        self._component = must("component", Known("a component of the machine", components))
-        self._tensor = must("tensor", Known("a tensor of the workload", tensors))
-        self._memory = must("memory", Known("a memory of the machine", memories))
+        self._einsum = must("einsum", NameOf("an Einsum of the workload", einsums))
+        self._component = must("component", NameOf("a component of the machine", components))
+        self._tensor = must("tensor", NameOf("a tensor of the workload", tensors))
+        self._memory = must("memory", NameOf("a memory of the machine", memories))
 
     @property
     def record(self) -> Record:
