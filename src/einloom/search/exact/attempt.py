@@ -397,8 +397,8 @@ class Attempt:
     def heuristics(self) -> list[Attempt]:
         """Passes that look for a feasible mapping, the quickest first."""
         slides = any(tensor.slides for signature in self.signatures for tensor in signature.tensors)
-        dive = self.tiled("coarse")
-        return [dive.hurried(False), dive.hurried()] if slides else [dive.hurried()]
+        quick = self.tiled("coarse")
+        return [quick.hurried(False), quick.hurried()] if slides else [quick.hurried()]
 
     def hurried(self, sliding: bool = True) -> Attempt:
         """A pass over part of the space with coarser dominance: feasible mappings, fast.
