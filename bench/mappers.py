@@ -33,7 +33,6 @@ PROBLEMS = {  # name -> workload, machine, objective, dataflow, full use
         False,
     ),
     "BERT attention, latency": ("tileflow-bert-s", "tileflow-edge", "latency", "spread-attention", True),
-    "GPT-3 6.7B, energy": ("gpt3-6.7b:batch=1,tokens=2048", "tpu-v4i", "energy", None, False),
 }
 MARKS = (100, 1000)
 

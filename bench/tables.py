@@ -101,7 +101,7 @@ TABLES: tuple[MeasuredTable, ...] = (
         "mappers",
         "docs/mappers.md",
         "mappers.csv",
-        "python -m bench.mappers",
+        "python -m bench.mappers --seeds 3",
         (
             Column("problem", "problem"),
             Column("method", "method"),
