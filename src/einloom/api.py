@@ -26,7 +26,7 @@ from .machine.levels import Machine
 from .mapping.text import parse_mapping
 from .mapping.tree import Mapping
 from .mapspace.files import check_mapspace, located_limit, read_mapspace
-from .mapspace.space import Mapspace
+from .mapspace.space import Mapspace, known_space
 from .oracle.simulate import Simulation
 from .oracle.simulate import simulate as _simulate
 from .problem import Budget, Problem, known_rule, objective
@@ -56,14 +56,16 @@ def problem(
     mapspace: Mapspace | str | None = None,
     dataflow: Flows | None = None,
     full_use: bool = False,
+    space: str | None = None,
 ) -> Problem:
     """The mapping problem; names and files are read. Raises SpecError for whatever does not fit together.
 
     mapspace: an object or a file; `max_fused_loops` replaces its limit. dataflow: instead, an object, a name or a file,
-    or several, whose limits all hold. full_use: every Einsum uses as many instances of the axes as it can. Warns
+    or several, whose limits all hold. full_use: every Einsum uses as many instances of the axes as it can. space: the
+    named space (``ffm``, ``ragged``) that `mapspace` or `dataflow` limits, instead of the one that they name. Warns
     (EinloomWarning) of selectors that select none of the workload's tensors.
     """
-    asked = _problem(workload, machine, goal, max_fused_loops, mapspace, dataflow, full_use)
+    asked = _problem(workload, machine, goal, max_fused_loops, mapspace, dataflow, full_use, space)
     _warn(asked, machine, mapspace)
     return asked
 
@@ -76,6 +78,7 @@ def _problem(
     mapspace: Mapspace | str | None,
     dataflow: Flows | None,
     full_use: bool,
+    space: str | None,
 ) -> Problem:
     cascade = load_workload(workload) if isinstance(workload, str) else workload
     hardware = load_machine(machine) if isinstance(machine, str) else machine
@@ -91,11 +94,13 @@ def _problem(
                 "take what `einloom rewrite` prints"
             )
         mapspace = together(flows, cascade, hardware)
-    space = read_mapspace(mapspace, hardware, cascade) if isinstance(mapspace, str) else mapspace or Mapspace()
-    check_mapspace(cascade, space)
+    limited = read_mapspace(mapspace, hardware, cascade) if isinstance(mapspace, str) else mapspace or Mapspace()
+    check_mapspace(cascade, limited)
     if max_fused_loops is not None:
-        space = replace(space, max_fused_loops=max_fused_loops)
-    return Problem(cascade, hardware, space, objective(goal, hardware))
+        limited = replace(limited, max_fused_loops=max_fused_loops)
+    if space is not None:
+        limited = replace(limited, name=known_space(space))
+    return Problem(cascade, hardware, limited, objective(goal, hardware))
 
 
 def problems(
@@ -106,6 +111,7 @@ def problems(
     mapspace: Mapspace | str | None = None,
     dataflow: Flows | None = None,
     full_use: bool = False,
+    space: str | None = None,
 ) -> tuple[Labelled, ...]:
     """The mapping problems of which the best is asked: one, or one per number of tiles of a dataflow that rewrites.
 
@@ -113,11 +119,12 @@ def problems(
     """
     flows = _flows(dataflow)
     if not flows or flows[0].rewrite is None:
-        return (Labelled("", problem(workload, machine, goal, max_fused_loops, mapspace, flows, full_use)),)
+        return (Labelled("", problem(workload, machine, goal, max_fused_loops, mapspace, flows, full_use, space)),)
     cascade = load_workload(workload) if isinstance(workload, str) else workload
     found = tuple(
-        Labelled(choice.label, _problem(choice.workload, machine, goal, max_fused_loops, mapspace, flows, full_use))
+        Labelled(choice.label, _problem(one, machine, goal, max_fused_loops, mapspace, flows, full_use, space))
         for choice in flows[0].choices(cascade)
+        for one in (choice.workload,)
     )
     _warn(found[0].problem, machine, mapspace)  # the others differ in numbers of tiles alone
     return found
@@ -175,6 +182,7 @@ def map(
     mapspace: Mapspace | str | None = None,
     dataflow: Flows | None = None,
     full_use: bool = False,
+    space: str | None = None,
     method: Method | str = "exact",
     method_options: Table[str, object] | None = None,
     seconds: float | None = None,
@@ -192,7 +200,8 @@ def map(
     objective: ``energy``, ``latency``, ``edp``, ``energy^A*latency^B``, ``traffic:MEMORY`` or ``pareto``. mapspace:
     limits of the space, an object or a file. dataflow: those of a published dataflow, an object, a name or a file
     (docs/dataflows.md), or of several together. full_use: every Einsum uses as many instances of the axes as it can, as
-    if the machine said ``use: full`` of all of them. method: an object or a name, with its options
+    if the machine said ``use: full`` of all of them. space: ``ffm``, or ``ragged`` with uneven tiles
+    (docs/mapspace.md), instead of the one that mapspace or dataflow name. method: an object or a name, with its options
     (docs/how-to/my-optimizer.md). seconds, steps, memory: a budget of wall time, of evaluated
     points, of bytes that the process may hold; what is found by then comes back with a bound. start: mappings that are
     known already, as objects, results, texts or files; methods that can, as ``exact``, look below
@@ -200,7 +209,7 @@ def map(
     another package is wrong about its answer; and Defect, if einloom contradicts itself: what is
     found is checked once more, and the problem is saved in the working directory so that it can be reported.
     """
-    asked = problems(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use)
+    asked = problems(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use, space)
     known = starts(asked, (start,) if isinstance(start, Mapping | Result | str) else start)
     return solve(asked, chosen(method, method_options), Budget(seconds, steps, memory), watch, known)
 

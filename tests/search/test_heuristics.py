@@ -12,7 +12,7 @@ from einloom.search.registry import method
 from einloom.testing.methods import method_faults
 from tiny_problems import tiny_problem
 
-METHODS = ("random", "anneal")
+METHODS = ("random", "anneal", "genetic", "local", "tileflow")
 
 
 @pytest.mark.parametrize("name", METHODS)

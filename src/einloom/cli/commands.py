@@ -52,6 +52,9 @@ objective_option = click.option(
     metavar="NAME|FILE",
     help="Limits of a published dataflow (`einloom zoo` lists them); of several together.",
 )
+@click.option(
+    "--space", metavar="NAME", help="ffm, perfect tiles (the default), or ragged: tiles that need not divide."
+)
 @click.option("--full-use", is_flag=True, help="Every Einsum uses as many instances of the axes as it can.")
 @click.option("--method", default="exact", show_default=True, help=f"{', '.join(SHIPPED)}, or one of a package.")
 @click.option("--method-option", "options", multiple=True, metavar="KEY=VALUE", help="Of the method; repeatable.")
@@ -69,6 +72,7 @@ def map_verb(
     max_fused_loops: int | None,
     mapspace: str | None,
     dataflow: tuple[str, ...],
+    space: str | None,
     full_use: bool,
     method: str,
     options: tuple[str, ...],
@@ -88,7 +92,7 @@ def map_verb(
     budget = Budget(budget_seconds, budget_steps, _bytes(budget_memory))
     how = chosen(method, _options(options))
     with stops.politely() as stop:
-        asked = verbs.problems(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use)
+        asked = verbs.problems(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use, space)
         known = verbs.starts(asked, start)
         found = _search(asked, how, budget, known, stop)
         if isinstance(found, Result):

@@ -33,6 +33,7 @@ def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callab
     @click.option("--max-fused-loops", type=click.IntRange(0), help="At most so many loops above a fused tensor.")
     @click.option("--mapspace", metavar="FILE", help="Limits of the space: keep, bypass, fusion, loops, tiles, axes.")
     @click.option("--dataflow", multiple=True, metavar="NAME|FILE", help="Limits of dataflows, as of `einloom map`.")
+    @click.option("--space", metavar="NAME", help="As of `einloom map`.")
     @click.option("--full-use", is_flag=True, help="As of `einloom map`.")
     @click.option("--principles", is_flag=True, help="Say instead which of FuseCU's principles holds, and its cost.")
     @click.option("--quick", is_flag=True, help="Search for no optima; of a result show only what it takes.")
@@ -46,6 +47,7 @@ def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callab
         max_fused_loops: int | None,
         mapspace: str | None,
         dataflow: tuple[str, ...],
+        space: str | None,
         full_use: bool,
         principles: bool,
         quick: bool,
@@ -65,8 +67,8 @@ def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callab
         asked: Answer
         if machine is not None:
             goal = objective or "energy"
-            asked = verbs.problem(workload, machine, goal, max_fused_loops, mapspace, dataflow, full_use)
-        elif dataflow or full_use or any(one is not None for one in (objective, max_fused_loops, mapspace)):
+            asked = verbs.problem(workload, machine, goal, max_fused_loops, mapspace, dataflow, full_use, space)
+        elif dataflow or full_use or any(one is not None for one in (objective, max_fused_loops, mapspace, space)):
             raise SpecError("a saved answer brings its own objective and mapspace; give a workload and a machine")
         else:
             asked = _saved(workload)

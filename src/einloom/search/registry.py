@@ -9,19 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
+from inspect import signature
 
 from ..errors import SpecError, nearest
 from ..reading.plugins import brought, built, loaded
 from .method import Method
 
 GROUP = "einloom.methods"
-SHIPPED = ("exact", "exhaustive", "principles", "random", "anneal")
+SHIPPED = ("exact", "exhaustive", "principles", "random", "anneal", "genetic", "local", "tileflow")
 _MADE = {  # name -> module and class, imported when asked for
     "exact": ("shipped", "ExactMethod"),
     "exhaustive": ("enumerated", "Enumerated"),
     "principles": ("shipped", "PrinciplesMethod"),
     "random": ("heuristics.sampling", "RandomSearch"),
     "anneal": ("heuristics.anneal", "Anneal"),
+    "genetic": ("heuristics.genetic", "Genetic"),
+    "local": ("heuristics.local", "LocalSearch"),
+    "tileflow": ("heuristics.tileflow", "Tileflow"),
 }
 
 
@@ -37,6 +41,11 @@ def method(name: str, options: Mapping[str, object] | None = None) -> Method:
     """
     made: Method = built("method", name, _maker(name), options or {})
     return made
+
+
+def takes(name: str, option: str) -> bool:
+    """True if the method of that name has such an option. Raises SpecError for an unknown name."""
+    return option in signature(_maker(name)).parameters
 
 
 def ships(asked: Method) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .program import Array, GraphProgram, Step, StepOperand
-from .ranks import Affine, Stored, Var
+from .ranks import Affine, Stored, Var, View
 
 LARGEST = 2**27
 """Values of one array of the interpretation."""
@@ -35,15 +35,23 @@ def interpret(program: GraphProgram, values: Mapping[str, Array]) -> dict[Stored
 
 def compare(program: GraphProgram, found: Mapping[Stored, Array], values: Mapping[str, Array]) -> NumbersChecked:
     """The interpretation against the graph's own values, by ONNX name."""
-    worst, where, count = 0.0, "", 0
-    for tensor, array in found.items():
-        if tensor.value is None or tensor.value not in values:
-            continue
-        count += 1
-        difference = _difference(array, _stored(tensor, values[tensor.value]))
-        if not difference <= worst:
-            worst, where = difference, tensor.value
-    return NumbersChecked(count, worst, where)
+    differences = {
+        tensor.value: _difference(array, _stored(tensor, values[tensor.value]))
+        for tensor, array in found.items()
+        if tensor.value is not None and tensor.value in values
+    }
+    for name, view in program.results.items():
+        if name in values and name not in differences:
+            differences[name] = _difference(_viewed(view, found, values), np.asarray(values[name]))
+    where = max(differences, key=lambda name: (np.isnan(differences[name]), differences[name]), default="")
+    return NumbersChecked(len(differences), differences.get(where, 0.0), where)
+
+
+def _viewed(view: View, found: Mapping[Stored, Array], values: Mapping[str, Array]) -> Array:
+    """The value that a view shows, with its dimensions as axes."""
+    axes = [axis for dim in view.dims for axis in dim]
+    array = _array(StepOperand(view.tensor, view.places), axes, found, values, 0.0)
+    return np.broadcast_to(array, [axis.size for axis in axes]).reshape(view.shape)
 
 
 def _difference(array: Array, reference: Array) -> float:

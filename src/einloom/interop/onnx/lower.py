@@ -12,7 +12,7 @@ import numpy as np
 
 from .graph import Graph, OnnxNode
 from .program import GraphProgram, Meaning, Reduction, Step, StepOperand
-from .ranks import Affine, Splitter, Stored, Uneven, Var, View, refinement, unite
+from .ranks import Affine, Splitter, Stored, Uneven, Var, View, keep_whole, refinement, unite
 
 Labels = Sequence[Sequence[str]]
 """Per dimension the labels of its parts, most significant first; labels of one name are one rank variable."""
@@ -110,6 +110,7 @@ class Lowering:
 
     def sliced(self, view: View, dim: int, start: int, step: int, length: int) -> View:
         """`length` positions of a dimension: multiples of whole parts fix digits, others read it with an offset."""
+        view = view.normal()
         size = view.shape[dim]
         if (start, step, length) == (0, 1, size):
             return view
@@ -128,6 +129,7 @@ class Lowering:
                 pass
             view = view.normal()
         if len(view.dims[dim]) != 1:
+            keep_whole(view.dims[dim])
             raise Cut("a slice across several ranks")
         axis = view.dims[dim][0]
         rank = self.splitter.rank(length, (self.node.outputs[0], dim, start))
@@ -139,6 +141,7 @@ class Lowering:
 
     def window(self, view: View, dim: int, kernel: int, stride: int, dilation: int, pad: int, out: int) -> View:
         """The dimension as two: positions and taps of a window. Beyond the ends it reads padding."""
+        view = view.normal()
         size = view.shape[dim]
         dims = view.dims
         if kernel == stride and not pad and dilation == 1 and out * kernel == size:
@@ -147,6 +150,7 @@ class Lowering:
         if kernel == 1 and stride == 1 and not pad and out == size:
             return View(view.tensor, (*dims[: dim + 1], (), *dims[dim + 1 :]), view.places)
         if len(dims[dim]) != 1:
+            keep_whole(dims[dim])
             raise Cut("a window over a dimension of several ranks" if dims[dim] else "a window over a size of 1")
         key = self.node.outputs[0] or self.node.name
         position = self.splitter.rank(out, (key, dim, "position"), "pqo"[(dim - 2) % 3])

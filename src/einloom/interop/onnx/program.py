@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from .ranks import Affine, Place, Stored, Var
+from .ranks import Affine, Place, Stored, Var, View
 
 Array = Any
 Meaning = Callable[[Sequence[Array]], Array]
@@ -111,7 +111,8 @@ class GraphProgram:
     fates: list[Fate] = field(default_factory=list)
     nodes: dict[str, int] = field(default_factory=dict)
     """Nodes by what became of them: constant, control, view, arithmetic, cut, boundary."""
-    notes: list[str] = field(default_factory=list)
+    results: dict[str, View] = field(default_factory=dict)
+    """The graph's outputs by name, as views of what is stored."""
 
     def readers(self) -> dict[Stored, list[Step]]:
         """Tensor -> the steps that read it as an operand."""

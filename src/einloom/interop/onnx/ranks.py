@@ -31,7 +31,7 @@ class Uneven(Exception):
 class Rank:
     """One size class. keys: names that a later pass knows it by; parts: the ranks that it was split into."""
 
-    __slots__ = ("hint", "keys", "locked", "parent", "parts", "size")
+    __slots__ = ("hint", "keys", "locked", "parent", "parts", "size", "whole")
 
     def __init__(self, size: int, key: Hashable, locked: bool = False, hint: str = "") -> None:
         self.size = size
@@ -40,6 +40,7 @@ class Rank:
         self.hint = hint
         self.parts: tuple[Rank, ...] = ()
         self.parent: Rank | None = None
+        self.whole: Rank | None = None
 
     def root(self) -> Rank:
         """The representative of the class."""
@@ -66,6 +67,19 @@ class Rank:
         first = min(root.keys, key=str)
         keys = [(first, tuple(sizes), i) for i in range(len(sizes))]
         root.parts = tuple(Rank(size, key, key in locked, root.hint) for size, key in zip(sizes, keys, strict=True))
+        for part in root.parts:
+            part.whole = root
+
+
+def keep_whole(axes: Sequence[Var]) -> None:
+    """Raise Locked if these axes are all parts of one rank that was split."""
+    if not axes:
+        return
+    whole = axes[0].rank.root().whole
+    while whole is not None:
+        if whole.root().size == prod(axis.size for axis in axes):
+            raise Locked(whole.root().keys)
+        whole = whole.root().whole
 
 
 def unite(one: Rank, other: Rank, locked: frozenset[Hashable]) -> None:

@@ -107,6 +107,7 @@ class _Walk:
         for name in self.graph.outputs:
             if name in self.views:
                 self.program.outputs.append(self.views[name].tensor)
+                self.program.results[name] = self.views[name]
 
 
 def _settle(program: GraphProgram) -> None:
@@ -116,7 +117,9 @@ def _settle(program: GraphProgram) -> None:
         step.variables = tuple(leaf for var in step.variables for leaf in var.leaves())
         for operand in (*step.operands, *step.constants):
             operand.places = tuple(expanded(operand.places))
+    program.results = {name: view.normal() for name, view in program.results.items()}
     tensors = {operand.tensor for step in program.steps for operand in (*step.operands, *step.constants)}
+    tensors |= {view.tensor for view in program.results.values()}
     for tensor in tensors | {step.output for step in program.steps}:
         tensor.ranks = tuple(leaf for rank in tensor.ranks for leaf in rank.leaves())
 

@@ -19,7 +19,7 @@ from .bounds.arc_consistency import Consistency, common, keys_of
 from .bounds.choices import Agreement, Choices, Keys, wanted
 from .bounds.cutoff import TIE, Cutoff, settled
 from .bounds.relaxation import column_limits, einsum_bound
-from .einsums.classes import EinsumClass, signatures
+from .einsums.classes import EinsumClass, fuses_below_fanout, signatures
 from .einsums.spatial import RankClasses
 from .einsums.users import Users
 from .fusion.explore import Allowed, Explorer, PmappingGroup, Wanted
@@ -29,6 +29,7 @@ from .fusion.templates import Alone
 from .joining.join import Joiner, Partial
 from .model import Setting
 from .numerics.pareto import FloatArray, IntArray
+from .numerics.uneven import Tiling
 from .pmappings.prune import Rules
 from .traceback import Piece, piece, tree
 
@@ -60,7 +61,10 @@ class Solution:
 
 
 class Attempt:
-    """Complete solutions of one problem towards an aim (of one repeat)."""
+    """Complete solutions of one problem towards an aim (of one repeat).
+
+    tiling: of ranks in the space `ragged` that several Einsums may cut alike.
+    """
 
     def __init__(
         self,
@@ -69,6 +73,7 @@ class Attempt:
         watcher: Watcher,
         counts: dict[str, int],
         checkpoint: Callable[[], None],
+        tiling: Tiling = "loose",
     ) -> None:
         self.problem = problem
         self.options = options
@@ -78,7 +83,7 @@ class Attempt:
         self.repeats = problem.workload.repeat**problem.objective.degree
         workload, machine = problem.workload, problem.machine
         self.users = Users(workload, machine)
-        self.signatures = signatures(self.users, problem.mapspace.limits, problem.mapspace.name == "ragged")
+        self.signatures = signatures(self.users, problem.mapspace.limits, problem.mapspace.name == "ragged", tiling)
         self.classes = {sig: RankClasses(sig, checkpoint) for sig in self.signatures}
         self.setting = self._setting()
         self.objectives = settled(problem.objective)
@@ -86,6 +91,34 @@ class Attempt:
         self.agreed = 0.0
         self.consistency: Consistency | None = None
         self.aim = Cutoff(problem.objective.powers[: len(self.objectives)])
+
+    @property
+    def tied(self) -> bool:
+        """True if Einsums may cut some rank alike and unevenly: then `tiling` matters."""
+        return any(signature.tied for signature in self.signatures)
+
+    @property
+    def relaxes(self) -> bool:
+        """True if the loose tiling bounds every other from below: no limit speaks of tiles, and fused loops are
+        temporal."""
+        return not (self.problem.mapspace.limits.tiles or fuses_below_fanout(self.users))
+
+    @property
+    def complete_space(self) -> bool:
+        """True if what this attempt does not find is not there."""
+        return not any(signature.tiling == "rounded" for signature in self.signatures)
+
+    def tiled(self, tiling: Tiling) -> Attempt:
+        """The same search with other tiles of tied ranks; what `lower_bound` has found holds there too."""
+        if not self.tied:
+            return self
+        other = Attempt(self.problem, self.options, self.watcher, self.counts, self.checkpoint, tiling)
+        other.least, other.agreed = self.least, self.agreed
+        if tiling != "every":  # the same spatial choices
+            other.__dict__.update(
+                {name: self.__dict__[name] for name in ("_keys", "_choices") if name in self.__dict__}
+            )
+        return other
 
     @property
     def repetition(self) -> float:
@@ -219,6 +252,11 @@ class Attempt:
     def run(self, limit: float) -> Solution:
         """The best cascade whose value is at most `limit` (others may come out too), or Infeasible."""
         return self.towards(replace(self.aim, limit=limit * (1 + TIE)))
+
+    def towards_least(self, limit: float) -> float:
+        """The least value of a relaxation if it is at most `limit`, or Infeasible."""
+        partials = self.complete(replace(self.aim, limit=limit * (1 + TIE)))
+        return min(float(self.aim.value(partial.cost).min()) for partial in partials)
 
     def towards(self, aim: Cutoff) -> Solution:
         """The best cascade that is not beyond `aim` (others may come out too), or Infeasible."""

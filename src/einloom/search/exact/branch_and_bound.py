@@ -26,7 +26,7 @@ from .bounds.cutoff import TIE, settled
 from .concurrent.passes import ConcurrentAttempt
 from .concurrent.share_passes import ShareAttempt
 from .einsums.users import Users
-from .front import front
+from .front import front, tied_front
 from .prices.columns import columns
 
 CUTOFF_SCHEDULE = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
@@ -96,8 +96,6 @@ def refuse_uncarried(problem: Problem) -> None:
         return
     if name != "ragged":
         raise SpecError(f"exact searches the mapspaces ffm and ragged, not {name!r}", suggestion="ffm")
-    if len(problem.workload.einsums) > 1:
-        raise SpecError("exact searches the space 'ragged' for one Einsum yet, not for a cascade", suggestion="ffm")
     if problem.mapspace.places:
         raise SpecError("exact searches no groups of Einsums in the space 'ragged' yet", suggestion="concurrent: none")
 
@@ -123,7 +121,7 @@ def first_feasible(problem: Problem, budget: Budget, watcher: Watcher) -> Mappin
         with at_most(budget.memory):
             attempt = run._pass()
             bound = attempt.lower_bound()
-            quick = attempt.heuristics()[0]
+            quick = attempt.tiled("rounded").heuristics()[0]
             for step in FIRST_FEASIBLE if bound > 0 else ():
                 try:
                     solution = quick.run(quick.bound * (1 + step))
@@ -187,14 +185,24 @@ class Run:
         """Raise a limit from the sum of lower bounds until some cascade stays below it: then the best is optimal."""
         attempt = self._pass()
         if not self.options.incumbent:
-            return attempt.run(float("inf"))
+            return attempt.tiled("every").run(float("inf"))
         most = None if self.options.limit is None else self.options.limit / attempt.repeats * (1 + TIE)
         if most is not None and self.best is not None and self.best.value <= most:
             most = None
         bound = attempt.lower_bound(float("inf") if most is None else most * (1 + TIE))
         self._prove(bound * attempt.repeats)
         if most is not None:
-            return attempt.run(most)
+            return self._within(attempt, most)
+        if not attempt.tied:
+            return self._climb(attempt, bound)
+        try:
+            found = self._climb(attempt.tiled("rounded"), bound)
+        except Infeasible:
+            return self._raise_cutoff(attempt.tiled("every"), self._steps(attempt, bound, None))
+        return self._refined(attempt, found)
+
+    def _climb(self, attempt: Attempt, bound: float) -> Solution:
+        """The best cascade of an attempt's tiling, from the bound up."""
         first, dived = attempt.first_limit(), None
         if bound > 0 and self._dives(attempt, first):
             dived = self._heuristic(attempt)
@@ -205,6 +213,34 @@ class Run:
                 attempt, [*([first] if first is not None and first < dived.value else []), dived.value]
             )
         return self._raise_cutoff(attempt, self._steps(attempt, bound, first))
+
+    def _within(self, attempt: Attempt, most: float) -> Solution:
+        """The best cascade of at most this value, or Infeasible."""
+        if not attempt.tied:
+            return attempt.run(most)
+        try:
+            return self._refined(attempt, attempt.tiled("rounded").run(most))
+        except Infeasible:
+            if attempt.relaxes:
+                attempt.towards_least(most)
+            return attempt.tiled("every").run(most)
+
+    def _refined(self, attempt: Attempt, found: Solution) -> Solution:
+        """The best of all tiles, given that of the rounded ones: where the relaxation finds nothing below it, that.
+
+        Else all integers are tried, below the known value.
+        """
+        limit = found.value * BELOW
+        try:
+            if attempt.relaxes:
+                self.watcher.stage("looking below with tiles that need not agree")
+                self._prove(attempt.towards_least(limit) * attempt.repeats)
+            self.watcher.stage("looking below with every tile")
+            better = attempt.tiled("every").run(limit)
+        except Infeasible:
+            return found
+        self._found(better, attempt.repeats)
+        return min(better, found, key=lambda one: one.value)
 
     def _dives(self, attempt: Attempt, first: float | None) -> bool:
         """Whether to look for a quick solution: not where a known one is as near to the bound as that would be."""
@@ -233,7 +269,8 @@ class Run:
             except Infeasible:
                 if not np.isfinite(limit):
                     raise
-                self._prove(limit * attempt.repeats)
+                if attempt.complete_space:
+                    self._prove(limit * attempt.repeats)
                 continue
             self._found(solution, attempt.repeats)
             if solution.value <= limit * (1 + TIE):
@@ -295,7 +332,7 @@ class Run:
             self._found(Solution(cost.edp, known[-1], solution.mapping), attempt.repeats)
         known += [start.cost for start in self.starts]
         self.watcher.stage("everything that no known point dominates")
-        return front(attempt, attempt.hurried(), known)
+        return tied_front(attempt, known) if attempt.tied else front(attempt, attempt.hurried(), known)
 
     def front(self, solutions: list[Solution]) -> tuple[FrontPoint, ...]:
         """The points of a Pareto set, priced again by `evaluate`."""

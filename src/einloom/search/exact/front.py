@@ -29,6 +29,30 @@ def staircase(points: FloatArray) -> FloatArray:
     return np.asarray(ordered[first])
 
 
+def tied_front(attempt: Attempt, known: Iterable[FloatArray]) -> list[Solution]:
+    """As `front`, where Einsums may cut ranks alike and unevenly: the front of rounded tiles, if the relaxation has
+    nothing that it lacks; else that of all."""
+    rounded, points = attempt.tiled("rounded"), list(known)
+    try:
+        found = front(rounded, rounded.hurried(), points)
+    except Infeasible:
+        found = []
+    points += [solution.cost for solution in found]
+    if found and attempt.relaxes and _covers(staircase(np.array([one.cost for one in found])), attempt):
+        return found
+    return front(attempt.tiled("every"), rounded.hurried(), points)
+
+
+def _covers(points: FloatArray, attempt: Attempt) -> bool:
+    """True if each complete cascade of the attempt is no better than one of the points."""
+    try:
+        partials = attempt.complete(attempt.aim.along(points))
+    except Infeasible:
+        return True
+    costs = np.concatenate([partial.cost for partial in partials])
+    return bool((points[:, None] * (1 - TIE) <= costs).all(axis=2).any(axis=0).all())
+
+
 def front(attempt: Attempt, quick: Attempt, known: Iterable[FloatArray]) -> list[Solution]:
     """Every undominated complete cascade, ascending in energy.
 

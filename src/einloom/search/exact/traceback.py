@@ -28,11 +28,14 @@ NO_GROUPS: Table[tuple[int, int], Where] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Piece:
-    """One Einsum's part: fused loops (variable, trips, axis), stores by depth (memory, tensor, own?), and the nodes
-    below. kept: the own stores (depth, memory, tensor) that keep their tile over the loops above, so above splits."""
+    """One Einsum's part: fused loops (variable, trips, tile, axis), stores by depth (memory, tensor, own?), the nodes
+    below.
+
+    kept: the own stores (depth, memory, tensor) that keep their tile over the loops above, so above splits.
+    """
 
     einsum: str
-    loops: tuple[tuple[str, int, str | None], ...]
+    loops: tuple[tuple[str, int, int, str | None], ...]
     stores: tuple[tuple[int, int, str, bool], ...]
     below: tuple[Node, ...]
     kept: frozenset[tuple[int, int, str]] = frozenset()
@@ -50,10 +53,10 @@ def piece(workload: Workload, machine: Machine, position: int, block: PmappingGr
     structure = block.structure
     left = {v: workload.extents[v] for v in variables}
     loops = []
-    for loop, n in zip(structure.loops, block.trips[row].tolist(), strict=True):
+    for loop, tile in zip(structure.loops, block.tiles[row].tolist(), strict=True):
         v, axis = variables[loop.variable], None if loop.axis is None else axis_names[loop.axis]
-        left[v] //= n
-        loops.append((v, n, axis))
+        loops.append((v, -(-left[v] // tile), tile, axis))
+        left[v] = tile
     stores = tuple((depth, m, names[t], False) for t, m, depth in structure.backings)
     stores += tuple((s.depth, s.memory, names[s.tensor], True) for s in variant.own)
     boundary = [1] * len(classes.members)
@@ -202,7 +205,7 @@ class _TreeBuilder:
             stores = self._stores(low, high, depth, done, own=True)
             lead = self.pieces[low].loops[depth]
             binds = tuple((p.einsum, p.loops[depth][0]) for p in self.pieces[low : high + 1])
-            loop = Loop(binds, lead[1], None, lead[2])
+            loop = Loop(binds, *lead[1:])
             return [*stores, loop, *self.group(low, high, depth + 1, done)]
         starts = [low, *(i + 1 for i in cuts)]
         ends = [*cuts, high]
@@ -222,8 +225,8 @@ class _TreeBuilder:
         for d in range(depth, len(p.loops) + 1):
             nodes += self._stores(i, i, d, done, own=True)
             if d < len(p.loops):
-                v, n, axis = p.loops[d]
-                nodes.append(Loop(((p.einsum, v),), n, axis=axis))
+                v, trips, tile, axis = p.loops[d]
+                nodes.append(Loop(((p.einsum, v),), trips, tile, axis))
         return [*nodes, *p.below]
 
     def _uses(self, i: int, tensor: str) -> bool:

@@ -17,7 +17,7 @@ from .points import Points
 class Anneal:
     """Moves at random; a worse state is accepted with probability exp(-ln(new / old) / T).
 
-    seed: the same seed gives the same answer. points: evaluations of all rounds, if the budget is not spent before.
+    seed: the same seed gives the same answer. points: evaluations of all rounds, if the budget names none.
     rounds: runs, each from a new start but the last, which starts from the best. hot, cold: first and last T, which
     falls geometrically; T has no unit, because values are compared by their ratio. shared: the share of moves that
     change what Einsums share.

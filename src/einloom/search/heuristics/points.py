@@ -6,6 +6,7 @@ one Einsum prices one path. Whatever is kept is priced by `evaluate` as a whole.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from random import Random
 
 from ...cost.evaluate import price
@@ -13,7 +14,7 @@ from ...cost.traffic.even import EvenPaths
 from ...cost.traffic.paths import paths
 from ...errors import SpecError
 from ...mapping.tree import Mapping
-from ...mapspace.ffm.encoding import Encoding, NoProposal, State
+from ...mapspace.ffm.encoding import SHARED, Encoding, NoProposal, State
 from ...mapspace.ffm.encoding.rooms import overflow
 from ...mapspace.ffm.encoding.state import Word, word
 from ...mapspace.ffm.encoding.trees import nodes_of
@@ -25,6 +26,9 @@ from ..evaluator import Evaluator
 LARGEST = 400_000  # paths whose price is remembered
 HOPELESS = 100  # draws in a row without a legal state before a method gives up
 INFINITE = float("inf")
+
+
+Valued = tuple[float, State]
 
 
 class Points:
@@ -100,7 +104,7 @@ class Points:
         found = (self.encoding.encode(start) for start in self.evaluator.starts)
         return [state for state in found if state is not None and self.encoding.fault(state) is None]
 
-    def draw(self, rng: Random, fuse: float | None = None) -> tuple[float, State] | None:
+    def draw(self, rng: Random, fuse: float | None = None) -> Valued | None:
         """A legal state at random with its value; None if `HOPELESS` draws gave none."""
         for _ in range(HOPELESS):
             self.evaluator.checkpoint()
@@ -109,14 +113,24 @@ class Points:
                 return self.value(state), state
         return None
 
-    def near(self, state: State, rng: Random, shared: float | None = None) -> tuple[float, State] | None:
+    def near(self, state: State, rng: Random, shared: float = SHARED, einsum: int | None = None) -> Valued | None:
         """A state one move away with its value; None if the move was refused, which is counted."""
         try:
-            found = self.encoding.propose(state, rng, shared)
+            found = self.encoding.propose(state, rng, shared, einsum)
         except NoProposal as rule:
             self.note(str(rule))
             return None
         return self.value(found), found
+
+    def polished(self, found: Valued, rng: Random, tries: int, einsums: Iterable[int] | None = None) -> Valued:
+        """The state after so many proposals for the privates of each of these Einsums; better ones are taken."""
+        value, state = found
+        for i in range(self.facts.count) if einsums is None else einsums:
+            for _ in range(tries):
+                near = self.near(state, rng, 0.0, i)
+                if near is not None and near[0] < value:
+                    value, state = near
+        return value, state
 
     def note(self, rule: str) -> None:
         """Count a refused proposal, which is no point of the budget."""
@@ -126,5 +140,6 @@ class Points:
         self.evaluator.watch.count(name)
 
     def part(self, points: int) -> float:
-        """The part of a search that is over, from 0 to 1: of its points, or of the budget's seconds or steps."""
-        return max((self.evaluator.evaluated + self.evaluator.illegal) / points, self.evaluator.spent)
+        """The part of a search that is over, from 0 to 1: of its budget, or of `points` if that has no steps."""
+        done = self.evaluator.evaluated + self.evaluator.illegal
+        return self.evaluator.spent if self.evaluator.budget.steps else max(done / points, self.evaluator.spent)

@@ -17,7 +17,7 @@ from .points import Points
 class RandomSearch:
     """The best of mappings drawn at random.
 
-    seed: the same seed gives the same answer. points: draws, if the budget is not spent before. redraws: mappings drawn
+    seed: the same seed gives the same answer. points: draws, if the budget names none. redraws: mappings drawn
     with new privates for each drawn skeleton.
     """
 
@@ -34,7 +34,7 @@ class RandomSearch:
         """The best mapping drawn."""
         rng, points = Random(self.seed), Points(problem, space, price)
         points.begin()
-        while price.evaluated + price.illegal < self.points:
+        while points.part(self.points) < 1:
             found = points.draw(rng)
             if found is None:
                 break

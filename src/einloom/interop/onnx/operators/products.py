@@ -50,14 +50,30 @@ def _gemm(p: Lowering, node: OnnxNode) -> None:
     p.put(node.outputs[0], view)
 
 
-def windows(p: Lowering, node: OnnxNode, view: View, kernel: Sequence[int], first: int, spatial: Sequence[int]) -> View:
-    """The view with dimensions from `first` on as positions and taps. spatial: sizes of the output."""
+def windows(
+    p: Lowering, node: OnnxNode, view: View, kernel: Sequence[int], first: int, spatial: Sequence[int]
+) -> tuple[View, list[tuple[int, int]]]:
+    """The view with dimensions from `first` on as positions and taps, and per dimension the taps: start and number.
+
+    spatial: sizes of the output. Where there is a single position, only taps inside the tensor are left.
+    """
     strides = node.get("strides") or [1] * len(kernel)
     dilations = node.get("dilations") or [1] * len(kernel)
     pads = begin_pads(node, view.shape[first:], kernel, strides, dilations, spatial)
+    taken: list[tuple[int, int]] = []
     for i, taps in enumerate(kernel):
-        view = p.window(view, first + 2 * i, taps, strides[i], dilations[i], pads[i], spatial[i])
-    return view
+        size, stride, pad, start = view.shape[first + 2 * i], strides[i], pads[i], 0
+        if spatial[i] == 1:
+            start = -(-pad // dilations[i])
+            taps = min(taps, (size - 1 + pad) // dilations[i] + 1) - start
+            stride, pad = 1, pad - start * dilations[i]
+            if taps < 1:
+                raise Cut("a window of nothing but padding")
+        if size == 1 and (taps > 1 or spatial[i] > 1):
+            raise Cut("a window over a size of 1")
+        view = p.window(view, first + 2 * i, taps, stride, dilations[i], pad, spatial[i])
+        taken.append((start, taps))
+    return view, taken
 
 
 def begin_pads(
@@ -93,8 +109,9 @@ def _conv(p: Lowering, node: OnnxNode) -> None:
     weight = p.reshaped(w, [groups, w.shape[0] // groups, *w.shape[1:]])
     count = len(kernel)
     positions, taps = [[f"p{i}"] for i in range(count)], [[f"r{i}"] for i in range(count)]
-    split, weight = _degenerate(p, node, split, weight, kernel, spatial)
-    moved = windows(p, node, split, kernel, 3, spatial)
+    moved, taken = windows(p, node, split, kernel, 3, spatial)
+    for i, (start, number) in enumerate(taken):
+        weight = p.sliced(weight, 3 + i, start, 1, number)
     inner = [label for pair in zip(positions, taps, strict=True) for label in pair]
     bias = len(node.inputs) > 2 and bool(node.inputs[2])
     view = p.einsum(
@@ -106,16 +123,6 @@ def _conv(p: Lowering, node: OnnxNode) -> None:
         listed = p.reshaped(p.view(node.inputs[2]), [1, w.shape[0], *[1] * count])
         view = p.pointwise([view, listed], "add", lambda a: a[0] + a[1], node.outputs[0])
     p.put(node.outputs[0], view)
-
-
-def _degenerate(
-    p: Lowering, node: OnnxNode, x: View, w: View, kernel: Sequence[int], spatial: Sequence[int]
-) -> tuple[View, View]:
-    """Refuse windows of several taps over a size of 1: their padding has no rank to stand on."""
-    for i, taps in enumerate(kernel):
-        if x.shape[3 + i] == 1 and taps > 1:
-            raise Cut("a window over a size of 1")
-    return x, w
 
 
 def _einsum(p: Lowering, node: OnnxNode) -> None:

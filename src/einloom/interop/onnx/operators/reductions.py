@@ -90,11 +90,9 @@ def _pool(p: Lowering, node: OnnxNode) -> None:
         raise Refused("yields the places of its maxima")
     x = p.view(node.inputs[0])
     kernel, spatial = node.get("kernel_shape"), p.shape(node.outputs[0])[2:]
-    if any(x.shape[2 + i] == 1 and taps > 1 for i, taps in enumerate(kernel)):
-        raise Cut("a window over a size of 1")
     if p.graph.types[node.inputs[0]].kind in "iu" and node.operator != "MaxPool":
         raise Cut("a pooling of integers that divides")
-    moved = windows(p, node, x, kernel, 2, spatial)
+    moved, _ = windows(p, node, x, kernel, 2, spatial)
     dims = [3 + 2 * i for i in range(len(kernel))]
     power = node.get("p", 2)
     match node.operator:

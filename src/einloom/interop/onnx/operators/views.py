@@ -25,6 +25,9 @@ def _cast(p: Lowering, node: OnnxNode) -> None:
     source, target = (p.graph.types.get(name) for name in (node.inputs[0], node.outputs[0]))
     if source is None or target is None:
         raise Cut("a type that is not known")
+    small = p.graph.bits[node.outputs[0]] < 16 and target.kind not in "biu"
+    if small or any(word in str(target) for word in ("int2", "int4")):
+        raise Cut(f"the narrow type {target}")
     narrows = (source.kind == "f" and target.kind in "biu") or target.kind == "b"
     if narrows or (source.kind in "iu" and target.kind in "iu" and target.itemsize < source.itemsize):
         view = p.pointwise([p.view(node.inputs[0])], "elementwise", lambda a: a[0].astype(target), node.outputs[0])
@@ -147,7 +150,8 @@ def _space_to_depth(p: Lowering, node: OnnxNode) -> None:
     n, c, h, w = p.shape(node.inputs[0])
     b = node.get("blocksize")
     view = p.reshaped(p.view(node.inputs[0]), [n, c, h // b, b, w // b, b])
-    p.put(node.outputs[0], p.reshaped(permuted(view, [0, 3, 5, 1, 2, 4]), p.shape(node.outputs[0])))
+    order = [0, 1, 3, 5, 2, 4] if node.get("mode", "DCR") == "CRD" else [0, 3, 5, 1, 2, 4]
+    p.put(node.outputs[0], p.reshaped(permuted(view, order), p.shape(node.outputs[0])))
 
 
 def _concat(p: Lowering, node: OnnxNode) -> None:

@@ -22,6 +22,7 @@ from .rooms import overflow
 from .skeletons import NoProposal
 from .state import State
 
+SHARED = 0.3  # share of moves that change what Einsums share
 __all__ = ["Encoding", "NoProposal", "State"]
 
 
@@ -44,12 +45,12 @@ class Encoding:
         """
         return sampling.sampled(self.facts, rng, fuse)
 
-    def propose(self, state: State, rng: Random, shared: float | None = None) -> State:
+    def propose(self, state: State, rng: Random, shared: float = SHARED, einsum: int | None = None) -> State:
         """A state one move away that keeps the rules; it may not fit. Raises NoProposal with a rule's name.
 
-        shared: the share of moves that change what Einsums share; None takes the usual weights.
+        shared: the share of moves that change what Einsums share. einsum: the one whose privates the others change.
         """
-        return moves.proposed(self.facts, state, rng, shared)
+        return moves.proposed(self.facts, state, rng, shared, einsum)
 
     def cross(self, one: State, other: State, rng: Random) -> State:
         """A state that has something of both. Raises NoProposal."""

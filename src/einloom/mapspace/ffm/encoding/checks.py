@@ -18,11 +18,12 @@ from .trees import nodes_of
 def fault(facts: Facts, state: State) -> str | None:
     """The first rule that the state breaks, capacity excepted; None if it keeps all."""
     frame = frame_of(facts, state)
-    known = state.known.setdefault("faults", {})
-    assert isinstance(known, dict)
-    if "skeleton" not in known:
-        known["skeleton"] = next(_skeleton(facts, state, frame), None)
-    return known["skeleton"] or next((f for i in range(facts.count) if (f := path_fault(facts, state, i))), None)
+    if "skeleton" not in state.known:
+        state.known["skeleton"] = next(_skeleton(facts, state, frame), None)
+    found = state.known["skeleton"]
+    if isinstance(found, str):
+        return found
+    return next((one for i in range(facts.count) if (one := path_fault(facts, state, i))), None)
 
 
 def path_fault(facts: Facts, state: State, i: int) -> str | None:

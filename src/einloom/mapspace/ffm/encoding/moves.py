@@ -18,18 +18,18 @@ from .rooms import held, own_tiles, tile_bits
 from .skeletons import NoProposal, Rank, SkeletonDraft, tile_loops
 from .state import Own, Segment, State, frame_of, replaced, tidy
 
-Move = Callable[[Facts, State, Random], State]
+Shared = Callable[[Facts, State, Random], State]
+Private = Callable[[Facts, State, int, Random], State]
 PARTS = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125)
 
 
-def proposed(facts: Facts, state: State, rng: Random, shared: float | None = None) -> State:
-    """A state one move away. shared: the share of moves of the skeleton. Raises NoProposal with a rule's name."""
-    if shared is None:
-        move = rng.choices(MOVES, WEIGHTS)[0]
+def proposed(facts: Facts, state: State, rng: Random, shared: float, einsum: int | None = None) -> State:
+    """A state one move away. shared: the share of moves of the skeleton; the others are of the privates of `einsum`, or
+    of any. Raises NoProposal with a rule's name."""
+    if facts.floating and rng.random() < shared:
+        found = rng.choices(*SKELETON)[0](facts, state, rng)
     else:
-        some = SKELETON if facts.floating and rng.random() < shared else PRIVATE
-        move = rng.choices(*zip(*some, strict=True))[0]
-    found = move(facts, state, rng)
+        found = rng.choices(*PRIVATE)[0](facts, state, rng.randrange(facts.count) if einsum is None else einsum, rng)
     if found == state:
         raise NoProposal("no change")
     return found
@@ -46,13 +46,8 @@ def _changed(facts: Facts, state: State, i: int, own: Own) -> State:
     return found
 
 
-def _one(facts: Facts, rng: Random) -> int:
-    return rng.randrange(facts.count)
-
-
-def factor(facts: Facts, state: State, rng: Random) -> State:
+def factor(facts: Facts, state: State, i: int, rng: Random) -> State:
     """Some of the trips of a variable go to another segment."""
-    i = _one(facts, rng)
     own = state.owns[i]
     loops = [(at, v, n) for at, segment in enumerate(own.segments) for v, n in segment]
     if not loops or len(own.segments) < 2:
@@ -69,9 +64,8 @@ def factor(facts: Facts, state: State, rng: Random) -> State:
     return _changed(facts, state, i, replaced(own, segments=tuple(map(tuple, segments))))
 
 
-def order(facts: Facts, state: State, rng: Random) -> State:
+def order(facts: Facts, state: State, i: int, rng: Random) -> State:
     """A loop goes elsewhere in its segment."""
-    i = _one(facts, rng)
     own = state.owns[i]
     places = [at for at, segment in enumerate(own.segments[:-1]) if len(segment) > 1]
     if not places:
@@ -84,9 +78,8 @@ def order(facts: Facts, state: State, rng: Random) -> State:
     return _changed(facts, state, i, replaced(own, segments=segments))
 
 
-def toggle(facts: Facts, state: State, rng: Random) -> State:
+def toggle(facts: Facts, state: State, i: int, rng: Random) -> State:
     """An own store comes or goes; a new one divides the segment that it enters."""
-    i = _one(facts, rng)
     own = state.owns[i]
     options = [one for one in facts.owns(i, own.unit) if one not in {r[:2] for r in own.raised}]
     if not options:
@@ -131,9 +124,9 @@ def _join(outer: Segment, inner: Segment) -> Segment:
     return tuple(trips.items())
 
 
-def spatial(facts: Facts, state: State, rng: Random) -> State:
+def spatial(facts: Facts, state: State, i: int, rng: Random) -> State:
     """Another spatial choice; temporal loops give and take what it changes."""
-    return _respread(facts, state, _one(facts, rng), rng)
+    return _respread(facts, state, i, rng)
 
 
 def _respread(facts: Facts, state: State, i: int, rng: Random) -> State:
@@ -145,9 +138,8 @@ def _respread(facts: Facts, state: State, i: int, rng: Random) -> State:
     return _changed(facts, state, i, found)
 
 
-def exchange(facts: Facts, state: State, rng: Random) -> State:
+def exchange(facts: Facts, state: State, i: int, rng: Random) -> State:
     """A private spatial loop and a temporal one swap some trips."""
-    i = _one(facts, rng)
     own = state.owns[i]
     if not own.spatial:
         raise NoProposal("nothing to move")
@@ -164,9 +156,8 @@ def exchange(facts: Facts, state: State, rng: Random) -> State:
     return _changed(facts, state, i, found)
 
 
-def lift(facts: Facts, state: State, rng: Random) -> State:
+def lift(facts: Facts, state: State, i: int, rng: Random) -> State:
     """An own store goes to another place on the path: above a split, between shared loops, or back."""
-    i = _one(facts, rng)
     own = state.owns[i]
     if own.raised and rng.random() < 0.5:
         one = rng.choice(own.raised)
@@ -197,9 +188,8 @@ def _lifted(facts: Facts, state: State, i: int, at: int, rng: Random) -> State:
     return _changed(facts, state, i, replaced(own, stores=stores, segments=segments, raised=raised))
 
 
-def exchange_stores(facts: Facts, state: State, rng: Random) -> State:
+def exchange_stores(facts: Facts, state: State, i: int, rng: Random) -> State:
     """Two neighbouring stores of one memory change places."""
-    i = _one(facts, rng)
     own = state.owns[i]
     pairs = [at for at in range(len(own.stores) - 1) if own.stores[at][0] == own.stores[at + 1][0]]
     if not pairs:
@@ -210,9 +200,8 @@ def exchange_stores(facts: Facts, state: State, rng: Random) -> State:
     return _changed(facts, state, i, replaced(own, stores=tuple(stores)))
 
 
-def unit(facts: Facts, state: State, rng: Random) -> State:
+def unit(facts: Facts, state: State, i: int, rng: Random) -> State:
     """Another compute unit, with the privates mended."""
-    i = _one(facts, rng)
     others = [name for name in facts.units[i] if name != state.owns[i].unit]
     if not others:
         raise NoProposal("nothing to move")
@@ -220,20 +209,18 @@ def unit(facts: Facts, state: State, rng: Random) -> State:
     return _respread(facts, state, i, rng)
 
 
-def redraw(facts: Facts, state: State, rng: Random) -> State:
+def redraw(facts: Facts, state: State, i: int, rng: Random) -> State:
     """New privates of one Einsum."""
-    found = drawn(facts, state, _one(facts, rng), rng)
+    found = drawn(facts, state, i, rng)
     if found is None:
         raise NoProposal("no privates")
     return found
 
 
-def together(facts: Facts, state: State, rng: Random) -> State:
+def together(facts: Facts, state: State, i: int, rng: Random) -> State:
     """One axis for the same rank in all Einsums of a run, or neighbours alike: new spatial choices of several."""
-    first = _one(facts, rng)
-    last = min(facts.count - 1, first + rng.randint(1, 3))
-    for i in range(first, last + 1):
-        state = _respread(facts, state, i, rng)
+    for at in range(i, min(facts.count, i + rng.randint(2, 4))):
+        state = _respread(facts, state, at, rng)
     return state
 
 
@@ -520,27 +507,11 @@ def _smaller(facts: Facts, state: State, i: int, at: int, rng: Random) -> State:
     return _changed(facts, state, i, replaced(own, segments=tuple(map(tuple, segments))))
 
 
-PRIVATE: list[tuple[Move, float]] = [
-    (factor, 10),
-    (order, 2),
-    (toggle, 2),
-    (spatial, 2),
-    (exchange, 2),
-    (lift, 2),
-    (exchange_stores, 1),
-    (unit, 0.5),
-    (redraw, 0.5),
-    (together, 0.5),
-]
-SKELETON: list[tuple[Move, float]] = [
-    (trips, 4),
-    (home, 3),
-    (refuse, 1),
-    (depth, 2),
-    (insert, 0.5),
-    (swap, 0.5),
-    (rank, 0.5),
-    (axis, 0.5),
-]
-MOVES = [move for move, _ in (*PRIVATE, *SKELETON)]
-WEIGHTS = [weight for _, weight in (*PRIVATE, *SKELETON)]
+PRIVATE: tuple[list[Private], list[float]] = (
+    [factor, order, toggle, spatial, exchange, lift, exchange_stores, unit, redraw, together],
+    [10, 2, 2, 2, 2, 2, 1, 0.5, 0.5, 0.5],
+)
+SKELETON: tuple[list[Shared], list[float]] = (
+    [trips, home, refuse, depth, insert, swap, rank, axis],
+    [4, 3, 1, 2, 0.5, 0.5, 0.5, 0.5],
+)

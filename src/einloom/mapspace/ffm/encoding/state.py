@@ -52,7 +52,10 @@ class State:
     def with_own(self, i: int, own: Own) -> State:
         """The same skeleton with other privates of Einsum i; what was found of the skeleton stays known."""
         owns = (*self.owns[:i], own, *self.owns[i + 1 :])
-        kept = {key: self.known[key] for key in ("frame",) if key in self.known}
+        kept: dict[str, object] = {key: self.known[key] for key in ("frame", "skeleton") if key in self.known}
+        words = self.known.get("words")
+        if isinstance(words, dict):
+            kept["words"] = {j: one for j, one in words.items() if j != i}
         return State(self.homes, self.depths, self.shared, owns, kept)
 
 

@@ -1,7 +1,7 @@
 """Soft arc consistency: rows that no compatible partner can save go before any join.
 
 Comes in: the blocks of every Einsum and a limit. Goes out: the same blocks with fewer rows. For every Einsum j and
-shared tensor t the least cost per *key* of t (its memory and the loops above it, with trips) is tabulated. A row of
+shared tensor t the least cost per *key* of t (its memory and the loops above it, with tiles) is tabulated. A row of
 Einsum i stays if every user of its shared tensors has the row's keys, and if its cost, plus for each other Einsum the
 greatest of those least costs, can still stay within the limit. Rounds repeat while rows go. (After soft arc consistency
 in weighted constraint satisfaction.)
@@ -30,7 +30,7 @@ Key = tuple[object, ...]
 
 def keys_of(workload: Workload, position: int, tensor: str, blocks: list[PmappingGroup]) -> Allowed:
     """Every key of `tensor` that an Einsum's blocks have: (memory, (rank, axis) of each loop above) -> sets of
-    trips."""
+    tiles."""
     einsum = workload.einsums[position]
     t = einsum.tensors.index(tensor)
     access = einsum.access(tensor)
@@ -40,7 +40,7 @@ def keys_of(workload: Workload, position: int, tensor: str, blocks: list[Pmappin
         memory, depth = next(((m, d) for b, m, d in block.structure.backings if b == t), (0, 0))
         loops = block.structure.loops[:depth]
         shape = (memory, tuple((access.rank_of(einsum.variables[x.variable]), x.axis) for x in loops))
-        found.setdefault(shape, []).append(np.unique(numbered(block.trips[:, :depth], shape, sizes)))
+        found.setdefault(shape, []).append(np.unique(numbered(block.tiles[:, :depth], shape, sizes)))
     return {shape: np.unique(np.concatenate(parts)) for shape, parts in found.items()}
 
 
@@ -284,7 +284,7 @@ class Consistency(Arcs[PmappingGroup]):
                 placed = {t: (memory, depth) for t, memory, depth in block.structure.backings}
                 memory, depth = placed.get(use.tensor, (0, 0))
                 ranks = tuple((use.ranks[x.variable], x.axis) for x in block.structure.loops[:depth])
-                packed = numbered(block.trips[:, :depth], (memory, ranks), use.sizes)
+                packed = numbered(block.tiles[:, :depth], (memory, ranks), use.sizes)
                 unique, inverse = np.unique(packed, return_inverse=True)
                 ids = [numbers.setdefault((memory, ranks, int(n)), len(numbers)) for n in unique]
                 parts.append(np.array(ids, np.int64)[inverse.reshape(-1)])

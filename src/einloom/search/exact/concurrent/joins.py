@@ -14,6 +14,7 @@ import numpy as np
 
 from ....cost.formulas.pipeline import Edge, drain_time
 from ..fusion.explore import PmappingGroup
+from ..fusion.tilings import trips_of_loops
 from ..joining.join import Axes, Compatibility, Joiner, LiveTensor, Opened, OpenGroup, Partial
 from ..numerics.pareto import FloatArray, IntArray
 from .candidates import Candidates
@@ -118,7 +119,9 @@ class GroupJoiner(Joiner):
         group = partial.compatibility.group
         assert group is not None
         outer = max(group.outer, len(joined.compatibility.axes))
-        joined.cost = self._closed(position, group, opened, partial.trips[joined.left, outer:], outer)
+        extents = [self.workload.extents[v] for v in self.workload.einsums[position].variables]
+        trips = trips_of_loops(extents, block.structure.loops, block.tiles[joined.right])
+        joined.cost = self._closed(position, group, opened, trips[:, outer : len(partial.compatibility.axes)], outer)
         keep = ~self.hopeless(position, joined.cost, start + joined.right)
         self.counts["bound"] = self.counts.get("bound", 0) + int((~keep).sum())
         return joined.take(np.flatnonzero(keep))

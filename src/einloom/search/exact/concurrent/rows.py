@@ -43,7 +43,7 @@ class MemberPmappings(PmappingGroup):
     def take(self, index: IntArray) -> MemberPmappings:
         return replace(
             self,
-            trips=self.trips[index],
+            tiles=self.tiles[index],
             cost=self.cost[index],
             own=self.own[index],
             variant=self.variant[index],
@@ -133,7 +133,7 @@ class GroupExplorer(Explorer):
         cost = alone.get(self.setting.objective.name, np.stack([total, seconds], axis=1))
         return MemberPmappings(
             block.structure,
-            block.trips,
+            block.tiles,
             cost,
             block.own,
             block.variant,

@@ -15,6 +15,7 @@ from ....mapspace.limits.checks import fetched_once, limited_variables
 from ....mapspace.limits.data import UNLIMITED, Limits, Numbers, concerns
 from ....workload.einsum import Access, Workload
 from ....workload.selectors import Selector, select
+from ..numerics.uneven import Tiling
 from .holds import Placement, held_choices
 from .users import Users, is_shared
 
@@ -120,7 +121,8 @@ class EinsumClass:
     """An Einsum by position. extents: per rank variable; tensors: output first, then inputs; merge: classes allowed.
 
     alone: variables that may not merge because the mapspace names them. once: (memory, tensor) pairs of which nothing
-    may come twice. uneven: variables whose tiles need not divide. loops: (tensor, variable, trips of the fused
+    may come twice. uneven: variables whose tiles need not divide; tied: those of them that a fused loop may cut;
+    tiling: the tiles that these have. loops: (tensor, variable, trips of the fused
     loops above its backing store); tiles: (memory, tensor, variable, extents of the tile), as the mapspace asks.
     """
 
@@ -135,13 +137,25 @@ class EinsumClass:
     tiles: tuple[tuple[int, int, int, Numbers], ...] = ()
     once: frozenset[tuple[int, int]] = frozenset()
     uneven: frozenset[int] = frozenset()
+    tied: frozenset[int] = frozenset()
+    tiling: Tiling = "loose"
 
 
-def signatures(users: Users, limits: Limits = UNLIMITED, ragged: bool = False) -> list[EinsumClass]:
-    """The signature of every Einsum, in program order. ragged: in the space of that name."""
+def signatures(
+    users: Users, limits: Limits = UNLIMITED, ragged: bool = False, tiling: Tiling = "loose"
+) -> list[EinsumClass]:
+    """The signature of every Einsum, in program order. ragged: in the space of that name, with this `tiling`."""
     merge = not fuses_below_fanout(users)
     found = [signature(users, i, merge, limits) for i in range(len(users.workload.einsums))]
-    return [replace(one, uneven=_uneven(one)) for one in found] if ragged else found
+    return [_ragged(one, tiling) for one in found] if ragged else found
+
+
+def _ragged(signature: EinsumClass, tiling: Tiling) -> EinsumClass:
+    """The signature in the space `ragged`."""
+    uneven = _uneven(signature)
+    links = [tensor for tensor in signature.tensors if tensor.intermediate]
+    tied = frozenset(v for v in uneven if any(tensor.simple_rank(v) is not None for tensor in links))
+    return replace(signature, uneven=uneven, tied=tied, tiling=tiling if tied else "loose")
 
 
 def _uneven(signature: EinsumClass) -> frozenset[int]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..numerics.divisibility import divisors
-from ..numerics.uneven import smallest_tiles
+from ..numerics.uneven import smallest_tiles, tile_list
 from .classes import AxisSignature, EinsumClass, UnitOption
 from .holds import Placement, backing
 
@@ -63,6 +63,19 @@ class RankClasses:
     def uneven(self) -> tuple[bool, ...]:
         """Per class: need its tiles not divide?"""
         return tuple(any(v in self.signature.uneven for v in group) for group in self.members)
+
+    @cached_property
+    def loose(self) -> tuple[bool, ...]:
+        """Per class: may tiles below the fused loops, of as many trips at least, not divide theirs? (A relaxation.)"""
+        loose = self.signature.tiling == "loose"
+        return tuple(loose and any(v in self.signature.tied for v in group) for group in self.members)
+
+    def listed(self, d: int) -> tuple[int, ...] | None:
+        """The tiles that a class may have; None: the smallest multiples of what stands below."""
+        if d in self.pinned:
+            return tile_list(self.extents[d], "every")
+        tied = any(v in self.signature.tied for v in self.members[d])
+        return tile_list(self.extents[d], self.signature.tiling) if tied and self.signature.tiling != "loose" else None
 
     @cached_property
     def pinned(self) -> frozenset[int]:
@@ -204,7 +217,8 @@ def _uneven_instances(classes: RankClasses, option: UnitOption, axis: AxisSignat
     shared = [t for t, tensor in enumerate(s.tensors) if tensor.fusable]
     deepest = max((option.above[backing(held, t)] for held in option.held for t in shared), default=0)
     sums = any(t.output and i not in axis.joined and not classes.relevant(i, d) for i, t in enumerate(s.tensors))
-    if axis.fanout < deepest or axis.shares or axis.totals or sums or s.copy:
+    partners = s.tiling == "every" and any(v in s.tied for v in classes.members[d])
+    if partners or axis.fanout < deepest or axis.shares or axis.totals or sums or s.copy:
         return tuple(range(1, min(extent, axis.size) + 1))
     return smallest_tiles(extent)
 

@@ -1,7 +1,7 @@
 """Rows of one Einsum: every undominated pmapping, with the fused loops above its shared tensors spelled out.
 
 Comes in: a class of Einsums and its tables. Goes out: `PmappingGroup`s. A group has one template (fused loops in order,
-where each shared tensor is stored) and one row per choice of trips and of everything that stays inside the Einsum.
+where each shared tensor is stored) and one row per choice of tiles and of everything that stays inside the Einsum.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ Stacks = dict[tuple[object, ...], tuple[tuple[FusedTemplate, tuple[OwnStore, ...
 MANY = 4096  # rows of a block that are worth reducing before the blocks of one structure come together
 
 
-def numbered(trips: IntArray, shape: Shape, sizes: tuple[int, ...]) -> IntArray:
-    """One integer per choice of trips of the loops above a tensor; its rank sizes are the radices.
+def numbered(tiles: IntArray, shape: Shape, sizes: tuple[int, ...]) -> IntArray:
+    """One integer per choice of tiles of the loops above a tensor; its rank sizes are the radices.
 
-    Loops above a lent tensor may lack it (rank None): then their trips do not count.
+    Loops above a lent tensor may lack it (rank None): then their tiles do not count.
     """
-    total = np.zeros(len(trips), np.int64)
+    total = np.zeros(len(tiles), np.int64)
     for column, (rank, _) in enumerate(shape[1]):
         if rank is not None:
-            total = total * (sizes[rank] + 1) + trips[:, column]
+            total = total * (sizes[rank] + 1) + tiles[:, column]
     return total
 
 
@@ -65,12 +65,12 @@ class Origin:
 
 @dataclass(eq=False)
 class PmappingGroup:
-    """Rows with one template. trips: [n, loops]. cost: [n, objective columns]. own: [n, tracked memories, depth +
-    1] bits of own stores by the number of temporal loops above them, the last for everything local to the Einsum. Row
-    `remainder` of variant number `variant` holds the rest."""
+    """Rows with one template. tiles: [n, loops], below each fused loop. cost: [n, objective columns]. own: [n, tracked
+    memories, depth + 1] bits of own stores by the number of temporal loops above them, the last for everything local to
+    the Einsum. Row `remainder` of variant number `variant` holds the rest."""
 
     structure: FusedTemplate
-    trips: IntArray
+    tiles: IntArray
     cost: FloatArray
     own: IntArray
     variant: IntArray
@@ -83,7 +83,7 @@ class PmappingGroup:
     def take(self, index: IntArray) -> PmappingGroup:
         return PmappingGroup(
             self.structure,
-            self.trips[index],
+            self.tiles[index],
             self.cost[index],
             self.own[index],
             self.variant[index],
@@ -103,9 +103,8 @@ class Remainder:
 
 
 Wanted = dict[str | None, NDArray[np.bool_]]  # unit -> mask of its choices [stores, spatial]
-Place = tuple[
-    int, Placement, SpatialChoice, frozenset[int]
-]  # memory, held down to it, instances above it, own fused stores
+# memory, held down to it, instances above it, own fused stores, classes that are spread again (`LinkPrices.further`)
+Place = tuple[int, Placement, SpatialChoice, frozenset[int], tuple[int, ...]]
 
 
 class Explorer:
@@ -132,7 +131,7 @@ class Explorer:
         self.checkpoint = checkpoint
         self.allowed: dict[int, Allowed] = {}
         self.found: dict[FusedTemplate, list[PmappingGroup]] = {}
-        self._lattice = Lattice(classes.extents, classes.uneven)
+        self._lattice = Lattice(classes.extents, classes.uneven, classes.loose)
         self._grids = TilingsByLoops(classes)
         self.floors = Floors(setting, classes, checkpoint)
         self.wanted: Wanted = {}
@@ -234,8 +233,9 @@ class Explorer:
                 own = levels[context].own if memory else frozenset()
                 fused = frozenset(t for t in own if not placed >> t & 1)
                 upper = expansion.prices.links.upper(choice, option.above[memory])
+                further = expansion.prices.links.further[memory][choice]
                 for prefix in prefixes[context]:
-                    yield (memory, prefix, upper, fused), choice, part
+                    yield (memory, prefix, upper, fused, further), choice, part
 
     @staticmethod
     def _ends(contexts: StoreContexts, memory: int) -> dict[int, list[Placement]]:
@@ -264,7 +264,7 @@ class Explorer:
         return Remainder(expansion.levels, choice, below, tuple(e.prices.links for e, _, _ in parts))
 
     def _group(self, option: UnitOption, place: Place, remainder: Remainder) -> None:
-        memory, held, upper, fused = place
+        memory, held, upper, fused, _ = place
         spread_over = tuple(tuple(n > 1 for n in row) for row in upper)
         key = option.above, option.fanouts, memory, held, fused, spread_over
         if key not in self.stacks:
@@ -274,7 +274,7 @@ class Explorer:
 
     def _stacked(self, option: UnitOption, place: Place) -> tuple[tuple[FusedTemplate, tuple[OwnStore, ...]], ...]:
         """The structures of a fused part: the same for all spatial choices over the same classes."""
-        memory, held, upper, fused = place
+        memory, held, upper, fused, _ = place
         stacker = Stacker(
             classes=self.classes,
             option=option,
@@ -335,7 +335,7 @@ class Explorer:
         variant = Origin(option, held, own, memory, below.rows.trail, remainder.links)
         block = PmappingGroup(
             structure,
-            grid.trips[which],
+            grid.tiles[which],
             self._settled(cost, structure, variant),
             self._reserved(levels, structure, own, grid, below, which, rows),
             np.zeros(len(which), np.int64),
@@ -360,7 +360,7 @@ class Explorer:
         return {t: frozenset(keys) for t, keys in self.allowed.items()}
 
     def _wanted(self, structure: FusedTemplate, grid: Tilings) -> NDArray[np.bool_]:
-        """Mask of the trips that every other user of the shared tensors has."""
+        """Mask of the tiles that every other user of the shared tensors has."""
         good = np.ones(len(grid), bool)
         for t, keys in self.allowed.items():
             memory, depth = next(((m, d) for b, m, d in structure.backings if b == t), (0, 0))
@@ -371,13 +371,13 @@ class Explorer:
         return good
 
     def _known(self, grid: Tilings, tensor: int, shape: Shape, known: IntArray) -> NDArray[np.bool_]:
-        numbers = numbered(grid.trips, shape, self.signature.tensors[tensor].shape)
+        numbers = numbered(grid.tiles, shape, self.signature.tensors[tensor].shape)
         return np.asarray(known[np.minimum(np.searchsorted(known, numbers), len(known) - 1)] == numbers)
 
     def _room(
         self, levels: Levels, structure: FusedTemplate, own: tuple[OwnStore, ...], grid: Tilings
     ) -> NDArray[np.bool_]:
-        """Mask of the trips whose backed tiles and own stores alone fit each memory and keep the mapspace's limits."""
+        """Mask of the tiles whose backed tiles and own stores alone fit each memory and keep the mapspace's limits."""
         good = np.ones(len(grid), bool)
         filled: dict[int, IntArray] = {}
         stores = [*structure.backings, *((s.tensor, s.memory, s.depth) for s in own)]
@@ -424,7 +424,7 @@ class Explorer:
         return reserved
 
     def _reduce(self, parts: list[PmappingGroup]) -> PmappingGroup:
-        """One block of all parts, without rows that another with the same trips beats."""
+        """One block of all parts, without rows that another with the same tiles beats."""
         if len(parts) > 1:
             variants: list[Origin] = []
             shifted = []
@@ -433,7 +433,7 @@ class Explorer:
                 variants.extend(part.variants)
             block = PmappingGroup(
                 parts[0].structure,
-                np.concatenate([p.trips for p in parts]),
+                np.concatenate([p.tiles for p in parts]),
                 np.concatenate([p.cost for p in parts]),
                 np.concatenate([p.own for p in parts]),
                 np.concatenate(shifted),
@@ -444,7 +444,7 @@ class Explorer:
             block = parts[0]
         if not self.setting.rules.dominance or len(block) < 2:
             return block
-        return block.take(pareto(block.trips, block.cost, block.own.reshape(len(block), -1)))
+        return block.take(pareto(block.tiles, block.cost, block.own.reshape(len(block), -1)))
 
 
 def _split(rows: Rows) -> Iterator[tuple[tuple[int, int, int], Rows]]:

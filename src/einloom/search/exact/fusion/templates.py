@@ -55,7 +55,7 @@ class Alone:
 
 @dataclass(frozen=True, slots=True)
 class FusedTemplate:
-    """What partners must agree on, but for trips: loops in order, and (tensor, memory, loops above) per backed tensor;
+    """What partners must agree on, but for tiles: loops in order, and (tensor, memory, loops above) per backed tensor;
     and what its own stores ask of the splits above them and of other Einsums."""
 
     loops: tuple[FusedLoop, ...]

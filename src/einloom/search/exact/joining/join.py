@@ -27,6 +27,7 @@ from ..numerics.pareto import FloatArray, IntArray, pack, skyline
 from .reservations import Reservations, Reserved, reserve, worst_moment
 
 Key = tuple[object, ...]
+Rank = tuple[int, int]  # of a tensor, by number; and how much of it the Einsum's variable covers
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +36,13 @@ class LiveTensor:
     iterates.
 
     ranks: one entry per open loop since its producer; None where the loop does not iterate a rank of it alone.
+    Equal tiles are equal cuts of equal extents only, so the extent belongs to it.
     """
 
     tensor: str
     memory: int
     depth: int
-    ranks: tuple[int | None, ...]
+    ranks: tuple[Rank | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +92,13 @@ class Compatibility:
 
 @dataclass(eq=False)
 class Partial:
-    """Partial cascades with one compatibility. trips [n, open loops]; cost [n, c]; alive, peak: `Reservations`. `left`
+    """Partial cascades with one compatibility. tiles [n, open loops]; cost [n, c]; alive, peak: `Reservations`. `left`
     and `right` point at the rows that were joined: previous partials and a block's rows. opened [n, g]: what an open
     group has gathered (g = 0 without one). lasting [n, memories, 2]: bits that stay for the whole run, and the worst
     moment so far without them (no memories where nothing may stay here or there)."""
 
     compatibility: Compatibility
-    trips: IntArray
+    tiles: IntArray
     cost: FloatArray
     alive: IntArray
     peak: IntArray
@@ -113,7 +115,7 @@ class Partial:
     def take(self, index: IntArray) -> Partial:
         return Partial(
             self.compatibility,
-            self.trips[index],
+            self.tiles[index],
             self.cost[index],
             self.alive[index],
             self.peak[index],
@@ -191,7 +193,7 @@ class Joiner:
             mine = self._accesses(position, block)
             suited = (some for some in alike.values() if self._compatible(position, asks[some[0]], block, mine))
             for partial in (partials[number] for number in sorted(chain.from_iterable(suited))):
-                left, right = _pairs(partial.trips, block.trips[:, : len(partial.compatibility.axes)])
+                left, right = _pairs(partial.tiles, block.tiles[:, : len(partial.compatibility.axes)])
                 if not len(left):
                     continue
                 joined = self._join(position, partial, block, mine, left, right, start)
@@ -215,7 +217,8 @@ class Joiner:
             for loop in block.structure.loops:
                 v = variables[loop.variable]
                 rank = access.rank_of(v)
-                ranks.append(rank if rank is not None and access.indices[rank].simple else None)
+                alone = rank is not None and access.indices[rank].simple
+                ranks.append((rank, self.workload.extents[v]) if rank is not None and alone else None)
             table[access.tensor] = LiveTensor(access.tensor, memory, depth, tuple(ranks))
         return table
 
@@ -285,17 +288,17 @@ class Joiner:
             return None
         splits = frozenset({*(d for d in before.splits if d < open_loops), open_loops} if self.asking else ())
         compatibility = Compatibility(axes, live_after, group, splits, asked, served)
-        trips = block.trips[right]
+        tiles = block.tiles[right]
         cost = partial.cost[left] + block.cost[right]
         keep = ~self.hopeless(position, cost, start + right)
         self.counts["bound"] = self.counts.get("bound", 0) + int((~keep).sum())
-        reserved, lasting, fits = self._reserve(partial, block, fresh, compatibility, left, right, trips)
+        reserved, lasting, fits = self._reserve(partial, block, fresh, compatibility, left, right, tiles)
         self.counts["joint capacity"] = self.counts.get("joint capacity", 0) + int((keep & ~fits).sum())
         self.counts["joined"] = self.counts.get("joined", 0) + len(left)
         index = np.flatnonzero(keep & fits)
         return Partial(
             compatibility,
-            trips[index, :open_loops],
+            tiles[index, :open_loops],
             cost[index],
             reserved.alive[index],
             reserved.peak[index],
@@ -356,7 +359,7 @@ class Joiner:
 
     def _tied(
         self, live: LiveTensor, fresh: dict[str, LiveTensor], before: Compatibility, open_loops: int
-    ) -> tuple[int | None, ...]:
+    ) -> tuple[Rank | None, ...]:
         """Ranks of the open loops that the producer stood under; loops opened later concern a finished tensor."""
         if live.tensor in fresh:
             return live.ranks[:open_loops]
@@ -370,12 +373,12 @@ class Joiner:
         after: Compatibility,
         left: IntArray,
         right: IntArray,
-        trips: IntArray,
+        tiles: IntArray,
     ) -> tuple[Reservations, IntArray, np.ndarray]:
         """(reservations, lasting, fits) after the Einsum has run inside the open loops."""
         before = Reservations(partial.alive[left], partial.peak[left])
-        tiles = self._tiles(partial.compatibility, block, fresh, after, trips)
-        reserved, over = reserve(before, tiles, block.own[right], after.depth, self._at_once(block))
+        held = self._tiles(partial.compatibility, block, fresh, after, tiles)
+        reserved, over = reserve(before, held, block.own[right], after.depth, self._at_once(block))
         lasting = self._lasting(partial.lasting[left], fresh, over)
         worst = worst_moment(reserved, over)
         if self._stays:
@@ -389,7 +392,7 @@ class Joiner:
         block: PmappingGroup,
         fresh: dict[str, LiveTensor],
         after: Compatibility,
-        trips: IntArray,
+        tiles: IntArray,
     ) -> Iterator[Reserved]:
         """The tiles that the Einsum reserves room for, besides its own stores.
 
@@ -399,7 +402,7 @@ class Joiner:
         for live in (*before.live, *fresh.values()):
             depth, new = block.structure.temporal(live.depth), live.tensor in fresh
             if live.memory in self.setting.tracked and (new or depth >= before.depth):
-                bits = self._tile(live, trips)
+                bits = self._tile(live, tiles)
                 bits = self._standing(bits, live, block, new) if depth >= deepest else bits
                 yield Reserved(self.setting.tracked.index(live.memory), depth, bits)
 
@@ -423,13 +426,15 @@ class Joiner:
         """True if the Einsum runs at the same time as those before it below the same split."""
         return False
 
-    def _tile(self, live: LiveTensor, trips: IntArray) -> IntArray:
+    def _tile(self, live: LiveTensor, tiles: IntArray) -> IntArray:
         """Bits of the tensor's tile below the loops above its store; none if its room is taken for the whole run."""
         if self.workload.tensor(live.tensor).persistent:
-            return np.zeros(len(trips), np.int64)
-        whole = self.users.span(live.tensor) * self._width(live)
-        cut = [i for i in range(live.depth) if live.ranks[i] is not None]  # an input may lack the others
-        return np.asarray(whole // trips[:, cut].prod(axis=1, initial=1))
+            return np.zeros(len(tiles), np.int64)
+        bits = np.full(len(tiles), self.users.span(live.tensor) * self._width(live))
+        innermost = {rank: i for i, rank in enumerate(live.ranks[: live.depth]) if rank is not None}
+        for (_, extent), i in innermost.items():  # an input may lack the other loops
+            bits = bits // extent * tiles[:, i]
+        return np.asarray(bits)
 
     def _width(self, live: LiveTensor) -> int:
         """Bits of a value of the tensor in its memory, times the tiles that a store holds in turns."""
@@ -449,7 +454,7 @@ class Joiner:
                 parents.extend(part.parents)
             whole = Partial(
                 parts[0].compatibility,
-                np.concatenate([p.trips for p in parts]),
+                np.concatenate([p.tiles for p in parts]),
                 np.concatenate([p.cost for p in parts]),
                 np.concatenate([p.alive for p in parts]),
                 np.concatenate([p.peak for p in parts]),
@@ -469,13 +474,13 @@ class Joiner:
         values = np.concatenate([self._compared(whole), *(x.reshape(n, -1).astype(float) for x in room)], axis=1)
         used = values.max(axis=0) > values.min(axis=0)
         chosen = np.ascontiguousarray(values[:, used]) if used.any() else np.ascontiguousarray(values[:, :1])
-        kept = skyline(pack(whole.trips), chosen)
+        kept = skyline(pack(whole.tiles), chosen)
         self.counts["dominated joins"] = self.counts.get("dominated joins", 0) + n - len(kept)
         return whole.take(kept)
 
 
 def _pairs(left: IntArray, right: IntArray) -> tuple[IntArray, IntArray]:
-    """Every pair of rows with equal trips, as two index arrays: a sorted merge."""
+    """Every pair of rows with equal tiles, as two index arrays: a sorted merge."""
     n = len(left)
     keys = pack(np.concatenate([left, right]))
     a, b = keys[:n], keys[n:]

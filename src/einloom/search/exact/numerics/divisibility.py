@@ -21,11 +21,13 @@ def divisors(n: int) -> tuple[int, ...]:
 
 class Lattice:
     """Codes of extents. bits: how many they take; `packed` is False if those are more than 62, or if some class is
-    `uneven`, cut into tiles that need not divide it (there are no codes)."""
+    `uneven`, cut into tiles that need not divide it (there are no codes). loose: of these classes only the numbers of
+    trips must suit, not the tiles."""
 
-    def __init__(self, extents: tuple[int, ...], uneven: tuple[bool, ...] = ()) -> None:
+    def __init__(self, extents: tuple[int, ...], uneven: tuple[bool, ...] = (), loose: tuple[bool, ...] = ()) -> None:
         self.extents = extents
         self.uneven = uneven or (False,) * len(extents)
+        self.loose = loose or (False,) * len(extents)
         self.values = [np.array(divisors(extent), np.int64) for extent in extents]
         tables: list[IntArray] = []
         spare, bits = 0, 0
@@ -72,10 +74,12 @@ class Lattice:
     def fits(self, inner: IntArray, outer: IntArray) -> NDArray[np.bool_]:
         """[n, classes], [m, classes] extents -> [m, n]: may loops cut every extent of `outer` into that of `inner`?"""
         good = np.ones((len(outer), len(inner)), bool)
-        for d, (extent, uneven) in enumerate(zip(self.extents, self.uneven, strict=True)):
+        for d, (extent, uneven, loose) in enumerate(zip(self.extents, self.uneven, self.loose, strict=True)):
             above, row = np.unique(outer[:, d], return_inverse=True)
             below, column = np.unique(inner[:, d], return_inverse=True)
             table = above[:, None] % below == 0
+            if loose:
+                table = -(-extent // above[:, None]) <= -(-extent // below)
             if uneven:
                 table |= above[:, None] == extent  # the outermost loop may leave a smaller last tile
             if not table.all():

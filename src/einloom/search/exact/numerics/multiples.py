@@ -64,12 +64,12 @@ class Multiples:
 class UnevenMultiples(Multiples):
     """As `Multiples`, of a class whose outermost loop need not divide its extent.
 
-    instances: per spatial choice those that share the class further out. every: all multiples, not only the smallest
-    for each number of trips.
+    instances: per spatial choice those that share the class further out. among: multiples of this list only; None: the
+    smallest for each number of trips.
     """
 
-    def __init__(self, extent: int, instances: IntArray, least: int, every: bool) -> None:
-        self.extent, self.least, self.every = extent, least, every
+    def __init__(self, extent: int, instances: IntArray, least: int, among: tuple[int, ...] | None) -> None:
+        self.extent, self.least, self.among = extent, least, among
         self.spread, self.kind = np.unique(instances, return_inverse=True)
         self.kind = self.kind.reshape(-1)
         self._places: dict[int, int] = {}
@@ -92,7 +92,9 @@ class UnevenMultiples(Multiples):
         """What a loop above tiles of `x` may have: `x` itself where one trip is enough."""
         instances = int(self.spread[kind])
         room = int(ceil(self.extent, instances))
-        found = range(x, self.extent, x) if self.every else multiples(self.extent, x)
+        found = (
+            multiples(self.extent, x) if self.among is None else [x, *(y for y in self.among if y > x and y % x == 0)]
+        )
         below = [y for y in found if y <= room and y < self.extent and (y > x or self.least == 1)]
         whole = instances == 1 and (x < self.extent or self.least == 1)
         return np.array([*below, self.extent] if whole else below, np.int64)

@@ -9,11 +9,14 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import combinations
 from math import prod
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .pareto import IntArray
+
+ROUND = 128  # tiles are rounded up to multiples of the powers of two up to this
 
 
 def ceil(a: IntArray | int, b: IntArray | int) -> IntArray:
@@ -44,6 +47,26 @@ def multiples(extent: int, inner: int) -> tuple[int, ...]:
     """
     below = [inner * k for k in smallest_tiles(-(-extent // inner))]
     return (*(x for x in below if x < extent), extent)
+
+
+Tiling = Literal["loose", "rounded", "every"]
+"""Which tiles ranks may have that several Einsums cut alike: the smallest of every number of trips, where inner tiles
+need not divide the fused one (a relaxation); a list of round ones; or all."""
+
+
+@lru_cache(maxsize=1024)
+def tile_list(extent: int, tiling: Tiling) -> tuple[int, ...]:
+    """The tiles of such a rank, ascending; the last is the whole extent.
+
+    >>> tile_list(10, "loose"), tile_list(6, "every")
+    ((1, 2, 3, 4, 5, 10), (1, 2, 3, 4, 5, 6))
+    """
+    if tiling == "every":
+        return tuple(range(1, extent + 1))
+    if tiling == "loose":
+        return smallest_tiles(extent)
+    inner = (1 << k for k in range(ROUND.bit_length()))
+    return tuple(sorted({tile for x in inner if x <= extent for tile in multiples(extent, x)}))
 
 
 def balanced(extent: IntArray, instances: IntArray, tile: IntArray) -> NDArray[np.bool_]:

@@ -58,7 +58,7 @@ class Expansion:
         if key not in self._multiples:
             extent, instances = int(self.prices.whole[d]), self.prices.links.instances[at][:, d]
             self._multiples[key] = (
-                UnevenMultiples(extent, instances, least, d in self.classes.pinned)
+                UnevenMultiples(extent, instances, least, self.classes.listed(d))
                 if self.prices.uneven[d]
                 else Multiples(extent, self.prices.whole[d] // instances, least)
             )

@@ -129,12 +129,24 @@ class LinkPrices:
 
     @cached_property
     def alike(self) -> tuple[IntArray, ...]:
-        """For each memory, then the unit: per choice the first that agrees on every fanout above."""
+        """For each memory, then the unit: per choice the first that agrees on every fanout above; and on which classes
+        are spread further in, of those that the fanouts above cut unevenly (rule 2 of `ragged`)."""
         found = []
-        for stop in (*self.above, self.fanouts):
-            seen: dict[SpatialChoice, int] = {}
-            upper = [self.upper(i, stop) for i in range(len(self.spreads))]
-            found.append(np.array([seen.setdefault(rows, i) for i, rows in enumerate(upper)], np.int64))
+        for stop, further in zip((*self.above, self.fanouts), self.further, strict=True):
+            seen: dict[object, int] = {}
+            keys = [(self.upper(i, stop), again) for i, again in enumerate(further)]
+            found.append(np.array([seen.setdefault(key, i) for i, key in enumerate(keys)], np.int64))
+        return tuple(found)
+
+    @cached_property
+    def further(self) -> tuple[list[tuple[int, ...]], ...]:
+        """For each memory, then the unit: per choice the classes that it cuts unevenly above and spreads again."""
+        found: list[list[tuple[int, ...]]] = []
+        whole, uneven = np.array(self.classes.extents, np.int64), np.array(self.classes.uneven, bool)
+        for upper in self.instances:
+            again = uneven & (whole % upper > 0) & (self.instances[-1] > upper)
+            some = again.any()
+            found.append([tuple(np.flatnonzero(row).tolist()) if some else () for row in again])
         return tuple(found)
 
     def upper(self, choice: int, stop: int) -> SpatialChoice:

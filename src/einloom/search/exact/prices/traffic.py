@@ -143,6 +143,12 @@ class Prices:
         instances = self.links.instances
         return np.asarray(x // (instances[self.links.place(memory)][spread] // instances[at][spread]))
 
+    def pieces(self, tensor: int, x: IntArray, slide: Slide | None = None) -> IntArray:
+        """Elements of all tiles of a tensor at extents x, visits apart."""
+        if tensor in self.compound:
+            return self._pieces(tensor, x, slide)
+        return np.full(len(x), self.elements(tensor), np.int64)
+
     def _pieces(self, tensor: int, x: IntArray, slide: Slide | None) -> IntArray:
         """Elements of a tensor with windows over all tiles, visits apart."""
         signature = self.classes.signature.tensors[tensor]
@@ -288,12 +294,10 @@ class Prices:
             moved = self.moved(tensor, x, spread, child, slide, at)
             return np.asarray(moved[:, None] * price[spread] - self.elements(tensor) * skipped[spread])
         parts, skipped = self.parts(tensor, parent, child)
-        pieces: IntArray | int = self.elements(tensor)
-        if tensor in self.compound:
-            pieces = self._pieces(tensor, self._at_store(x, spread, child, at), slide)
+        pieces = self.pieces(tensor, self._at_store(x, spread, child, at), slide)
         cost = -self.elements(tensor) * skipped[spread]
         for part in parts:
-            count = np.broadcast_to(pieces, len(x)).astype(np.float64)
+            count = pieces.astype(np.float64)
             for d in np.flatnonzero(~self.relevant[tensor]).tolist():
                 count = count * self._entries(part, d, x[:, d], spread, child, at, rims)
             cost = cost + count[:, None] * part.price[spread]

@@ -1,0 +1,153 @@
+"""The tile factors of one state as a row of decisions, and Monte Carlo tree search over them (TileFlow, section 6).
+
+First the trips of every shared loop, then for each Einsum and variable the trips below each of its stores, from the
+inside out; what is left stands outermost. Stores, orders, homes and spatial loops stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import gcd, log, log10, prod, sqrt
+from random import Random
+
+from ...mapspace.ffm.encoding import State
+from ...mapspace.ffm.encoding.checks import fault
+from ...mapspace.ffm.encoding.privates import divisors
+from ...mapspace.ffm.encoding.state import Segment, frame_of, tidy
+from .points import INFINITE, Points, Valued
+
+Shared = tuple[int, int, int]  # first and last Einsum of a run, number of its loop
+Private = tuple[int, str, int]  # Einsum, variable, segment
+PUNISHED = 2.0  # how much worse than the worst legal one a rollout counts that is none, in powers of ten
+
+
+class Factors:
+    """The decisions of a state, and the states that they make."""
+
+    def __init__(self, points: Points, state: State) -> None:
+        self.points, self.facts, self.state = points, points.facts, state
+        frame = frame_of(self.facts, state)
+        levels = range(max(frame.lengths, default=0))
+        self.shared: list[Shared] = [(*run, level) for level in levels for run in frame.runs(level)]
+        self.private: list[Private] = [
+            (i, v, at)
+            for i, own in enumerate(state.owns)
+            for v in self.facts.einsums[i].variables
+            for at in range(len(own.segments) - 1, 0, -1)
+        ]
+        self.count = len(self.shared) + len(self.private)
+
+    def domain(self, chosen: Sequence[int]) -> tuple[int, ...]:
+        """What the next decision may take: divisors of what those before it leave."""
+        at = len(chosen)
+        if at < len(self.shared):
+            first, last, level = self.shared[at]
+            rest = gcd(*(self._left(i, self.state.shared[i][level][0], chosen) for i in range(first, last + 1)))
+            return divisors(rest)[1:]
+        i, v, _ = self.private[at - len(self.shared)]
+        return divisors(self._left(i, v, chosen))
+
+    def _left(self, i: int, variable: str, chosen: Sequence[int]) -> int:
+        """What is left of a variable of Einsum i: its extent over its spatial trips and the decisions so far."""
+        rest = self.facts.extents[variable]
+        rest //= prod(n for _, v, n in self.state.owns[i].spatial if v == variable)
+        for (first, last, level), n in zip(self.shared, chosen, strict=False):
+            if first <= i <= last and self.state.shared[i][level][0] == variable:
+                rest //= n
+        for (j, v, _), n in zip(self.private, chosen[len(self.shared) :], strict=False):
+            if (j, v) == (i, variable):
+                rest //= n
+        return rest
+
+    def rolled(self, chosen: Sequence[int], rng: Random) -> list[int] | None:
+        """The decisions completed at random; None if one has nothing to take. Half of the variables stay outermost."""
+        row = list(chosen)
+        flat = {(i, v) for i, v, _ in self.private if rng.random() < 0.5}
+        while len(row) < self.count:
+            options = self.domain(row)
+            if not options:
+                return None
+            at = len(row) - len(self.shared)
+            row.append(1 if at >= 0 and self.private[at][:2] in flat else rng.choice(options))
+        return row
+
+    def made(self, row: Sequence[int]) -> State | None:
+        """The state of a whole row; None if it breaks a rule, which is counted."""
+        shared = [list(loops) for loops in self.state.shared]
+        for (first, last, level), n in zip(self.shared, row, strict=False):
+            for i in range(first, last + 1):
+                shared[i][level] = (shared[i][level][0], n, shared[i][level][2])
+        trips = dict(zip(self.private, row[len(self.shared) :], strict=True))
+        owns = []
+        for i, own in enumerate(self.state.owns):
+            segments = []
+            for at, segment in enumerate(own.segments):
+                order = [v for v, _ in segment] + list(self.facts.einsums[i].variables)
+                names = dict.fromkeys(order)
+                segments.append(tuple((v, trips[i, v, at] if at else self._left(i, v, row)) for v in names))
+            owns.append(tidy(self.facts, replace(own, segments=_without_ones(segments))))
+        found = State(self.state.homes, self.state.depths, tuple(map(tuple, shared)), tuple(owns))
+        why = fault(self.facts, found)
+        if why is not None:
+            self.points.note(why)
+            return None
+        return found
+
+
+def _without_ones(segments: list[Segment]) -> tuple[Segment, ...]:
+    return tuple(tuple((v, n) for v, n in segment if n > 1) for segment in segments)
+
+
+def tree_search(points: Points, found: Valued, iterations: int, rollouts: int, constant: float, rng: Random) -> Valued:
+    """The best state that Monte Carlo tree search over the factors of a state meets, itself among them.
+
+    Each iteration goes down by UCB with this constant to a row of decisions that it has not been at, completes it so
+    many times at random, and backs up the best reward, which is -log10 of the objective.
+    """
+    factors = Factors(points, found[1])
+    known: dict[tuple[int, ...], tuple[int, float]] = {(): (0, 0.0)}
+    worst = -log10(found[0]) if 0 < found[0] < INFINITE else -20.0
+    best = found
+    for _ in range(iterations if factors.count else 0):
+        row = _selected(factors, known, constant, rng)
+        reward = None
+        for _ in range(rollouts):
+            value, state = _priced(points, factors, row, rng)
+            if state is not None and 0 < value < INFINITE:
+                worst = min(worst, -log10(value))
+                reward = max(-log10(value), reward if reward is not None else -log10(value))
+                best = (value, state) if value < best[0] else best
+        got = worst - PUNISHED if reward is None else reward
+        for size in range(len(row) + 1):
+            visits, total = known.get(row[:size], (0, 0.0))
+            known[row[:size]] = visits + 1, total + got
+    return best
+
+
+def _priced(points: Points, factors: Factors, row: Sequence[int], rng: Random) -> tuple[float, State | None]:
+    whole = factors.rolled(row, rng)
+    state = None if whole is None else factors.made(whole)
+    return (INFINITE, None) if state is None else (points.value(state), state)
+
+
+def _selected(
+    factors: Factors, known: dict[tuple[int, ...], tuple[int, float]], constant: float, rng: Random
+) -> tuple[int, ...]:
+    """A row of decisions that has not been visited, below the best ones by their upper confidence bound."""
+    row: tuple[int, ...] = ()
+    while len(row) < factors.count:
+        options = factors.domain(row)
+        fresh = [n for n in options if (*row, n) not in known]
+        if fresh:
+            return (*row, rng.choice(fresh))
+        if not options:
+            return row
+        above = log(max(2, known[row][0]))
+        row = (*row, max(options, key=lambda n, row=row, above=above: _bound(known[*row, n], above, constant)))  # type: ignore[misc]
+    return row
+
+
+def _bound(node: tuple[int, float], above: float, constant: float) -> float:
+    visits, total = node
+    return total / visits + constant * sqrt(above / visits)

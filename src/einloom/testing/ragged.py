@@ -1,0 +1,110 @@
+"""Random cascades with odd sizes for the space `ragged`, most of them small enough to look at every tree.
+
+Comes in: a seed. Goes out: a problem. Memories hold little, and mostly what they must, so that trees are few."""
+
+from __future__ import annotations
+
+from itertools import count, islice
+from random import Random
+from re import findall
+from typing import Literal
+
+from ..machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
+from ..mapspace.ffm.enumerate import candidates
+from ..mapspace.space import Mapspace
+from ..problem import Objective, Problem
+from ..workload.build import build_workload
+from ..workload.einsum import Workload
+from ..workload.selectors import selector
+
+CASCADES = (
+    ("T[m] = exp(A[m])", "Z[m] = exp(T[m])"),
+    ("T[m] = A[m,k] * B[k]", "Z[m] = exp(T[m])"),
+    ("T[m,n] = A[m] * B[n]", "Z[m] = T[m,n] * C[n]"),
+    ("T[m] = exp(A[m])", "Z[m,q] = T[m] * C[q]"),
+    ("T[m] = A[m] * B[m]", "S[m] = exp(T[m])", "Z[m] = exp(S[m])"),
+    ("T[m] = exp(A[m])", "S[m] = exp(T[m])", "Z[m] = add(S[m], T[m])"),
+    ("I[m] = copy A[m]", "Z[m] = exp(I[m])"),
+    ("T[h] = exp(A[h])", "Z[p] = T[p+r] * F[r]"),
+)
+GOALS = ("energy", "latency", "latency", "edp", "edp", "edp")
+
+
+def _workload(rng: Random) -> Workload:
+    texts = rng.choice(CASCADES)
+    sizes = {"m": rng.choice((3, 5, 5, 5, 7, 7)), "r": 2, "p": rng.choice((2, 3))}
+    sizes |= {rank: rng.choice((1, 1, 2)) for rank in "knq"}
+    sizes["h"] = sizes["p"] + sizes["r"] - 1
+    inside = {letter for text in texts for index in findall(r"\[([^]]*)\]", text) for letter in index}
+    ranks = {rank: sizes[rank] for rank in sorted(inside & sizes.keys())}
+    return build_workload("uneven", texts, ranks, bits=rng.choice((1, 1, 2)))
+
+
+def _memory(rng: Random, name: str, workload: Workload, most: int, backs: str) -> Memory:
+    tensors = [tensor.name for tensor in workload.tensors]
+    held = rng.sample(tensors, rng.choice((1, 1, 2)))
+    if name == "GLB":
+        held = [*dict.fromkeys((*workload.intermediates[:1], *held[:1]))]
+    speed = rng.choice((None, None, 4.0, 16.0))
+    return Memory(
+        name,
+        rng.randint(2, max(2, most // 2)),
+        float(rng.randint(0, 4)),
+        float(rng.randint(0, 4)),
+        1,
+        speed,
+        speed,
+        must=selector(" | ".join(held[: rng.choice((1, 3, 3, 3, 3))]) or "nothing"),
+        may=selector(" | ".join(held)),
+        backs=selector(backs),
+    )
+
+
+def _fanout(rng: Random, name: str) -> Fanout:
+    joins = rng.choice((("all", "all"), ("nothing", "nothing"), ("all", "nothing")))
+    use: Literal["any", "full"] = rng.choice(("any", "full"))
+    return Fanout(name, (Axis(f"{name}x", rng.choice((2, 3, 4)), selector(joins[0]), selector(joins[1]), use=use),))
+
+
+def _machine(rng: Random, workload: Workload) -> Machine:
+    most = max(3, sum(tensor.size * tensor.bits for tensor in workload.tensors) // 2)
+    speed = rng.choice((2.0, 16.0, 64.0))
+    levels: list[Level] = [Memory("DRAM", None, 10.0, 10.0, 1, speed, speed)]
+    if rng.random() < 0.08:
+        levels.append(_fanout(rng, "F0"))
+    levels.append(_memory(rng, "GLB", workload, most, rng.choice(("all", "all", "intermediate"))))
+    if rng.random() < 0.3:
+        levels.append(ComputeUnit("VEC", float(rng.randint(1, 3)), 1.0, kinds=("map",)))
+    if rng.random() < 0.8:
+        levels.append(_fanout(rng, "F1"))
+    if rng.random() < 0.3:
+        levels.append(_memory(rng, "LB", workload, max(3, most // 2), rng.choice(("nothing", "nothing", "all"))))
+    levels.append(ComputeUnit("MAC", float(rng.randint(1, 2)), 0.5))
+    return Machine("tiny", tuple(levels))
+
+
+class _TooManyError(Exception):
+    """More trees than shall be looked at."""
+
+
+def few(problem: Problem, most: int) -> bool:
+    """True if there are at most so many candidate trees, and not many more nests on the way to them."""
+    asked = count()
+
+    def checkpoint() -> None:
+        if next(asked) > 2 * most:
+            raise _TooManyError
+
+    trees = candidates(problem.workload, problem.machine, "ragged", checkpoint)
+    try:
+        return len(list(islice(trees, most + 1))) <= most
+    except _TooManyError:
+        return False
+
+
+def ragged_problem(seed: int) -> Problem:
+    """The problem of a seed, of any size."""
+    rng = Random(f"ragged {seed}")
+    workload = _workload(rng)
+    machine, fused = _machine(rng, workload), rng.choice((None, None, None, 1))
+    return Problem(workload, machine, Mapspace("ragged", fused), Objective(rng.choice(GOALS)))

@@ -1,0 +1,80 @@
+"""Several methods on one problem: the gap table, the folder that is taken up, the page, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from einloom.cli import main
+from einloom.problem import Budget
+from einloom.sweep import methods
+from einloom.sweep.methods import MethodRun, MethodRuns, compare_methods, medians, value_at
+from einloom.testing.tiny import tiny_problem
+
+NAMES = ["matmuls:n=2,m=16,kn=16", "simple:glb_bits=2048"]
+
+
+def asked(*words: str) -> Result:
+    return CliRunner().invoke(main, ["compare", *words], catch_exceptions=False)
+
+
+def test_the_verb_prints_gaps_to_the_optimum_and_takes_a_folder_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, page = tmp_path / "runs", tmp_path / "page.html"
+    words = [*NAMES, "--methods", "random,exact,anneal", "--seeds", "2", "--budget-evaluations", "40"]
+    ran = asked(*words, "--folder", str(folder), "--output", str(page), "--json", str(tmp_path / "gaps.json"))
+    assert ran.exit_code == 0 and "gaps to the proven optimum, 2.6624e+05 J" in ran.stdout
+    data = json.loads((tmp_path / "gaps.json").read_text())
+    assert data["proven"] and [one["method"] for one in data["methods"]] == ["random", "exact", "anneal"]
+    assert [(run["method"], run["seed"]) for run in data["runs"]][:3] == [("random", 0), ("random", 1), ("exact", None)]
+    assert all(run["points"] == 40 for run in data["runs"] if run["seed"] is not None)
+    assert all(run["value"] >= data["reference"] for run in data["runs"])
+    assert "<svg" in page.read_text() and "random" in page.read_text()
+    monkeypatch.setattr(methods, "_searched", None)  # nothing is run again
+    again = asked(*words, "--folder", str(folder), "--csv", "-")
+    assert again.exit_code == 0 and again.stdout.splitlines()[0].startswith("method,runs,found,median")
+    (folder / "random-0-40points.csv").write_text("points\nx\n")
+    assert "random-0-40points.csv" in asked(*words, "--folder", str(folder)).output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--methods", "anneal", "a", "b", "c"], "--methods runs on WORKLOAD and MACHINE; 3 names were given"),
+        ([*NAMES, "--methods", "aneal"], "unknown method 'aneal'"),
+        ([*NAMES, "--methods", ","], "--methods names no method"),
+        ([*NAMES, "--seeds", "3"], "--seeds is for runs of --methods"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(words: list[str], said: str) -> None:
+    ran = asked(*words)
+    assert ran.exit_code == 2 and said in ran.output
+
+
+def test_a_problem_without_a_mapping_and_a_stop() -> None:
+    found = compare_methods(tiny_problem("hopeless"), ["exhaustive", "random"], 1, Budget(steps=20))
+    assert [run.value for run in found.runs] == [None, None] and "0 of 1" in str(found)
+    with pytest.raises(Exception, match="no run has ended"):
+        compare_methods(tiny_problem("one"), ["random"], stop=lambda: True)
+
+
+def test_medians_step_where_a_run_improves() -> None:
+    runs = [
+        MethodRun("a", seed, 100, 1.0, value, None, False, ((1, 0.0, 9.0), (at, 0.0, value)))
+        for seed, (at, value) in enumerate(((10, 4.0), (20, 2.0), (50, 6.0)))
+    ]
+    assert medians(runs) == [(1, 9.0), (10, 9.0), (10, 9.0), (20, 9.0), (20, 4.0), (50, 4.0), (50, 4.0), (100, 4.0)]
+    assert value_at(runs[0], 9) == 9.0 and value_at(runs[0], 0) is None
+    assert MethodRuns(tiny_problem("one"), tuple(runs)).reference is None
+
+
+def test_the_same_seed_gives_the_same_curve() -> None:
+    problem = tiny_problem("chain")
+    one, other = (compare_methods(problem, ["anneal"], 2, Budget(steps=60)) for _ in range(2))
+    for a, b in zip(one.runs, other.runs, strict=True):
+        assert [(at, value) for at, _, value in a.improvements] == [(at, value) for at, _, value in b.improvements]
+        assert a.value == b.value == min(value for _, _, value in a.improvements)
