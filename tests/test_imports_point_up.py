@@ -19,7 +19,7 @@ ROOMS = {  # the same inside a folder; a later module of the list may import the
     "report": "data text draw frames compare pictures page notebook figures",
     "mapping": "tree extents analysed normal text legality",
     "cost": "breakdown formulas traffic room time evaluate event batch",
-    "result": "document names asked record files unmapped sweep",
+    "result": "document record tables asked files unmapped sweep",
     "diagnose": "constraints easier record feasibility text document edits conflict sensitivity alternatives "
     "relaxations",
     "mapspace": "limits space files ffm registry",

@@ -8,6 +8,7 @@ from enum import Enum
 
 MAX_LINES = 100
 """Of more errors than these only the number is printed."""
+MAX_LISTED = 24
 MAX_CANDIDATES = 300
 """Among more names than these only those that begin as the wrong one does are suggested."""
 
@@ -109,10 +110,14 @@ def unknown(what: str, name: str, known: Iterable[str], more: str = "") -> SpecE
 
     >>> print(unknown("objective", "energi", ["energy", "edp"]))
     unknown objective 'energi'; known are energy, edp; did you mean 'energy'?
+    >>> print(unknown("a memory of the machine", "GBL", ["DRAM", "GLB"]))
+    'GBL' is not a memory of the machine; known are DRAM, GLB; did you mean 'GLB'?
     """
     known = tuple(known)
-    listed = f"known are {', '.join(known)}" if known else "there are none"
-    return SpecError(f"unknown {what} {name!r:.80}; {listed}{more}", suggestion=nearest(name, known))
+    some = (*known[:MAX_LISTED], "...") if len(known) > MAX_LISTED else known
+    listed = f"known are {', '.join(some)}" if known else "there are none"
+    said = f"{name!r:.80} is not {what}" if what.startswith(("a ", "an ")) else f"unknown {what} {name!r:.80}"
+    return SpecError(f"{said}; {listed}{more}", suggestion=nearest(name, known))
 
 
 class IllegalMapping(EinloomError):

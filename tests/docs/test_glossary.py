@@ -19,7 +19,7 @@ RETIRED = set(
 )
 # Names that two rooms share, at most one of them in the exact search: a name may leave this list, none may come.
 TWICE = set(
-    "Action Alternative Answer Cascade Choice Compared Comparison Cut Drawn Entry Exported Imported Layout Link "
+    "Action Alternative Answer Cascade Choice Compared Comparison Cut Drawn Entry Exported Layout Link "
     "Moment Names Part Point Problem Recorder Row Rule Run Schedule Scope Selector Step Store Subject Tile".split()
 )
 

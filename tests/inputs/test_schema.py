@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import collections
 import copy
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +12,11 @@ from click.testing import CliRunner
 
 from einloom import api as verbs
 from einloom.cli import main
+from einloom.dataflows.files import NAMES, dataflow_data, parse_dataflow
 from einloom.errors import SpecError
 from einloom.machine.files import machine_from_data, parse_machine
 from einloom.machine.write import machine_data, machine_text
 from einloom.mapspace.files import mapspace_from_data
-from einloom.reading.keys import Each, Either, Record, Shape, Table
-from einloom.reading.located import Located
 from einloom.reading.yamltree import Node, parse_yaml
 from einloom.result import Result
 from einloom.schema import KINDS, json_schema
@@ -79,6 +76,22 @@ SPACE: dict[str, Any] = {
     "tiles": [{"memory": "GLB", "tensors": "T1", "variables": ["m"], "sizes": {"most": 2}, "einsums": ["E0"]}],
     "axes": [{"axis": "rows", "variables": ["m"], "instances": 2, "einsums": ["E0"]}],
 }
+DATAFLOW: dict[str, Any] = {
+    "schema": "dataflow/1",
+    "name": "mine",
+    "title": "Mine",
+    "family": "online-attention",
+    "source": "a table",
+    "kind": "assumed",
+    "description": "for tests",
+    "fusion": [{"tensors": "intermediate", "at": "buffers"}],
+    "loops": [{"tensors": "intermediate", "over": ["b", "h"]}],
+    "memories": [{"at": "on_chip", "keep": "all", "einsums": "QK"}],
+    "tiles": [{"at": "buffers", "variables": "k", "sizes": "whole"}, {"at": "first", "variables": ["k"], "sizes": [2]}],
+    "axes": [{"at": "outer", "over": ["b"]}, {"axis": "rows", "variables": "k", "instances": {"most": 4}}],
+    "binding": {"kind": "sequential"},
+    "rewrite": {"online_softmax": {"tiles": "divisors"}},
+}
 MAPPING = """\
 store DRAM: T0 W0 W1 T2
 store GLB: T1
@@ -110,6 +123,12 @@ def result_data() -> dict[str, Any]:
     data["front"] = [{"energy": value, "latency": data["latency"], "mapping": data["mapping"]}]
     data["trace"] = [{"seconds": 0.1, "best": value, "bound": None}]
     return data
+
+
+def files() -> dict[str, dict[str, Any]]:
+    """A file of each kind with every optional part."""
+    plain = {"workload": WORKLOAD, "machine": MACHINE, "mapspace": SPACE, "dataflow": DATAFLOW}
+    return {**plain, "result": result_data()}
 
 
 def plain(node: Node) -> Any:
@@ -150,15 +169,27 @@ def test_the_files_that_ship() -> None:
         VALIDATORS["machine"].validate(plain(parse_yaml(file.read_text(encoding="utf-8"), file.name)))
 
 
-def test_saved_results() -> None:
-    results = [file for file in SAVED if '"result/1"' in file.read_text(encoding="utf-8")]
-    assert results
-    for file in results:
-        VALIDATORS["result"].validate(json.loads(file.read_text(encoding="utf-8")))
+def test_saved_answers() -> None:
+    kinds = [json.loads(file.read_text(encoding="utf-8"))["schema"].partition("/")[0] for file in SAVED]
+    assert {"result", "unmapped"} <= set(kinds)
+    for kind, file in zip(kinds, SAVED, strict=True):
+        if kind in VALIDATORS:
+            VALIDATORS[kind].validate(json.loads(file.read_text(encoding="utf-8")))
+
+
+def test_dataflows_that_ship() -> None:
+    for name in NAMES:
+        VALIDATORS["dataflow"].validate(dataflow_data(name))
 
 
 def test_files_with_every_key() -> None:
-    for kind, data in (("workload", WORKLOAD), ("machine", MACHINE), ("mapspace", SPACE), ("result", result_data())):
+    for kind, data in (
+        ("workload", WORKLOAD),
+        ("machine", MACHINE),
+        ("mapspace", SPACE),
+        ("dataflow", DATAFLOW),
+        ("result", result_data()),
+    ):
         VALIDATORS[kind].validate(data)
 
 
@@ -209,6 +240,12 @@ def changed(data: dict[str, Any], path: tuple[Any, ...], value: object) -> dict[
         ("mapspace", ("loops", 0, "trips"), {"at_most": 3}),
         ("mapspace", ("loops", 0, "variables"), None),
         ("mapspace", ("space",), "fmm"),
+        ("dataflow", ("fusion", 0, "at"), "everywhere"),
+        ("dataflow", ("tiles", 0, "sizes"), {"at_most": 2}),
+        ("dataflow", ("axes", 0, "ovre"), "b"),
+        ("dataflow", ("binding", "kind"), None),
+        ("dataflow", ("rewrite", "online_softmax", "tiles"), 0),
+        ("dataflow", ("source",), None),
         ("result", ("energy",), "3 J"),
         ("result", ("certificate", "guarantee"), "sure"),
         ("result", ("breakdown", 0, "action"), "erase"),
@@ -219,9 +256,7 @@ def changed(data: dict[str, Any], path: tuple[Any, ...], value: object) -> dict[
 )
 def test_planted_mistakes(kind: str, path: tuple[Any, ...], value: object) -> None:
     """What the schema refuses is what the reader refuses too."""
-    data = changed(
-        {"workload": WORKLOAD, "machine": MACHINE, "mapspace": SPACE, "result": result_data()}[kind], path, value
-    )
+    data = changed(files()[kind], path, value)
     assert list(VALIDATORS[kind].iter_errors(data)), "the schema"
     with pytest.raises(SpecError):
         read(kind, data)
@@ -235,62 +270,18 @@ def read(kind: str, data: dict[str, Any]) -> object:
         "workload": workload_from_data,
         "machine": machine_from_data,
         "mapspace": lambda space: mapspace_from_data(space, SMALL),
+        "dataflow": lambda flow: parse_dataflow(json.dumps(flow)),
         "result": lambda result: Result.from_json(json.dumps(result)),
     }
     return readers[kind](data)
 
 
-def asked_keys(monkeypatch: pytest.MonkeyPatch, kind: str, data: dict[str, Any]) -> dict[str, set[str]]:
-    """The keys that the reader asks for, by the place of the mapping that holds them."""
-    found: dict[str, set[str]] = collections.defaultdict(set)
-    get = Located.get
-
-    def heard(view: Located, key: str) -> Located | None:
-        path = re.sub(r"\[\d+\]", "[]", view.path)
-        found[re.sub(r"\.(GLB)\b", ".*", path)].add(key)
-        return get(view, key)
-
-    monkeypatch.setattr(Located, "get", heard)
-    read(kind, data)
-    return found
-
-
-def named_keys(shape: Shape, path: str, found: dict[str, set[str]]) -> None:
-    """The keys of every record of a table, by the place where it stands."""
-    if isinstance(shape, Record):
-        found[path] |= set(shape.names)
-        for key in shape.keys:
-            named_keys(key.shape, f"{path}.{key.name}" if path else key.name, found)
-    elif isinstance(shape, Each):
-        named_keys(shape.item, f"{path}[]", found)
-    elif isinstance(shape, Table):
-        named_keys(shape.value, f"{path}.*", found)
-    elif isinstance(shape, Either):
-        for inner in shape.shapes:
-            named_keys(inner, path, found)
-
-
-@pytest.mark.parametrize("kind", ["mapspace", "result"])
-def test_readers_by_hand_ask_for_the_keys_of_the_table(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = SPACE if kind == "mapspace" else result_data()
-    asked = asked_keys(monkeypatch, kind, data)
-    named: dict[str, set[str]] = collections.defaultdict(set)
-    named_keys(KINDS[kind][0], "", named)
-    compared = 0
-    for path, keys in asked.items():
-        if path.startswith(("workload", "machine.")) or path == "machine":
-            continue  # these are read by their tables
-        assert keys == named[path], path
-        compared += 1
-    assert compared >= 8
-    unread = {path for path in named if path not in asked and not path.startswith(("workload", "machine"))}
-    assert unread <= {"memories.*", "loops[].trips", "axes[].instances"} | {
-        f"mapspace.limits.{path}" for path in ("memories.*", "loops[].trips", "axes[].instances")
-    }, "shapes that this example writes in their other form"
-
-
 def test_tables_are_read_as_they_stand() -> None:
-    """Workload and machine files have no reader beside the tables; all keys together are read."""
+    """All keys of a file together are read, and no reader asks for one that its table does not have."""
+    for kind, data in (("mapspace", SPACE), ("result", result_data()), ("dataflow", DATAFLOW)):
+        assert read(kind, data)
+        with pytest.raises(SpecError, match="unknown key 'nmae'"):
+            read(kind, {**data, "nmae": 1})
     assert parse_workload(json.dumps(WORKLOAD)).repeat == 32
     assert parse_machine(json.dumps(MACHINE)).axes["rows"].size == 32
 

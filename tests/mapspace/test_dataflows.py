@@ -181,10 +181,10 @@ GOOD = "schema: dataflow/1\nname: mine\nfamily: attention\nsource: me\nkind: ass
 @pytest.mark.parametrize(
     ("more", "line", "reason"),
     [
-        ("fusion:\n- {tensors: scorse, at: buffers}\n", 7, "no tensor 'scorse'.*did you mean 'scores'"),
+        ("fusion:\n- {tensors: scorse, at: buffers}\n", 7, "'scorse' is not a tensor of.*did you mean 'scores'"),
         ("fusion:\n- {tensors: scores, at: bufers}\n", 7, "did you mean 'buffers'"),
-        ("loops:\n- {tensors: scores, over: [g]}\n", 7, "no rank 'g'; it has b, h, q, m, l, k, n"),
-        ("memories:\n- {at: first, keep: all, einsums: [Max]}\n", 7, "no Einsum 'Max'.*did you mean 'max'"),
+        ("loops:\n- {tensors: scores, over: [g]}\n", 7, "'g' is not a rank of.*known are b, h, q"),
+        ("memories:\n- {at: first, keep: all, einsums: [Max]}\n", 7, "'Max' is not an Einsum of.*did you mean 'max'"),
         ("tiles:\n- {at: first, variables: [l], sizes: hole}\n", 7, "hole"),
         ("axes:\n- {over: [h]}\n", 7, "an axis is meant by"),
         ("axes:\n- {at: inner, over: [h]}\n", 7, "'inner' is none of outer, array"),

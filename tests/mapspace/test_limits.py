@@ -177,12 +177,12 @@ def test_a_result_carries_its_limits(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ("memories: {GBL: {keep: B}}", r"wrong.yaml:3.*no memory 'GBL'.*did you mean 'GLB'"),
+        ("memories: {GBL: {keep: B}}", r"wrong.yaml:3.*'GBL' is not a memory of the machine.*did you mean 'GLB'"),
         ("memories: {GLB: {kep: B}}", r"unknown key 'kep'.*did you mean 'keep'"),
         ("loops: [{tensors: B, variables: [m], trips: 0}]", "must be at least 1"),
         ("loops: [{tensors: B, variables: [m], trips: {least: 4, most: 2}}]", "least 4 is above most 2"),
-        ("tiles: [{memory: GLB, variables: [m], sizes: []}]", "empty list allows nothing"),
-        ("axes: [{axis: Z, instances: 2}]", "no axis 'Z'"),
+        ("tiles: [{memory: GLB, variables: [m], sizes: []}]", "an empty list"),
+        ("axes: [{axis: Z, instances: 2}]", "'Z' is not an axis of the machine"),
         ("space: fmf", "did you mean 'ffm'"),
         ("fusion: {fuse: B}", r"unknown key 'fuse'.*did you mean 'fused'"),
         ("memories: {GLB: {keep: 'B |'}}", "ends too early"),

@@ -514,7 +514,7 @@ def test_numbers_of_tiles() -> None:
         ("online_softmax", {"tiles": 3}, "3 tiles do not divide the 8 keys"),
         ("online_softmax", {"tile": 2}, "did you mean 'tiles'"),
         ("online_softmax", {}, "needs a number of tiles"),
-        ("online", {"tiles": 2}, "there is no rewrite 'online'"),
+        ("online", {"tiles": 2}, "unknown rewrite 'online'"),
     ):
         with pytest.raises(SpecError, match=message):
             rewrite(SMALL, name, **numbers)
@@ -524,7 +524,7 @@ def test_the_command_line_prints_the_rewritten_workload(tmp_path: Path) -> None:
     run = CliRunner()
     done = run.invoke(main, ["rewrite", "tileflow-bert-s", "online_softmax:tiles=4"])
     assert done.exit_code == 0 and parse_workload(done.output).extents["l_t"] == 4
-    for call, message in (("online_softmax:tiles=1/2", "whole number"), ("onlin:tiles=2", "there is no rewrite")):
+    for call, message in (("online_softmax:tiles=1/2", "whole number"), ("onlin:tiles=2", "unknown rewrite")):
         wrong = run.invoke(main, ["rewrite", "tileflow-bert-s", call])
         assert wrong.exit_code == 2 and message in wrong.output
     source, saved = tmp_path / "rows.yaml", tmp_path / "rows.json"

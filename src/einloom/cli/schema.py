@@ -15,7 +15,8 @@ def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callab
     @click.argument("kind", metavar="KIND")
     @guarded
     def schema_verb(kind: str) -> None:
-        """Print the JSON Schema of workload, machine, mapspace or result files; docs/inputs.md says how to use it."""
+        """Print the JSON Schema of a kind of file: workload, machine, mapspace, dataflow, result, unmapped or sweep.
+        docs/inputs.md says how to use it."""
         from ..schema import json_schema
 
         click.echo(json.dumps(json_schema(kind), indent=1))

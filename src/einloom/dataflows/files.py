@@ -30,19 +30,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import cast, get_args
+from typing import Any, get_args
 
-from ..errors import SpecError, nearest
-from ..mapspace.files import HOLDS, numbers_from
+from ..errors import unknown
+from ..mapspace.files import HOLDS, NUMBERS, numbers_of
 from ..mapspace.limits.data import Numbers
+from ..reading.fields import STATED, read_record
+from ..reading.keys import NAME, TEXT, Choice, Each, Either, Key, NameOf, Number, Record, Table, Written
 from ..reading.located import Located, read_file, read_text
 from ..reading.yamltree import Node, parse_yaml
 from ..workload.selectors import KEYWORDS, Selector, selector
 from .families import Family, family, family_from
-from .rewrites import REWRITES, Rewrite
-from .rules import KINDS, PLACES, SPOTS, Binding, Dataflow, Fuse, Hold, Kind, Over, Place, Rule, Spread, Tile
+from .rewrites import Rewrite, known_rule
+from .rules import KINDS, PLACES, SPOTS, Binding, Dataflow, Fuse, Hold, Kind, Over, Rule, Spread, Tile
 
 VERSION = 1
+TILE_COUNT = Number("count", minimum=1, sourced=False)
+TILES = Either((Choice(("divisors",)), TILE_COUNT, Each(TILE_COUNT, minimum=1)))
 DATA = Path(__file__).parent / "data" / "dataflows"
 NAMES = (
     "layerwise",
@@ -78,8 +82,7 @@ def dataflow(name: str) -> Dataflow:
     if name.endswith((".yaml", ".yml")):
         return dataflow_from(read_file(name))
     if name not in NAMES:
-        listed = "`einloom zoo` lists those that ship; a file ends in .yaml"
-        raise SpecError(f"there is no dataflow {name!r:.60}; {listed}", suggestion=nearest(name, NAMES))
+        raise unknown("dataflow", name, NAMES, "; a file ends in .yaml")
     return _shipped(name)
 
 
@@ -113,36 +116,26 @@ def _plain(node: Node) -> object:
 def dataflow_from(view: Located) -> Dataflow:
     """The dataflow that a view shows. Raises SpecError with the places of all that is wrong."""
     view.schema("dataflow", VERSION)
-    name = view.require("name").name()
     field = view.require("family")
     with field.placed():
         kind = _family(field.name(), view.file)
-    reader = _Reader(kind)
-    rules = tuple(reader.rules(view))
-    binding = Binding()
-    if (bound := view.get("binding")) is not None:
-        with bound.gather():
-            binding = reader.binding(bound)
-    title, about, changed = view.get("title"), view.get("description"), view.get("rewrite")
+    found = read_record(view, DataflowTables(kind).record, STATED, ignored=("schema", "family"))
+    view.raise_gathered()
     rewrite = None
-    if changed is not None:
-        with changed.gather():
-            rewrite = reader.rewrite(changed)
-    found = Dataflow(
-        name,
-        name if title is None else title.text(),
+    if "rewrite" in found:
+        rewrite = _rewrite(view.require("rewrite"), found["rewrite"], kind)
+    rules = [rule for section in SECTIONS for made in found.get(section, ()) for rule in made]
+    return Dataflow(
+        found["name"],
+        found.get("title", found["name"]),
         kind,
-        view.require("source").text(),
-        view.require("kind").choice(KINDS),
-        "" if about is None else about.text(),
-        rules,
-        binding,
+        found["source"],
+        found["kind"],
+        found.get("description", ""),
+        tuple(rules),
+        found.get("binding", Binding()),
         rewrite,
     )
-    with view.gather():
-        view.finish()
-    view.raise_gathered()
-    return found
 
 
 def _family(name: str, beside: str | None) -> Family:
@@ -152,129 +145,143 @@ def _family(name: str, beside: str | None) -> Family:
     return family(name)
 
 
-def _tiles(view: Located) -> tuple[int, ...] | None:
-    """Numbers of tiles: one, a list, or None for ``divisors``."""
-    if view.is_text:
-        view.choice(("divisors",))
-        return None
-    items = view.items() if view.is_list else [view]
-    if not items:
-        raise view.error("an empty list; numbers of tiles or 'divisors' must stand here")
-    return tuple(dict.fromkeys(item.integer(minimum=1) for item in items))
+REWRITE = Table(Table(TILES))
 
 
-class _Reader:
-    """Reads the sections of a dataflow file; what names a role is checked against the family. Errors are gathered."""
+class DataflowTables:
+    """The table of a dataflow file; names of roles are those of the family. None: any, as in a schema."""
 
-    def __init__(self, kind: Family) -> None:
-        self.family = kind
-        self.einsums = tuple(einsum.name for einsum in kind.einsums)
+    def __init__(self, family: Family | None = None) -> None:
+        self.family = family
 
-    def rules(self, view: Located) -> Iterator[Rule]:
-        for section, read in (
-            ("fusion", self.fuse),
-            ("loops", self.over),
-            ("memories", self.hold),
-            ("tiles", self.tile),
-            ("axes", self.spread),
-        ):
-            field = view.get(section)
-            for item in [] if field is None else field.items():
-                with item.gather():
-                    yield from read(item)
-                    item.finish()
-
-    def fuse(self, item: Located) -> Iterator[Rule]:
-        yield Fuse(self.tensors(item.require("tensors")), self.place(item.require("at")))
-
-    def over(self, item: Located) -> Iterator[Rule]:
-        yield Over(
-            self.tensors(item.require("tensors")), self.roles(item.require("over"), self.family.variables, "rank")
+    @property
+    def record(self) -> Record:
+        """The table of the whole file."""
+        stages = Key("stages", Each(self._roles("Einsum")), "Einsums that run together, each once, in program order")
+        kind = Key("kind", Choice(get_args(Kind)), "how branches share the machine", required=True)
+        return Record(
+            "a dataflow",
+            (
+                Key("schema", TEXT, "what this file is, and its version", required=True),
+                Key("name", NAME, "what it is called", required=True),
+                Key("title", TEXT, "as the paper calls it"),
+                Key("family", NAME, "the family of workloads whose roles it names, or its file", required=True),
+                Key("source", TEXT, "where it was published", required=True),
+                Key("kind", Choice(KINDS), "how sure it is", required=True),
+                Key("description", TEXT, "for people"),
+                *self._sections(),
+                Key("binding", Record("a binding", (kind, stages), build=self._binding), "what runs at the same time"),
+                Key("rewrite", REWRITE, "makes the family of another one"),
+            ),
         )
 
-    def hold(self, item: Located) -> Iterator[Rule]:
-        at, which = self.place(item.require("at")), item.get("einsums")
-        einsums = None if which is None else self.roles(which, self.einsums, "Einsum")
-        for rule in HOLDS:
-            if (field := item.get(rule)) is not None:
-                yield Hold(rule, at, self.tensors(field), einsums)
+    def _sections(self) -> tuple[Key, ...]:
+        tensors = Key("tensors", Written("a selector such as 'intermediate & ~weights'", self._selector), required=True)
+        some = Key("tensors", tensors.shape, "by default all")
+        at = Key("at", Choice(PLACES), "which memories", required=True)
+        over = Key("over", self._roles("rank"), "these at most", required=True)
+        einsums = Key("einsums", self._roles("Einsum"), "by default all")
+        variables = Key("variables", self._roles("rank"), required=True)
+        sizes = Key("sizes", Either((Choice(("whole",)), *NUMBERS.shapes)), "or a number, a list", required=True)
+        holds = (Key(rule, tensors.shape) for rule in HOLDS)
+        spread = (
+            Key("axis", NAME, "an axis by its name"),
+            Key("at", Choice(SPOTS), "or where it stands"),
+            Key("over", over.shape, "these ranks at most are spread"),
+            Key("variables", variables.shape, "or each of these"),
+            Key("instances", NUMBERS, "takes so many"),
+            einsums,
+        )
+        rows = {
+            "fusion": ("where intermediates are backed", (tensors, at), _fuse),
+            "loops": ("ranks of fused loops", (tensors, over), _over),
+            "memories": ("what memories hold", (at, *holds, einsums), _hold),
+            "tiles": ("sizes of tiles", (at, some, variables, sizes), _tile),
+            "axes": ("spatial use", spread, self._spread),
+        }
+        return tuple(Key(name, Each(Record(title, keys, build=made))) for name, (title, keys, made) in rows.items())
 
-    def tile(self, item: Located) -> Iterator[Rule]:
-        at, which, sizes = self.place(item.require("at")), item.get("tensors"), item.require("sizes")
-        whole = sizes.is_text and sizes.text() == "whole"
-        yield Tile(
-            at,
-            selector("all") if which is None else self.tensors(which),
-            self.roles(item.require("variables"), self.family.variables, "rank"),
-            None if whole else numbers_from(sizes),
+    def _roles(self, what: str) -> NameOf:
+        if self.family is None:
+            return NameOf(what, several=True)
+        known = self.family.variables if what == "rank" else [einsum.name for einsum in self.family.einsums]
+        return NameOf(
+            f"{'an' if what == 'Einsum' else 'a'} {what} of the family {self.family.name}", known, several=True
         )
 
-    def spread(self, item: Located) -> Iterator[Rule]:
-        named, at, which = item.get("axis"), item.get("at"), item.get("einsums")
-        if (named is None) == (at is None):
-            raise item.error("an axis is meant by 'axis: NAME' or by 'at: outer' or 'at: array'")
-        spot = named.name() if named is not None else "" if at is None else at.choice(SPOTS)
-        einsums = None if which is None else self.roles(which, self.einsums, "Einsum")
-        over = item.get("over")
-        if over is not None:
-            most = self.roles(over, self.family.variables, "rank")
-            others = tuple(role for role in self.family.variables if role not in most)
-            yield Spread(spot, others, Numbers(values=(1,)), einsums)
-        else:
-            variables = self.roles(item.require("variables"), self.family.variables, "rank")
-            yield Spread(spot, variables, numbers_from(item.require("instances")), einsums)
-
-    def binding(self, view: Located) -> Binding:
-        """The binding; its stages hold every Einsum once, in program order."""
-        kind = cast(Kind, view.require("kind").choice(get_args(Kind)))
-        field = view.get("stages")
-        stages = () if field is None else tuple(self.roles(s, self.einsums, "Einsum") for s in field.items())
-        view.finish()
-        if kind == "sequential" and field is not None:
-            raise field.error("a sequential binding has no stages")
-        if kind != "sequential" and tuple(role for stage in stages for role in stage) != self.einsums:
-            message = f"the stages must hold each of {', '.join(self.einsums)} once, in this order"
-            raise (view if field is None else field).error(message)
-        return Binding(kind, stages)
-
-    def rewrite(self, view: Located) -> Rewrite:
-        """The rewrite and its numbers of tiles; it must make the family that the file speaks of."""
-        entries = view.entries()
-        if len(entries) != 1:
-            raise view.error("expected one rewrite, as in {online_softmax: {tiles: divisors}}")
-        ((name, key, value),) = entries
-        if name not in REWRITES:
-            raise key.error(f"there is no rewrite {name!r:.60}; known: {', '.join(REWRITES)}", nearest(name, REWRITES))
-        rule = REWRITES[name]
-        if rule.target != self.family.name:
-            raise key.error(f"{name} makes {rule.target} of {rule.source}, but the family here is {self.family.name}")
-        numbers: list[tuple[str, tuple[int, ...] | None]] = []
-        for cut, place, tiles in value.entries():
-            if cut not in rule.cuts:
-                known = ", ".join(rule.cuts)
-                raise place.error(f"{name} has no number {cut!r:.60}; it has {known}", nearest(cut, rule.cuts))
-            numbers.append((cut, _tiles(tiles)))
-        if not numbers:
-            raise value.error(f"which tiles? {name} has {', '.join(rule.cuts)}, each 'divisors', a number or a list")
-        return Rewrite(name, tuple(numbers))
-
-    def place(self, view: Located) -> Place:
-        return cast(Place, view.choice(PLACES))
-
-    def tensors(self, view: Located) -> Selector:
-        with view.placed():
-            found = selector(view.text(what="a selector such as 'intermediate & ~weights'"))
+    def _selector(self, text: str) -> Selector:
+        found = selector(text)
+        known = self.family.tensors if self.family else found.names
         for name in found.names:
-            if name not in KEYWORDS and name not in self.family.tensors:
-                known = ", ".join(self.family.tensors)
-                message = f"the family {self.family.name} has no tensor {name!r:.60}; it has {known}"
-                raise view.error(message, nearest(name, self.family.tensors))
+            if name not in KEYWORDS and name not in known:
+                raise unknown(f"a tensor of the family {self.family.name if self.family else ''}", name, known)
         return found
 
-    def roles(self, view: Located, known: tuple[str, ...], what: str) -> tuple[str, ...]:
-        names = view.names()
-        for name in names:
-            if name not in known:
-                message = f"the family {self.family.name} has no {what} {name!r:.60}; it has {', '.join(known)}"
-                raise view.error(message, nearest(name, known))
-        return names
+    def _spread(self, item: Located, found: dict[str, Any]) -> Iterator[Rule]:
+        assert self.family is not None
+        if ("axis" in found) == ("at" in found):
+            raise item.error("an axis is meant by 'axis: NAME' or by 'at: outer' or 'at: array'")
+        spot, einsums = found.get("axis", found.get("at", "")), found.get("einsums")
+        if "over" in found:
+            others = tuple(role for role in self.family.variables if role not in found["over"])
+            return iter([Spread(spot, others, Numbers(values=(1,)), einsums)])
+        item.require("variables"), item.require("instances")
+        return iter([Spread(spot, found["variables"], numbers_of(found["instances"]), einsums)])
+
+    def _binding(self, view: Located, found: dict[str, Any]) -> Binding:
+        """The binding; its stages hold every Einsum once, in program order."""
+        assert self.family is not None
+        kind, stages, einsums = found["kind"], found.get("stages", ()), tuple(e.name for e in self.family.einsums)
+        if kind == "sequential" and "stages" in found:
+            raise view.require("stages").error("a sequential binding has no stages")
+        if kind != "sequential" and tuple(role for stage in stages for role in stage) != einsums:
+            message = f"the stages must hold each of {', '.join(einsums)} once, in this order"
+            raise (view.get("stages") or view).error(message)
+        return Binding(kind, stages)
+
+
+SECTIONS = ("fusion", "loops", "memories", "tiles", "axes")
+
+
+def _rewrite(view: Located, found: Any, family: Family) -> Rewrite:
+    """The rewrite and its numbers of tiles; it must make the family that the file speaks of."""
+    if len(found) != 1:
+        raise view.error("expected one rewrite, as in {online_softmax: {tiles: divisors}}")
+    ((name, numbers),) = found
+    ((_, key, value),) = view.entries()
+    with key.placed():
+        rule = known_rule(name, (cut for cut, _ in numbers))
+    if rule.target != family.name:
+        raise key.error(f"{name} makes {rule.target} of {rule.source}, but the family here is {family.name}")
+    if not numbers:
+        raise value.error(f"which tiles? {name} has {', '.join(rule.cuts)}, each 'divisors', a number or a list")
+    return Rewrite(name, tuple((cut, _counts(tiles)) for cut, tiles in numbers))
+
+
+def _counts(tiles: Any) -> tuple[int, ...] | None:
+    """Numbers of tiles; None for ``divisors``."""
+    if tiles == "divisors":
+        return None
+    return (tiles,) if isinstance(tiles, int) else tuple(dict.fromkeys(tiles))
+
+
+def _fuse(item: Located, found: dict[str, Any]) -> Iterator[Rule]:
+    yield Fuse(found["tensors"], found["at"])
+
+
+def _over(item: Located, found: dict[str, Any]) -> Iterator[Rule]:
+    yield Over(found["tensors"], found["over"])
+
+
+def _hold(item: Located, found: dict[str, Any]) -> Iterator[Rule]:
+    for rule in HOLDS:
+        if rule in found:
+            yield Hold(rule, found["at"], found[rule], found.get("einsums"))
+
+
+def _tile(item: Located, found: dict[str, Any]) -> Iterator[Rule]:
+    sizes = None if found["sizes"] == "whole" else numbers_of(found["sizes"])
+    yield Tile(found["at"], found.get("tensors", selector("all")), found["variables"], sizes)
+
+
+DATAFLOW = DataflowTables().record

@@ -23,18 +23,21 @@ axes:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar
 
 from ..errors import SpecError, nearest
+from ..machine.files import SET
 from ..machine.levels import Machine
+from ..reading.fields import STATED, read_record
+from ..reading.keys import NAME, NAMES, TEXT, Choice, Each, Either, Key, Later, NameOf, Number, Record, Table
 from ..reading.located import Located, from_data, read_file, read_text
 from ..reading.yamltree import dump_yaml
 from ..workload.einsum import Workload
-from ..workload.selectors import Selector, selector, unknown_names
+from ..workload.selectors import selector, unknown_names
 from .limits.data import AxisLimit, BackLimit, HoldLimit, HoldRule, Limit, Limits, LoopLimit, Numbers, TileLimit
-from .space import CONCURRENT, LARGEST_GROUP, SPACES, Concurrent, Mapspace, space_names
+from .space import CONCURRENT, LARGEST_GROUP, SPACES, Mapspace, space_names
 
 VERSION = 1
 AnyLimit = TypeVar("AnyLimit", bound=Limit)
@@ -62,174 +65,193 @@ def mapspace_from(view: Located, machine: Machine, workload: Workload | None = N
     workload: if given, names that it lacks are refused where they stand.
     """
     view.schema("mapspace", VERSION)
-    title = view.get("name")
-    view.get("description")
-    space = view.get("space")
-    name = SPACES[0] if space is None else space.choice(space_names())
-    most = view.get("max_fused_loops")
-    concurrent, group = groups_from(view)
-    limits = _Reader(machine, workload).limits(view)
-    with view.gather():
-        view.finish()
+    sections = Sections(machine, workload)
+    found = read_record(view, sections.mapspace, STATED, ignored=("schema",))
     view.raise_gathered()
-    loops = None if most is None else most.integer(minimum=0)
-    return Mapspace(name, loops, limits, None if title is None else title.name(), concurrent, group)
+    return space_of(found, found.get("name"), found.get("space", SPACES[0]), sections.limits(view, found))
 
 
-def groups_from(view: Located) -> tuple[Concurrent, int]:
-    """Where groups of Einsums may run at the same time, and how many Einsums one may have."""
-    where, most = view.get("concurrent"), view.get("max_group")
-    concurrent = "none" if where is None else where.choice(CONCURRENT)
-    return cast(Concurrent, concurrent), LARGEST_GROUP if most is None else most.integer(minimum=2)
+def space_of(found: dict[str, Any], title: str | None, name: str, limits: Limits) -> Mapspace:
+    """The mapspace of values of keys, as mapspace and result files share them."""
+    group = found.get("max_group", LARGEST_GROUP)
+    return Mapspace(name, found.get("max_fused_loops"), limits, title, found.get("concurrent", "none"), group)
 
 
 def groups_data(mapspace: Mapspace) -> dict[str, object]:
-    """What `groups_from` reads back; nothing where all splits are sequential."""
+    """Where groups of Einsums may run at the same time; nothing where all splits are sequential."""
     return {"concurrent": mapspace.concurrent, "max_group": mapspace.max_group} if mapspace.places else {}
-
-
-def limits_from(view: Located, machine: Machine) -> Limits:
-    """The sections of a mapspace file alone, as a result file repeats them."""
-    limits = _Reader(machine, None).limits(view)
-    with view.gather():
-        view.finish()
-    view.raise_gathered()
-    return limits
 
 
 def located_limit(path: str | Path, machine: Machine, limit: Limit) -> Located | None:
     """Where a limit stands in a mapspace file that is known to be good; None if it does not."""
-    view = read_file(path)
-    reader = _Reader(machine, None)
-    reader.limits(view)
-    return reader.places.get(limit)
+    view, sections = read_file(path), Sections(machine)
+    sections.limits(view, read_record(view, sections.mapspace, STATED))
+    return sections.places.get(limit)
 
 
-class _Reader:
-    """Reads the sections of a mapspace file; errors are gathered."""
+_COUNT = Number("count", minimum=1, sourced=False)
 
-    def __init__(self, machine: Machine, workload: Workload | None) -> None:
+
+def _range(view: Located, found: dict[str, Any]) -> Numbers:
+    low, high = found.get("least", 1), found.get("most")
+    if high is not None and high < low:
+        raise view.error(f"least {low} is above most {high}")
+    return Numbers(low, high)
+
+
+RANGE = Record("a range", (Key("least", _COUNT, "from"), Key("most", _COUNT, "to")), build=_range)
+NUMBERS = Either((_COUNT, Each(_COUNT, minimum=1), RANGE))
+
+
+def numbers_of(found: Any) -> Numbers:
+    """The numbers that a value of the shape `NUMBERS` allows."""
+    if isinstance(found, Numbers):
+        return found
+    return Numbers(values=tuple(sorted({found} if isinstance(found, int) else set(found))))
+
+
+GROUPS = (
+    Key("max_fused_loops", Number("count", sourced=False, plain=True), "at most so many loops above a fused tensor"),
+    Key("concurrent", Choice(CONCURRENT), "where groups of Einsums may run at the same time"),
+    Key("max_group", Number("count", minimum=2, sourced=False, plain=True), "most Einsums of a group"),
+)
+SPACE = Later("a named mapspace", lambda: Choice(space_names()))
+EINSUMS = Key("einsums", NAMES, "the Einsums that it speaks of; by default all")
+EVERYTHING = selector("all")
+
+
+class Sections:
+    """The tables of keys of a mapspace file, for the memories and axes of a machine, and the limits that they make.
+
+    machine: None stands for any, as in a schema. workload: if given, it must have what the limits name. places: where
+    each limit stands.
+    """
+
+    def __init__(self, machine: Machine | None = None, workload: Workload | None = None) -> None:
         self.workload = workload
-        self.memories = tuple(memory.name for memory in machine.memories)
-        self.axes = tuple(machine.axes)
+        self.memories = None if machine is None else tuple(memory.name for memory in machine.memories)
+        self.axes = None if machine is None else tuple(machine.axes)
         self.places: dict[Limit, Located] = {}
 
-    def limits(self, view: Located) -> Limits:
-        holds: list[HoldLimit] = []
-        loops: list[LoopLimit] = []
-        tiles: list[TileLimit] = []
-        axes: list[AxisLimit] = []
-        for _, key, value in _entries(view.get("memories")):
-            with key.gather():
-                memory = self._one_of(key, self.memories, "memory")
-                for item in value.items() if value.is_list else [value]:
-                    holds += self._holds(item, memory)
-        for item in _items(view.get("loops")):
-            with item.gather():
-                names = item.require("variables").names()
-                trips = numbers_from(item.require("trips"))
-                loop = LoopLimit(_selector(item.require("tensors")), names, trips, _einsums(item))
-                loops.append(self._known(item, loop))
-                item.finish()
-        for item in _items(view.get("tiles")):
-            with item.gather():
-                where = self._one_of(item.require("memory"), self.memories, "memory")
-                which = item.get("tensors")
-                tensors = selector("all") if which is None else _selector(which)
-                names = item.require("variables").names()
-                tile = TileLimit(where, tensors, names, numbers_from(item.require("sizes")), _einsums(item))
-                tiles.append(self._known(item, tile))
-                item.finish()
-        for item in _items(view.get("axes")):
-            with item.gather():
-                axis = self._one_of(item.require("axis"), self.axes, "axis")
-                field = item.get("variables")
-                names = () if field is None else field.names()
-                share = AxisLimit(axis, numbers_from(item.require("instances")), names, _einsums(item))
-                axes.append(self._known(item, share))
-                item.finish()
-        backs = self._backs(view.get("fusion"))
+    @property
+    def mapspace(self) -> Record:
+        """The table of a whole file."""
+        first = (
+            Key("schema", TEXT, "what this file is, and its version", required=True),
+            Key("name", NAME, "what you call it"),
+            Key("description", TEXT, "for people"),
+            Key("space", SPACE, "the named space that is limited"),
+        )
+        return Record("a mapspace", (*first, *GROUPS, *self.keys))
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """The sections that make limits, as a result file repeats them."""
+        memory = NameOf("a memory of the machine", self.memories)
+        which = Key("tensors", SET, "of which tensors; by default all")
+        words = ("tensors that it must keep", "the only tensors that it may keep")
+        rules = zip(HOLDS, (*words, "tensors that it must not keep", "tensors that come to it once"), strict=True)
+        hold = Record("what a memory holds", (*(Key(rule, SET, said) for rule, said in rules), EINSUMS), build=seen)
+        within = (
+            Key("tensors", SET, "which", required=True),
+            Key("memories", Each(memory), "in one of these memories", required=True),
+        )
+        fusion = (
+            Key("fused", SET, "backed in any memory but the outermost"),
+            Key("unfused", SET, "backed in the outermost memory"),
+            Key("backed", Table(SET, memory), "backed in this memory"),
+            Key("within", Each(Record("where tensors are backed", within, build=seen)), "backed in one of several"),
+        )
+        loop = (
+            Key("tensors", SET, "the tensors that they are fused over", required=True),
+            Key("variables", NAMES, "their rank variables", required=True),
+            Key("trips", NUMBERS, "a number, a list, or {least, most}", required=True),
+        )
+        tile = (
+            Key("memory", memory, "where", required=True),
+            which,
+            Key("variables", NAMES, "along which rank variables", required=True),
+            Key("sizes", NUMBERS, "a number, a list, or {least, most}", required=True),
+        )
+        axis = (
+            Key("axis", NameOf("an axis of the machine", self.axes), "which", required=True),
+            Key("variables", NAMES, "loops over these; by default all loops on the axis together"),
+            Key("instances", NUMBERS, "a number, a list, or {least, most}", required=True),
+        )
+        return (
+            Key("memories", Table(Either((Each(hold), hold)), memory), "what each memory keeps"),
+            Key("fusion", Record("what is fused", fusion, build=seen), "which intermediates are fused, and where"),
+            Key("loops", Each(Record("fused loops", (*loop, EINSUMS), build=seen)), "fused loops"),
+            Key("tiles", Each(Record("tiles", (*tile, EINSUMS), build=seen)), "sizes of tiles"),
+            Key("axes", Each(Record("use of an axis", (*axis, EINSUMS), build=seen)), "spatial use"),
+        )
+
+    def limits(self, view: Located, found: dict[str, Any]) -> Limits:
+        """The limits that the values of `keys` make. Raises all that was gathered."""
+        holds = []
+        for memory, entries in found.get("memories", ()):
+            for at, item in (entries,) if entries and isinstance(entries[0], Located) else entries:
+                einsums = item.get("einsums")
+                holds += [
+                    self._known(at.require(rule), HoldLimit(rule, memory, item[rule], einsums))
+                    for rule in HOLDS
+                    if rule in item
+                ]
+        loops = [
+            self._known(at, LoopLimit(x["tensors"], x["variables"], numbers_of(x["trips"]), x.get("einsums")))
+            for at, x in found.get("loops", ())
+        ]
+        tiles = [
+            self._known(
+                at,
+                TileLimit(
+                    x["memory"],
+                    x.get("tensors", EVERYTHING),
+                    x["variables"],
+                    numbers_of(x["sizes"]),
+                    x.get("einsums"),
+                ),
+            )
+            for at, x in found.get("tiles", ())
+        ]
+        axes = [
+            self._known(at, AxisLimit(x["axis"], numbers_of(x["instances"]), x.get("variables", ()), x.get("einsums")))
+            for at, x in found.get("axes", ())
+        ]
+        backs = self._backs(*found["fusion"]) if "fusion" in found else []
+        view.raise_gathered()
         return Limits(tuple(holds), tuple(backs), tuple(loops), tuple(tiles), tuple(axes))
 
-    def _holds(self, item: Located, memory: str) -> list[HoldLimit]:
-        einsums = _einsums(item)
-        found = []
-        for rule in HOLDS:
-            if (field := item.get(rule)) is not None:
-                found.append(self._known(field, HoldLimit(rule, memory, _selector(field), einsums)))
-        item.finish()
-        return found
-
-    def _backs(self, view: Located | None) -> list[BackLimit]:
-        found: list[BackLimit] = []
-        if view is None:
-            return found
-        with view.gather():
-            if (field := view.get("fused")) is not None:
-                if len(self.memories) < 2:
-                    raise field.error("the machine has one memory, so nothing can be fused")
-                found.append(self._known(field, BackLimit(_selector(field), self.memories[1:])))
-            if (field := view.get("unfused")) is not None:
-                found.append(self._known(field, BackLimit(_selector(field), self.memories[:1])))
-            for _, key, value in _entries(view.get("backed")):
-                alone = (self._one_of(key, self.memories, "memory"),)
-                found.append(self._known(value, BackLimit(_selector(value), alone)))
-            for item in _items(view.get("within")):
-                names = item.require("memories").items()
-                among = tuple(self._one_of(name, self.memories, "memory") for name in names)
-                found.append(self._known(item, BackLimit(_selector(item.require("tensors")), among)))
-                item.finish()
-            view.finish()
-        return found
+    def _backs(self, view: Located, found: dict[str, Any]) -> list[BackLimit]:
+        memories = self.memories or ()
+        limits = []
+        if "fused" in found:
+            field = view.require("fused")
+            if len(memories) < 2:
+                raise field.error("the machine has one memory, so nothing can be fused")
+            limits.append(self._known(field, BackLimit(found["fused"], memories[1:])))
+        if "unfused" in found:
+            limits.append(self._known(view.require("unfused"), BackLimit(found["unfused"], memories[:1])))
+        for memory, tensors in found.get("backed", ()):
+            limits.append(self._known(view.require("backed").require(memory), BackLimit(tensors, (memory,))))
+        limits += [self._known(at, BackLimit(x["tensors"], x["memories"])) for at, x in found.get("within", ())]
+        return limits
 
     def _known(self, view: Located, limit: AnyLimit) -> AnyLimit:
-        """The limit, if it names nothing that the workload lacks; its place is kept."""
+        """The limit; a name that the workload lacks is gathered. Its place is kept."""
         self.places.setdefault(limit, view)
         if self.workload is not None:
-            with view.placed():
+            with view.gather():
                 check_limit(self.workload, limit)
         return limit
 
-    def _one_of(self, view: Located, names: Collection[str], what: str) -> str:
-        name = view.name()
-        if name not in names:
-            known = ", ".join(names) or "none"
-            raise view.error(f"the machine has no {what} {name!r:.60}; it has {known}", nearest(name, list(names)))
-        return name
+
+def seen(view: Located, found: dict[str, Any]) -> tuple[Located, dict[str, Any]]:
+    """The values with the place where they stand."""
+    return view, found
 
 
-def _entries(view: Located | None) -> list[tuple[str, Located, Located]]:
-    return [] if view is None else view.entries()
-
-
-def _items(view: Located | None) -> list[Located]:
-    return [] if view is None else view.items()
-
-
-def _selector(view: Located) -> Selector:
-    with view.placed():
-        return selector(view.text(what="a selector such as 'input | weight'"))
-
-
-def _einsums(view: Located) -> tuple[str, ...] | None:
-    field = view.get("einsums")
-    return None if field is None else field.names()
-
-
-def numbers_from(view: Located) -> Numbers:
-    """A number, a list of numbers, or ``{least: , most: }``."""
-    if view.is_mapping:
-        least, most = view.get("least"), view.get("most")
-        view.finish()
-        low = 1 if least is None else least.integer(minimum=1)
-        high = None if most is None else most.integer(minimum=1)
-        if high is not None and high < low:
-            raise view.error(f"least {low} is above most {high}")
-        return Numbers(low, high)
-    views = view.items() if view.is_list else [view]
-    if not views:
-        raise view.error("an empty list allows nothing; list some numbers")
-    return Numbers(values=tuple(sorted({item.integer(minimum=1) for item in views})))
+MAPSPACE = Sections().mapspace
 
 
 def check_mapspace(workload: Workload, mapspace: Mapspace) -> None:

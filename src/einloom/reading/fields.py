@@ -1,6 +1,6 @@
 """Values of a file read as its table of keys says: every shape in one place, every mistake gathered.
 
-Used by the readers of workload and machine files. Nothing is raised at the first mistake; the caller raises all of them
+Used by the readers of all files. Nothing is raised at the first mistake; the caller raises all of them
 together (`Located.raise_gathered`) before it builds anything of the values.
 """
 
@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..errors import ConsequentError, unknown
 from .facts import ORIGIN, UNLIMITED, FactReader
-from .keys import Choice, Each, Either, Later, Number, Plain, Record, Shape, Table, Written
+from .keys import Choice, Each, Either, Later, NameOf, Number, Plain, Record, Shape, Table, Written
 from .located import Located
+from .yamltree import MAX_FILE_BYTES
 
 Places = dict[str, Located]
+STATED = FactReader({}, [], None, None)
+"""Reads numbers as they are stated: no parameters, no sources."""
 
 
 def read_record(
@@ -24,7 +28,7 @@ def read_record(
     Unknown keys, missing ones and bad values are gathered. ignored: keys that the caller reads itself.
     """
     found: dict[str, Any] = {}
-    own = {key.name for key in ORIGIN} & set(record.names)
+    own = {key.name for key in record.keys if key in ORIGIN}
     if own:
         with view.gather():
             reader = reader.within(view)
@@ -44,6 +48,17 @@ def read_record(
     return found
 
 
+def built(
+    view: Located, record: Record, reader: FactReader = STATED, path: str = "", ignored: tuple[str, ...] = ()
+) -> Any:
+    """What `record.build` makes of the values. Raises ConsequentError if the record is not as its keys say."""
+    before = view.mistakes
+    found = read_record(view, record, reader, path, ignored)
+    if view.mistakes > before:
+        raise ConsequentError(f"{record.title} cannot be read")
+    return found if record.build is None else record.build(view, found)
+
+
 def read_shape(view: Located, shape: Shape, reader: FactReader, path: str) -> Any:
     """The value that `view` shows, which must have this shape; facts are noted under `path`.
 
@@ -56,6 +71,8 @@ def read_shape(view: Located, shape: Shape, reader: FactReader, path: str) -> An
             return view.choice(options)
         case Plain():
             return _plain(view, shape)
+        case NameOf():
+            return _known(view, shape)
         case Written(what=what, parse=parse):
             with view.placed():
                 return parse(view.text(what=what))
@@ -65,8 +82,10 @@ def read_shape(view: Located, shape: Shape, reader: FactReader, path: str) -> An
             return _each(view, shape, reader, path)
         case Table():
             return _table(view, shape, reader, path)
-        case Record():
+        case Record(build=None):
             return read_record(view, shape, reader, path)
+        case Record():
+            return built(view, shape, reader, path)
         case Either(shapes=shapes):
             return read_shape(view, _fitting(view, shapes), reader, path)
         case Later(shape=shape_of):
@@ -82,13 +101,28 @@ def _number(view: Located, shape: Number, reader: FactReader, path: str) -> int 
         minimum = None if shape.positive else shape.minimum
         return value.number(shape.quantity, names=reader.names, minimum=minimum, positive=shape.positive)
 
-    return reader.read(view, path, plain) if shape.sourced else plain(view)
+    if shape.sourced:
+        return reader.read(view, path, plain)
+    found = plain(view)
+    return found if found is None or not shape.plain or shape.quantity == "count" else float(found)
+
+
+def _known(view: Located, shape: NameOf) -> object:
+    found = view.names() if shape.several else (view.name(),)
+    for name in found:
+        if shape.names is not None and name not in shape.names:
+            at = next(item for item in view.items() if item.name() == name) if view.is_list else view
+            with at.placed():
+                raise unknown(shape.what, name, shape.names)
+    return found if shape.several else found[0]
 
 
 def _plain(view: Located, shape: Plain) -> object:
     match shape.kind:
         case "text":
             return view.text()
+        case "long":
+            return view.text(most=MAX_FILE_BYTES)
         case "name":
             return view.name()
         case "names":
@@ -114,7 +148,7 @@ def _table(view: Located, shape: Table, reader: FactReader, path: str) -> tuple[
     found = []
     for name, key, value in view.entries():
         with key.gather():
-            known = name if shape.name is None else shape.name.parse(name)
+            known = name if shape.name is None else read_shape(key, shape.name, reader, path)
             with value.gather():
                 found.append((known, read_shape(value, shape.value, reader, f"{path}.{name}")))
     return tuple(found)
@@ -133,6 +167,8 @@ def _fits(view: Located, shape: Shape) -> bool:
             return view.is_mapping and (not label or label in view.keys)
         case Each(sourced=sourced):
             return view.is_list or (sourced and view.is_mapping and "value" in view.keys)
+        case Choice():
+            return view.is_text and not view.text()[:1].isdigit()
         case Number(sourced=True):
             return not view.is_list and (not view.is_mapping or "value" in view.keys)
         case Either(shapes=shapes):
@@ -148,7 +184,7 @@ def described(shape: Shape) -> str:
     match shape:
         case Record(title=title):
             return title
-        case Written(what=what) | Later(what=what):
+        case Written(what=what) | Later(what=what) | NameOf(what=what):
             return what
         case Choice(options=options):
             return f"one of {', '.join(options)}"

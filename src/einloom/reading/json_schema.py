@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .facts import KINDS as FACT_KINDS
-from .keys import Choice, Each, Either, Key, Later, Number, Plain, Record, Shape, Table, Written
+from .keys import Choice, Each, Either, Key, Later, NameOf, Number, Plain, Record, Shape, Table, Written
 from .units import UNIT_NAMES, suffixes
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -59,6 +59,8 @@ def _shape(shape: Shape, definitions: dict[str, Schema]) -> Schema:
             return {"enum": list(options)}
         case Plain(kind=kind):
             return _plain(kind)
+        case NameOf(several=several):
+            return _plain("names" if several else "name")
         case Written(pattern=pattern):
             return {"type": "string"} if pattern is None else {"type": "string", "pattern": pattern}
         case Each(item=item, minimum=minimum, sourced=sourced):
@@ -68,7 +70,7 @@ def _shape(shape: Shape, definitions: dict[str, Schema]) -> Schema:
             return {"anyOf": [listed, _sourced(listed)]} if sourced else listed
         case Table(value=value, name=name):
             table: Schema = {"type": "object", "additionalProperties": _shape(value, definitions)}
-            if name is not None and name.pattern is not None:
+            if isinstance(name, Written) and name.pattern is not None:
                 table["propertyNames"] = {"pattern": name.pattern}
             return table
         case Record(title=title):
@@ -85,6 +87,7 @@ def _shape(shape: Shape, definitions: dict[str, Schema]) -> Schema:
 def _plain(kind: str) -> Schema:
     schemas: dict[str, Schema] = {
         "text": _TEXT,
+        "long": _TEXT,
         "name": _NAME,
         "names": {"anyOf": [*_alternatives(_NAME), {"type": "array", "items": _NAME, "uniqueItems": True}]},
         "boolean": {"type": "boolean"},

@@ -7,13 +7,14 @@ does not have, or the other way round.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from .located import Located
 from .units import Quantity
 
-Kind = Literal["text", "name", "names", "boolean", "anything"]
+Kind = Literal["text", "long", "name", "names", "boolean", "anything"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,20 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """A text, a name, a list of names (or a single one), true or false; ``anything`` is not looked at."""
+    """A text (a long one, with many lines), a name, a list of names (or a single one), true or false; ``anything`` is
+    not looked at."""
 
     kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class NameOf:
+    """A name among `names`; None: of any, as long as nothing says which there are. what: such as ``a tensor of the
+    workload``. several: a list of them, or a single one."""
+
+    what: str
+    names: Collection[str] | None = None
+    several: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +81,20 @@ class Table:
     """A mapping from names that the user chooses to values of one shape."""
 
     value: Shape
-    name: Written | None = None
+    name: Written | NameOf | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A mapping with fixed keys. label: the key whose value names the record in paths, and tells it from others."""
+    """A mapping with fixed keys. label: the key whose value names the record in paths, and tells it from others.
+
+    build: what makes the record's value of its view and the values of its keys; without it they are the value.
+    """
 
     title: str
     keys: tuple[Key, ...]
     label: str = ""
+    build: Callable[[Located, dict[str, Any]], Any] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -100,7 +116,7 @@ class Later:
     shape: Callable[[], Shape]
 
 
-Shape = Number | Choice | Plain | Written | Each | Table | Record | Either | Later
+Shape = Number | Choice | Plain | NameOf | Written | Each | Table | Record | Either | Later
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,11 @@ class Located:
         """Keep a SpecError of the ``with`` block for `raise_gathered` and go on after the block."""
         return Gathering(self, self._gathered)
 
+    @property
+    def mistakes(self) -> int:
+        """How many were gathered so far, anywhere in this file."""
+        return len(self._gathered)
+
     def raise_gathered(self) -> None:
         """Raise everything gathered anywhere in this file as one error, in the file's order; nothing if nothing was."""
         if self._gathered:
@@ -161,13 +166,13 @@ class Located:
 
     # Scalars
 
-    def text(self, *, what: str = "text") -> str:
-        """A non-empty string of at most 10,000 characters."""
+    def text(self, *, what: str = "text", most: int = MAX_TEXT) -> str:
+        """A non-empty string of at most so many characters."""
         value = self._node.scalar
         if not isinstance(value, str) or not value.strip():
             raise self.error(f"expected {what}, found {self._shown}")
-        if len(value) > MAX_TEXT:
-            raise self.error(f"a text of {len(value)} characters; at most {MAX_TEXT} are read")
+        if len(value) > most:
+            raise self.error(f"a text of {len(value)} characters; at most {most} are read")
         return value
 
     def name(self) -> str:

@@ -7,13 +7,15 @@ from typing import Any, cast
 from ..machine.files import machine_from
 from ..machine.levels import Machine
 from ..machine.write import machine_data
-from ..mapspace.files import check_mapspace, groups_data, groups_from, limits_data, limits_from
+from ..mapspace.files import Sections, groups_data, limits_data, space_of
 from ..mapspace.limits.data import UNLIMITED
-from ..mapspace.space import Mapspace, space_names
+from ..mapspace.space import Mapspace
 from ..problem import LatencyRule, Problem, objective
+from ..reading.fields import STATED, read_record
 from ..reading.located import Located
 from ..workload.einsum import Workload
 from ..workload.files import workload_data, workload_from
+from .tables import space_record
 
 
 def goal_data(problem: Problem) -> dict[str, Any]:
@@ -41,13 +43,6 @@ def notes_data(problem: Problem) -> dict[str, Any]:
     return {"notes": list(problem.notes)} if problem.notes else {}
 
 
-def check_notes(view: Located) -> None:
-    """Refuse notes that are no texts. What they say follows from the problem, and is found anew."""
-    if (field := view.get("notes")) is not None:
-        for item in field.items():
-            item.text()
-
-
 def problem_from(view: Located) -> Problem:
     """The problem in a result file. Raises SpecError with the place of whatever is wrong."""
     workload = workload_from(view.require("workload"))
@@ -61,19 +56,8 @@ def problem_from(view: Located) -> Problem:
 
 
 def _mapspace(view: Located, workload: Workload, machine: Machine) -> Mapspace:
-    most = view.get("max_fused_loops")
-    name = view.require("name").choice(space_names())
-    title, limits = view.get("title"), view.get("limits")
-    concurrent, group = groups_from(view)
-    view.finish()
-    found = Mapspace(
-        name,
-        None if most is None else most.integer(minimum=0),
-        UNLIMITED if limits is None else limits_from(limits, machine),
-        None if title is None else title.name(),
-        concurrent,
-        group,
-    )
-    with view.placed():
-        check_mapspace(workload, found)
-    return found
+    sections = Sections(machine, workload)
+    found = read_record(view, space_record(sections), STATED)
+    view.raise_gathered()
+    limits = sections.limits(*found["limits"]) if "limits" in found else UNLIMITED
+    return space_of(found, found.get("title"), found["name"], limits)

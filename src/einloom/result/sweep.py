@@ -11,9 +11,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..errors import SpecError
-from ..reading.located import from_data
+from ..reading.fields import STATED, read_record
+from ..reading.keys import NAME, TEXT, Each, Record
+from ..reading.located import Located, from_data
 from . import document
 from .record import Result
+from .tables import WHOLE, must
 from .unmapped import Unmapped, read_answer
 
 VERSION = 1
@@ -36,6 +39,33 @@ class Sweep:
     points: tuple[Point, ...]
 
 
+def _inside(view: Located, found: dict[str, Any]) -> tuple[int, str]:
+    name = found["file"]
+    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\\" in name:
+        raise view.error(f"{name!r:.80} lies outside the folder of the sweep")
+    return found["capacity"], name
+
+
+SWEEP = Record(
+    "a sweep",
+    (
+        must("schema", TEXT, "what this file is, and its version"),
+        must("memory", NAME, "the memory whose capacity varies"),
+        must("title", TEXT, "what all points share"),
+        must(
+            "points",
+            Each(
+                Record(
+                    "a point of a sweep",
+                    (must("capacity", WHOLE, "bits"), must("file", TEXT, "the answer, beside or below the index")),
+                    build=_inside,
+                )
+            ),
+        ),
+    ),
+)
+
+
 def index_data(memory: str, title: str, files: list[tuple[int, str]]) -> dict[str, Any]:
     """The index as plain data, from (capacity, file name relative to the index) pairs."""
     points = [{"capacity": capacity, "file": name} for capacity, name in sorted(files)]
@@ -48,16 +78,9 @@ def read_index(path: str | Path) -> tuple[str, str, list[tuple[int, str]]]:
     with document.shallow(file):
         view = from_data(document.parse(document.read(path), file), file)
         view.schema("sweep", VERSION)
-        memory, title = view.require("memory").name(), view.require("title").text()
-        found = []
-        for item in view.require("points").items():
-            name = item.require("file").text()
-            if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\\" in name:
-                raise item.error(f"{name!r:.80} lies outside the folder of the sweep")
-            found.append((item.require("capacity").integer(minimum=0), name))
-            item.finish()
-        view.finish()
-    return memory, title, sorted(found)
+        found = read_record(view, SWEEP, STATED, ignored=("schema",))
+        view.raise_gathered()
+    return found["memory"], found["title"], sorted(found["points"])
 
 
 def read_sweep(path: str | Path) -> Sweep:

@@ -9,18 +9,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 from ..errors import BudgetExhausted, Ended, Infeasible
 from ..machine.levels import Machine
 from ..problem import Problem
 from ..reading import writing
+from ..reading.fields import STATED, read_record
+from ..reading.keys import TEXT, Choice, Key, Record, Table
 from ..reading.located import Located, from_data
 from ..reporting import Drawn
 from ..workload.einsum import Workload
 from . import document
-from .asked import check_notes, goal_data, input_data, notes_data, problem_from
+from .asked import goal_data, input_data, notes_data, problem_from
 from .record import Provenance, Result, TracePoint
+from .tables import ASKED, FOOT, GOAL, HEAD, POSITIVE, WHOLE, ended_of, must, provenance_of
 
 VERSION = 1
 Status = Literal["infeasible", "unfinished"]
@@ -137,37 +140,37 @@ def parse_answer(text: str, file: str = "<result>") -> Result | Unmapped:
         return _unmapped(from_data(data, file, text=text), data)
 
 
+UNMAPPED = Record(
+    "an answer without a mapping",
+    (
+        *HEAD[:3],
+        must("status", Choice(get_args(Status)), "is it proven that there is none, or did the budget end?"),
+        must("reason", TEXT, "what is in the way"),
+        *HEAD[3:],
+        *GOAL,
+        Key("bound", POSITIVE, "no mapping has less"),
+        must("counts", Table(WHOLE), "points seen and dropped, by rule"),
+        *FOOT,
+    ),
+)
+
+
 def _unmapped(view: Located, data: dict[str, Any]) -> Unmapped:
     view.schema("unmapped", VERSION)
     problem = problem_from(view)
-    assumed, bound, ended = view.require("assumed"), view.get("bound"), view.get("ended")
-    provenance = Provenance(
-        view.require("einloom").text(),
-        view.require("model_version").name(),
-        assumed.require("facts").integer(minimum=0),
-        assumed.require("assumed").integer(minimum=0),
-    )
-    assumed.finish()
-    trace = []
-    for item in view.require("trace").items():
-        known = [item.get(key) for key in ("best", "bound")]
-        numbers = [None if one is None else float(one.number("energy")) for one in known]
-        trace.append(TracePoint(float(item.require("seconds").number("energy")), *numbers))
-        item.finish()
-    check_notes(view)
-    found = Unmapped(
+    found = read_record(view, UNMAPPED, STATED, ignored=("schema", *ASKED))
+    view.raise_gathered()
+    return Unmapped(
         problem,
-        cast(Status, view.require("status").choice(get_args(Status))),
-        view.require("reason").text(),
-        view.require("method").text(),
-        float(view.require("seconds").number("energy")),
-        None if bound is None else float(bound.number("energy")),
-        {name: number.integer(minimum=0) for name, _, number in view.require("counts").entries()},
-        tuple(trace),
-        provenance,
-        view.require("digest").text(),
+        found["status"],
+        found["reason"],
+        found["method"],
+        found["seconds"],
+        found.get("bound"),
+        dict(found["counts"]),
+        found["trace"],
+        provenance_of(found),
+        found["digest"],
         document.digest(data),
-        None if ended is None else Ended(ended.choice([one.value for one in Ended])),
+        ended_of(found),
     )
-    view.finish()
-    return found

@@ -6,12 +6,12 @@ prices nor searches: what a rewritten cascade costs is what its Einsums cost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from types import MappingProxyType
 
-from ...errors import SpecError, nearest
+from ...errors import SpecError, unknown
 from ...workload.einsum import Workload
 from ..casts import Cast
 from .online_softmax import attention, online_softmax
@@ -91,6 +91,16 @@ class Rewrite:
         yield from sorted(made, key=lambda choice: sum(map(choice.workload.operations, choice.workload.names)))
 
 
+def known_rule(name: str, numbers: Iterable[str]) -> Rule:
+    """The rule of that name, which has these numbers. Raises SpecError with a suggestion for others."""
+    if name not in REWRITES:
+        raise unknown("rewrite", name, REWRITES)
+    for key in numbers:
+        if key not in REWRITES[name].cuts:
+            raise unknown(f"number of {name}", key, REWRITES[name].cuts)
+    return REWRITES[name]
+
+
 def rewrite(workload: Workload, name: str, **numbers: int) -> Workload:
     """The workload after the rewrite of this name.
 
@@ -100,15 +110,7 @@ def rewrite(workload: Workload, name: str, **numbers: int) -> Workload:
 
     Raises SpecError with a suggestion for an unknown name or number, and for a workload that the rewrite does not fit.
     """
-    if name not in REWRITES:
-        raise SpecError(
-            f"there is no rewrite {name!r:.60}; known: {', '.join(REWRITES)}", suggestion=nearest(name, REWRITES)
-        )
-    rule = REWRITES[name]
-    for key in numbers:
-        if key not in rule.cuts:
-            known = ", ".join(rule.cuts)
-            raise SpecError(f"{name} has no number {key!r:.60}; it has {known}", suggestion=nearest(key, rule.cuts))
+    rule = known_rule(name, numbers)
     if name == "online_softmax" and not numbers:
         raise SpecError("online_softmax needs a number of tiles", suggestion="online_softmax:tiles=4")
     return rule.apply(workload, **numbers)

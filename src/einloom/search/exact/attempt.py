@@ -106,7 +106,7 @@ class Attempt:
     @property
     def complete_space(self) -> bool:
         """True if what this attempt does not find is not there."""
-        return not any(signature.tiling == "rounded" for signature in self.signatures)
+        return all(signature.tiling in ("loose", "every") for signature in self.signatures)
 
     def tiled(self, tiling: Tiling) -> Attempt:
         """The same search with other tiles of tied ranks; what `lower_bound` has found holds there too."""
@@ -114,7 +114,7 @@ class Attempt:
             return self
         other = Attempt(self.problem, self.options, self.watcher, self.counts, self.checkpoint, tiling)
         other.least, other.agreed = self.least, self.agreed
-        if tiling != "every":  # the same spatial choices
+        if tiling in ("loose", "rounded"):  # the same spatial choices
             other.__dict__.update(
                 {name: self.__dict__[name] for name in ("_keys", "_choices") if name in self.__dict__}
             )
@@ -397,7 +397,8 @@ class Attempt:
     def heuristics(self) -> list[Attempt]:
         """Passes that look for a feasible mapping, the quickest first."""
         slides = any(tensor.slides for signature in self.signatures for tensor in signature.tensors)
-        return [self.hurried(False), self.hurried()] if slides else [self.hurried()]
+        quick = self.tiled("coarse")
+        return [quick.hurried(False), quick.hurried()] if slides else [quick.hurried()]
 
     def hurried(self, sliding: bool = True) -> Attempt:
         """A pass over part of the space with coarser dominance: feasible mappings, fast.

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...machine.files import MACHINE, SET
-from ...reading.keys import Choice, Each, Either, Plain, Record, Shape, Table, Written
-from ...schema.answers import MAPSPACE
+from ...mapspace.files import MAPSPACE
+from ...reading.keys import Choice, Each, Either, Later, Plain, Record, Shape, Table, Written
 from ...workload.files import WORKLOAD
 from ...workload.selectors import KEYWORDS, selector
 from .files import Files
@@ -45,6 +45,8 @@ def _of_shape(shape: Shape, at: str) -> Iterator[str]:
             yield from (f"{at} {word}" for word in KEYWORDS)
         case Each(item=inner) | Table(value=inner):
             yield from _of_shape(inner, at)
+        case Later(shape=shape_of):
+            yield from _of_shape(shape_of(), at)
         case Either(shapes=shapes):
             for one in shapes:
                 yield from _of_shape(one, at)
@@ -61,6 +63,8 @@ def _of_data(shape: Shape, data: Any, at: str) -> Iterator[str]:
             yield f"{at} {data}"
         case Written() if shape is SET:
             yield from (f"{at} {word}" for word in selector(str(data)).names if word in KEYWORDS)
+        case Later(shape=shape_of):
+            yield from _of_data(shape_of(), data, at)
         case Each(item=inner):
             for one in data if isinstance(data, list) else ():
                 yield from _of_data(inner, one, at)

@@ -74,8 +74,9 @@ class RankClasses:
         """The tiles that a class may have; None: the smallest multiples of what stands below."""
         if d in self.pinned:
             return tile_list(self.extents[d], "every")
-        tied = any(v in self.signature.tied for v in self.members[d])
-        return tile_list(self.extents[d], self.signature.tiling) if tied and self.signature.tiling != "loose" else None
+        tiling = self.signature.tiling
+        tied = tiling == "coarse" or any(v in self.signature.tied for v in self.members[d])
+        return tile_list(self.extents[d], tiling) if tied and tiling != "loose" else None
 
     @cached_property
     def pinned(self) -> frozenset[int]:
@@ -220,7 +221,7 @@ def _uneven_instances(classes: RankClasses, option: UnitOption, axis: AxisSignat
     partners = s.tiling == "every" and any(v in s.tied for v in classes.members[d])
     if partners or axis.fanout < deepest or axis.shares or axis.totals or sums or s.copy:
         return tuple(range(1, min(extent, axis.size) + 1))
-    return smallest_tiles(extent)
+    return tile_list(extent, s.tiling) if s.tiling == "coarse" else smallest_tiles(extent)
 
 
 def _busy(

@@ -23,7 +23,7 @@ from ..numerics.pareto import FloatArray, IntArray, pareto
 from ..pmappings.backpointers import Compactor
 from ..pmappings.expand import Expansion
 from ..pmappings.levels import Levels, Room
-from ..pmappings.prune import Pruner
+from ..pmappings.prune import Pruner, weighed
 from ..pmappings.rows import CONTEXT, PLACED, SPREAD, Backpointers, Rows, union, wrapped
 from ..pmappings.sweep import closed, relaxed, sweep
 from ..prices.columns import LinkPrices, objective_columns
@@ -35,6 +35,7 @@ from .tilings import LARGE, Tilings, TilingsByLoops
 
 Allowed = dict[Shape, IntArray]
 Stacks = dict[tuple[object, ...], tuple[tuple[FusedTemplate, tuple[OwnStore, ...]], ...]]
+DIVED = 4  # spatial choices per choice of stores that a dive looks at, where tiles need not divide
 MANY = 4096  # rows of a block that are worth reducing before the blocks of one structure come together
 
 
@@ -191,6 +192,8 @@ class Explorer:
         if self.setting.rules.limits:
             for i in np.flatnonzero(good.any(axis=1)):
                 good[i] &= (self.floors.of(option, option.held[i]) <= self.limits).all(axis=1)
+                if self.setting.rules.heuristic and any(self.classes.uneven):
+                    good[i] &= self._promising(option, option.held[i], good[i])
         self.counts["choices of stores"] = self.counts.get("choices of stores", 0) + int((~good).sum())
         room = Room(self.setting.capacities[: len(option.above)], self.setting.tracked)
         rules = self.setting.rules
@@ -205,6 +208,13 @@ class Explorer:
                     for some in (helds,) if len(links(helds)) <= 60 else ((held,) for held in helds):
                         levels = Levels(Prices(known, self.setting.slots), some, room, fused, rules.deferral)
                         yield Expansion(levels, Pruner(levels, self.limits, rules, self.counts))
+
+    def _promising(self, option: UnitOption, held: Placement, good: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Mask of the few good spatial choices with the least floors: enough for a dive."""
+        if int(good.sum()) <= DIVED:
+            return good
+        values = np.where(good, weighed(self.floors.of(option, held), self.limits)[:, 0], np.inf)
+        return np.asarray(values <= np.partition(values, DIVED - 1)[DIVED - 1])
 
     def _suited(self, option: UnitOption) -> Iterator[tuple[IntArray, NDArray[np.bool_]]]:
         """Numbers of choices of stores that go with the same spatial choices, and the mask of these."""

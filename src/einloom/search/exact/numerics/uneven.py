@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .divisibility import divisors
 from .pareto import IntArray
 
 ROUND = 128  # tiles are rounded up to multiples of the powers of two up to this
@@ -49,9 +50,9 @@ def multiples(extent: int, inner: int) -> tuple[int, ...]:
     return (*(x for x in below if x < extent), extent)
 
 
-Tiling = Literal["loose", "rounded", "every"]
+Tiling = Literal["loose", "coarse", "rounded", "every"]
 """Which tiles ranks may have that several Einsums cut alike: the smallest of every number of trips, where inner tiles
-need not divide the fused one (a relaxation); a list of round ones; or all."""
+need not divide the fused one (a relaxation); for dives divisors, where there are many; a list of round ones; or all."""
 
 
 @lru_cache(maxsize=1024)
@@ -63,7 +64,9 @@ def tile_list(extent: int, tiling: Tiling) -> tuple[int, ...]:
     """
     if tiling == "every":
         return tuple(range(1, extent + 1))
-    if tiling == "loose":
+    if tiling == "coarse" and len(divisors(extent)) >= extent.bit_length():
+        return divisors(extent)
+    if tiling != "rounded":
         return smallest_tiles(extent)
     inner = (1 << k for k in range(ROUND.bit_length()))
     return tuple(sorted({tile for x in inner if x <= extent for tile in multiples(extent, x)}))
