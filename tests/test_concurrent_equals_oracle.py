@@ -112,6 +112,7 @@ def test_visits_add_up_to_what_is_moved() -> None:
     assert checked > 200
 
 
+@pytest.mark.slow
 def test_each_view_of_latency_is_at_most_the_next_and_nothing_is_faster_than_the_floor() -> None:
     apart = Counter[str]()
     for s in legal():

@@ -317,7 +317,9 @@ def test_three_einsums_equal_brute_force(v: str, tmp_path: Path) -> None:
 CONVOLUTIONS = [n for n in PLAIN if dataflow(n).family.name == "convolution-chain" and not n.startswith("spread")]
 
 
-@pytest.mark.parametrize("name", CONVOLUTIONS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow if n.startswith("layerwise") else ()) for n in CONVOLUTIONS]
+)
 def test_tiny_convolutions_equal_brute_force(name: str) -> None:
     for sizes in ({"l": 2}, {"h": 2, "y": 2}):
         agree(build_workload("tiny", CHAIN, {**ONES, **sizes}, bits=8), dataflow(name))

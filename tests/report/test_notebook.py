@@ -88,6 +88,7 @@ def test_without_pandas_the_extra_is_named(
         results["pareto"].to_frame(what)
 
 
+@pytest.mark.slow
 def test_the_tutorial_runs(tmp_path: Path) -> None:
     """Every cell, in a kernel of its own, in an empty folder; cells say what they expect by asserting it."""
     nbformat = pytest.importorskip("nbformat", reason=f"nbformat {EXTRA}")
