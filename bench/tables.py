@@ -93,4 +93,17 @@ TABLES: tuple[MeasuredTable, ...] = (
         "python -m bench.truth --planted",
         (Column("old mistake", "mistake"), Column("noticed by problem", "problems"), Column("claim", "claim")),
     ),
+    MeasuredTable(
+        "analysis",
+        "docs/profile.md",
+        "analysis.csv",
+        "python -m bench.analysis --sources OTHER/src",
+        (
+            Column("tree", "tree"),
+            Column("`legality`, before", "legality_ms_before"),
+            Column("after", "legality_ms"),
+            Column("`evaluate`, before", "evaluate_ms_before"),
+            Column("after", "evaluate_ms"),
+        ),
+    ),
 )
