@@ -20,14 +20,17 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 
 from bench.mutate import CANARY, mutated
+from bench.onnx_damage import damaged
 from einloom import api as verbs
 from einloom.errors import EinloomError, SpecError, SpecErrors
 from einloom.interop.accelforge import export
 from einloom.interop.accelforge.read import read as read_accelforge
+from einloom.interop.onnx import from_onnx
 from einloom.interop.tileflow import export as export_tileflow
 from einloom.interop.tileflow.read import read as read_tileflow
 from einloom.machine.files import parse_machine, read_machine
@@ -86,6 +89,49 @@ loops:
 tiles:
   - {memory: GLB, tensors: T1, variables: [m], sizes: {most: 2}}
 """
+
+
+MODEL = """\
+<ir_version: 9, opset_import: ["" : 18, "own": 1]>
+small (float[batch, 4, 8] x, int64[batch, 4] ids) => (float[batch, 4, 8] y, float[batch, 2, 2, 4] c)
+<int64[4] heads = {0, 0, 2, 4}, int64[3] parts = {8, 8, 8}, int64[3] flat = {0, 0, 8},
+ float[8] one = {1, 1, 1, 1, 1, 1, 1, 1}, float[2, 1, 3, 3] k = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9},
+ int64[2] size = {8, 24}, int64[4] plane = {0, 1, 4, 8}, float two = {2}, int64[1] last = {2}>
+{
+  w = ConstantOfShape <value = float[1] {0.5}> (size)
+  n = LayerNormalization(x, one, one)
+  s = MatMul(n, w)
+  a, b, v = Split <axis = 2> (s, parts)
+  ah = Reshape(a, heads)
+  bh = Reshape(b, heads)
+  vh = Reshape(v, heads)
+  at = Transpose <perm = [0, 2, 1, 3]> (ah)
+  bt = Transpose <perm = [0, 2, 3, 1]> (bh)
+  vt = Transpose <perm = [0, 2, 1, 3]> (vh)
+  q = MatMul(at, bt)
+  d = Div(q, two)
+  m = Softmax(d)
+  z = MatMul(m, vt)
+  zt = Transpose <perm = [0, 2, 1, 3]> (z)
+  r = Reshape(zt, flat)
+  f = Cast <to = 1> (ids)
+  one_more = Unsqueeze(f, last)
+  masked = Mul(r, one_more)
+  g = own.half(masked)
+  y = Add(g, x)
+  image = Reshape(x, plane)
+  conv = Conv <strides = [2, 2], pads = [1, 1, 1, 1]> (image, k)
+  p = MaxPool <kernel_shape = [2, 2], strides = [1, 1], pads = [0, 0, 1, 1]> (conv)
+  c = Relu(p)
+}
+<opset_import: ["" : 18], domain: "own">
+half (h) => (o)
+{
+  two = Constant <value = float {2.0}> ()
+  o = Div(h, two)
+}
+"""
+"""In the notation of `onnx.parser`."""
 
 
 @dataclass(slots=True)
@@ -152,10 +198,14 @@ def subjects() -> dict[str, tuple[bytes, Callable[[Path], None]]]:
     def one_foreign(path: Path) -> None:
         read_accelforge([path])
 
+    def one_model(path: Path) -> None:
+        found = from_onnx(path, {"batch": 2}).workload
+        assert parse_workload(workload_text(found)) == found, "does not read back"
+
     def one_tiled(path: Path) -> None:
         read_tileflow([path])
 
-    return {
+    made_of = {
         "workload": (WORKLOAD.encode(), one_workload),
         "machine": (machine_text(load_machine("tpu-v4i")).encode(), one_machine),
         "mapping": (MAPPING.encode(), one_mapping),
@@ -164,6 +214,11 @@ def subjects() -> dict[str, tuple[bytes, Callable[[Path], None]]]:
         "tileflow": ("".join(other.files.values()).encode(), one_tiled),
         "accelforge": ("".join(foreign.files.values()).encode(), one_foreign),
     }
+    if find_spec("onnx") is not None:
+        import onnx.parser
+
+        made_of["onnx"] = (onnx.parser.parse_model(MODEL).SerializeToString(), one_model)
+    return made_of
 
 
 @contextmanager
@@ -199,7 +254,7 @@ def run(files: int, seed: int, folder: Path, kinds: Sequence[str] = ()) -> Outco
         name = names[i % len(names)]
         label = f"{seed}/{name}/{i}"
         path = folder / _file_name(name)
-        path.write_bytes(mutated(chosen[name][0], label))
+        path.write_bytes(_damaged(name, chosen[name][0], label))
         guard.allowed, guard.broken = str(path), []
         _one(chosen[name][1], path, label, guard, outcome)
     if any(folder.glob(f"**/{CANARY}*")) or Path(CANARY).exists():
@@ -207,8 +262,12 @@ def run(files: int, seed: int, folder: Path, kinds: Sequence[str] = ()) -> Outco
     return outcome
 
 
+def _damaged(kind: str, original: bytes, label: str) -> bytes:
+    return damaged(original, label) if kind == "onnx" else mutated(original, label)
+
+
 def _file_name(kind: str) -> str:
-    return {"mapping": "mapping.txt", "result": "result.json"}.get(kind, f"{kind}.yaml")
+    return {"mapping": "mapping.txt", "result": "result.json", "onnx": "model.onnx"}.get(kind, f"{kind}.yaml")
 
 
 def _one(read: Callable[[Path], None], path: Path, label: str, guard: Guard, outcome: Outcome) -> None:
@@ -222,7 +281,7 @@ def _one(read: Callable[[Path], None], path: Path, label: str, guard: Guard, out
         for each in error.problems if isinstance(error, SpecErrors) else (error,):
             if each.file is None or path.name not in each.file:
                 outcome.broken.append(f"{label}: an error without its file: {each}")
-            elif each.line is None:
+            elif each.line is None and path.suffix != ".onnx":  # a binary file has no lines
                 outcome.without_line[each.message[:60]] += 1
     except EinloomError:
         outcome.refused += 1
@@ -250,7 +309,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--show", metavar="LABEL", help="print the damaged file with this label")
     options = parser.parse_args(words)
     if options.show:
-        sys.stdout.buffer.write(mutated(subjects()[options.show.split("/")[1]][0], options.show))
+        kind = options.show.split("/")[1]
+        sys.stdout.buffer.write(_damaged(kind, subjects()[kind][0], options.show))
         return 0
     started = time.process_time()
     with tempfile.TemporaryDirectory() as folder:

@@ -19,6 +19,7 @@ import numpy as np
 from einloom.errors import SpecError
 from einloom.interop.onnx.check import compare, interpret
 from einloom.interop.onnx.load import from_model
+from einloom.interop.onnx.operators import MALFORMED_WORDS
 from einloom.interop.onnx.simplify import simplify
 from einloom.interop.onnx.walk import program
 
@@ -56,7 +57,7 @@ def outcome(case: Any) -> CaseOutcome:
     try:
         fate, why = _judged(case)
     except SpecError as error:
-        fate, why = "refused", error.message
+        fate, why = "failed" if MALFORMED_WORDS in str(error) else "refused", error.message
     except MISTAKES as error:
         fate, why = "failed", f"{type(error).__name__}: {error}"
     return CaseOutcome(case.name, operator, fate, why)

@@ -126,4 +126,17 @@ TABLES: tuple[MeasuredTable, ...] = (
             Column("worst gap", lambda row: _gap(row["worst_gap"])),
         ),
     ),
+    MeasuredTable(
+        "analysis",
+        "docs/profile.md",
+        "analysis.csv",
+        "python -m bench.analysis --sources OTHER/src",
+        (
+            Column("tree", "tree"),
+            Column("`legality`, before", "legality_ms_before"),
+            Column("after", "legality_ms"),
+            Column("`evaluate`, before", "evaluate_ms_before"),
+            Column("after", "evaluate_ms"),
+        ),
+    ),
 )

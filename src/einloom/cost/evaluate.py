@@ -182,14 +182,18 @@ def _memory_actions(
     workload: Workload, machine: Machine, mine: tuple[Link, ...], instances: dict[str, Picks]
 ) -> list[Action]:
     table: dict[tuple[str, str, ActionName], list[Number]] = {}
+    repeat = workload.repeat
     for link in mine:
-        for i, total in enumerate(moves(link)):
-            one = moves(link, instances[total.memory])[i]
+        every, first = moves(link), moves(link, {})
+        for i, total in enumerate(every):
+            picks = instances[total.memory]
+            one = (moves(link, picks) if picks else first)[i]
             width = _width(machine.way(total.memory), link, total)
             entry = table.setdefault((total.memory, total.tensor, total.action), [0, 0, 0])
-            entry[0] = entry[0] + total.count * workload.repeat
-            entry[1] = entry[1] + total.count * width * workload.repeat
-            entry[2] = entry[2] + one.count * width * workload.repeat
+            count = total.count * repeat
+            entry[0] = entry[0] + count
+            entry[1] = entry[1] + count * width
+            entry[2] = entry[2] + one.count * width * repeat
     einsum = mine[0].path.einsum.name if mine else ""
     found = []
     for (name, tensor, action), (count, bits, own) in table.items():

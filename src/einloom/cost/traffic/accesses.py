@@ -43,6 +43,39 @@ class Move(NamedTuple):
     count: Number
 
 
+class _Product(NamedTuple):
+    """What crosses a link as far as all pieces are equal, in closed form, and what has to be counted besides.
+
+    whole: there is nothing besides. ranks, others: ranks whose pieces are not all equal, or complex, and such variables
+    that the tensor lacks. fresh, every: values of the even ranks, times the temporal loops that fetch them anew; with
+    the first pieces of the loops that the tensor lacks alone, or all. spatial: (loop, is it on a rank?, do its
+    instances count once above?).
+    """
+
+    whole: bool
+    ranks: list[int]
+    others: list[str]
+    fresh: int
+    every: int
+    spatial: list[tuple[PathLoop, bool, bool]]
+
+    def of(self, link: Link, at_parent: bool, toll: Toll | None, busiest: bool, fresh: bool) -> int:
+        """The closed factor at one side of the link, or at a toll; arguments as of `Link.moved`."""
+        values = self.fresh if fresh else self.every
+        if not self.spatial:
+            return values
+        counted, picked = [], []
+        stop = link.parent.place if at_parent else link.place
+        for loop, inside, once in self.spatial:
+            above = loop.place < stop if toll is None else loop.place in link.above(at_parent, toll)
+            if above and busiest:
+                if inside:
+                    picked.append(loop.trips)
+            elif not inside and (above or not (at_parent and once)):
+                counted.append(loop.trips)
+        return terms.evenly_crossed(values, prod(counted), prod(picked))
+
+
 @dataclass(frozen=True, eq=False)
 class Link:
     """A store (or the leaf, child None) and the next store of its tensor above, seen from the path it is charged to.
@@ -207,8 +240,9 @@ class Link:
         self, *, at_parent: bool = True, picks: Picks | None, fresh: bool = False, toll: Toll | None = None
     ) -> list[Number]:
         """Numbers whose product is `moved`; each depends on few of the loops."""
-        closed = self._closed(at_parent, toll, picks is not None, fresh)
-        if self._all_closed:
+        product = self._product
+        closed = product.of(self, at_parent, toll, picks is not None, fresh)
+        if product.whole:
             return [closed]
         above = self.above(at_parent, toll)
         flags = self._once(above, at_parent, picks is not None, fresh)
@@ -217,67 +251,38 @@ class Link:
             return [self._together(self.unlike, flags, picks or {})]
         found: list[Number] = [closed]
         sliding = None if self.written else self.retention[1]
-        found.extend([self._rank(rank, flags, picks, sliding) for rank in self._listed])
-        found.extend([self._variable(variable, flags, picks, whole=False) for variable in self._others])
+        found.extend([self._rank(rank, flags, picks, sliding) for rank in product.ranks])
+        found.extend([self._variable(variable, flags, picks, whole=False) for variable in product.others])
         return found
 
     @cached_property
-    def _even(self) -> frozenset[str]:
-        """Variables of which all pieces are equal, and which lie in no window: what they count is a plain product."""
-        listed = {v for rank in self._listed for v in self.access.indices[rank].variables}
-        return self.path.even - listed if listed else self.path.even
-
-    @cached_property
-    def _listed(self) -> list[int]:
-        """Ranks whose pieces are not all equal, or complex."""
-        even = self.path.even
-        ranks = enumerate(self.access.indices)
-        return [rank for rank, index in ranks if self._complex(rank) or index.variables[0] not in even]
-
-    @cached_property
-    def _others(self) -> list[str]:
-        """Variables that the tensor lacks and whose pieces are not all equal."""
-        if self.path.busy:
-            return []
-        variables = self.access.variables
-        return [v for v in self.path.einsum.variables if v not in variables and v not in self.path.even]
-
-    @cached_property
-    def _all_closed(self) -> bool:
-        return not self._listed and not self._others and self.unlike is None
-
-    @cached_property
-    def _repeats(self) -> tuple[int, int]:
-        """(values of the even ranks, and visits of the even variables that the tensor lacks: with the first pieces of
-        temporal loops alone, times all that are not kept)."""
-        keeps, inside = self.retention[0], set(self.access.variables)
-        values = prod([self.path.extent(v) for v in self.access.variables if v in self._even])
-        again = [n for n in self.path.loops if n.place < self.place and n.axis is None and n.variable in self._even]
-        again = [n for n in again if n.variable not in inside and not keeps.get(n.place, 0)]
-        always = [n.trips for n in again if n.place in self.relevant]
-        return terms.evenly_crossed(values, prod(always), 1), terms.evenly_crossed(
-            values, prod(n.trips for n in again), 1
-        )
-
-    def _closed(self, at_parent: bool, toll: Toll | None, busiest: bool, fresh: bool) -> int:
-        """The factor of all even variables; arguments as of `_once`."""
-        values = self._repeats[0 if fresh else 1]
-        if not self.axes:
-            return values
-        above = self.above(at_parent, toll)
-        counted, picked = [], []
-        for loop in self.path.loops:
-            if loop.axis is None or loop.place >= self.place or loop.variable not in self._even:
+    def _product(self) -> _Product:
+        path, variables = self.path, self.access.variables
+        ranks: list[int] = []
+        even = path.even
+        if not (path.busy and all(user.plain for user in self.users)):
+            indices = enumerate(self.access.indices)
+            ranks = [rank for rank, index in indices if self._complex(rank) or index.variables[0] not in even]
+            even = even.difference(*(self.access.indices[rank].variables for rank in ranks))
+        others = [] if path.busy else [v for v in path.einsum.variables if v not in variables and v not in path.even]
+        values = prod([path.extent(v) for v in variables if v in even])
+        keeps, relevant, place = self.retention[0], self.relevant, self.place
+        again, always = [], []
+        spatial: list[tuple[PathLoop, bool, bool]] = []
+        for loop in path.loops:
+            if loop.place >= place or loop.variable not in even:
                 continue
-            if loop.variable in self.access.variables:
-                if busiest and loop.place in above:
-                    picked.append(loop.trips)
-            elif loop.place in above:
-                if not busiest:
-                    counted.append(loop.trips)
-            elif not (at_parent and loop.place not in self.relevant and self._joined(self.axes[loop.place])):
-                counted.append(loop.trips)
-        return terms.evenly_crossed(values, prod(counted), prod(picked))
+            inside = loop.variable in variables
+            if loop.axis is not None:
+                once = not inside and loop.place not in relevant and self._joined(self.axes[loop.place])
+                spatial.append((loop, inside, once))
+            elif not inside and not keeps.get(loop.place, 0):
+                again.append(loop.trips)
+                if loop.place in relevant:
+                    always.append(loop.trips)
+        fresh = terms.evenly_crossed(values, prod(always), 1)
+        every = terms.evenly_crossed(values, prod(again), 1)
+        return _Product(not ranks and not others and self.unlike is None, ranks, others, fresh, every, spatial)
 
     def _complex(self, rank: int) -> bool:
         """True if some user's windows of the rank overlap, leave gaps, are clipped or follow from consumers."""

@@ -47,13 +47,13 @@ class Emission:
         self._names = Names(RESERVED)
         self._ranks = Names()
 
-    def workload(self, name: str, bits: int | Mapping[str, int] | None, source: str) -> Workload:
+    def workload(self, name: str, bits: int | Mapping[str, int] | None, source: str, file: str) -> Workload:
         """The cascade. bits: one number, or ``weights`` and ``default``; by default those of the file's types."""
         if not self.program.steps:
             cuts = "".join(f"; cut: {fate.node} ({fate.operator}): {fate.reason}" for fate in self.program.fates[:5])
-            raise SpecError(f"nothing in it is arithmetic on inputs: there is nothing to map{cuts}", file=name)
+            raise SpecError(f"nothing in it is arithmetic on inputs: there is nothing to map{cuts}", file=file)
         if len(self.program.steps) > MAX_EINSUMS:
-            raise SpecError(f"it has more than {MAX_EINSUMS:,} Einsums", file=name)
+            raise SpecError(f"it has more than {MAX_EINSUMS:,} Einsums", file=file)
         einsums = [einsum for step in self.program.steps for einsum in self._einsums(step)]
         used = {access.tensor for einsum in einsums for access in einsum.accesses}
         written = {einsum.output.tensor for einsum in einsums}

@@ -48,6 +48,7 @@ class Graph:
     types: dict[str, np.dtype[Any]] = field(default_factory=dict)
     bits: dict[str, int] = field(default_factory=dict)
     constants: dict[str, Array | None] = field(default_factory=dict)
+    file: str = ""
     digest: str = ""
     folded: int = 0
     """Nodes that constants replaced."""

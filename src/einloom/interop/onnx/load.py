@@ -56,7 +56,9 @@ def load(path: str | Path, sizes: Mapping[str, int] | None = None, kept: int = K
         if not model.graph.node:
             raise SpecError("this is not an ONNX file: it has no graph with nodes", file=str(path))
         return from_model(model, str(path), sizes or {}, kept, hashlib.sha256(data).hexdigest())
-    except SpecError:
+    except SpecError as error:
+        if error.file is None:
+            raise SpecError(error.message, file=str(path)) from None
         raise
     except failures as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
@@ -98,7 +100,7 @@ def from_model(model: Any, file: str, sizes: Mapping[str, int], kept: int = KEPT
     versions = {opset.domain: opset.version for opset in model.opset_import}
     nodes = [_node(onnx, node, i, versions) for i, node in enumerate(model.graph.node)]
     graph = Graph(Path(file).stem, nodes, inputs, tuple(o.name for o in model.graph.output), constants=constants)
-    graph.digest = digest
+    graph.file, graph.digest = file, digest
     _infer(onnx, model, graph)
     graph.folded = len(nodes) - len(graph.nodes)
     graph.nodes = _read_only(graph)

@@ -132,7 +132,7 @@ def imported_model(
     simplify(found, operands)
     found.alive()
     emission = Emission(found)
-    workload = emission.workload(graph.name, bits, f"{Path(file).name}, sha256 {graph.digest[:12]}")
+    workload = emission.workload(graph.name, bits, f"{Path(file).name}, sha256 {graph.digest[:12]}", file)
     absorbed = Counter(
         label for step in found.steps for label in (step.labels[1:] if step.meaning is None else step.labels[:-1])
     )

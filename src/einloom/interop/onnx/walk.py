@@ -8,7 +8,7 @@ from math import prod
 from ...errors import SpecError, combined
 from .graph import Graph, OnnxNode
 from .lower import Boundary, Cut, Lowering, Refused
-from .operators import CARRIES_CONTROL, TABLE_LOOKUPS, lower
+from .operators import CARRIES_CONTROL, TABLE_LOOKUPS, known, lower
 from .program import Fate, FateKind, GraphProgram
 from .ranks import Locked, Uneven, expanded
 
@@ -27,7 +27,7 @@ def program(graph: Graph, opaque: frozenset[str] = frozenset()) -> GraphProgram:
             if found.keys <= locked:
                 break
             locked |= found.keys
-    raise SpecError("its ranks cannot be told apart: too many windows and reshapes meet", file=graph.name)
+    raise SpecError("its ranks cannot be told apart: too many windows and reshapes meet", file=graph.file)
 
 
 class _Walk:
@@ -38,6 +38,7 @@ class _Walk:
         self.lowering = Lowering(graph, locked, control)
         self.program = self.lowering.program
         self.views = self.lowering.views
+        self.written = {*graph.inputs, *graph.constants, *(name for node in graph.nodes for name in node.outputs)}
 
     def run(self) -> GraphProgram:
         """The program. Raises SpecError for the nodes that are refused, Locked to start again."""
@@ -54,7 +55,8 @@ class _Walk:
             try:
                 if node.name in self.opaque:
                     raise Cut("a boundary that was asked for")
-                self.empty(node)
+                known(node)
+                self._readable(node)
                 lower(self.lowering, node)
             except (Cut, Uneven) as reason:
                 del self.program.steps[before:]
@@ -62,7 +64,7 @@ class _Walk:
                 continue
             except Refused as reason:
                 out = f"import one side of it, or cut there with --boundary '{node.name:.80}'"
-                wrong.append(SpecError(f"{node} {reason}; {out}", file=self.graph.name))
+                wrong.append(SpecError(f"{node} {reason}; {out}", file=self.graph.file))
                 if any(name and name not in self.graph.shapes for name in node.outputs):
                     break
                 del self.program.steps[before:]
@@ -78,8 +80,11 @@ class _Walk:
     def _count(self, fate: str) -> None:
         self.program.nodes[fate] = self.program.nodes.get(fate, 0) + 1
 
-    def empty(self, node: OnnxNode) -> None:
+    def _readable(self, node: OnnxNode) -> None:
         """Refuse a node with an empty tensor, or with one that is no tensor."""
+        for name in node.inputs:
+            if name and name not in self.written:
+                raise Refused(f"reads {name!r:.80}, which nothing writes")
         for name in (*node.inputs, *node.outputs):
             if name and 0 in self.graph.shapes.get(name, ()):
                 raise Refused(f"has the empty tensor {name!r:.80}")
@@ -96,7 +101,7 @@ class _Walk:
         for name in node.outputs:
             if name:
                 if name not in self.graph.shapes:
-                    raise SpecError(f"{node}: the shape of {name!r:.80} is not known", file=self.graph.name)
+                    raise SpecError(f"{node}: the shape of {name!r:.80} is not known", file=self.graph.file)
                 self.lowering.read(name)
                 values += prod(self.graph.shapes[name])
         kind: FateKind = "boundary" if boundary else "cut"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from ....errors import nearest
 from ..graph import OnnxNode
 from ..lower import Cut, Lowering, Refused
 from . import elementwise, products, reductions, views
@@ -18,6 +19,8 @@ CUT = frozenset(
     "GridSample AffineGrid RoiAlign MaxRoiPool MaxUnpool ReduceProd DeformConv ReverseSequence".split()
 )
 """Operators that move or mix values in a way that the notation has no words for yet."""
+MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+MALFORMED_WORDS = "has attributes, inputs or shapes that do not fit its operator"
 REFUSED = frozenset(
     "If Loop Scan NonZero TopK NonMaxSuppression Unique Compress ArgMax ArgMin Hardmax RNN LSTM GRU "
     "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Multinomial Bernoulli".split()
@@ -35,8 +38,8 @@ CARRIES_CONTROL = (
 TABLE_LOOKUPS = frozenset("Gather GatherND GatherElements".split())
 
 
-def lower(pass_: Lowering, node: OnnxNode) -> None:
-    """Add what the node is to the program. Raises Cut or Refused."""
+def known(node: OnnxNode) -> None:
+    """Raises Cut or Refused for an operator that is not in the table."""
     if node.domain:
         raise Refused(f"is of domain {node.domain!r:.60}, which is not known")
     if node.operator in CUT:
@@ -44,9 +47,17 @@ def lower(pass_: Lowering, node: OnnxNode) -> None:
     if node.operator in REFUSED:
         raise Refused("chooses by data, repeats or draws at random; it has no Einsum")
     if node.operator not in TABLE:
-        raise Refused("is an operator that einloom does not know")
+        close = nearest(str(node.operator), TABLE)
+        raise Refused("is an operator that einloom does not know" + (f"; is {close} meant?" if close else ""))
+
+
+def lower(pass_: Lowering, node: OnnxNode) -> None:
+    """Add what the node is to the program. Raises Cut or Refused."""
     for name in (*node.inputs, *node.outputs):
         kind = pass_.graph.types.get(name)
         if name and kind is None and name not in pass_.graph.constants:
             raise Refused(f"has {name!r:.80}, which is no tensor of numbers")
-    TABLE[node.operator](pass_, node)
+    try:
+        TABLE[node.operator](pass_, node)
+    except MALFORMED as error:  # attributes and numbers of inputs are whatever the file says
+        raise Refused(f"{MALFORMED_WORDS}: {type(error).__name__}: {error!s:.100}") from error
