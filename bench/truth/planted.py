@@ -149,7 +149,7 @@ PLANTS = (
     ),
     plant(
         "no-ranks",
-        ("einloom.mapping.legality.dependence", "_Tree.oversized_chains", ", default=1)", ")"),
+        ("einloom.mapping.legality.dependence", "_oversized_chains", ", default=1)", ")"),
     ),
     plant(
         "constant-index",

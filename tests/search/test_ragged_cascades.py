@@ -20,6 +20,7 @@ from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.bounds import arc_consistency
 from einloom.search.exact.einsums import spatial
 from einloom.search.exact.fusion import explore, tilings
+from einloom.search.exact.fusion.explore import Explorer
 from einloom.search.exact.joining import join
 from einloom.search.exact.numerics import uneven
 from einloom.search.exact.prices import traffic
@@ -32,8 +33,8 @@ GOALS = (Objective("energy"), Objective("latency"), Objective("edp"))
 SEEDS: list[tuple[int, float | None, bool]] = json.loads((Path(__file__).parent / "ragged_seeds.json").read_text())
 """Small problems by seed, the least value of all their trees, and whether that is uneven: of ``bench.uneven``."""
 
-MISSED = (2833, 3057)
-"""Seeds of which the optimum keeps a tile that the search does not keep, with perfect tiles as well."""
+KEPT = (2833, 3057)
+"""Seeds of which the optimum keeps a tile further in than every backing store, with perfect tiles as well."""
 
 
 def pair(size: int, lanes: int, m: int = 5) -> Problem:
@@ -72,14 +73,19 @@ def test_whole_fronts_of_all_trees() -> None:
 
 def test_exact_finds_what_all_trees_say() -> None:
     some = [(seed, value) for i, (seed, value, pays) in enumerate(SEEDS) if pays or i % 4 == 0]
-    found = {seed: (optimum(ragged_problem(seed)), value) for seed, value in some if seed not in MISSED}
+    found = {seed: (optimum(ragged_problem(seed)), value) for seed, value in some}
     assert [seed for seed, (exact, every) in found.items() if not same(exact, every)] == []
 
 
-@pytest.mark.parametrize("seed", MISSED)
-@pytest.mark.xfail(strict=True, reason="kept tiles further in than every backing store: docs/model/pruning.md")
-def test_what_the_search_does_not_follow_yet(seed: int) -> None:
-    assert same(optimum(ragged_problem(seed)), best_of_all(ragged_problem(seed)))
+@pytest.mark.parametrize("seed", KEPT)
+@pytest.mark.parametrize("space", ["ffm", "ragged"])
+def test_tiles_kept_further_in_than_every_backing_store(seed: int, space: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = ragged_problem(seed)
+    problem = replace(found, mapspace=replace(found.mapspace, name=space))
+    least = best_of_all(problem)
+    assert same(optimum(problem), least)
+    monkeypatch.setattr(Explorer, "_may_keep", lambda *_: False)
+    assert not same(optimum(problem), least)
 
 
 @pytest.mark.parametrize("seed", [seed for seed, _, pays in SEEDS if pays][:5])

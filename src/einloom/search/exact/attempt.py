@@ -215,7 +215,8 @@ class Attempt:
         tracked = [
             i
             for i, c in enumerate(capacities)
-            if c is not None and (i == 0 or any(self.may_back(sig, i) for sig in self.signatures))
+            if c is not None
+            and (i == 0 or any(self.may_back(sig, m) for sig in self.signatures for m in range(1, i + 1)))
         ]
         return Setting.of(
             machine,

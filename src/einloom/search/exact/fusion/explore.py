@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..einsums.classes import UnitOption
-from ..einsums.holds import Placement
+from ..einsums.holds import Placement, backing
 from ..einsums.placement import StoreContexts, links
 from ..einsums.spatial import RankClasses, SpatialChoice
 from ..model import Setting
@@ -244,12 +244,32 @@ class Explorer:
                 fused = frozenset(t for t in own if not placed >> t & 1)
                 upper = expansion.prices.links.upper(choice, option.above[memory])
                 further = expansion.prices.links.further[memory][choice]
+                backs = not memory or levels[context].backs
                 for prefix in prefixes[context]:
-                    yield (memory, prefix, upper, fused, further), choice, part
+                    if backs or self._may_keep(option, prefix, upper, fused):
+                        yield (memory, prefix, upper, fused, further), choice, part
+
+    def _may_keep(self, option: UnitOption, held: Placement, upper: SpatialChoice, fused: frozenset[int]) -> bool:
+        """True if own stores in the last memory of `held`, which backs nothing, may keep their tiles above a split.
+
+        No spatial loop stands between it and the memories that back what is shared, and each tensor lacks the variable
+        of some fused loop.
+        """
+        tensors, extents = self.signature.tensors, self.signature.extents
+        backed = {t: m for t in self.fusable if (m := backing(held, t)) > 0}
+        if not fused or not backed:
+            return False
+        axes = [axis for axis in self.signature.axes if axis.fanout < option.above[len(held) - 1]]
+        inner = option.above[max(backed.values())]
+        if any(n > 1 for axis, row in zip(axes, upper, strict=True) if axis.fanout >= inner for n in row):
+            return False
+        looped = frozenset(v for t in backed for v in tensors[t].variables if extents[v] > 1)
+        return all(looped - frozenset(tensors[t].variables) for t in fused)
 
     @staticmethod
     def _ends(contexts: StoreContexts, memory: int) -> dict[int, list[Placement]]:
-        """The levels of a memory (of the outermost one the bases) above which a fused part may begin.
+        """The levels of a memory (of the outermost one the bases) above which a fused part may begin: those with a
+        backing store, or with own stores that may keep their tiles above a split.
 
         By number; each with the choices of held tensors down to it that meet it.
         """
@@ -258,7 +278,7 @@ class Explorer:
             if len(prefix) == memory + 1:
                 prefixes.setdefault(number, []).append(prefix)
         levels = contexts.levels[memory]
-        backing = {n: found for n, found in prefixes.items() if not memory or levels[n].backs}
+        backing = {n: found for n, found in prefixes.items() if not memory or levels[n].backs or levels[n].own}
         inside = {n: levels[n].inside if memory else n for n in backing}
         return {n: found for n, found in backing.items() if contexts.wanted(memory, inside[n])}
 

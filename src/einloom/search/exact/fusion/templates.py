@@ -214,7 +214,7 @@ class Stacker:
     def _descend(self, at: Stack) -> Iterator[tuple[FusedTemplate, tuple[OwnStore, ...]]]:
         depth = len(at.loops)
         if not at.left and at.memory == self.memory:
-            if max((d for _, _, d in at.backs), default=0) == depth:
+            if max((d for _, _, d in at.backs), default=0) == depth and self._ends(at):
                 asked = frozenset[SplitConstraint]().union(*(s.asked for s in at.stores))
                 yield FusedTemplate(at.loops, tuple(sorted(at.backs)), asked, frozenset(self._alone(at))), at.stores
             return
@@ -222,7 +222,7 @@ class Stacker:
             yield from self._cross(at)
         for t in sorted(at.left):
             left = at.left - {t}
-            last = t in self._backed(at.memory) and at.waiting == {t} and not left
+            last = t in self._backed(at.memory) and at.waiting == {t} and not left and at.memory == self.memory
             if at.after(t, last):
                 continue
             if t in self._backed(at.memory):
@@ -273,9 +273,18 @@ class Stacker:
         outer = [s.depth for s in at.stores if s.memory < at.memory] + [d for _, m, d in at.backs if m < at.memory]
         return loop + 1 < len(at.loops) or any(d > loop for d in outer)
 
+    def _ends(self, at: Stack) -> bool:
+        """True if the last stores are backing ones, or own stores further in that all keep their tile (others
+        are inside the Einsum)."""
+        mine = [s for s in at.stores if s.memory == self.memory]
+        return bool(self._backed(self.memory)) or all(s.over for s in mine)
+
     def _closes(self, at: Stack, left: frozenset[int]) -> bool:
         """True if the last backing store may stand here: no loop follows, and every own store of the same memory stands
-        above some loop or keeps its tile (those that do not are inside the Einsum)."""
+        above some loop or keeps its tile (those that do not are inside the Einsum). Where own stores further in follow,
+        all of its memory stand above them."""
+        if at.memory < self.memory:
+            return True
         return not left and all(s.depth < len(at.loops) or s.over for s in at.stores if s.memory == self.memory)
 
     def _alone(self, at: Stack) -> Iterator[Alone]:
