@@ -291,9 +291,7 @@ def own(folder: Path, rules: str, short: str = SHORT) -> Dataflow:
     return dataflow(str(folder / "mine.yaml"))
 
 
-@pytest.mark.parametrize(
-    "rules", [pytest.param(r, marks=pytest.mark.slow if r in ("layerwise", "rows") else ()) for r in RULES]
-)
+@pytest.mark.parametrize("rules", [pytest.param(r, marks=pytest.mark.slow if r != "whole" else ()) for r in RULES])
 def test_tiny_attention_equals_brute_force(rules: str, tmp_path: Path) -> None:
     flow = own(tmp_path, rules)
     values = set()
@@ -318,7 +316,8 @@ CONVOLUTIONS = [n for n in PLAIN if dataflow(n).family.name == "convolution-chai
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow if n.startswith("layerwise") else ()) for n in CONVOLUTIONS]
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow if n.startswith(("layerwise", "tileflow")) else ()) for n in CONVOLUTIONS],
 )
 def test_tiny_convolutions_equal_brute_force(name: str) -> None:
     for sizes in ({"l": 2}, {"h": 2, "y": 2}):
