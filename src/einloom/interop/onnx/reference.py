@@ -56,8 +56,9 @@ def _run(onnx: Any, model: Any, graph: Graph, given: Mapping[str, Array]) -> dic
     try:
         import onnxruntime
     except ImportError:
-        run = onnx.reference.ReferenceEvaluator(model)
-        found = run.run(None, dict(given), intermediate=True)
+        from onnx.reference import ReferenceEvaluator
+
+        found = ReferenceEvaluator(model).run(None, dict(given), intermediate=True)
         return {name: np.asarray(found[name]) for name in names if name in found}
     known = {output.name for output in model.graph.output}
     for name in names:
