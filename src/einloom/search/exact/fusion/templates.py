@@ -1,4 +1,4 @@
-"""Every way to stack fused loops and stores down to the lowest backing store of one Einsum.
+"""Every way to stack fused loops and stores down to the lowest store of one Einsum that stands above a split.
 
 Comes in: a choice of held tensors and of spatial loops. Goes out: `FusedTemplate`s with the own stores between their
 loops. Order: stores memory by memory; a fused loop iterates a variable that indexes every tensor still to be backed
@@ -75,7 +75,7 @@ class FusedTemplate:
 
 @dataclass(frozen=True, slots=True)
 class OwnStore:
-    """A store above the lowest backing store that serves this Einsum alone: `depth` loops stand above it.
+    """A store of the fused part that serves this Einsum alone: `depth` loops stand above it.
 
     over: the temporal loops above it, innermost first, over which its tile stays though it cannot stand above them.
     asked: what that asks of the splits.
@@ -118,7 +118,8 @@ class Stack:
 
 @dataclass(frozen=True)
 class Stacker:
-    """Enumerates fused parts. held: down to `memory`, the innermost that backs; spread: instances of every class on
+    """Enumerates fused parts. held: down to `memory`, the innermost that backs, or one further in
+    whose own stores keep their tiles above a split; spread: instances of every class on
     each axis above it; fused: its own stores that stand in the fused part; welcome: for tensors whose other users are
     explored already, how those store them; lowering: memories whose own stores stand as low as they may."""
 
