@@ -101,7 +101,7 @@ TABLES: tuple[MeasuredTable, ...] = (
         "mappers",
         "docs/mappers.md",
         "mappers.csv",
-        "python -m bench.mappers --seeds 3",
+        "python -m bench.mappers --seeds 3 --points 1000",
         (
             Column("problem", "problem"),
             Column("method", "method"),

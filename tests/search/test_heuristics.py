@@ -2,42 +2,97 @@
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
+from random import Random
+
+import numpy as np
 import pytest
 
 import einloom as el
+from einloom.api import problem
 from einloom.errors import BudgetExhausted, Infeasible
+from einloom.mapspace.registry import space_for
 from einloom.problem import Budget
 from einloom.search.door import ask
+from einloom.search.evaluator import Evaluator
+from einloom.search.heuristics.dat import solved
+from einloom.search.heuristics.gradient import Descent
+from einloom.search.heuristics.points import Points
+from einloom.search.heuristics.tile_model import TileModel
 from einloom.search.registry import method
 from einloom.testing.methods import method_faults
 from tiny_problems import tiny_problem
 
-METHODS = ("random", "anneal", "genetic", "local", "tileflow")
+QUICK = {"gradient": {"steps": "15"}, "dat": {"population": "3"}, "auto": {"points": "50"}}
+METHODS = ("random", "anneal", "genetic", "local", "tileflow", "dat", "gradient", "bayes", "auto")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded() -> None:
+    """Libraries are loaded before anybody waits for a search to stop."""
+    import_module("numba")
+    pytest.importorskip("scipy.optimize")
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_the_kit_finds_no_fault(name: str) -> None:
-    assert method_faults(lambda: method(name), steps=20) == ()
+    assert method_faults(lambda: method(name, QUICK.get(name)), steps=20) == ()
+
+
+@cache
+def proven(seed: int) -> float | None:
+    """The optimum of a tiny problem; None if no mapping is legal."""
+    try:
+        return ask(method("exact"), tiny_problem(seed)).value
+    except Infeasible:
+        return None
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_none_is_below_the_bound_of_exact(name: str) -> None:
     compared = 0
     for seed in range(0, 36, 5):
-        problem = tiny_problem(seed)
-        try:
-            best = ask(method("exact"), problem)
-        except Infeasible:
+        asked, best = tiny_problem(seed), proven(seed)
+        if best is None:
             with pytest.raises((BudgetExhausted, Infeasible)):
-                ask(method(name), problem, Budget(steps=30))
+                ask(method(name, QUICK.get(name)), asked, Budget(steps=30))
             continue
         try:
-            found = ask(method(name), problem, Budget(steps=30))
+            found = ask(method(name, QUICK.get(name)), asked, Budget(steps=30))
         except BudgetExhausted:
             continue
-        assert found.value >= best.value * (1 - 1e-12)
+        assert found.value >= best * (1 - 1e-12)
         compared += 1
     assert compared > 3
+
+
+def test_the_tile_model_prices_a_state_and_its_slopes_are_differences() -> None:
+    asked = problem("matmuls:n=2,m=64,kn=64", "simple:glb_bits=16384,dram_energy=10", "edp")
+    space = space_for(asked.workload, asked.machine, asked.mapspace)
+    points, rng = Points(asked, space, Evaluator(asked, space)), Random(3)
+    for _ in range(6):
+        value, state = points.draw(rng) or (0.0, None)
+        assert state is not None
+        model = TileModel(points, state)
+        x = model.coordinates()
+        assert model.rounded(x) == state
+        at = np.append(x, 1.0)
+        assert all(sum(f * 2 ** float(row @ at) for f, row in tiles) <= size * 1.0001 for size, tiles in model.rooms)
+        joules = model.fixed + sum(f * 2 ** float(row @ at) for f, row in model.energy)
+        assert joules == pytest.approx(sum(points.cost(state, i)[0] for i in range(2)), rel=0.3)  # refills of firsts
+        descent = Descent(model, state)
+        gates = np.full(len(descent.gates), 0.7)
+        aside = x + np.array([0.05 + 0.1 * rng.random() for _ in x])
+        slopes = descent._loss(aside, gates, 3.0)[1]
+        for n, step in enumerate(1e-6 * np.eye(len(x))):
+            ends = [descent._loss(aside + way * step, gates, 3.0)[0] for way in (1, -1)]
+            assert (ends[0] - ends[1]) / 2e-6 == pytest.approx(slopes[n], abs=1e-3)
+        tiles = solved(model, 20)
+        assert tiles is not None
+        better = model.rounded(tiles)
+        assert better is None or points.encoding.fault(better) in (None, "capacity")
+        assert better is None or not points.encoding.fits(better) or points.value(better) <= value * 1.2
 
 
 def test_options_are_checked_and_starts_are_kept() -> None:

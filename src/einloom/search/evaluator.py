@@ -122,12 +122,12 @@ class Evaluator:
         """Price what was offered, if it is time to, before the next point is counted."""
         done = self.evaluated + self.illegal + 1
         if self._offers and (done >= self._check_at or time.monotonic() >= self._check_by):
-            self._settle()
+            self.settle()
         while self._check_at <= done:
             place = floor(log10(self._check_at) * CHECKS_A_DECADE + 0.5) + 1
             self._check_at = ceil(10 ** (place / CHECKS_A_DECADE))
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Price the best of what was offered; if that is no mapping after all, the next best."""
         while self._offers:
             made = self._offers.pop()[1]()
@@ -220,7 +220,7 @@ class Evaluator:
         bound: what the method has proven that no mapping is below. counts: beside those of evaluated and illegal
         points.
         """
-        self._settle()
+        self.settle()
         if self.best is None:
             reason = (
                 None if self.ended else f"{method} found no legal mapping in {self.evaluated + self.illegal} points"

@@ -16,7 +16,20 @@ from ..reading.plugins import brought, built, loaded
 from .method import Method
 
 GROUP = "einloom.methods"
-SHIPPED = ("exact", "exhaustive", "principles", "random", "anneal", "genetic", "local", "tileflow")
+SHIPPED = (
+    "exact",
+    "exhaustive",
+    "principles",
+    "random",
+    "anneal",
+    "genetic",
+    "local",
+    "tileflow",
+    "dat",
+    "gradient",
+    "bayes",
+    "auto",
+)
 _MADE = {  # name -> module and class, imported when asked for
     "exact": ("shipped", "ExactMethod"),
     "exhaustive": ("enumerated", "Enumerated"),
@@ -26,6 +39,10 @@ _MADE = {  # name -> module and class, imported when asked for
     "genetic": ("heuristics.genetic", "Genetic"),
     "local": ("heuristics.local", "LocalSearch"),
     "tileflow": ("heuristics.tileflow", "Tileflow"),
+    "dat": ("heuristics.dat", "Dat"),
+    "gradient": ("heuristics.gradient", "Gradient"),
+    "bayes": ("heuristics.bayes", "Bayes"),
+    "auto": ("heuristics.auto", "Auto"),
 }
 
 

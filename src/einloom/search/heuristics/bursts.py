@@ -52,9 +52,9 @@ class Bursts:
 
     def able(self, state: State, i: int) -> bool:
         """True if the kernel speaks of this Einsum: plain indices, a unit, no open block, no limit that it lacks."""
-        if self._limited or state.owns[i].unit is None or self._uneven[i]:
+        if self._limited or state.owns[i].unit is None or self.uneven[i]:
             return False
-        return not _open(_prefix(self.facts, state, i))
+        return not _open(prefix(self.facts, state, i))
 
     @cached_property
     def _limited(self) -> bool:
@@ -64,7 +64,8 @@ class Bursts:
         return bool(limits.loops or limits.tiles or once or totals)
 
     @cached_property
-    def _uneven(self) -> list[bool]:
+    def uneven(self) -> list[bool]:
+        """Of each Einsum, whether it has windows, or links and tolls to pass."""
         able = EvenPaths.able
         return [not able(self.problem.workload, self.problem.machine, e.name) for e in self.facts.einsums]
 
@@ -112,7 +113,8 @@ class Bursts:
         return float(out[0]), float(out[1]), float(out[2])
 
 
-def _prefix(facts: Facts, state: State, i: int) -> Word:
+def prefix(facts: Facts, state: State, i: int) -> Word:
+    """The path of Einsum i above its own branch."""
     mine = word(facts, state, i)
     return mine[: len(mine) - 1 - sum(1 for _ in branch_items(facts, state.owns[i]))]
 
@@ -272,10 +274,10 @@ class _Fixed:
 
     def __init__(self, tables: _Packed, state: State, i: int) -> None:
         facts = tables.facts
-        prefix = _prefix(facts, state, i)
-        self.base = len(prefix)
+        above = prefix(facts, state, i)
+        self.base = len(above)
         nv, na = len(tables.variables), len(facts.axes)
-        self.items = tables.items(prefix, (tables.rows + 1) * (nv + 1) + na * nv)
+        self.items = tables.items(above, (tables.rows + 1) * (nv + 1) + na * nv)
         self.left = np.array([facts.extents[v] for v in tables.variables], dtype=np.int64)
         self.shared = np.ones((na, nv), dtype=np.int64)
         self.barred = np.zeros(nv, dtype=bool)
@@ -284,7 +286,7 @@ class _Fixed:
         self.least = np.zeros(1 + len(tables.tensors), dtype=np.int64)
         self.least[1:] = np.maximum(self.home, 1)
         stores = axes = -1
-        for item in prefix:
+        for item in above:
             if item[0] == "store":
                 self._store(tables, item[1], item[2])
                 stores = max(stores, facts.place[item[1]])

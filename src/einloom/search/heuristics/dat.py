@@ -1,0 +1,217 @@
+"""`dat`: a genetic algorithm over fusion and orders, each child's tiles by an integer program (DAT, 4.1 to 4.3).
+
+The solver is HiGHS, as SciPy ships it (extra ``dat``).
+"""
+
+from __future__ import annotations
+
+from math import ceil, floor, log2
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from ...errors import MissingExtra
+from ...mapspace.ffm.encoding import NoProposal
+from ...mapspace.space import Space
+from ...problem import Budget, Guarantee, Problem
+from ...result import Result
+from ..evaluator import Evaluator
+from ..method import Capabilities, Watcher
+from .points import INFINITE, Points, Valued
+from .tile_model import Floats, Terms, TileModel
+
+MOVES = 3  # most moves of one mutation
+DEEP, HIGH = 10, 4  # powers of two below and above the present value at which a monomial is cut into chords
+
+
+class Dat:
+    """Trees compete by the best tiles that an integer program finds for each.
+
+    seed: the same seed gives the same answer. points: evaluations, if the budget names none. population: trees of a
+    generation. crossover, mutation: their probabilities. nodes: branch-and-bound nodes of one program.
+    """
+
+    name = "dat"
+    guarantee = Guarantee.NONE
+    able = Capabilities(starts=True, spaces=("ffm", "ragged"))
+
+    def __init__(
+        self,
+        seed: int = 0,
+        points: int = 1000,
+        population: int = 10,
+        crossover: float = 0.5,
+        mutation: float = 0.7,
+        nodes: int = 20,
+    ) -> None:
+        if min(points, nodes) < 1 or population < 2:
+            raise ValueError("points and nodes: at least 1; population: at least 2")
+        if not (0 <= crossover <= 1 and 0 <= mutation <= 1):
+            raise ValueError("crossover and mutation: from 0 to 1")
+        self.seed, self.points, self.population, self.nodes = seed, points, population, nodes
+        self.crossover, self.mutation = crossover, mutation
+
+    def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
+        """The best tiles of the best tree. Raises MissingExtra without SciPy."""
+        _solver()
+        rng, points = Random(self.seed), Points(problem, space, price)
+        people: list[Valued] = [(points.value(state), state) for state in points.begin()]
+        while len(people) < self.population and points.part(self.points) < 1:
+            drawn = points.draw(rng)
+            if drawn is None:
+                break
+            people.append(self._tiled(points, drawn, rng))
+        while people and points.part(self.points) < 1:
+            watch.stage("generations")
+            children = [child for _ in people if (child := self._child(points, people, rng)) is not None]
+            fresh = points.draw(rng)  # a generation may propose nothing at all
+            children += [] if fresh is None else [self._tiled(points, fresh, rng)]
+            people = sorted([*people, *children], key=lambda one: one[0])[: self.population]
+        return price.result(self.name)
+
+    def _child(self, points: Points, people: list[Valued], rng: Random) -> Valued | None:
+        """Another tree with tiles of its own; None if it breaks a rule or cannot be made to fit."""
+        child = min(rng.sample(people, min(2, len(people))), key=lambda one: one[0])[1]
+        try:
+            if rng.random() < self.crossover:
+                child = points.encoding.cross(child, rng.choice(people)[1], rng)
+            if rng.random() < self.mutation or any(child == state for _, state in people):
+                for _ in range(rng.randint(1, MOVES)):
+                    child = points.encoding.propose(child, rng, 0.5)
+        except NoProposal as rule:
+            points.note(str(rule))
+            return None
+        fitted = points.encoding.fitted(child, rng)
+        if fitted is None:
+            points.evaluator.refuse("capacity")
+            return None
+        return self._tiled(points, (points.value(fitted), fitted), rng)
+
+    def _tiled(self, points: Points, found: Valued, rng: Random) -> Valued:
+        """The tree with the tiles of its integer program, mended until they fit, if they are better."""
+        if found[0] == INFINITE or not TileModel.able(points):
+            return found
+        model = TileModel(points, found[1])
+        x = solved(model, self.nodes)
+        state = None if x is None else model.rounded(x)
+        state = None if state is None else points.encoding.fitted(state, rng)
+        if state is None or state == found[1]:
+            return found
+        return min(found, (points.value(state), state), key=lambda one: one[0])
+
+
+def _solver() -> Any:
+    try:
+        from scipy import optimize
+    except ImportError as error:
+        raise MissingExtra("scipy", "dat") from error
+    return optimize
+
+
+def solved(model: TileModel, nodes: int) -> Floats | None:
+    """Whole logarithms of trips that make the model least, as far as so many nodes tell; None if none fit.
+
+    A monomial is convex in the logarithms: its chords between powers of two are exact where all trips are powers of
+    two. A product of joules and seconds is made linear at the present trips.
+    """
+    optimize, program = _solver(), _Program(model)
+    size, columns = model.size, program.columns
+    upper = np.full(columns, np.inf)
+    upper[:size] = 40
+    lower = np.zeros(columns)
+    lower[: len(model.factors.shared)] = 1
+    found = optimize.milp(
+        c=program.goal(),
+        integrality=np.arange(columns) < size,
+        bounds=optimize.Bounds(lower, upper),
+        constraints=optimize.LinearConstraint(*program.matrix()),
+        options={"node_limit": nodes, "mip_rel_gap": 0.01},
+    )
+    return None if found.x is None else np.asarray(found.x[:size])
+
+
+class _Program:
+    """Columns: the coordinates, a value for every monomial relative to its present one, the seconds of every Einsum."""
+
+    def __init__(self, model: TileModel) -> None:
+        self.model, self.now = model, np.append(model.coordinates(), 1.0)
+        self.number: dict[bytes, int] = {}
+        self.rows: list[Floats] = []
+        self.highest: list[float] = []
+        for terms in (model.energy, *(one for components in model.times for one in components)):
+            self._enter(terms)
+        for size, terms in model.rooms:
+            self._enter(terms, size)
+        self.columns = model.size + len(self.rows) + len(model.times)
+        self.limits: list[tuple[Floats, float, float]] = []
+        self._bounds()
+
+    def _enter(self, terms: Terms, size: float = 0.0) -> None:
+        for factor, row in terms:
+            n = self.number.setdefault(row.tobytes(), len(self.rows))
+            if n == len(self.rows):
+                self.rows.append(row)
+                self.highest.append(float(row @ self.now) + HIGH)
+            if size > 0:
+                self.highest[n] = max(self.highest[n], log2(size / factor) + 1)
+
+    def _line(self, terms: Terms) -> Floats:
+        """A sum of monomials as a row over all columns."""
+        line = np.zeros(self.columns)
+        for factor, row in terms:
+            line[self.model.size + self.number[row.tobytes()]] += factor * 2.0 ** float(row @ self.now)
+        return line
+
+    def goal(self) -> Floats:
+        """The slope of the logarithm of the objective at the present trips."""
+        model = self.model
+        goal = model.points.problem.objective
+        powers = {"energy": (1.0, 0.0), "latency": (0.0, 1.0)}.get(
+            goal.name, goal.powers if goal.name == "product" else (1.0, 1.0)
+        )
+        energy = self._line(model.energy)
+        line = powers[0] * energy / max(energy.sum() + model.fixed, 1e-300)
+        seconds = [max((self._line(one).sum() for one in components), default=0.0) for components in model.times]
+        line[-len(seconds) :] = powers[1] / max(sum(seconds), 1e-300) * np.maximum(seconds, 1e-300)
+        return np.asarray(line)
+
+    def _bounds(self) -> None:
+        model = self.model
+        for n, row in enumerate(self.rows):
+            now = float(row @ self.now)
+            if not row[:-1].any():
+                continue
+            for power in range(floor(now) - DEEP, ceil(self.highest[n])):
+                scale = 2.0 ** (power - now)  # value >= scale * (1 + logarithm - power)
+                line = np.zeros(self.columns)
+                line[: model.size], line[model.size + n] = -scale * row[:-1], 1.0
+                self.limits.append((line, scale * (1 + row[-1] - power), np.inf))
+        for n, row in enumerate(self.rows):
+            if not row[:-1].any():
+                line = np.zeros(self.columns)
+                line[model.size + n] = 1.0
+                self.limits.append((line, 1.0, np.inf))
+        for row in model.rests:
+            self.limits.append((self._plain(row), -row[-1], np.inf))
+        for row in model.closed:
+            self.limits.append((self._plain(row), -row[-1], -row[-1]))
+        for size, terms in model.rooms:
+            line = self._line(terms)
+            self.limits.append((line / size, -np.inf, 1.0))
+        for i, components in enumerate(model.times):
+            slowest = max((self._line(one).sum() for one in components), default=0.0) or 1.0
+            for one in components:
+                line = -self._line(one) / slowest
+                line[len(line) - len(model.times) + i] = 1.0
+                self.limits.append((line, 0.0, np.inf))
+
+    def _plain(self, row: Floats) -> Floats:
+        line = np.zeros(self.columns)
+        line[: self.model.size] = row[:-1]
+        return line
+
+    def matrix(self) -> tuple[Floats, Floats, Floats]:
+        """Rows, and what they may be at least and at most."""
+        lines, least, most = zip(*self.limits, strict=True)
+        return np.array(lines), np.array(least), np.array(most)
