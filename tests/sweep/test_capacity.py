@@ -104,7 +104,7 @@ def test_the_verbs(tmp_path: Path) -> None:
     assert code == 0, output
     assert "matmuls on two-level, unfused" in target.read_text(encoding="utf-8")
     (axes,) = el.figures.ski_slope(*(read_sweep(folder / f"{name}.json") for name in ("fused", "unfused"))).axes
-    assert list(axes.lines[0].get_ydata()) == values(read_sweep(folder / "fused.json").points)
+    assert list(dict.fromkeys(axes.lines[0].get_ydata())) == values(read_sweep(folder / "fused.json").points)
 
 
 @pytest.mark.parametrize(
