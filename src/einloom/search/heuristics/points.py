@@ -56,6 +56,12 @@ class Points:
             return self.evaluator.of(self.encoding.decode(state)).value
         return self.evaluator.offer(self._value(state), lambda: self.encoding.decode(state))
 
+    def apart(self, state: State) -> float:
+        """As `value`, but by its Einsums alone: nothing is counted, checked by `evaluate` or kept, if that can be."""
+        if not self.additive:
+            return self.value(state)
+        return INFINITE if overflow(self.facts, state) is not None else self._value(state)
+
     def _value(self, state: State) -> float:
         energy = latency = 0.0
         traffic = 0
