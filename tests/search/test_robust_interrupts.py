@@ -188,7 +188,7 @@ def test_bounds_are_true_at_every_step() -> None:
             guarantee, value, bound, _ = found = answer(problem, steps)
             seen.add(guarantee)
             assert bound <= best * (1 + 1e-9), (seed, steps)
-            assert 0 < bound and best <= value * (1 + 1e-9), (seed, steps)
+            assert bound > 0 and best <= value * (1 + 1e-9), (seed, steps)
             if guarantee is Guarantee.OPTIMAL:
                 assert value == pytest.approx(best, rel=1e-9, abs=0), (seed, steps)
             if steps % 5 == 0:

@@ -52,7 +52,7 @@ class FirstMappings:
         self._offer()
 
     def draw(self) -> Mapping | None:
-        """The best mapping so far, the first one drawn now if there is none; None if a good number of draws had none."""
+        """The best mapping so far; without one the first is drawn now. None if a good number of draws had none."""
         if self._pieces is None:
             self._pieces = self._visits()
         while self.best is None and next(self._pieces, self) is not self:

@@ -1,4 +1,4 @@
-"""What every mapping costs, known before any is looked at: each operation once, each input read and each output written.
+"""What every mapping costs, known before any is looked at: every operation, each input read, each output written.
 
 The argument: docs/model/pruning.md, "Compulsory costs".
 """
