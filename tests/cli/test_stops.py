@@ -114,6 +114,7 @@ def test_map_without_a_mapping_draws_one(number: int, tmp_path: Path, monkeypatc
 @both
 def test_map_left_without_a_mapping_has_the_bound(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two signals in a row leave no time to draw one."""
+    monkeypatch.setattr(engine, "AFTER", float("inf"))
     monkeypatch.setattr(engine.Run, "_dives", stopping(engine.Run._dives, number, times=2))
     path = tmp_path / "r.json"
     code, _, said = run("map", *DIAMOND, "--json", path)
