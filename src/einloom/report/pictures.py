@@ -17,10 +17,10 @@ from ..result import Result
 from .compare import labels_of
 from .draw.bars import BusyTime, Stacked, Traffic
 from .draw.cascade import Cascade
-from .draw.drawing import Canvas, Drawing, Plot, Stack, faults_of
+from .draw.drawing import Canvas, Drawing, Plot, Plots, faults_of
 from .draw.looptree import LoopTree
 from .draw.markup import Html
-from .draw.occupancy import Occupancy
+from .draw.occupancy import OccupancyPlot
 from .draw.pareto import Pareto
 from .draw.progress import Progress
 from .draw.roofline import Roofline
@@ -57,7 +57,7 @@ SHIPPED: dict[str, Callable[..., Picture]] = {
     "latency": BusyTime,
     "roofline": Roofline,
     "looptree": LoopTree,
-    "occupancy": Occupancy,
+    "occupancy": OccupancyPlot,
     "cascade": Cascade,
     "search": Progress,
     "pareto": Pareto,
@@ -108,7 +108,7 @@ def drawn(asked: Picture, results: Sequence[Result], labels: Sequence[str] | Non
         raise
     except MISTAKES as error:
         raise SpecError(f"picture {asked.name} is broken: {type(error).__name__}: {error}") from error
-    if not isinstance(found, Plot | Stack | Canvas):
+    if not isinstance(found, Plot | Plots | Canvas):
         raise SpecError(f"picture {asked.name} is broken: it draws {type(found).__name__}, no Plot and no Canvas")
     for fault in faults_of(found):
         raise SpecError(f"picture {asked.name} is broken: {fault}")

@@ -94,7 +94,7 @@ class Plot:
 
 
 @dataclass(frozen=True, slots=True)
-class Stack:
+class Plots:
     """Plots below each other."""
 
     label: str
@@ -161,7 +161,7 @@ class Canvas:
     shapes: tuple[Shape, ...]
 
 
-Drawing = Plot | Stack | Canvas
+Drawing = Plot | Plots | Canvas
 
 
 def cut(text: str, room: float, size: float) -> str:
@@ -184,7 +184,7 @@ def faults_of(drawing: Drawing) -> Iterator[str]:
     """What cannot be drawn of it, in words."""
     if not drawing.label.strip():
         yield "it has no label, so nothing is said to those who do not see it"
-    if isinstance(drawing, Stack):
+    if isinstance(drawing, Plots):
         yield from (f"plot {i + 1}: {fault}" for i, plot in enumerate(drawing.plots) for fault in faults_of(plot))
     elif isinstance(drawing, Plot):
         yield from _plot_faults(drawing)

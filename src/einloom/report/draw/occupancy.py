@@ -13,7 +13,7 @@ from ...cost.room.occupancy import peak
 from ...errors import SpecError
 from ...machine.levels import Memory
 from ...result import Result
-from .drawing import Bar, Line, Plot, Ruler, Stack
+from .drawing import Bar, Line, Plot, Plots, Ruler
 from .scene import size
 from .subject import Subject
 
@@ -79,7 +79,7 @@ class Filling:
 
 
 @dataclass(frozen=True)
-class Occupancy:
+class OccupancyPlot:
     """Live bits of one instance at the worst moment of each Einsum, of all memories that hold something or the named.
 
     The outermost memory comes last: it has no capacity to speak of.
@@ -99,10 +99,10 @@ class Occupancy:
         wanted = [memory for memory in (*held[1:], *held[:1]) if self.memory in (None, memory.name)]
         return [_filling(subject, memory) for memory in wanted]
 
-    def draw(self, data: Sequence[Filling]) -> Stack:
+    def draw(self, data: Sequence[Filling]) -> Plots:
         """A plot for each memory."""
         label = f"Occupancy of {', '.join(one.memory.name for one in data)} over {len(data[0].leaves)} Einsums"
-        return Stack(label, tuple(map(_plot, data)))
+        return Plots(label, tuple(map(_plot, data)))
 
 
 def _filling(subject: Subject, memory: Memory) -> Filling:

@@ -13,9 +13,9 @@ from .drawing import (
     Line,
     Mark,
     Plot,
+    Plots,
     Ruler,
     Shape,
-    Stack,
     Stroke,
     Words,
     bent,
@@ -33,7 +33,7 @@ NAMES, MOST = 24, 40
 
 def html_of(drawing: Drawing) -> Html:
     """The drawing as a piece of HTML."""
-    if isinstance(drawing, Stack):
+    if isinstance(drawing, Plots):
         return el("div", *map(_plot, drawing.plots), class_="stack")
     return _plot(drawing) if isinstance(drawing, Plot) else _canvas(drawing)
 
@@ -74,8 +74,12 @@ def _ticks(ruler: Ruler, scale: Scale, wanted: int) -> Sequence[tuple[float, str
 
 
 def _tick(side: str, place: str, text: str, room: int) -> Html:
-    shown = text if len(text) <= room else text[: max(room - 1, 1)] + "…"
+    shown = _short(text, room)
     return el("span", shown, class_=side, style=place, title=text if shown != text else None)
+
+
+def _short(text: str, room: int) -> str:
+    return text if len(text) <= room else text[: max(room - 1, 1)] + "…"
 
 
 def _points(across: Scale, up: Scale, line: Line) -> str:
@@ -98,11 +102,8 @@ def _bar(across: Scale, up: Scale, bar: Bar, high: float) -> Iterator[Html]:
 def _mark(across: Scale, up: Scale, mark: Mark) -> Html:
     """A point, with a label beside it if it has a text."""
     x, y = (100 * min(1.0, max(0.0, scale.at(v))) for scale, v in zip((across, up), mark.at, strict=True))
-    words = (
-        el("span", mark.text, class_="flip" if x > 62 and not mark.role.startswith("words") else None)
-        if mark.text
-        else None
-    )
+    flip = "flip" if x > 62 and mark.role != "words" else None
+    words = el("span", _short(mark.text, NAMES), class_=flip) if mark.text else None
     place = f"left:{number(x)}%;bottom:{number(y)}%"
     return el("div", words, class_=f"mark {_classes(mark.role, mark.number)}", style=place, data_tip=mark.tip or None)
 

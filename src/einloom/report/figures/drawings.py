@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..draw.drawing import Box, Canvas, Drawing, Line, Mark, Plot, Ruler, Shape, Stack, Stroke, Words, bent
+from ..draw.drawing import Box, Canvas, Drawing, Line, Mark, Plot, Plots, Ruler, Shape, Stroke, Words, bent
 from ..draw.palette import INKS
 from .canvas import INK, SOFT, bare, colour, look, sheet, styled
 
@@ -39,7 +39,7 @@ def figure_of(drawing: Drawing) -> Figure:
     with styled():
         if isinstance(drawing, Canvas):
             return _canvas(drawing)
-        plots = drawing.plots if isinstance(drawing, Stack) else (drawing,)
+        plots = drawing.plots if isinstance(drawing, Plots) else (drawing,)
         high = sum(0.6 + plot.height / 120 for plot in plots)
         figure, several = sheet(max(plot.paper for plot in plots), high, len(plots))
         for axes, plot in zip(several, plots, strict=True):
