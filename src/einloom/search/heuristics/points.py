@@ -86,6 +86,12 @@ class Points:
         if value < (self.best[0] if self.best else INFINITE):
             self.best = value, state
 
+    def apart(self, state: State) -> float:
+        """As `value`, but by its Einsums alone: nothing is counted, checked by `evaluate` or kept, if that can be."""
+        if not self.additive:
+            return self.value(state)
+        return INFINITE if overflow(self.facts, state) is not None else self._value(state)
+
     def _value(self, state: State) -> float:
         energy = latency = 0.0
         traffic = 0
