@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 LARGEST = 400_000  # paths whose price is remembered
 FROM = 10  # proposals at once for which machine code is worth it
 LARGEST_BURST = 1000
+COMPILES = 10.0  # seconds of a search in which there is time to compile
 A_SECOND = 100_000  # points that a second is worth, for the size of bursts
 HOPELESS = 100  # draws in a row without a legal state before a method gives up
 INFINITE = float("inf")
@@ -179,7 +180,7 @@ class Points:
         points: of a search whose budget names none.
         """
         budget = self.evaluator.budget
-        if not self.additive:
+        if not self.additive or (budget.seconds is not None and budget.seconds < COMPILES):
             return 1
         known = [budget.steps] if budget.steps else []
         known += [int(budget.seconds * A_SECOND)] if budget.seconds else []
