@@ -9,17 +9,15 @@ from __future__ import annotations
 import inspect
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-from einloom.problem import keeps_time
 from einloom.testing.problems.claims import Subject, asked
 from einloom.testing.problems.drawing import Drawn, draw
-from einloom.testing.problems.files import Read
 
 Edit = tuple[str, str, str, str]
 """Module, dotted name of a function in it, text, and what stands in its place."""
@@ -28,17 +26,16 @@ EXACT = "einloom.search.exact"
 
 @dataclass(frozen=True)
 class Plant:
-    """An old mistake. claim: that it may break. needs: only problems with all of these dimensions can show it, and only
-    those for which `may` is true; others are not tried."""
+    """An old mistake. claim: that it may break. needs: only problems with all of these dimensions can show it, and
+    others are not tried."""
 
     name: str
     claim: str
     edits: tuple[Edit, ...]
     needs: frozenset[str] = frozenset()
-    may: Callable[[Read], bool] = lambda read: True
 
     def tries(self, drawn: Drawn) -> bool:
-        return self.needs <= drawn.has and self.may(drawn.files.read)
+        return self.needs <= drawn.has
 
     @property
     def spares_trees(self) -> bool:
@@ -50,26 +47,16 @@ def plant(
     name: str,
     *edits: Edit,
     needs: Sequence[str] = (),
-    may: Callable[[Read], bool] = lambda read: True,
     claim: str = "exact = all trees",
 ) -> Plant:
-    return Plant(name, claim, edits, frozenset(needs), may)
-
-
-def read_twice(read: Read) -> bool:
-    """True if several Einsums read one tensor."""
-    return any(len(users) > 1 for users in read[0].consumers.values())
-
-
-def timeless(read: Read) -> bool:
-    return not keeps_time(read[1])
+    return Plant(name, claim, edits, frozenset(needs))
 
 
 PLANTS = (
     plant(
         "shared-reader",
         (f"{EXACT}.attempt", "Attempt._serving", "if any(asking) else None", "if not asking else None"),
-        may=read_twice,
+        needs=("store over two readers",),
     ),
     plant(
         "small-beside-large",
@@ -83,7 +70,7 @@ PLANTS = (
     plant(
         "role-widths",
         (f"{EXACT}.prices.traffic", "Prices._tile_bits", "signature.backed[memory] if first else ", ""),
-        needs=("widths by role",),
+        needs=("wider for a consumer",),
     ),
     plant(
         "copy-spread",
@@ -94,7 +81,7 @@ PLANTS = (
             "(backing(held, t) for held in option.held for t in range(len(s.tensors)))",
             "(m for held in option.held for m, tensors in enumerate(held) if tensors)",
         ),
-        needs=("copy", "fanout"),
+        needs=("copy held behind a fanout",),
     ),
     plant(
         "read-output",
@@ -157,13 +144,18 @@ PLANTS = (
         needs=("constant index",),
     ),
     plant(
+        "kept-further-in",
+        (f"{EXACT}.fusion.explore", "Explorer._may_keep", "if not fused or not backed:", "if True:"),
+        needs=("store behind what backs",),
+    ),
+    plant(
         "free-front",
         (f"{EXACT}.bounds.cutoff", "Cutoff.beyond", " & (latency > 0)", ""),
     ),
     plant(
         "no-time",
         (f"{EXACT}.branch_and_bound", "Exact.search", "refuse_timeless(problem.objective, problem.machine)", "pass"),
-        may=timeless,
+        needs=("no time",),
         claim="refusals",
     ),
 )

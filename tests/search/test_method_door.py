@@ -16,6 +16,7 @@ from broken_methods import Boasting, Deaf, Fickle, Flattering, Sound, Wandering
 from einloom.api import problem
 from einloom.cli import main
 from einloom.errors import BrokenMethod, Ended, SpecError
+from einloom.mapping.tree import Mapping
 from einloom.mapspace.registry import space_for
 from einloom.problem import Budget
 from einloom.search.evaluator import Evaluator, Stop
@@ -52,6 +53,23 @@ def test_a_method_of_another_package_is_found_by_its_entry_point() -> None:
     ):
         ran = CliRunner().invoke(main, [*asked[:5], "--method-option", text])
         assert ran.exit_code == 2 and words in ran.output, ran.output
+
+
+def test_an_offer_that_is_no_mapping_is_dropped_for_the_next_best() -> None:
+    asked = problem(*TINY)
+    space = space_for(asked.workload, asked.machine, asked.mapspace)
+    good = space.sample(Random(0))
+    assert good is not None
+    unfinished = Mapping(good.nest[:1])
+    price = Evaluator(asked, space)
+    value = asked.objective.value(el.evaluate(*TINY, good))
+    for number in range(50):
+        price.offer(value, lambda: good)
+        price.offer(value / (number + 2), lambda: unfinished)
+    found = price.result("none")
+    assert found.value == value and found.certificate is not None
+    counts = found.certificate.counts
+    assert counts["illegal"] > 20 and counts["evaluated"] == 50
 
 
 @pytest.mark.usefixtures("random_sampling")

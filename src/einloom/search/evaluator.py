@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as Table
 from dataclasses import dataclass, replace
+from math import ceil, floor, log10
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ from .resources import resident_bytes
 from .starts import admitted
 
 SURELY = 1 - 1e-12  # sums in another order may differ in the last places
+CHECKS_A_DECADE = 12  # of points, at which offers are priced as whole trees
 LOOK = 64  # points between two looks at the memory that the process holds
 
 
@@ -72,6 +74,8 @@ class Evaluator:
         self.evaluated = self.illegal = 0
         self.refused: dict[str, int] = {}
         self.ended: Ended | None = None
+        self._offers: list[tuple[float, Callable[[], Mapping]]] = []
+        self._check_at, self._check_by = 1, 0.0
         self._started = time.monotonic()
 
     def begin(self) -> None:
@@ -97,34 +101,66 @@ class Evaluator:
             self._keep(tree, point, better)
         return point
 
-    def offer(self, value: float, tree: Callable[[], Mapping]) -> float:
-        """Count a legal point that a method has priced part by part, and keep it if it is the best.
+    def offer(self, value: float, tree: Callable[[], Mapping], points: int = 1) -> float:
+        """Count legal points that a method has priced part by part; the best of them has this value.
 
-        tree: makes the mapping, which is priced by `evaluate` before it is kept; that price is returned then, infinite
-        if the mapping is illegal or outside. Raises Stop when the search is to end.
+        tree: makes its mapping, if it is the best so far. It is priced by `evaluate` before it is kept or told to
+        anyone: not at once, but at `CHECKS_A_DECADE` numbers of points, every second, and at the end. points: how many
+        were visited together. Raises Stop when the search is to end.
         """
         self.checkpoint()
-        if value < self.value * SURELY:
-            made = tree()
-            try:
-                cost = evaluate(self.problem.workload, self.problem.machine, made, self.problem.latency_rule)
-            except IllegalMapping:
-                return self.refuse("illegal")
-            if self.space.outside(made):
-                return self.refuse("outside")
-            value = self.problem.objective.value(cost)
-            if value < self.value:
-                self._keep(made, Point(value, cost), True)
+        if value < (self._offers[-1][0] if self._offers else self.value) * SURELY:
+            self._offers.append((value, tree))
+        self.evaluated += points - 1
+        self.watch.count("evaluated", points - 1)
+        self._look()
         self.evaluated += 1
         self.watch.count("evaluated")
         return value
 
-    def refuse(self, rule: str) -> float:
-        """Count a point that is no legal mapping of the space, under the rule that it breaks; its value is infinite."""
+    def _look(self) -> None:
+        """Price what was offered, if it is time to, before the next point is counted."""
+        done = self.evaluated + self.illegal + 1
+        if self._offers and (done >= self._check_at or time.monotonic() >= self._check_by):
+            self._settle()
+        while self._check_at <= done:
+            place = floor(log10(self._check_at) * CHECKS_A_DECADE + 0.5) + 1
+            self._check_at = ceil(10 ** (place / CHECKS_A_DECADE))
+
+    def _settle(self) -> None:
+        """Price the best of what was offered; if that is no mapping after all, the next best."""
+        while self._offers:
+            made = self._offers.pop()[1]()
+            found = self._admitted(made)
+            if isinstance(found, Point):
+                self._offers.clear()
+                if found.value < self.value:
+                    self._keep(made, found, True)
+            else:
+                self.evaluated, self.illegal = self.evaluated - 1, self.illegal + 1
+                self.refused[found] = self.refused.get(found, 0) + 1
+        self._check_by = time.monotonic() + 1.0
+
+    def _admitted(self, tree: Mapping) -> Point | str:
+        """The price of a tree; or why it has none, in a word."""
+        try:
+            cost = evaluate(self.problem.workload, self.problem.machine, tree, self.problem.latency_rule)
+        except IllegalMapping:
+            return "illegal"
+        if self.space.outside(tree):
+            return "outside"
+        return Point(self.problem.objective.value(cost), cost)
+
+    def refuse(self, rule: str, points: int = 1) -> float:
+        """Count points that are no legal mapping of the space, under the rule that they break; infinite is their value.
+
+        Raises Stop when the search is to end.
+        """
         self.checkpoint()
-        self.illegal += 1
-        self.refused[rule] = self.refused.get(rule, 0) + 1
-        self.watch.count(rule)
+        self._look()
+        self.illegal += points
+        self.refused[rule] = self.refused.get(rule, 0) + points
+        self.watch.count(rule, points)
         return float("inf")
 
     def many(self, skeleton: Skeleton, tiles: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -184,6 +220,7 @@ class Evaluator:
         bound: what the method has proven that no mapping is below. counts: beside those of evaluated and illegal
         points.
         """
+        self._settle()
         if self.best is None:
             reason = (
                 None if self.ended else f"{method} found no legal mapping in {self.evaluated + self.illegal} points"

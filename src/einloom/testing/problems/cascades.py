@@ -6,7 +6,7 @@ indexed by a variable, a window or a constant. What a cascade may have is switch
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from random import Random
 
@@ -14,7 +14,7 @@ from ...errors import SpecError
 from ...workload.build import build_workload
 from ...workload.einsum import Workload
 from ...workload.notation import parse_einsum
-from .dimensions import TESTS
+from .dimensions import TESTS, apart
 from .files import Data
 
 LARGE = (997, 10007, 1000003)
@@ -25,7 +25,18 @@ OWN = (
     *("maximum", "unequal Einsums"),
 )
 """The dimensions that a workload alone decides."""
-SEVERAL = ("readers with the fused rank", "readers without it", "read output", "unequal Einsums")
+SEVERAL = (
+    *("readers with the fused rank", "readers without it", "read output", "unequal Einsums"),
+    *("wider for a consumer", "store over two readers", "store behind what backs"),
+)
+READERS = ("readers with the fused rank", "readers without it", "store over two readers")
+NEEDED: dict[str, Callable[[Workload], bool]] = {
+    "wider for a consumer": lambda w: bool(w.intermediates),
+    "store over two readers": lambda w: any(everywhere for _, _, everywhere in apart(w)),
+    "store behind what backs": lambda w: any(apart(w)),
+    "copy held behind a fanout": lambda w: any(e.kind == "copy" for e in w.einsums),
+}
+"""What a workload must have for dimensions that it shares with the machine."""
 TRIES = 60
 
 
@@ -53,7 +64,8 @@ class Cascade:
     def extents(self) -> tuple[int, ...]:
         """Extents of ranks to choose from: windows need three values or more."""
         small = (1, 2, 2) if self.room < 4 else (1, 2, 2, 2, 3, 4)
-        return (*small, 3, 3) if "window" in self.on else small
+        odd = (3, 5, 5) if "uneven tiles" in self.on else ()
+        return (*small, 3, 3, *odd) if "window" in self.on else (*small, *odd)
 
     def chance(self, dimension: str, probability: float) -> bool:
         return dimension in self.on and self.rng.random() < probability
@@ -92,7 +104,7 @@ class Cascade:
     def tensor(self, mine: Collection[str]) -> str:
         """The tensor of an operand: one of the Einsum before, one from earlier on, or a new one."""
         shared = [t for t in self.before if t not in mine]
-        wants = any(name in self.on for name in ("readers with the fused rank", "readers without it"))
+        wants = any(name in self.on for name in READERS)
         if shared and self.rng.random() < (0.8 if wants else 0.5):
             return self.rng.choice([*shared, shared[-1]])
         known = [t for t in (*self.written, *self.read) if t not in mine]
@@ -102,7 +114,8 @@ class Cascade:
 
     def new(self, tensor: str) -> str:
         ranks = 0 if self.chance("scalar", 0.4) else self.rng.choice((1, 1, 1, 2))
-        large = self.chance("unequal Einsums", 0.5) and not any(max(s, default=1) > 9 for s in self.shapes.values())
+        prime = self.chance("unequal Einsums", 0.5) and "uneven tiles" not in self.on  # of which every tile is one
+        large = prime and not any(max(s, default=1) > 9 for s in self.shapes.values())
         shape = []
         for i in range(ranks):
             shape.append(self.rng.choice(LARGE) if large and i == 0 else self.rng.choice(self.extents))
@@ -234,7 +247,9 @@ def cascade(rng: Random, wanted: Collection[str], room: int) -> Data | None:
 
     room: the most points of an Einsum's iteration space, large primes left out.
     """
-    on = [name for name in OWN if name in wanted]
+    on = [name for name in (*OWN, *NEEDED, "uneven tiles") if name in wanted]
+    if "copy held behind a fanout" in on and "copy" not in on:
+        on.append("copy")
     most = max(room, 4 if {"window", "padding"} & set(on) else 0)
     for _ in range(TRIES):
         data = _grown(rng, on, room, most)
@@ -244,7 +259,8 @@ def cascade(rng: Random, wanted: Collection[str], room: int) -> Data | None:
             workload = built(data)
         except SpecError:
             continue
-        if all(TESTS[name](workload, None, None) for name in on):  # type: ignore[arg-type]
+        has = (TESTS[name](workload, None, None) for name in on if name in OWN)  # type: ignore[arg-type]
+        if all(has) and all(NEEDED[name](workload) for name in on if name in NEEDED):
             return data
     return None
 

@@ -7,8 +7,10 @@ from itertools import combinations
 
 from ...machine.levels import ALL, NOTHING, Link, Machine, Memory
 from ...mapspace.space import Mapspace
+from ...problem import keeps_time
 from ...problem.selections import machine_selectors
 from ...workload.einsum import Einsum, Index, Workload
+from ...workload.selectors import select
 
 UNEQUAL = 1000
 """One Einsum touches so many times the bits of another."""
@@ -86,6 +88,64 @@ def _words(m: Machine) -> set[str]:
     return {name for _, which in machine_selectors(m) for name in which.names}
 
 
+def apart(w: Workload) -> Iterator[tuple[str, str, bool]]:
+    """(intermediate, another operand of an Einsum that uses it, does each of its users read that operand?) where the
+    operand lacks a variable that indexes the intermediate, so that a loop over it leaves the operand's tile alone."""
+    for between in w.intermediates:
+        users = [w.einsum(name) for name in (w.producers[between], *w.consumers[between])]
+        for user in users:
+            looped = {v for v in user.access(between).variables if w.extents[v] > 1}
+            for access in user.inputs:
+                if access.tensor != between and looped - set(access.variables):
+                    yield between, access.tensor, all(access.tensor in other.tensors for other in users)
+
+
+def _wider(w: Workload, m: Machine) -> bool:
+    """May an inner memory hold an intermediate that a consumer meets wider there than the producer?"""
+    return any(
+        memory.bits(w, w.producers[t], t) < memory.bits(w, user, t) and t in select(memory.may, w, w.producers[t])
+        for memory in _inner(m)
+        for t in w.intermediates
+        for user in w.consumers[t]
+    )
+
+
+def _over_readers(w: Workload, m: Machine) -> bool:
+    """May an inner memory hold what two Einsums read and an intermediate between them, over whose loops it stays?"""
+    return any(
+        {between, read} <= select(memory.may, w, w.producers[between]) & select(memory.may, w, w.consumers[between][0])
+        and between in select(memory.backs, w, w.producers[between])
+        for between, read, everywhere in apart(w)
+        if everywhere
+        for memory in _inner(m)
+    )
+
+
+def _further_in(w: Workload, m: Machine) -> bool:
+    """May a memory behind one that can back an intermediate hold what stays over its loops, and nothing shared?"""
+    inner = _inner(m)
+    return any(
+        between in select(outer.may, w, user) & select(outer.backs, w, user)
+        and read in select(memory.may, w, user)
+        and between not in select(memory.may, w, user) & select(memory.backs, w, user)
+        for between, read, _ in apart(w)
+        for user in (w.producers[between], *w.consumers[between])
+        if read in w.einsum(user).tensors
+        for i, outer in enumerate(inner)
+        for memory in inner[i + 1 :]
+    )
+
+
+def _copied_behind(w: Workload, m: Machine) -> bool:
+    """Must a memory behind a fanout hold a tensor of a copy?"""
+    return any(
+        m.instances(memory.name) > 1 and select(memory.must, w, e.name)
+        for e in w.einsums
+        if e.kind == "copy"
+        for memory in _inner(m)
+    )
+
+
 Test = Callable[[Workload, Machine, Mapspace], bool]
 TESTS: dict[str, Test] = {
     "scalar": lambda w, m, s: any(not t.shape for t in w.tensors),
@@ -124,6 +184,11 @@ TESTS: dict[str, Test] = {
     "nothing costs": lambda w, m, s: not any(_energies(m)),
     "leakage": lambda w, m, s: any(x.leakage for x in m.components),
     "double buffer": lambda w, m, s: any(x.capacity_share() > 1 for x in m.memories),
+    "no time": lambda w, m, s: not keeps_time(m),
+    "wider for a consumer": lambda w, m, s: _wider(w, m),
+    "store over two readers": lambda w, m, s: _over_readers(w, m),
+    "store behind what backs": lambda w, m, s: _further_in(w, m),
+    "copy held behind a fanout": lambda w, m, s: _copied_behind(w, m),
     "once": lambda w, m, s: m.partial_sums == "once",
     "unheld": lambda w, m, s: "unheld" in _words(m),
     "keep or bypass": lambda w, m, s: any(x.rule != "once" for x in s.limits.holds),
@@ -132,6 +197,7 @@ TESTS: dict[str, Test] = {
     "loop limit": lambda w, m, s: bool(s.limits.loops),
     "tile limit": lambda w, m, s: bool(s.limits.tiles),
     "axis limit": lambda w, m, s: bool(s.limits.axes),
+    "uneven tiles": lambda w, m, s: s.name == "ragged",
     "fewer fused loops": lambda w, m, s: s.max_fused_loops is not None,
     "groups": lambda w, m, s: bool({"unit", "shared"} & set(s.places)),
     "shares": lambda w, m, s: "axis" in s.places,
@@ -147,6 +213,13 @@ _NEVER: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("copies only", ("maximum",), "a copy reduces nothing"),
     ("one memory", ("four or five memories",), "one is not four"),
     ("one memory", ("must", "may", "backs"), "they are those of inner memories"),
+    ("copies only", ("store over two readers", "store behind what backs"), "a copy reads one tensor"),
+    (
+        "one memory",
+        ("wider for a consumer", "store over two readers", "store behind what backs", "copy held behind a fanout"),
+        "they speak of inner memories",
+    ),
+    ("uneven tiles", ("groups", "shares"), "exact searches no groups with uneven tiles"),
     ("nothing costs", ("non-integer energies", "leakage"), "nothing is no cost"),
 )
 

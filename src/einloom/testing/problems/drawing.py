@@ -110,7 +110,7 @@ def _files(rng: Random, want: frozenset[str], room: int, tight: bool) -> Iterato
 
 def few(files: Files, most: int = CANDIDATES, longest: int = STEPS) -> list[Mapping]:
     """The candidates of a problem. Raises TooLarge where there are more than `most`, or steps than `longest`."""
-    workload, chip, _ = files.read
+    workload, chip, mapspace = files.read
     steps = 0
 
     def step() -> None:
@@ -120,7 +120,7 @@ def few(files: Files, most: int = CANDIDATES, longest: int = STEPS) -> list[Mapp
             raise TooLarge
 
     found = []
-    for tree in candidates(workload, chip, checkpoint=step):
+    for tree in candidates(workload, chip, mapspace.name, step):
         found.append(tree)
         if len(found) > most:
             raise TooLarge

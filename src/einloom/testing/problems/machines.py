@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from ...workload.einsum import Workload
+from .arranged import arrange
 from .files import Data
 from .words import expression
 
@@ -152,7 +153,8 @@ class Chip:
         rng, on = self.rng, self.on
         inner = 0 if "one memory" in on else rng.choice((3, 3, 4)) if "four or five memories" in on else self.few()
         axes = 2 if "two axes" in on else 1
-        has = [d in on for d in ("two axes", "barred axis", "partial multicast", "full use", "axis limit", "link")]
+        spread = ("two axes", "barred axis", "partial multicast", "full use", "axis limit", "link")
+        has = [d in on for d in (*spread, "copy held behind a fanout")]
         fanouts = 0 if "fanout" not in on and not any(has) else rng.choice((1, axes))
         kinds = ["memory"] * inner + ["fanout"] * fanouts + ["toll"] * (rng.choice((1, 2)) if "toll" in on else 0)
         rng.shuffle(kinds)
@@ -172,7 +174,9 @@ class Chip:
         several = rng.random() < 0.7 or not any("compute" in level for level in levels)
         if "several units" in on and several:
             levels.append(self.unit("W", rng.random() < 0.5))
-        return [*levels, self.unit("MAC", True)]
+        levels.append(self.unit("MAC", True))
+        arrange(rng, on, self.workload, levels)
+        return levels
 
     def few(self) -> int:
         return self.rng.choice((1, 1, 1, 2))

@@ -88,7 +88,9 @@ def space(rng: Random, on: Collection[str], workload: Workload, machine: Machine
     """A mapspace file with these dimensions, as far as workload and machine let it have them."""
     drawn = ProblemSpace(rng, on, workload, machine)
     data: Data = {"schema": "mapspace/1"}
-    if rng.random() < 0.2:
+    if "uneven tiles" in on:
+        data["space"] = "ragged"
+    elif rng.random() < 0.2:
         data["space"] = "ffm"
     if "fewer fused loops" in on:
         data["max_fused_loops"] = rng.choice((0, 1, 1, 2))

@@ -14,16 +14,23 @@ from .facts import Facts
 from .state import Frame, Item, State, Word, frame_of, word
 from .trees import nodes_of
 
+_NOTHING = frozenset[str]()
+
 
 def fault(facts: Facts, state: State) -> str | None:
     """The first rule that the state breaks, capacity excepted; None if it keeps all."""
-    frame = frame_of(facts, state)
-    if "skeleton" not in state.known:
-        state.known["skeleton"] = next(_skeleton(facts, state, frame), None)
-    found = state.known["skeleton"]
-    if isinstance(found, str):
+    found = skeleton_fault(facts, state)
+    if found is not None:
         return found
     return next((one for i in range(facts.count) if (one := path_fault(facts, state, i))), None)
+
+
+def skeleton_fault(facts: Facts, state: State) -> str | None:
+    """The first rule that what the Einsums share breaks."""
+    if "skeleton" not in state.known:
+        state.known["skeleton"] = next(_skeleton(facts, state, frame_of(facts, state)), None)
+    found = state.known["skeleton"]
+    return found if isinstance(found, str) else None
 
 
 def path_fault(facts: Facts, state: State, i: int) -> str | None:
@@ -139,41 +146,41 @@ def _path(facts: Facts, i: int, mine: Word) -> Iterator[str]:
 
 def _loops(mine: Word) -> Iterator[tuple[str, int, str | None]]:
     for item in mine:
-        match item:
-            case ("for", str(variable), int(trips)):
-                yield variable, trips, None
-            case ("par", str(axis), str(variable), int(trips)):
-                yield variable, trips, axis
+        if item[0] == "for":
+            yield item[1], item[2], None
+        elif item[0] == "par":
+            yield item[2], item[3], item[1]
 
 
 def _trips(facts: Facts, i: int, mine: Word) -> Iterator[str]:
     found = dict.fromkeys(facts.einsums[i].variables, 1)
-    for variable, trips, _ in _loops(mine):
-        found[variable] *= trips
-        if trips < 2:
-            yield "one trip"
-    if any(found[v] != facts.extents[v] for v in found):
+    for item in mine:
+        if item[0] == "for" or item[0] == "par":
+            found[item[-2]] *= item[-1]
+            if item[-1] < 2:
+                yield "one trip"
+    if found != facts.full[i]:
         yield "trips"
 
 
 def _stores(facts: Facts, i: int, mine: Word, unit: str | None) -> Iterator[str]:
-    held: list[set[str]] = [set() for _ in facts.memories]
-    seen = set(facts.visible(unit))
+    held = [_NOTHING] * len(facts.memories)
+    seen = facts.visible(unit)
     reach = 0
     for item in mine:
-        match item:
-            case ("store", int(memory), tuple(tensors)):
-                if memory < reach:
-                    yield "memory order"
-                reach = max(reach, memory)
-                if held[memory] & set(tensors):
-                    yield "stored twice"
-                held[memory] |= set(tensors)
+        if item[0] == "store":
+            memory, tensors = item[1], item[2]
+            if memory < reach:
+                yield "memory order"
+            reach = max(reach, memory)
+            if not held[memory].isdisjoint(tensors):
+                yield "stored twice"
+            held[memory] = held[memory].union(tensors)
     if any(mine_held and m not in seen for m, mine_held in enumerate(held)):
         yield "memory not seen"
-    if frozenset[str]().union(*held) != facts.tensors[i]:
+    if _NOTHING.union(*held) != facts.tensors[i]:
         yield "tensor without a store"
-    elif not facts.holds(i, unit, tuple(map(frozenset, held))):
+    elif not facts.holds(i, unit, tuple(held)):
         yield "must and may"
     for tensor, home in facts.fixed.items():
         if tensor in facts.tensors[i] and next((m for m, h in enumerate(held) if tensor in h), home) != home:
@@ -184,22 +191,22 @@ def _order(facts: Facts, mine: Word) -> Iterator[str]:
     """Stores and spatial loops inwards, temporal loops above the spatial ones of a block (rule 3)."""
     stores, axes, block, after = -1, -1, -1, False
     for item in mine:
-        match item:
-            case ("store", int(memory), _):
-                if facts.place[memory] < axes:
-                    yield "store below its fanout"
-                if after:
-                    yield "block order"
-                stores, block, after = max(stores, facts.place[memory]), -1, False
-            case ("for", _, _):
-                after = after or block >= 0
-            case ("par", str(axis), _, _):
-                place = facts.axis_place[axis]
-                if place < stores:
-                    yield "store above its fanout"
-                if after or place < block:
-                    yield "block order"
-                axes, block = max(axes, place), place
+        if item[0] == "store":
+            place = facts.place[item[1]]
+            if place < axes:
+                yield "store below its fanout"
+            if after:
+                yield "block order"
+            stores, block, after = max(stores, place), -1, False
+        elif item[0] == "for":
+            after = after or block >= 0
+        elif item[0] == "par":
+            place = facts.axis_place[item[1]]
+            if place < stores:
+                yield "store above its fanout"
+            if after or place < block:
+                yield "block order"
+            axes, block = max(axes, place), place
 
 
 def _one_loop(mine: Word) -> Iterator[str]:
@@ -222,13 +229,13 @@ def _spatial(facts: Facts, i: int, mine: Word, unit: str | None) -> Iterator[str
     """Sizes, use and limits of axes (rule 9), padded ranks (rule 11), copies (rule 10)."""
     used: dict[str, int] = {}
     for at, item in enumerate(mine):
-        match item:
-            case ("par", str(axis), str(variable), int(trips)):
-                used[axis] = used.get(axis, 1) * trips
-                if trips not in facts.takes(i, axis, variable):
-                    yield "instances of a variable"
-                if unit is None and not _backs_below(facts, i, mine, at, axis):
-                    yield "copy"
+        if item[0] == "par":
+            _, axis, variable, trips = item
+            used[axis] = used.get(axis, 1) * trips
+            if trips not in facts.takes(i, axis, variable):
+                yield "instances of a variable"
+            if unit is None and not _backs_below(facts, i, mine, at, axis):
+                yield "copy"
     if any(n > facts.machine.axes[axis].size for axis, n in used.items()):
         yield "size of an axis"
     if unit is None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import Any
 
 from ....machine.levels import Link as LinkLevel
 from ....machine.levels import Machine
 from ....mapping.legality.placement import outermost_home, visible_memories
-from ....workload.einsum import Workload
+from ....workload.einsum import Access, Workload
 from ....workload.selectors import select
 from ...limits.checks import may_back, may_hold, must_hold, total_allowed
 from ...space import Mapspace
@@ -62,12 +63,19 @@ class Facts:
         ]
         self.floating = self._floating()
         self.floats = {one.name: i for i, one in enumerate(self.floating)}
+        self.floats_of = [[n for n, one in enumerate(self.floating) if i in one.users] for i in range(self.count)]
         self.fixed = self._fixed()
+        self.plain = [{a.tensor: _plain(a) for a in e.accesses} for e in self.einsums]
+        self.full = [{v: self.extents[v] for v in e.variables} for e in self.einsums]
+        self._axes_of: dict[str, list[str]] = {}
+        self._widths: dict[tuple[int, int, str], int] = {}
+        self._visible: dict[str | None, list[int]] = {}
         self._spreads: dict[tuple[int, str], tuple[Spread, ...]] = {}
         self._takes: dict[tuple[int, str, str], tuple[int, ...]] = {}
         self._most: dict[tuple[int, str], int] = {}
         self._owns: dict[tuple[int, str | None], tuple[tuple[int, str], ...]] = {}
         self._held: dict[object, bool] = {}
+        self.words: dict[object, tuple[tuple[Any, ...], ...]] = {}
         self.judged: dict[object, str | None] = {}
         self.weighed: dict[object, tuple[int, ...]] = {}
 
@@ -133,7 +141,17 @@ class Facts:
 
     def visible(self, unit: str | None) -> list[int]:
         """The memories that an Einsum on this unit sees."""
-        return [self.number[memory.name] for memory in visible_memories(self.machine, unit)]
+        if unit not in self._visible:
+            self._visible[unit] = [self.number[memory.name] for memory in visible_memories(self.machine, unit)]
+        return self._visible[unit]
+
+    def width(self, i: int, m: int, tensor: str) -> int:
+        """Bits that one value of the tensor takes in the memory, all its turns together."""
+        key = i, m, tensor
+        if key not in self._widths:
+            level = self.memories[m]
+            self._widths[key] = level.bits(self.workload, self.einsums[i].name, tensor) * level.capacity_share()
+        return self._widths[key]
 
     def owns(self, i: int, unit: str | None) -> tuple[tuple[int, str], ...]:
         """(memory, tensor) of every store that Einsum i may have for itself on this unit, if its path allows."""
@@ -186,8 +204,10 @@ class Facts:
         """The axes that stand above the unit; a copy spreads over none of its own."""
         if unit is None:
             return []
-        stop = self.machine.position[unit]
-        return [axis.name for axis in self.axes if self.axis_place[axis.name] < stop]
+        if unit not in self._axes_of:
+            stop = self.machine.position[unit]
+            self._axes_of[unit] = [axis.name for axis in self.axes if self.axis_place[axis.name] < stop]
+        return self._axes_of[unit]
 
     def most(self, i: int, unit: str) -> int:
         """Instances of the full-use axes that Einsum i has to use on this unit."""
@@ -233,6 +253,11 @@ class Facts:
         choose(0, (), 1, {v: self.extents[v] for v in self.einsums[i].variables}, room)
         allowed = [one for one in found if all(self.total_allowed(i, a, used_on(one, a)) for a in names)]
         return tuple(allowed)
+
+
+def _plain(access: Access) -> tuple[str, ...] | None:
+    """The variables of an access all of whose indices are one plain variable; None if some is not."""
+    return tuple(index.variables[0] for index in access.indices) if all(i.simple for i in access.indices) else None
 
 
 def used_on(spread: Spread, axis: str) -> int:

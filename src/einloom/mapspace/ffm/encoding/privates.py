@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from functools import lru_cache
 from math import gcd, prod
 from random import Random
@@ -323,10 +324,15 @@ def _segment(
 ) -> tuple[tuple[str, int], ...]:
     """The loops below a store; what they take leaves `left` and enters `tile`."""
     found = []
+    plain = facts.plain[i][tensor] is not None
     for v in rng.sample(list(left), len(left)):
         options = divisors(left[v])
         if room is not None and v in facts.relevant[i][tensor]:
-            options = tuple(n for n in options if _fits(facts, i, memory, tensor, {**tile, v: tile[v] * n}, room))
+            if plain:
+                bits = tile_bits(facts, i, memory, tensor, tile)
+                options = options[: bisect_right(options, room / bits)] if bits else options
+            else:
+                options = tuple(n for n in options if _fits(facts, i, memory, tensor, {**tile, v: tile[v] * n}, room))
         kind = rng.random()
         n = 1 if kind < 0.3 or not options else options[-1] if kind < 0.6 else rng.choice(options)
         if n > 1:

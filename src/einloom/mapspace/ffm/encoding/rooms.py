@@ -33,6 +33,11 @@ class LiveTile:
 def tile_values(facts: Facts, i: int, tensor: str, extents: Mapping[str, int]) -> int:
     """Values of a tile of the tensor with these extents of the variables of Einsum i."""
     total = 1
+    plain = facts.plain[i][tensor]
+    if plain is not None:
+        for variable in plain:
+            total *= extents[variable]
+        return total
     for index, size in zip(facts.einsums[i].access(tensor).indices, facts.workload.tensor(tensor).shape, strict=True):
         if index.simple:
             total *= extents[index.variables[0]]
@@ -45,9 +50,7 @@ def tile_values(facts: Facts, i: int, tensor: str, extents: Mapping[str, int]) -
 
 def tile_bits(facts: Facts, i: int, memory: int, tensor: str, extents: Mapping[str, int]) -> int:
     """Bits of one tile in the memory, all its turns together."""
-    level = facts.memories[memory]
-    width = level.bits(facts.workload, facts.einsums[i].name, tensor)
-    return tile_values(facts, i, tensor, extents) * width * level.capacity_share()
+    return tile_values(facts, i, tensor, extents) * facts.width(i, memory, tensor)
 
 
 def held(facts: Facts, state: State) -> list[LiveTile]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import gcd
 from random import Random
 
-from .checks import fault
+from .checks import path_fault, skeleton_fault
 from .facts import Facts
 from .privates import divisors, refitted
 from .rooms import tile_bits
-from .state import Frame, SharedLoop, State
+from .state import Frame, SharedLoop, State, Word, frame_of, word
 
 MOST_LOOPS = 3
 Rank = tuple[int, int, str | None]  # (rank of a tensor, trips, axis)
@@ -47,19 +47,35 @@ class SkeletonDraft:
         self.homes[number], self.depths[number] = memory, 0
 
     def settled(self, rng: Random) -> State:
-        """The state of the draft. Raises NoProposal with the rule that it breaks."""
-        facts = self.facts
+        """The state of the draft. Raises NoProposal with the rule that it breaks.
+
+        The old state keeps the rules, so only paths that changed are mended and checked.
+        """
+        facts, old = self.facts, frame_of(self.facts, self.old)
         frame = Frame(facts, tuple(self.homes), tuple(self.depths))
         shared = self._completed(frame, rng)
-        state = State(frame.homes, frame.depths, tuple(map(tuple, shared)), tuple(self.owns), {"frame": frame})
-        for i in range(facts.count):
+        words: dict[int, Word] = {}
+        known: dict[str, object] = {"frame": frame, "words": words}
+        state = State(frame.homes, frame.depths, tuple(map(tuple, shared)), tuple(self.owns), known)
+        broken = skeleton_fault(facts, state)
+        if broken is not None:
+            raise NoProposal(broken)
+        changed = []
+        for i, own in enumerate(state.owns):
+            same = own is self.old.owns[i] and not own.raised and state.shared[i] == self.old.shared[i]
+            if same and frame.place_of(i) == old.place_of(i):
+                words[i] = word(facts, self.old, i)
+            else:
+                changed.append(i)
+        for i in changed:
             mended = refitted(facts, state, i, rng)
             if mended is None:
                 raise NoProposal("no privates")
             state = mended
-        found = fault(facts, state)
-        if found is not None:
-            raise NoProposal(found)
+        for i in changed:
+            broken = path_fault(facts, state, i)
+            if broken is not None:
+                raise NoProposal(broken)
         return state
 
     def _completed(self, frame: Frame, rng: Random) -> list[list[SharedLoop]]:

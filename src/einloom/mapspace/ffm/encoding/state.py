@@ -10,15 +10,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
+from typing import Any
 
 from .facts import Facts, Spread
 
 SharedLoop = tuple[str, int, str | None]  # (variable, trips, axis); a temporal loop has axis None
 Segment = tuple[tuple[str, int], ...]  # temporal loops, outermost first
 Raised = tuple[int, str, int, bool]  # (memory, tensor, shared loops above, below the split there)
-Item = tuple[object, ...]
+Item = tuple[Any, ...]  # (kind, …), see `word`
 Word = tuple[Item, ...]
 SPLIT: Item = ("split",)
+MOST_WORDS = 200_000  # paths that are remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class Frame:
                 for boundary in range(tensor.users[0], tensor.users[-1]):
                     cuts[boundary] = max(cuts[boundary], depth)
         self.cuts = cuts
+        self._places: dict[int, tuple[object, ...]] = {}
 
     @cached_property
     def lengths(self) -> list[int]:
@@ -82,6 +85,8 @@ class Frame:
 
     def run(self, i: int, level: int) -> tuple[int, int]:
         """The Einsums that share the `level` outermost loops of Einsum i; all of them for 0."""
+        if level <= 0:
+            return 0, len(self.cuts)
         first = last = i
         while first > 0 and self.cuts[first - 1] >= level:
             first -= 1
@@ -101,6 +106,15 @@ class Frame:
             if last > first:
                 yield first, last
             i = last + 1
+
+    def place_of(self, i: int) -> tuple[object, ...]:
+        """What the frame says of the path of Einsum i: its backing stores, its splits, and what is backed outermost."""
+        found = self._places.get(i)
+        if found is None:
+            parted = tuple(self.parted(i, level) for level in range(self.lengths[i] + 1))
+            outer = tuple(self.homes[number] for number in self.facts.floats_of[i])
+            found = self._places[i] = (tuple(self.backings[i]), parted, outer)
+        return found
 
     @cached_property
     def backings(self) -> list[list[tuple[int, int, bool]]]:
@@ -132,9 +146,16 @@ def word(facts: Facts, state: State, i: int) -> Word:
     words = state.known.setdefault("words", {})
     assert isinstance(words, dict)
     if i not in words:
-        words[i] = _word(facts, state, i)
-    found: Word = words[i]
-    return found
+        frame = frame_of(facts, state)
+        key = i, state.shared[i], state.owns[i], frame.place_of(i)
+        found = facts.words.get(key)
+        if found is None:
+            if len(facts.words) >= MOST_WORDS:
+                facts.words.clear()
+            found = facts.words[key] = _word(facts, state, i)
+        words[i] = found
+    mine: Word = words[i]
+    return mine
 
 
 def _word(facts: Facts, state: State, i: int) -> Word:
@@ -164,6 +185,9 @@ def _backed_outside(facts: Facts, state: State, tensor: str) -> bool:
 
 
 def _block(facts: Facts, stores: list[tuple[int, str]] | tuple[()]) -> Iterator[Item]:
+    if len(stores) == 1:
+        yield ("store", stores[0][0], (stores[0][1],))
+        return
     for memory in sorted({memory for memory, _ in stores}):
         mine = sorted((t for m, t in stores if m == memory), key=facts.order.__getitem__)
         yield ("store", memory, tuple(mine))
@@ -171,10 +195,10 @@ def _block(facts: Facts, stores: list[tuple[int, str]] | tuple[()]) -> Iterator[
 
 def branch_items(facts: Facts, own: Own) -> Iterator[Item]:
     """Segments and stores; a spatial loop stands below the temporal ones, above the first store inside its fanout."""
-    waiting = list(own.spatial)
+    waiting: list[tuple[str, str, int]] = list(own.spatial)
     block: list[tuple[int, str]] = []
     for (memory, tensor), segment in zip(own.stores, own.segments, strict=False):
-        ready = [one for one in waiting if facts.axis_place[one[0]] < facts.place[memory]]
+        ready = waiting and [one for one in waiting if facts.axis_place[one[0]] < facts.place[memory]]
         if segment or ready:
             yield from _block(facts, block)
             block = []

@@ -1,0 +1,95 @@
+"""Levels changed so that machine and workload have what they rarely come by alone: who holds what, and how wide.
+
+Comes in: the levels of a machine file as drawn. Goes out: the same levels, with some keys put in, replaced or left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from random import Random
+
+from ...workload.einsum import Workload
+from .dimensions import apart
+from .files import Data
+
+TIMES = ("read_throughput", "write_throughput", "throughput")
+
+
+def arrange(rng: Random, on: Collection[str], workload: Workload, levels: list[Data]) -> None:
+    """Give the levels these dimensions, as far as the workload and the number of memories let them have them."""
+    inner = [level for level in levels if "memory" in level][1:]
+    for name, change in CHANGES.items():
+        if name in on and inner:
+            change(rng, workload, levels, inner)
+    if "no time" in on:
+        for level in levels:
+            for key in TIMES:
+                level.pop(key, None)
+
+
+def _holding(level: Data, tensors: Collection[str], *, backs: bool) -> None:
+    """The memory may hold just these, and backs anything or nothing."""
+    level["may"] = " | ".join(tensors)
+    level.pop("must", None)
+    level.pop("backs", None)
+    if not backs:
+        level["backs"] = "nothing"
+
+
+def _room(rng: Random, workload: Workload, tensors: Collection[str]) -> int:
+    """Bits for one value of each, for all values of each, or something in between."""
+    least = sum(workload.tensor(t).bits for t in tensors)
+    return rng.choice(
+        (least, rng.randint(least, sum(workload.tensor(t).bits * workload.tensor(t).size for t in tensors)))
+    )
+
+
+def _wider(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
+    if not workload.intermediates:
+        return
+    level, tensor = rng.choice(inner), rng.choice(workload.intermediates)
+    narrow, least = rng.choice((1, 1, 2)), workload.tensor(tensor).bits
+    level["widths"] = {"output": narrow, **({"input | weight": least + narrow} if least <= narrow else {})}
+    _holding(level, {tensor, rng.choice(workload.tensors).name} if rng.random() < 0.3 else {tensor}, backs=True)
+    level["size"] = narrow * rng.randint(1, 2 * workload.tensor(tensor).size)
+
+
+def _over_readers(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
+    fitting = [(between, read) for between, read, everywhere in apart(workload) if everywhere]
+    if fitting:
+        level, chosen = rng.choice(inner), rng.choice(fitting)
+        _holding(level, chosen, backs=True)
+        level["size"] = _room(rng, workload, chosen)
+
+
+def _further_in(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
+    fitting = [(between, read) for between, read, _ in apart(workload)]
+    if not fitting:
+        return
+    if len(inner) == 1:
+        inner = [dict(inner[0], memory="M9"), *inner]
+        levels.insert(1, inner[0])
+    at = sorted(rng.sample(range(len(inner)), 2))
+    between, read = rng.choice(fitting)
+    _holding(inner[at[0]], (between,), backs=True)
+    _holding(inner[at[1]], (read,), backs=rng.random() < 0.3)
+    for i, tensor in zip(at, (between, read), strict=True):
+        inner[i]["size"] = _room(rng, workload, (tensor,))
+
+
+def _copied_behind(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
+    copies = [e for e in workload.einsums if e.kind == "copy"]
+    behind = levels[next((i for i, level in enumerate(levels) if "fanout" in level), len(levels)) :]
+    among = [level for level in behind if "memory" in level]
+    if copies and among:
+        level = rng.choice(among)
+        level["must"] = rng.choice(("output", "input", "copy", rng.choice(rng.choice(copies).tensors)))
+        level.pop("may", None)
+
+
+CHANGES = {
+    "copy held behind a fanout": _copied_behind,
+    "store over two readers": _over_readers,
+    "store behind what backs": _further_in,
+    "wider for a consumer": _wider,
+}
