@@ -57,6 +57,7 @@ def alone_and_unfused(patch: pytest.MonkeyPatch) -> None:
         return found if len(self.setting.columns) > 1 else [group for group in found if not group.structure.backings]
 
     patch.setattr(branch_and_bound, "NEAR", 0)
+    patch.setattr(branch_and_bound, "AT_ONCE", -0.5)  # finds nothing
     patch.setattr(relaxation.Explorer, "blocks", blocks)
 
 

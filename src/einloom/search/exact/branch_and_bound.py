@@ -34,7 +34,7 @@ from .prices.columns import columns
 CUTOFF_SCHEDULE = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
 COARSE = 0.15  # from here on repeated Einsums take the steps of all
 HEURISTICS = (0.02, 0.05, 0.12, 0.25, 0.5, 1.0)
-AT_ONCE = 1e-4  # before them, where tiles need not divide: the bound is often attained, and rows within so little are few
+AT_ONCE = 1e-4  # before them, where tiles need not divide: bounds are often attained, and rows within so little few
 NEAR = 4  # of these, after which the bound is sharpened
 FIRST_FEASIBLE = (HEURISTICS[0], HEURISTICS[-1])
 BELOW = 1 - 3 * TIE  # of a value: what is below this is better
