@@ -37,7 +37,7 @@ def homes(workload: Workload, machine: Machine, einsum: str) -> dict[str, int | 
 
 
 @dataclass(frozen=True)
-class Holding:
+class MemoryHolds:
     """What one memory must hold, may hold and may back, in numbers of tensors: (where no memory above holds the tensor,
     where one does). Selectors ask of a tensor nothing else about the memories above. home: what it must back."""
 
@@ -49,7 +49,7 @@ class Holding:
 
 def holding(
     workload: Workload, machine: Machine, limits: Limits, name: str, level: int, home: Mapping[str, int | None]
-) -> Holding:
+) -> MemoryHolds:
     """The holding of a memory for one Einsum. home: of inputs and outputs of the cascade, as in `homes`."""
     memory, tensors = machine.memories[level], workload.einsum(name).tensors
     number = {t: i for i, t in enumerate(tensors)}
@@ -63,17 +63,17 @@ def holding(
     may = [numbered(may_hold(limits, machine, memory, workload, name, held)) for held in above]
     backs = [numbered(select(memory.backs, workload, name, held) & back) for held in above]
     homed = frozenset(number[t] for t, m in home.items() if m == level)
-    return Holding((must[0], must[1]), (may[0], may[1]), (backs[0], backs[1]), homed)
+    return MemoryHolds((must[0], must[1]), (may[0], may[1]), (backs[0], backs[1]), homed)
 
 
 @lru_cache(maxsize=1024)
-def held_choices(memories: tuple[Holding, ...], order: tuple[int, ...]) -> tuple[Placement, ...]:
+def held_choices(memories: tuple[MemoryHolds, ...], order: tuple[int, ...]) -> tuple[Placement, ...]:
     """Every choice of held tensors per memory. order: all tensors, in the order in which they are chosen."""
     return tuple(_held(memories, order, (), frozenset()))
 
 
 def _held(
-    memories: tuple[Holding, ...], order: tuple[int, ...], held: Placement, above: frozenset[int]
+    memories: tuple[MemoryHolds, ...], order: tuple[int, ...], held: Placement, above: frozenset[int]
 ) -> Iterator[Placement]:
     """The choices that begin with those of the outer memories, which hold the tensors `above`."""
     if len(held) == len(memories):
