@@ -41,7 +41,7 @@ TRIES = 60
 
 
 @dataclass
-class Cascade:
+class GrowingCascade:
     """A cascade as it grows.
 
     room: the most values of one Einsum's iteration space, large primes left out. shapes: of every tensor so far.
@@ -175,7 +175,7 @@ def _indices(access: str) -> list[str]:
 
 def _grown(rng: Random, on: Collection[str], room: int, most: int) -> Data | None:
     """A workload file, which may lack what it should have; None if an Einsum has more than `most` points."""
-    cascade = Cascade(rng, on, room)
+    cascade = GrowingCascade(rng, on, room)
     several = any(name in on for name in SEVERAL)
     for _ in range(rng.choice((2, 2, 3)) if several else rng.choice((1, 1, 2) if room < 4 else (1, 1, 2, 2, 2, 3))):
         cascade.einsum()
@@ -206,7 +206,7 @@ def _grown(rng: Random, on: Collection[str], room: int, most: int) -> Data | Non
     return data
 
 
-def _fixed_sizes(data: Data, cascade: Cascade) -> None:
+def _fixed_sizes(data: Data, cascade: GrowingCascade) -> None:
     """Declare the shape of inputs that constants alone index somewhere: nothing else says how long they are."""
     for tensor in cascade.read:
         if "constant index" in cascade.on and tensor not in data.get("shapes", {}) and cascade.shapes[tensor]:
