@@ -102,7 +102,7 @@ PLANTS = (
             "first = workload.producers.get(tensor) or workload.consumers[tensor][0]",
             "first = einsum",
         ),
-        needs=("read output", "limited outermost memory"),
+        needs=("home by role",),
     ),
     plant(
         "home-inside",

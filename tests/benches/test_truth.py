@@ -33,6 +33,7 @@ NARROW = (
     "readers with the fused rank",
     "readers without it",
     "copy held behind a fanout",
+    "home by role",
     "store behind what backs",
     "store over two readers",
     "wider for a consumer",

@@ -27,13 +27,14 @@ OWN = (
 """The dimensions that a workload alone decides."""
 SEVERAL = (
     *("readers with the fused rank", "readers without it", "read output", "unequal Einsums"),
-    *("wider for a consumer", "store over two readers", "store behind what backs"),
+    *("wider for a consumer", "store over two readers", "store behind what backs", "home by role"),
 )
 READERS = ("readers with the fused rank", "readers without it", "store over two readers")
 NEEDED: dict[str, Callable[[Workload], bool]] = {
     "wider for a consumer": lambda w: bool(w.intermediates),
     "store over two readers": lambda w: any(everywhere for _, _, everywhere in apart(w)),
     "store behind what backs": lambda w: any(apart(w)),
+    "home by role": lambda w: any(w.consumers[t] for t in w.outputs),
     "copy held behind a fanout": lambda w: any(e.kind == "copy" for e in w.einsums),
 }
 """What a workload must have for dimensions that it shares with the machine."""
@@ -248,8 +249,9 @@ def cascade(rng: Random, wanted: Collection[str], room: int) -> Data | None:
     room: the most points of an Einsum's iteration space, large primes left out.
     """
     on = [name for name in (*OWN, *NEEDED, "uneven tiles") if name in wanted]
-    if "copy held behind a fanout" in on and "copy" not in on:
-        on.append("copy")
+    for name, implied in (("copy held behind a fanout", "copy"), ("home by role", "read output")):
+        if name in on and implied not in on:
+            on.append(implied)
     most = max(room, 4 if {"window", "padding"} & set(on) else 0)
     for _ in range(TRIES):
         data = _grown(rng, on, room, most)
