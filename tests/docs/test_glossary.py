@@ -17,8 +17,6 @@ RETIRED = set(
     "Live Window Windows settle least_alone climb dive glance STEPS Pass PEND PENDING Tiles Stages Steps Tables "
     "Pricing".split()
 )
-# Names that two rooms share: a name may leave this list, none may come.
-TWICE = {"Point"}
 
 
 def parsed(folder: Path) -> dict[Path, ast.Module]:
@@ -74,5 +72,4 @@ def test_a_class_name_is_defined_once() -> None:
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 where.setdefault(node.name, []).append(path.relative_to(EINLOOM))
-    twice = {name: paths for name, paths in where.items() if len(paths) > 1}
-    assert not set(twice) - TWICE, {name: twice[name] for name in set(twice) - TWICE}
+    assert {name: paths for name, paths in where.items() if len(paths) > 1} == {}

@@ -17,7 +17,7 @@ from ...mapspace.limits.data import UNLIMITED
 from ...mapspace.space import Mapspace
 from ...reading.located import Located
 from ..bundle import Bundle
-from .cascades import Cascade, cascade_from
+from .cascades import NamedCascade, cascade_from
 from .components import Symbols
 from .expressions import Value, evaluate
 from .includes import IncludedLine, with_files
@@ -73,7 +73,7 @@ def _imported(views: Sequence[Located]) -> Bundle:
     wanted: dict[str, str] = {}
     variables = VariableScope([sections.get("variables")], given, {}, wanted)
     remainder = _remainder(sections.get("einloom"))
-    cascade: Cascade | None = None
+    cascade: NamedCascade | None = None
     if (section := sections.get("workload")) is not None:
         cascade = cascade_from(section, sections.get("renames"), variables, remainder, notes)
     workload = None if cascade is None else cascade.workload
