@@ -27,7 +27,7 @@ Terms = list[tuple[float, Floats]]  # (factor, row): factor * 2 ** (row @ (x, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ModelStep:
     """One step of a path. row: the logarithm of its trips over the coordinates and 1."""
 
     kind: str
@@ -99,7 +99,7 @@ class TileModel:
             row[at] = 1.0
         return row
 
-    def _path(self, i: int) -> Iterator[Step]:
+    def _path(self, i: int) -> Iterator[ModelStep]:
         """The path of Einsum i with every loop that it might have."""
         facts, own, factors = self.facts, self.state.owns[i], self.factors
         shared = {level: n for n, (first, last, level) in enumerate(factors.shared) if first <= i <= last}
@@ -108,15 +108,15 @@ class TileModel:
         for item in prefix(facts, self.state, i):
             if item[0] == "store":
                 open_above = set()
-                yield Step("store", self._row(), memory=item[1], tensors=item[2])
+                yield ModelStep("store", self._row(), memory=item[1], tensors=item[2])
             elif item[0] == "split":
-                yield Step("split", self._row())
+                yield ModelStep("split", self._row())
             else:
                 row = self._row(at=shared[level])
                 rest[item[-2]] = rest[item[-2]] - row
                 open_above |= {item[1]} if item[0] == "for" else set()
                 level += 1
-                yield Step(item[0], row, item[-2], item[1] if item[0] == "par" else "")
+                yield ModelStep(item[0], row, item[-2], item[1] if item[0] == "par" else "")
         self.barred |= {(i, v) for v in open_above}
         for _, v, n in own.spatial:
             rest[v] = rest[v] - self._row(log2(n))
@@ -128,22 +128,22 @@ class TileModel:
         self.closed += [rest[v] for v in open_above]
         yield from self._branch(i, [rest, *rows])
 
-    def _branch(self, i: int, rows: list[dict[str, Floats]]) -> Iterator[Step]:
+    def _branch(self, i: int, rows: list[dict[str, Floats]]) -> Iterator[ModelStep]:
         facts, own = self.facts, self.state.owns[i]
         waiting = list(own.spatial)
         for k, segment in enumerate(rows):
             named = [v for v, _ in own.segments[k]]
             for v in [*(v for v in segment if v not in named), *named]:
-                yield Step("for", segment[v], v)
+                yield ModelStep("for", segment[v], v)
             last = k == len(own.stores)
             ready = [s for s in waiting if last or facts.axis_place[s[0]] < facts.place[own.stores[k][0]]]
             for one in ready:
                 waiting.remove(one)
-                yield Step("par", self._row(log2(one[2])), one[1], one[0])
+                yield ModelStep("par", self._row(log2(one[2])), one[1], one[0])
             if not last:
-                yield Step("store", self._row(), memory=own.stores[k][0], tensors=(own.stores[k][1],))
+                yield ModelStep("store", self._row(), memory=own.stores[k][0], tensors=(own.stores[k][1],))
 
-    def _prices(self, i: int, path: list[Step]) -> None:
+    def _prices(self, i: int, path: list[ModelStep]) -> None:
         """Enter energy and times of one Einsum."""
         unit = self.state.owns[i].unit
         if unit is None:
@@ -172,7 +172,7 @@ class TileModel:
         self.times.append([one for one in times if one])
 
     def _link(
-        self, i: int, path: list[Step], tensor: str, written: bool, joined: Any, place: int, child: int | None
+        self, i: int, path: list[ModelStep], tensor: str, written: bool, joined: Any, place: int, child: int | None
     ) -> Iterator[tuple[int, int, Floats, Floats]]:
         """(memory, 1 if it is written, row of visits by all instances, row of instances) at both ends of a link.
 
