@@ -26,12 +26,27 @@ from .fusion.explore import Allowed, Explorer, PmappingGroup, Wanted
 from .fusion.floors import Floors
 from .fusion.serving import Serving
 from .fusion.templates import Alone
+from .joining.completions import Completions
 from .joining.join import Joiner, Partial
 from .model import Setting
 from .numerics.pareto import FloatArray, IntArray
 from .numerics.uneven import Tiling
 from .pmappings.prune import Rules
 from .traceback import Piece, piece, tree
+
+WORTH = 2000  # rows from which it is worth knowing what completes a cascade
+NEARER = (
+    1e-6,
+    1e-5,
+    5e-5,
+    2e-4,
+    5e-4,
+    1e-3,
+    2e-3,
+    5e-3,
+    1e-2,
+    2e-2,
+)  # limits of joins, as shares above the least that rows without rooms cost
 
 
 @dataclass(frozen=True)
@@ -47,6 +62,7 @@ class ExactOptions:
     rules: Rules = field(default_factory=Rules)
     incumbent: bool = True
     consistency: bool = True
+    completions: bool = True
     limit: float | None = None
     start: tuple[Mapping, ...] = ()
 
@@ -96,6 +112,11 @@ class Attempt:
     def tied(self) -> bool:
         """True if Einsums may cut some rank alike and unevenly: then `tiling` matters."""
         return any(signature.tied for signature in self.signatures)
+
+    @property
+    def completes(self) -> bool:
+        """True if joins without rooms bound those with: no Einsums run at the same time."""
+        return self.options.completions and not self.problem.mapspace.places
 
     @property
     def relaxes(self) -> bool:
@@ -261,10 +282,22 @@ class Attempt:
 
     def towards(self, aim: Cutoff) -> Solution:
         """The best cascade that is not beyond `aim` (others may come out too), or Infeasible."""
-        return self._best(self.complete(aim))
+        blocks = self._rows(aim)
+        joiner = self._ready(blocks)
+        for nearer in self._nearer(joiner.completions, aim):
+            try:
+                return self._best(self._joined(joiner, blocks, nearer))
+            except Infeasible:
+                continue
+        return self._best(self._joined(joiner, blocks, aim))
 
     def complete(self, aim: Cutoff) -> list[Partial]:
         """All undominated complete cascades that are not beyond `aim`, or Infeasible."""
+        blocks = self._rows(aim)
+        return self._joined(self._ready(blocks), blocks, aim)
+
+    def _rows(self, aim: Cutoff) -> list[list[PmappingGroup]]:
+        """The blocks of every Einsum, without what the neighbours rule out, or Infeasible."""
         self.aim = aim
         self.rest = np.concatenate([np.cumsum(self.least[::-1], axis=0)[::-1][1:], self.least[:1] * 0])
         blocks = self._blocks(self._column_limits())
@@ -275,9 +308,33 @@ class Attempt:
             blocks = self.consistency.filter(blocks)
             if not all(blocks):
                 raise Infeasible("no combination of mappings stays within the limit")
+        return blocks
+
+    def _ready(self, blocks: list[list[PmappingGroup]]) -> Joiner:
+        """A joiner for these blocks, with what it costs at least to complete each state where that is worth knowing."""
         joiner = self._joiner()
         joiner.asking = any(block.structure.asked for mine in blocks for block in mine)
         joiner.serving = self._serving(blocks)
+        rows = sum(len(block) for mine in {id(mine): mine for mine in blocks}.values() for block in mine)
+        if self.completes and self.consistency is not None and rows >= WORTH:
+            self.watcher.stage("joining without rooms")
+            joiner.completions = Completions.of(joiner, self.consistency.lines, blocks)
+        return joiner
+
+    def _nearer(self, completions: Completions | None, aim: Cutoff) -> list[Cutoff]:
+        """Limits between the least that completions know of and that of the aim, from below."""
+        if completions is None or aim.front is not None:
+            return []
+        least = completions.least_limit()
+        limits = [least * (1 + step) for step in NEARER]
+        return [replace(aim, limit=limit) for limit in limits if limit - least < (aim.limit - least) / 2]
+
+    def _joined(self, joiner: Joiner, blocks: list[list[PmappingGroup]], aim: Cutoff) -> list[Partial]:
+        """All undominated complete cascades of these rows that are not beyond `aim`, or Infeasible."""
+        if joiner.completions is not None:
+            blocks = joiner.completions.towards(aim, blocks)
+            if not all(blocks):
+                raise Infeasible("no combination of mappings stays within the limit")
         total = len(blocks)
         partials = joiner.start()
         for position in range(total):

@@ -258,7 +258,7 @@ class Arcs(ABC, Generic[Some]):
             return mine
         pattern = (id(mine), good.tobytes())
         if pattern not in self._kept:
-            found = _chosen(mine, good)
+            found = chosen(mine, good)
             self._kept[pattern] = (mine, found)
             self._keys[id(found)] = {use: keys[good] for use, keys in self._keys.get(id(mine), {}).items()}
         return self._kept[pattern][1]
@@ -292,7 +292,7 @@ class Consistency(Arcs[PmappingGroup]):
         return known[use]
 
 
-def _chosen(mine: list[Some], good: np.ndarray) -> list[Some]:
+def chosen(mine: list[Some], good: np.ndarray) -> list[Some]:
     """The good rows; blocks without any are left out."""
     kept, start = [], 0
     for block in mine:
