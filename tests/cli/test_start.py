@@ -121,6 +121,7 @@ def test_what_does_not_fit_is_refused(unfused: Path, tmp_path: Path) -> None:
     assert code == 2 and "it is no mapping of matmuls: it has E2" in output
     code, output = run("map", *CHAIN, "--start", unfused, "--method", "exhaustive")
     assert code == 2 and "'exhaustive' cannot start from a known mapping; did you mean 'exact'?" in output
-    assert run("map", workload, machine, "--budget-steps", "1", "--json", nothing)[0] == 1
+    unable = ("--method", "exhaustive", "--budget-memory", "1 B")
+    assert run("map", "matmul:m=4,n=4,k=4", "two-level:glb_bits=32", *unable, "--json", nothing)[0] == 1
     code, output = run("map", workload, machine, "--start", nothing)
     assert code == 2 and "nothing.json: that search found no mapping, so none can start from it" in output

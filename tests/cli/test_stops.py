@@ -99,13 +99,23 @@ def test_map_keeps_the_best_so_far(number: int, presses: int, tmp_path: Path, mo
 
 
 @both
-@pytest.mark.parametrize("presses", [1, 2])
-def test_map_without_a_mapping_leaves_the_bound(
-    number: int, presses: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_map_without_a_mapping_draws_one(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound is known when the search for mappings begins: there the signal comes."""
-    begun = stopping(engine.Run._dives, number, times=presses)
-    monkeypatch.setattr(engine.Run, "_dives", begun)
+    monkeypatch.setattr(engine.Run, "_dives", stopping(engine.Run._dives, number))
+    path = tmp_path / "r.json"
+    code, shown, _ = run("map", *DIAMOND, "--json", path)
+    assert code == CODES[signal.Signals(number)] and "the search was stopped" in shown
+    found = read_answer(path)
+    assert isinstance(found, el.Result) and found.ended is Ended.STOPPED and found.certificate is not None
+    assert 0 < found.certificate.bound <= el.map(*DIAMOND[:2], "edp").value <= found.value
+    assert el.verify(path, quick=True).ok
+
+
+@both
+def test_map_left_without_a_mapping_has_the_bound(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two signals in a row leave no time to draw one."""
+    monkeypatch.setattr(engine, "AFTER", float("inf"))
+    monkeypatch.setattr(engine.Run, "_dives", stopping(engine.Run._dives, number, times=2))
     path = tmp_path / "r.json"
     code, _, said = run("map", *DIAMOND, "--json", path)
     assert code == CODES[signal.Signals(number)]

@@ -23,6 +23,7 @@ PLAYED = (
     "how-to/my-optimizer.md",
     "how-to/my-component.md",
     "how-to/my-picture.md",
+    "how-to/my-space.md",
     "how-to/my-importer.md",
 )
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)

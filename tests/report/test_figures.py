@@ -26,9 +26,9 @@ def run(*arguments: str | Path) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def heights(axes: Any) -> float:
+def lengths(axes: Any) -> float:
     """Sum of all bars."""
-    return float(sum(bar.get_height() for group in axes.containers for bar in group))
+    return float(sum(bar.get_width() for bar in axes.patches))
 
 
 @pytest.mark.parametrize("kind", ONE)
@@ -65,16 +65,16 @@ def test_formats(results: dict[str, el.Result], tmp_path: Path) -> None:
 def test_bars_add_up(results: dict[str, el.Result], rows: str, parts: str) -> None:
     result = results["gpt3"]
     (axes,) = figures.energy_bars(result, rows=rows, parts=parts).axes
-    assert heights(axes) == pytest.approx(result.energy)
+    assert lengths(axes) == pytest.approx(result.energy)
     (axes,) = figures.traffic_bars(result, rows=rows, parts=parts).axes
-    assert heights(axes) == sum(result.cost.traffic(memory.name) for memory in result.machine.memories)
+    assert lengths(axes) == sum(result.cost.traffic(memory.name) for memory in result.machine.memories)
 
 
 def test_a_bar_per_result() -> None:
     several = [el.Result.read(RESULTS / f"chain-{name}.json") for name in ("loops0", "loops1", "edp")]
     (axes,) = figures.energy_bars(*several, labels=["none", "one", "edp"]).axes
-    assert [text.get_text() for text in axes.get_xticklabels()] == ["none", "one", "edp"]
-    assert heights(axes) == pytest.approx(sum(result.energy for result in several))
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["none", "one", "edp"]
+    assert lengths(axes) == pytest.approx(sum(result.energy for result in several))
     with pytest.raises(el.SpecError, match="1 labels for 3 results"):
         figures.energy_bars(*several, labels=["none"])
     assert labels_of(several) == [
@@ -87,8 +87,8 @@ def test_a_bar_per_result() -> None:
 def test_busy_time_and_latency(results: dict[str, el.Result]) -> None:
     result = results["gpt3"]
     (axes,) = figures.latency_breakdown(result).axes
-    assert heights(axes) == pytest.approx(sum(seconds for *_, seconds in result.cost.busy))
-    marks = [line.get_ydata()[0] for line in axes.lines if len(line.get_ydata())]
+    assert lengths(axes) == pytest.approx(sum(seconds for *_, seconds in result.cost.busy))
+    marks = [line.get_xdata()[0] for line in axes.lines]
     assert marks == pytest.approx([seconds for _, seconds in result.cost.einsum_latency if seconds])
 
 

@@ -40,8 +40,9 @@ def test_what_ended_a_search_is_said() -> None:
     assert "ended       the budget of steps ended; this is the best so far" in text.summary(found)
     assert "the budget of steps ended; this is the best so far" in page(found)
     assert found.to_data()["ended"] == "steps" and el.Result.from_json(found.to_json()).ended is found.ended
-    nothing = answer((Labelled("", asked),), "exact", Budget(steps=1), Recorder())
-    assert isinstance(nothing, Unmapped) and nothing.to_data()["ended"] == "steps"
+    asked = el.api.problem("matmul:m=4,n=4,k=4", "two-level:glb_bits=32")
+    nothing = answer((Labelled("", asked),), "exhaustive", Budget(memory=1), Recorder())
+    assert isinstance(nothing, Unmapped) and nothing.to_data()["ended"] == "memory"
     assert parse_answer(nothing.to_json()).ended is nothing.ended
-    assert repr(nothing).startswith("<Unmapped: residual-diamond on simple, unfinished")
+    assert repr(nothing).startswith("<Unmapped: matmul on two-level, unfinished")
     assert pickle.loads(pickle.dumps(nothing)) == nothing

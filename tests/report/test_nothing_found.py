@@ -79,7 +79,17 @@ def test_a_fruitless_search_saves_why(saved: Path, tmp_path: Path) -> None:
 
 def test_a_budget_that_ends_too_early_is_not_a_proof(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
-    code, output = run("map", "gpt3-6.7b", "tpu-v4i", "--budget-seconds", "1e-9", "--json", path)
+    code, output = run(
+        "map",
+        "matmul:m=4,n=4,k=4",
+        "two-level:glb_bits=32",
+        "--method",
+        "exhaustive",
+        "--budget-memory",
+        "1 B",
+        "--json",
+        path,
+    )
     assert code == 1 and "budget" in output
     found = read_answer(path)
     assert isinstance(found, Unmapped) and found.status == "unfinished"

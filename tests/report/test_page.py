@@ -14,6 +14,7 @@ from hostile_names import IMAGE, QUOTE, SCRIPT, STYLE
 
 from einloom import Result
 from einloom.cli import main
+from einloom.report.data.bars import busy_seconds
 from einloom.report.draw import bars
 from einloom.report.draw.cascade import groups
 from einloom.report.draw.layers import layout
@@ -123,7 +124,7 @@ def test_bars_add_up_to_the_result(results: dict[str, Result], name: str) -> Non
     assert isinstance(rows, list)
     assert sum(row[4] for row in rows) == pytest.approx(result.energy, rel=1e-5)
     busy: dict[tuple[str, str], float] = {}
-    for action, seconds in zip(result.cost.actions, bars.busy_seconds(result), strict=True):
+    for action, seconds in zip(result.cost.actions, busy_seconds(result), strict=True):
         key = (action.einsum, action.component)
         busy[key] = busy.get(key, 0.0) + seconds
     for einsum, component, seconds in result.cost.busy:

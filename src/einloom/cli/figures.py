@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +20,6 @@ from ..result.sweep import Point, Sweep, read_sweep
 from .guard import stopped
 from .output import deliver, tell
 
-OPTIONS = {
-    "energy": ("rows", "parts"),
-    "traffic": ("rows", "parts"),
-    "occupancy": ("memory",),
-    "looptree": ("first", "count"),
-    "cascade": ("first", "count"),
-}
-"""Kind of figure -> the options that mean something for it."""
-ALONE = ("looptree", "occupancy", "cascade")
 KEYS = click.Choice(["einsum", "component", "tensor", "action"])
 Guard = Callable[[Callable[..., None]], Callable[..., None]]
 
@@ -50,8 +40,8 @@ def _figure_options() -> list[click.Parameter]:
         click.Option(["--rows"], type=KEYS, help="energy, traffic: what has a bar."),
         click.Option(["--parts"], type=KEYS, help="energy, traffic: what bars are stacked of."),
         click.Option(["--memory"], metavar="NAME", help="occupancy: this memory alone."),
-        click.Option(["--first"], type=click.IntRange(1), help="looptree, cascade: the first Einsum to draw."),
-        click.Option(["--count"], type=click.IntRange(1), help="looptree, cascade: how many."),
+        click.Option(["--first"], type=click.IntRange(1), help="looptree, cascade, bars: the first Einsum to draw."),
+        click.Option(["--count"], type=click.IntRange(1), help="looptree, cascade, bars: how many."),
     ]
 
 
@@ -59,26 +49,22 @@ def figure_verb(kind: str, files: tuple[str, ...], output: str, **options: Any) 
     """Draw saved results as KIND: energy, traffic, latency, roofline, looptree, occupancy, cascade, search, pareto, or
     ski-slope (of the files that `einloom sweep` wrote), or a picture that an installed package brings. Nothing is
     searched."""
-    from ..report.figures import KINDS, kinds, picture, save
+    from ..report.figures import SKI_SLOPE, kinds, picture, save, ski_slope
+    from ..report.pictures import options_of
 
     if kind not in kinds():
         raise unknown("kind of figure", kind, kinds())
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
-        if name not in OPTIONS.get(kind, ()):
+        if kind == SKI_SLOPE or name not in options_of(kind):
             raise SpecError(f"--{name} means nothing for a figure of kind {kind}")
     if "first" in given:
         given["first"] -= 1
-    if kind in ALONE:
-        if len(files) > 1:
-            raise SpecError(f"a figure of kind {kind} draws one result, not {len(files)}")
-        drawn = KINDS[kind](Result.read(files[0]), **given)
-    elif kind == "ski-slope":
-        drawn = KINDS[kind](*(read_sweep(file) for file in files))
+    if kind == SKI_SLOPE:
+        drawn = ski_slope(*(read_sweep(file) for file in files))
     else:
         labels = [Path(file).stem for file in files]
-        draw = KINDS.get(kind) or partial(picture, kind)
-        drawn = draw(*(Result.read(file) for file in files), labels=labels, **given)
+        drawn = picture(kind, *(Result.read(file) for file in files), labels=labels, **given)
     save(drawn, output)
     click.echo(f"wrote {output}")
 

@@ -6,8 +6,10 @@ a `Space` of (workload, machine, mapspace).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..machine.levels import Machine
-from ..reading.plugins import loaded
+from ..reading.plugins import loaded, offer
 from ..workload.einsum import Workload
 from .space import GROUP, SPACES, Mapspace, Space, known_space
 
@@ -20,3 +22,8 @@ def space_for(workload: Workload, machine: Machine, mapspace: Mapspace) -> Space
         return Ffm(workload, machine, mapspace)
     made: Space = loaded(GROUP, mapspace.name)(workload, machine, mapspace)
     return made
+
+
+def use(name: str, make: Callable[[Workload, Machine, Mapspace], Space]) -> None:
+    """From now on this session knows the space by this name, as if a package had brought it."""
+    offer(GROUP, name, make)

@@ -8,8 +8,9 @@ from statistics import mean
 
 from ..errors import EinloomError
 from ..fabric.describe import fabric
+from ..report.draw.drawing import Line, Mark, Plot, Ruler
 from ..report.draw.markup import Html, el
-from ..report.draw.plot import Curve, Scale, mark, plot
+from ..report.draw.svg import html_of
 from ..report.page.shell import navigation, section, shell, skip
 from ..report.text.table import columns
 from ..search.principles.matmul import Accounting
@@ -254,21 +255,21 @@ def page(found: Sequence[FusecuTable]) -> str:
 def regret_plot() -> Html:
     """Mean and most regret of principles 1 to 3 over the size of the buffer."""
     every = fusecu.operator_regrets()
-    x = Scale(every[0].buffer / 1024, every[-1].buffer / 1024, log=True)
     series = (
         ("mean", "best", [(r.buffer / 1024, 100 * r.mean) for r in every]),
         ("most", "bound", [(r.buffer / 1024, 100 * r.most) for r in every]),
         ("mean, sums read back", "best", [(r.buffer / 1024, 100 * r.mean_read_back) for r in every]),
         ("most, sums read back", "bound", [(r.buffer / 1024, 100 * r.most_read_back) for r in every]),
     )
-    y = Scale(0.0, max(v for *_, points in series for _, v in points) * 1.1)
     marks = [
-        mark(x, y, at, "dot", f"{name}: {at[0]:g} KB, {at[1]:.1f} %", name if i == 0 else None)
-        for name, _, points in series
+        Mark(at, role, tip=f"{name}: {at[0]:g} KB, {at[1]:.1f} %", text=name if i == 0 else None)
+        for name, role, points in series
         for i, at in enumerate(points)
     ]
-    curves = [Curve(points, look) for _, look, points in series]
-    across = (x, [(2.0**i, f"{2**i} KB") for i in range(5, 16, 2)], "buffer")
-    return plot(
-        curves, marks, across, (y, [(v, f"{v:g} %") for v in y.ticks()], "too much traffic"), "Regret by buffer"
-    )
+    lines = tuple(Line(tuple(points), role) for _, role, points in series)
+    ticks = tuple((2.0**i, f"{2**i} KB") for i in range(5, 16, 2))
+    ends = every[0].buffer / 1024, every[-1].buffer / 1024
+    across = Ruler("buffer", *ends, lambda value, _: f"{value:g} KB", True, ticks)
+    most = max(value for *_, points in series for _, value in points)
+    up = Ruler("too much traffic", 0.0, 1.1 * most, lambda value, _: f"{value:g} %")
+    return html_of(Plot("Regret by buffer", across, up, lines, tuple(marks)))

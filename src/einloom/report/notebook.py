@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import singledispatch
 
 from ..machine.levels import Fanout, Level, Machine, Memory, Toll
-from ..mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, describe, einsums_below
+from ..mapping.tree import Mapping
 from ..reading.units import format as with_unit
 from ..result import Result
 from ..result.unmapped import Unmapped
 from ..workload.einsum import Workload
 from .compare import Comparison
-from .draw import cascade, looptree
+from .draw import cascade
+from .draw.looptree import LoopTree
 from .draw.markup import Html, el
 from .draw.scene import Scene, energy, size
 from .draw.subject import Subject
-from .draw.tracks import Part, legend, tracks
+from .draw.svg import html_of
 from .page import nothing, summary
 from .page.comparison import comparison_table
 from .page.snippet import snippet
@@ -35,7 +35,7 @@ def draw(thing: object) -> str:
 def _(workload: Workload) -> str:
     scene = Scene(workload)
     count, most = len(workload.einsums), len(scene.windows[0])
-    graph = el("div", cascade.drawing(scene, set(scene.leaves[:most])), class_="scroll")
+    graph = el("div", html_of(cascade.Cascade(0, most).draw(scene)), class_="scroll")
     more = el("p", f"The first {most} of {count} Einsums.", class_="note") if most < count else None
     ranks = ", ".join(f"{name} = {extent:,}" for name, extent in workload.extents.items())
     repeat = f", {workload.repeat} times" if workload.repeat > 1 else ""
@@ -94,51 +94,19 @@ def _rate(value: float | None) -> str:
 
 @draw.register
 def _(mapping: Mapping) -> str:
-    width = len(mapping.einsums)
-    shown = el("div", _nest(mapping.nest, {}), class_="looptree", style=f"--n:{min(width, FIRST)}")
-    return snippet(el("div", shown, class_="scroll"))
-
-
-def _nest(nest: Nest, memories: dict[str, int]) -> Html:
-    """A nest as boxes; memories get their colours in the order in which they come up."""
-    drawn = []
-    for node in nest:
-        if isinstance(node, Store):
-            look = f"m{min(memories.setdefault(node.memory, len(memories)), 4)}"
-            names = el("div", *(el("span", tensor, class_="chip") for tensor in node.tensors), class_="chiplist")
-            drawn.append(el("div", el("span", node.memory, class_="memory"), names, class_=f"node store {look}"))
-        elif isinstance(node, Loop):
-            drawn.append(el("div", describe(node), class_=f"node loop {'par' if node.axis else 'for'}"))
-        elif isinstance(node, Compute):
-            where = el("span", f"@ {node.unit}" if node.unit else "copy", class_="axis")
-            drawn.append(el("div", el("b", node.einsum), where, class_="node leaf"))
-        elif isinstance(node, Split):
-            branches = [_nest(branch, memories) for branch in node.branches[:FIRST]]
-            left = len(node.branches) - len(branches)
-            words = f"split {node.kind}" + (f"; {left} more branches" if left else "")
-            drawn += [el("div", words, class_="node split"), el("div", *branches, class_="branches")]
-    return el("div", *drawn, class_="nest", style=f"--n:{len(einsums_below(nest))}")
+    return snippet(el("div", html_of(LoopTree(0, FIRST).draw(mapping)), class_="scroll"))
 
 
 @draw.register
 def _(result: Result) -> str:
     subject = Subject(result)
-    tree = el("div", looptree.drawings(subject)[0], class_="scroll")
+    tree = el("div", html_of(LoopTree(0, FIRST).draw(subject)), class_="scroll")
     front = (el("h3", "Pareto front"), shown("pareto", result)) if result.front else ()
-    graph = el("details", el("summary", "cascade"), cascade.drawings(subject, cascade.groups(subject))[0])
+    graph = el("details", el("summary", "cascade"), cascade.drawings(subject)[0])
     proof = el("details", el("summary", "what is proven"), summary.certificate(result))
     more = [el("details", el("summary", title), drawn) for _, title, drawn in added(result)]
-    bars = _bars(result, subject.leaves)
+    bars = [] if not result.energy else [shown("energy", result, count=FIRST)]
     return snippet(summary.header(result, "h3"), summary.tiles(result), *front, tree, *bars, graph, proof, *more)
-
-
-def _bars(result: Result, leaves: Sequence[str]) -> tuple[Html, Html]:
-    names = [component.name for component in result.machine.components]
-    table = result.cost.energy_by("einsum", "component")
-    rows = [
-        (leaf, [Part(name, table.get((leaf, name), 0.0), i) for i, name in enumerate(names)]) for leaf in leaves[:FIRST]
-    ]
-    return legend(names), tracks(rows, energy)
 
 
 @draw.register

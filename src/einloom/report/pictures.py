@@ -7,17 +7,23 @@ notebook shows them folded. How to write one: docs/how-to/my-picture.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any, Protocol
 
 from ..errors import SpecError, unknown
 from ..reading.plugins import MISTAKES, brought, loaded, offer
 from ..result import Result
 from .compare import labels_of
-from .draw.drawing import Canvas, Drawing, Plot, faults_of
+from .draw.bars import BusyTime, Stacked, Traffic
+from .draw.cascade import Cascade
+from .draw.drawing import Canvas, Drawing, Plot, Plots, faults_of
+from .draw.looptree import LoopTree
 from .draw.markup import Html
+from .draw.occupancy import OccupancyPlot
 from .draw.pareto import Pareto
 from .draw.progress import Progress
+from .draw.roofline import Roofline
 from .draw.svg import html_of
 
 GROUP = "einloom.pictures"
@@ -45,7 +51,17 @@ class Picture(Protocol):
         ...
 
 
-SHIPPED: dict[str, type[Picture]] = {"search": Progress, "pareto": Pareto}
+SHIPPED: dict[str, Callable[..., Picture]] = {
+    "energy": Stacked,
+    "traffic": Traffic,
+    "latency": BusyTime,
+    "roofline": Roofline,
+    "looptree": LoopTree,
+    "occupancy": OccupancyPlot,
+    "cascade": Cascade,
+    "search": Progress,
+    "pareto": Pareto,
+}
 
 
 def pictures() -> tuple[str, ...]:
@@ -58,14 +74,27 @@ def use(picture: Picture) -> None:
     offer(GROUP, picture.name, lambda: picture)
 
 
-def picture(name: str) -> Picture:
-    """The picture called `name`. Raises SpecError with a suggestion for an unknown one."""
-    if name in SHIPPED:
-        return SHIPPED[name]()
-    if name not in brought(GROUP):
+def picture(name: str, **options: object) -> Picture:
+    """The picture called `name`; options: fields of its class that differ from what they are by default.
+
+    Raises SpecError with a suggestion for an unknown picture or option.
+    """
+    for option in options:
+        if option not in options_of(name):
+            raise unknown(f"option of a figure of kind {name}", option, options_of(name))
+    return _class(name)(**options)
+
+
+def options_of(name: str) -> tuple[str, ...]:
+    """The options of the picture called `name`: the fields of its class. Raises SpecError for an unknown picture."""
+    made = _class(name)
+    return tuple(field.name for field in fields(made)) if is_dataclass(made) else ()
+
+
+def _class(name: str) -> Callable[..., Picture]:
+    if name not in pictures():
         raise unknown("picture", name, pictures())
-    made: Picture = loaded(GROUP, name)()
-    return made
+    return SHIPPED[name] if name in SHIPPED else loaded(GROUP, name)
 
 
 def drawn(asked: Picture, results: Sequence[Result], labels: Sequence[str] | None = None) -> Drawing:
@@ -79,16 +108,16 @@ def drawn(asked: Picture, results: Sequence[Result], labels: Sequence[str] | Non
         raise
     except MISTAKES as error:
         raise SpecError(f"picture {asked.name} is broken: {type(error).__name__}: {error}") from error
-    if not isinstance(found, Plot | Canvas):
+    if not isinstance(found, Plot | Plots | Canvas):
         raise SpecError(f"picture {asked.name} is broken: it draws {type(found).__name__}, no Plot and no Canvas")
     for fault in faults_of(found):
         raise SpecError(f"picture {asked.name} is broken: {fault}")
     return found
 
 
-def shown(name: str, *results: Result) -> Html:
+def shown(name: str, *results: Result, labels: Sequence[str] | None = None, **options: object) -> Html:
     """The picture of that name as HTML, for pages and notebooks."""
-    return html_of(drawn(picture(name), results))
+    return html_of(drawn(picture(name, **options), results, labels))
 
 
 def added(result: Result) -> Iterator[tuple[str, str, Html]]:

@@ -151,13 +151,16 @@ class Evaluator:
             return "outside"
         return Point(self.problem.objective.value(cost), cost)
 
-    def refuse(self, rule: str) -> float:
-        """Count a point that is no legal mapping of the space, under the rule that it breaks; its value is infinite."""
+    def refuse(self, rule: str, points: int = 1) -> float:
+        """Count points that are no legal mapping of the space, under the rule that they break; infinite is their value.
+
+        Raises Stop when the search is to end.
+        """
         self.checkpoint()
         self._look()
-        self.illegal += 1
-        self.refused[rule] = self.refused.get(rule, 0) + 1
-        self.watch.count(rule)
+        self.illegal += points
+        self.refused[rule] = self.refused.get(rule, 0) + points
+        self.watch.count(rule, points)
         return float("inf")
 
     def many(self, skeleton: Skeleton, tiles: NDArray[np.int64]) -> NDArray[np.float64]:

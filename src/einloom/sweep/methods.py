@@ -173,9 +173,7 @@ class MethodRuns:
         return shell(title, body, {"tensor": []})
 
     def _pictures(self) -> list[object]:
-        picture = self.picture()
-        names = [el("li", f"{line.label}") for line in picture.lines if line.label]
-        return [el("p", "Lines in this order: the median of each method's runs."), el("ol", *names), html_of(picture)]
+        return [el("p", "A line is the median of a method's runs."), html_of(self.picture())]
 
     def picture(self) -> Plot:
         """Median value of each method against points, relative to the reference, which is the lowest line."""

@@ -1,4 +1,4 @@
-"""Energy, traffic and busy time of every action, as the table that the page's own bars are drawn from, and as numbers.
+"""Energy, traffic and busy time as bars; and the table that the page's own bars are drawn from, and as numbers.
 
 The page groups and stacks these rows as its reader asks; what it needs is one row per Einsum, component, tensor and
 action.
@@ -6,17 +6,134 @@ action.
 
 from __future__ import annotations
 
-from ...cost.breakdown import Action
-from ...machine.levels import Toll
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ...errors import SpecError
 from ...result import Result
+from ..data.bars import Key, Quantity, Row, busy_seconds, rows_of
+from .drawing import Bar, Line, Mark, Plot, Ruler
 from .markup import Html, el, link
 from .origins import anchor, energy_sources, why
-from .scene import energy, size
+from .scene import energy, size, time
 from .subject import Subject
 
 ACTIONS = ("read", "write", "compute", "leak", "down", "up")
 MOVES = ("read", "write", "down", "up")
+UNITS: dict[Quantity, Callable[[float, int], str]] = {
+    "energy": energy,
+    "latency": time,
+    "traffic": lambda value, digits: size(int(value)),
+}
+THICK, THIN = 24.0, 9.0
+"""Points of a stacked bar, and of one of several beside each other."""
 KEYS = (("einsum", "Einsum"), ("component", "level"), ("tensor", "tensor"), ("action", "action"))
+
+
+@dataclass(frozen=True)
+class Stacked:
+    """A bar per Einsum (level, tensor, action), stacked of any other of them; of several results a bar each."""
+
+    rows: Key = "einsum"
+    parts: Key = "component"
+    first: int = 0
+    count: int | None = None
+    name, title, several = "energy", "Energy", True
+    what: ClassVar[Quantity] = "energy"
+
+    def data(self, results: Sequence[Result], labels: Sequence[str]) -> tuple[Row, ...]:
+        """`count` rows from number `first` on."""
+        every = rows_of(results, labels, self.what, self.rows, self.parts)
+        last = None if self.count is None else self.first + self.count
+        if not every[self.first : last]:
+            raise SpecError(f"there is no {self.title.lower()} to draw")
+        return every[self.first : last]
+
+    def draw(self, data: Sequence[Row]) -> Plot:
+        """Parts one after the other, the sum behind them."""
+        shown, bars, marks = UNITS[self.what], list[Bar](), list[Mark]()
+        for i, row in enumerate(data):
+            sum_, top = 0.0, len(data) - i
+            total = sum(value for *_, value in row.parts)
+            for part, number, value in row.parts:
+                tip = f"{row.name}, {part}: {shown(value, 4)} ({value / total:.1%})"
+                bars.append(Bar(sum_, top - 0.88, sum_ + value, top - 0.12, number, tip, label=part))
+                sum_ += value
+            marks.append(Mark((sum_, top - 0.5), "words", text=shown(sum_, 3)))
+        bars.sort(key=lambda bar: bar.fill)
+        return _bars(data, self.title, max(bar.right for bar in bars), shown, THICK, bars, (), marks)
+
+
+@dataclass(frozen=True)
+class Traffic(Stacked):
+    """Bits read and written, as energy."""
+
+    rows: Key = "component"
+    parts: Key = "tensor"
+    name, title = "traffic", "Traffic"
+    what = "traffic"
+
+
+@dataclass(frozen=True)
+class BusyTime:
+    """How long each Einsum keeps every component busy, bar beside bar, with its latency as a line.
+
+    Several results: a row for each, busy times summed over its Einsums.
+    """
+
+    first: int = 0
+    count: int | None = None
+    name, title, several = "latency", "Busy time", True
+
+    def data(self, results: Sequence[Result], labels: Sequence[str]) -> tuple[Row, ...]:
+        """`count` rows from number `first` on."""
+        every = rows_of(results, labels, "latency", "einsum", "component")
+        found = every[self.first : None if self.count is None else self.first + self.count]
+        if not found:
+            raise SpecError("nothing takes time: there is no busy time to draw")
+        return found
+
+    def draw(self, data: Sequence[Row]) -> Plot:
+        """A bar per component, in the same place in each row."""
+        used = {number: part for row in data for part, number, _ in row.parts}
+        order = {number: i for i, number in enumerate(sorted(used))}
+        wide = 0.84 / max(1, len(used))
+        bars, lines = list[Bar](), list[Line]()
+        for i, row in enumerate(data):
+            top = len(data) - i
+            for part, number, value in row.parts:
+                high = top - 0.08 - wide * order[number]
+                tip = f"{row.name}, {part}: {time(value)}"
+                bars.append(Bar(0.0, high - 0.92 * wide, value, high, number, tip, label=part))
+            took = row.limit or 0.0
+            lines.append(Line(((took, top - 0.96), (took, top - 0.04)), "limit", label="" if i else "latency"))
+        bars.sort(key=lambda bar: bar.fill)
+        largest = max([bar.right for bar in bars] + [row.limit or 0.0 for row in data])
+        high = max(THICK, THIN * len(used) + 6)
+        marks = [
+            Mark((row.limit or 0.0, len(data) - i - 0.5), "words", text=time(row.limit or 0.0, 3))
+            for i, row in enumerate(data)
+        ]
+        return _bars(data, self.title, largest, time, high, bars, lines, marks)
+
+
+def _bars(
+    data: Sequence[Row],
+    title: str,
+    largest: float,
+    shown: Callable[[float, int], str],
+    high: float,
+    bars: Sequence[Bar],
+    lines: Sequence[Line],
+    marks: Sequence[Mark],
+) -> Plot:
+    """A plot with a row for each name, the first on top."""
+    across = Ruler(title.lower(), 0.0, 1.16 * largest or 1.0, lambda value, digits: shown(value, 3) if value else "0")
+    places = tuple((len(data) - i - 0.5, row.name) for i, row in enumerate(data))
+    up = Ruler("", 0.0, float(len(data)), shown, ticks=places)
+    label = f"{title} of {len(data)} rows: {', '.join(row.name for row in data[:12])}"
+    return Plot(label, across, up, tuple(lines), tuple(marks), high * len(data) + 8, tuple(bars), paper=6.2)
 
 
 def data(subject: Subject) -> dict[str, object]:
@@ -50,41 +167,6 @@ def data(subject: Subject) -> dict[str, object]:
         "latency": [latency.get(name, 0.0) for name in subject.leaves],
         "totals": [result.energy, sum(row[5] for row in rows), result.latency],
     }
-
-
-def busy_seconds(result: Result) -> list[float]:
-    """For each action the seconds for which it keeps the busiest instance of its component busy.
-
-    Where reads and writes have ports of their own only the slower of the two counts, so that the seconds of an Einsum
-    and a component add up to `Cost.busy`.
-    """
-    alone = [_alone(result, action) for action in result.cost.actions]
-    sums: dict[tuple[str, str, str], float] = {}
-    for action, seconds in zip(result.cost.actions, alone, strict=True):
-        key = (action.einsum, action.component, action.action)
-        sums[key] = sums.get(key, 0.0) + seconds
-    separate = {memory.name for memory in result.machine.memories if memory.ports == "separate"}
-
-    def counts(action: Action) -> bool:
-        if action.component not in separate or action.action not in ("read", "write"):
-            return True
-        read, written = (sums.get((action.einsum, action.component, way), 0.0) for way in ("read", "write"))
-        return (read >= written) == (action.action == "read")
-
-    return [seconds if counts(a) else 0.0 for a, seconds in zip(result.cost.actions, alone, strict=True)]
-
-
-def _alone(result: Result, action: Action) -> float:
-    """Seconds of one action by itself."""
-    if action.action == "leak":
-        return 0.0
-    if action.action == "compute":
-        rate = result.machine.unit(action.component).throughput
-    elif isinstance(way := result.machine.way(action.component), Toll):
-        rate = way.throughput
-    else:
-        rate = way.read_throughput if action.action == "read" else way.write_throughput
-    return action.busiest / rate if rate else 0.0
 
 
 def controls() -> Html:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .layers import Layout, layout
-from .markup import Html, el, join, number
-from .scene import Scene
+from ...errors import SpecError
+from ...result import Result
+from .drawing import LETTER, Box, Canvas, Ink, Shape, Spot, Stroke, Words, cut
+from .layers import layout
+from .markup import Html, el, join
+from .scene import MEMORIES, Scene
 from .subject import Subject
+from .svg import html_of
 
 COLUMN, ROW, BOX, HIGH, MARGIN = 72.0, 48.0, 60.0, 26.0, 20.0
-LETTER, FITS = 6.3, 1420
+LARGE, SMALL = 11.5, 9.6
+RIMS: dict[str, Ink] = {"m1": "rim1", "m2": "rim2", "m3": "rim3"}
 MAX_NAMES = 24
 
 
@@ -65,33 +70,54 @@ def _components(shared: list[tuple[str, set[str]]]) -> list[tuple[list[str], set
     return found
 
 
-def drawings(scene: Scene, fused: Sequence[Group] | None = None) -> list[Html]:
-    """One graph for each window of Einsums, with its fused groups in words; None: nothing is known of fusion."""
+@dataclass(frozen=True)
+class Cascade:
+    """`count` Einsums from number `first` on, and their tensors; of a result, what is fused lies inside one hull."""
+
+    first: int = 0
+    count: int = 16
+    name, title, several = "cascade", "Cascade", False
+
+    def data(self, results: Sequence[Result], labels: Sequence[str]) -> Scene:
+        """The result with the backing memories of its mapping."""
+        return Subject(results[0])
+
+    def draw(self, data: Scene) -> Canvas:
+        """Hulls below, edges on them, boxes and pills on top."""
+        shown = set(data.leaves[self.first : self.first + self.count])
+        if not shown:
+            raise SpecError(f"there is no Einsum number {self.first + 1}")
+        nodes, edges = graph(data, shown)
+        placed = layout(nodes, edges)
+        width = placed.columns * COLUMN + 2 * MARGIN - (COLUMN - BOX)
+        height = placed.rows * ROW + 2 * MARGIN
+
+        def at(place: tuple[int, float]) -> Spot:
+            return MARGIN + BOX / 2 + place[0] * COLUMN, height / 2 + place[1] * ROW
+
+        points = {name: at(place) for name, place in placed.places.items()}
+        lines = {}
+        for edge in edges:
+            (x0, y0), (x1, y1) = points[edge[0]], points[edge[1]]
+            lines[edge] = ((x0 + BOX / 2 - 4, y0), *map(at, placed.bends[edge]), (x1 - BOX / 2 + 2, y1))
+        fused = [group for group in groups(data) if shown & set(group.einsums)] if isinstance(data, Subject) else []
+        hulls = [shape for group in fused for shape in _hull(group, points, lines)]
+        drawn = [_edge(data, edge, line) for edge, line in lines.items()]
+        boxes = [shape for name in nodes for shape in _node(data, name, *points[name])]
+        label = f"Graph of {len(shown)} Einsums and their tensors"
+        return Canvas(label, width, height, (*hulls, *drawn, *boxes))
+
+
+def drawings(scene: Scene) -> list[Html]:
+    """One graph for each window of Einsums, of a result with its fused groups in words."""
     found = []
     for window in scene.windows:
         shown = set(scene.leaves[window.start : window.stop])
-        here = [group for group in fused or () if shown & set(group.einsums)]
-        words = None if fused is None else _key(scene, here)
-        found.append(el("div", drawing(scene, shown, here), words))
+        words = None
+        if isinstance(scene, Subject):
+            words = _key(scene, [group for group in groups(scene) if shown & set(group.einsums)])
+        found.append(el("div", html_of(Cascade(window.start, len(window)).draw(scene)), words))
     return found
-
-
-def drawing(scene: Scene, shown: set[str], fused: Sequence[Group] = ()) -> Html:
-    """The graph of the Einsums in `shown` and their tensors, as an SVG."""
-    nodes, edges = graph(scene, shown)
-    placed = layout(nodes, edges)
-    width = placed.columns * COLUMN + 2 * MARGIN - (COLUMN - BOX)
-    height = placed.rows * ROW + 2 * MARGIN
-    middle = height / 2
-    points = {name: (MARGIN + BOX / 2 + c * COLUMN, middle + r * ROW) for name, (c, r) in placed.places.items()}
-    lines = {edge: _line(points, placed, edge, middle) for edge in edges}
-    hulls = [_hull(group, points, lines) for group in fused]
-    drawn = [_edge(scene, edge, line) for edge, line in lines.items()]
-    drawn += [_node(scene, name, *points[name]) for name in nodes]
-    box = {"viewBox": f"0 0 {number(width)} {number(height)}", "width": number(width), "height": number(height)}
-    label = f"Graph of {len(shown)} Einsums and their tensors"
-    classes = "cascade fit" if width <= FITS and placed.columns > 6 else "cascade"
-    return el("svg", *hulls, *drawn, class_=classes, role="img", aria_label=label, **box)
 
 
 def graph(scene: Scene, shown: set[str]) -> tuple[list[str], list[tuple[str, str]]]:
@@ -111,83 +137,56 @@ def graph(scene: Scene, shown: set[str]) -> tuple[list[str], list[tuple[str, str
     return nodes, edges
 
 
-def _line(
-    points: dict[str, tuple[float, float]], placed: Layout, edge: tuple[str, str], middle: float
-) -> list[tuple[float, float]]:
-    (x0, y0), (x1, y1) = points[edge[0]], points[edge[1]]
-    bends = [(MARGIN + BOX / 2 + c * COLUMN, middle + r * ROW) for c, r in placed.bends[edge]]
-    return [(x0 + BOX / 2 - 4, y0), *bends, (x1 - BOX / 2 + 2, y1)]
-
-
-def _curve(line: list[tuple[float, float]]) -> str:
-    x, y = line[0]
-    text = f"M{number(x)} {number(y)}"
-    for x1, y1 in line[1:]:
-        half = (x + x1) / 2
-        text += f"C{number(half)} {number(y)} {number(half)} {number(y1)} {number(x1)} {number(y1)}"
-        x, y = x1, y1
-    return text
-
-
-def _hull(
-    group: Group,
-    points: dict[str, tuple[float, float]],
-    lines: dict[tuple[str, str], list[tuple[float, float]]],
-) -> Html:
-    """A hull as the outline of thick strokes around the group's boxes and the edges of its tensors."""
+def _hull(group: Group, points: dict[str, Spot], lines: dict[tuple[str, str], tuple[Spot, ...]]) -> list[Shape]:
+    """A rim and a fill of thick round strokes along the edges of the group's tensors, and boxes around its nodes."""
     inside = {f"e:{name}" for name in group.einsums} | {f"t:{tensor}" for tensor in group.tensors}
-    shapes = [_outline(*points[name]) for name in inside if name in points]
-    shapes += [_curve(line) for (a, b), line in lines.items() if a in inside and b in inside]
-    if not shapes:
-        return Html("")
-    wide = 18 if group.inner else 26
-    trail = "".join(sorted(shapes))
-    classes = f"hull {group.look}"
     tip = f"fused in {group.memory}: {', '.join(group.einsums[:12])} exchange {', '.join(group.tensors[:12])}"
-    rim = el("path", d=trail, class_="rim", stroke_width=wide + 3)
-    return el("g", rim, el("path", d=trail, class_="fill", stroke_width=wide), class_=classes, data_tip=tip)
+    wide = 18.0 if group.inner else 26.0
+    rim = RIMS.get("m3" if group.inner else group.look, "rim1")
+    fill: Ink = "warm" if group.inner else MEMORIES[int(group.look[1:])]
+    found: list[Shape] = []
+    for ink, width in ((rim, wide + 3), (fill, wide)):
+        grown = width / 2 - 6.5
+        for edge, line in lines.items():
+            if set(edge) <= inside:
+                found.append(Stroke(line, ink, width, curved=True, tip=tip))
+        for x, y in (points[name] for name in sorted(inside) if name in points):
+            corner = (x - BOX / 2 - grown, y - HIGH / 2 - grown)
+            found.append(Box(*corner, BOX + 2 * grown, HIGH + 2 * grown, ink, tip, round=width / 2))
+    return found
 
 
-def _outline(x: float, y: float) -> str:
-    left, top = number(x - BOX / 2 + 7), number(y - HIGH / 2 + 6)
-    return f"M{left} {top}h{number(BOX - 14)}v{number(HIGH - 12)}h{number(14 - BOX)}z"
-
-
-def _edge(scene: Scene, edge: tuple[str, str], line: list[tuple[float, float]]) -> Html:
+def _edge(scene: Scene, edge: tuple[str, str], line: tuple[Spot, ...]) -> Stroke:
     tensor = edge[0][2:] if edge[0].startswith("t:") else edge[1][2:]
-    head = "url(#arrow)" if edge[1].startswith("e:") else None
-    return el("path", d=_curve(line), class_="edge", marker_end=head, data_t=scene.number[tensor])
+    return Stroke(line, "grey", 1.3, edge[1].startswith("e:"), curved=True, touches=(scene.number[tensor],))
 
 
-def _node(scene: Scene, name: str, x: float, y: float) -> Html:
+def _node(scene: Scene, name: str, x: float, y: float) -> Iterator[Shape]:
     kind, plain = name[0], name[2:]
-    frame_at = {"x": number(x - BOX / 2), "y": number(y - HIGH / 2), "width": number(BOX), "height": number(HIGH)}
+    left, top = x - BOX / 2, y - HIGH / 2
     workload = scene.workload
     if kind == "e":
         einsum = workload.einsum(plain)
-        touched = " ".join(str(scene.number[tensor]) for tensor in einsum.tensors)
-        words = _words(plain, BOX - 10, x=number(x), y=number(y + 4), text_anchor="middle")
-        tip = f"{plain}: {einsum.output} from {', '.join(str(access) for access in einsum.inputs)}"
-        return el("g", el("rect", rx=3, class_="box", **frame_at), words, class_="einsum", data_t=touched, data_tip=tip)
+        touches = tuple(scene.number[tensor] for tensor in einsum.tensors)
+        tip = f"{plain}: {einsum.output} from {', '.join(map(str, einsum.inputs))}"
+        yield Box(left, top, BOX, HIGH, "dark", tip, round=3, touches=touches)
+        size = _fit(plain, BOX - 6)
+        yield Words(x, y, cut(plain, BOX - 6, size), size, "middle", "paper", True, touches)
+        return
     shape = "×".join(str(extent) for extent in workload.tensor(plain).shape)
     tip = f"{plain}: {shape} of {workload.tensor(plain).bits} bits"
     tip += f", backed by {scene.backing[plain]}" if plain in scene.backing else ""
-    spot = {"x": number(x - BOX / 2 + 6), "y": number(y - 5), "width": 9, "height": 10}
-    parts = (
-        el("rect", rx=13, class_="pill", **frame_at),
-        el("rect", rx=2, class_=scene.look(plain), **spot),
-        _words(plain, BOX - 22, x=number(x - BOX / 2 + 18), y=number(y + 4)),
-    )
-    whole = f"tensor{' offchip' if scene.backing.get(plain) == scene.outermost else ''}"
-    return el("g", *parts, class_=whole, data_t=scene.number[plain], data_tip=tip)
+    touched = (scene.number[plain],)
+    outside = bool(scene.backing) and scene.backing.get(plain) == scene.outermost
+    yield Box(left, top, BOX, HIGH, "paper", tip, "soft", HIGH / 2, outside, touched)
+    yield Box(left + 6, y - 5, 9, 10, scene.number[plain], tip, touches=touched)
+    size = _fit(plain, BOX - 21)
+    yield Words(left + 18, y, cut(plain, BOX - 21, size), size, touches=touched)
 
 
-def _words(text: str, room: float, **where: str) -> Html:
-    """A label as large as the room allows, cut where even small letters do not fit."""
-    if len(text) * LETTER <= room:
-        return el("text", text, **where)
-    letters = int(room / (LETTER * 0.84))
-    return el("text", text if len(text) <= letters else text[: letters - 1] + "…", class_="small", **where)
+def _fit(text: str, room: float) -> float:
+    """The size of a label: smaller where it would not fit."""
+    return LARGE if len(text) * LARGE * LETTER <= room else SMALL
 
 
 def _key(scene: Scene, fused: list[Group]) -> Html:

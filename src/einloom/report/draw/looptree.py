@@ -5,119 +5,180 @@ Columns are Einsums in program order. What spans two columns is shared by two Ei
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from ...mapping.tree import Compute, Loop, Nest, Split, Store, einsums_below
-from .markup import Html, el, join
-from .scene import energy, size, time
+from ...errors import SpecError
+from ...mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, einsums_below
+from ...result import Result
+from .drawing import Box, Canvas, Ink, Shape, Words, cut
+from .markup import Html, el
+from .scene import MEMORIES, energy, size, time
 from .subject import Subject
 
-MAX_NAMES = 3
+NARROW, WIDE, PAGE = 98.0, 240.0, 1190.0
+ROW, SECOND, LABEL, LEAF, MARGIN = 18.0, 13.0, 14.0, 64.0, 1.0
+MAX_NAMES, MAX_USERS = 3, 12
 
 
 @dataclass(frozen=True)
-class _Drawing:
-    subject: Subject
-    window: range
-    energies: dict[str, float]
-    latencies: dict[str, float]
+class LoopTree:
+    """The tree of `count` Einsums from number `first` on: stores with the lives of their tiles, loops, splits."""
 
-    def nest(self, nest: Nest, first: int, depth: int) -> Html:
+    first: int = 0
+    count: int = 12
+    name, title, several = "looptree", "Mapping", False
+
+    def data(self, results: Sequence[Result], labels: Sequence[str]) -> Subject:
+        """The result with the live tiles of its mapping."""
+        return Subject(results[0])
+
+    def draw(self, data: Subject | Mapping) -> Canvas:
+        """The tree with its costs; of a mapping alone, which knows no tiles, each store spans all Einsums below it."""
+        mapping, subject = (data.result.mapping, data) if isinstance(data, Subject) else (data, None)
+        window = range(self.first, min(self.first + self.count, len(mapping.einsums)))
+        if not window:
+            raise SpecError(f"there is no Einsum number {self.first + 1}")
+        tree = _Tree(subject, window)
+        top = max(shape.y for shape in tree.nest(mapping.nest, 0, 0, MARGIN, MARGIN) if isinstance(shape, Box))
+        shapes = tuple(tree.nest(mapping.nest, 0, 0, MARGIN, top + LEAF))
+        label = f"The mapping of {len(window)} Einsums, a column each in program order"
+        return Canvas(label, tree.column * len(window) + 2 * MARGIN, top + LEAF + MARGIN, shapes)
+
+
+@dataclass(frozen=True)
+class _Tree:
+    subject: Subject | None
+    window: range
+
+    @cached_property
+    def column(self) -> float:
+        return min(max(NARROW, PAGE / len(self.window)), WIDE)
+
+    @cached_property
+    def memories(self) -> dict[str, int]:
+        """Memory -> its place; without a machine in the order in which the tree names them."""
+        return {m.name: i for i, m in enumerate(self.subject.machine.memories)} if self.subject else {}
+
+    @cached_property
+    def energies(self) -> dict[tuple[str | None, ...], float]:
+        return dict(self.subject.result.cost.energy_by("einsum")) if self.subject else {}
+
+    def x(self, leaf: int) -> float:
+        return MARGIN + self.column * (leaf - self.window.start)
+
+    def shown(self, first: int, nest: Nest) -> range:
+        last = first + len(einsums_below(nest))
+        return range(max(first, self.window.start), min(last, self.window.stop))
+
+    def band(self, leaves: range, top: float, height: float, fill: Ink, tip: str = "", edge: Ink = "line") -> Box:
+        return Box(self.x(leaves.start), top, self.column * len(leaves), height, fill, tip, edge)
+
+    def nest(self, nest: Nest, first: int, depth: int, top: float, bottom: float) -> Iterator[Shape]:
         """The nodes of a nest whose first leaf is number `first` and whose first node has `depth` nodes above it."""
-        leaves = range(first, first + len(einsums_below(nest)))
-        drawn: list[Html] = []
+        leaves = self.shown(first, nest)
+        if not leaves:
+            return
         for offset, node in enumerate(nest):
             if isinstance(node, Store):
-                drawn.append(self.store(node, leaves, depth + offset))
+                lanes = self.lanes(node, first, depth + offset, leaves)
+                yield from self.store(node, lanes, leaves, top)
+                top += LABEL + ROW * (1 + max(row for *_, row in lanes)) if lanes else 0.0
             elif isinstance(node, Loop):
-                drawn.append(self.loop(node, leaves))
+                shared = len(einsums_below(nest)) > 1
+                high = ROW + SECOND if node.axis and not shared else ROW
+                yield from self.loop(node, leaves, top, high, shared)
+                top += high
             elif isinstance(node, Split):
-                drawn.append(self.split(node, first, depth + offset + 1))
+                yield from self.split(node, first, leaves, len(einsums_below(nest)), top)
+                for branch in node.branches:
+                    yield from self.nest(branch, first, depth + offset + 1, top + LABEL, bottom)
+                    first += len(einsums_below(branch))
             else:
-                drawn.append(self.leaf(node))
-        shown = self.shown(leaves)
-        return el("div", *drawn, class_="nest", style=f"--n:{len(shown)}")
+                yield from self.leaf(node, leaves, top, bottom - top)
 
-    def shown(self, leaves: range) -> range:
-        return range(max(leaves.start, self.window.start), min(leaves.stop, self.window.stop))
-
-    def store(self, node: Store, leaves: range, depth: int) -> Html:
-        shown = self.shown(leaves)
-        address = self.subject.paths[leaves.start].addresses[depth]
-        lanes = []
+    def lanes(self, node: Store, first: int, depth: int, shown: range) -> list[tuple[str, range, str, int]]:
+        """(tensor, leaves, words, row) of every tile of a store that lives within the window, each row once a leaf."""
+        found, ends = [], list[int]()
         for tensor in node.tensors:
-            tile = self.subject.tile_at.get((address, tensor))
-            if tile is None:
-                continue
-            start, last = self.subject.alive(tile)
-            start, last = max(start, shown.start), min(last, shown.stop - 1)
+            start, last, tip = shown.start, shown.stop - 1, ""
+            if self.subject:
+                tile = self.subject.tile_at.get((self.subject.paths[first].addresses[depth], tensor))
+                if tile is None:
+                    continue
+                alive = self.subject.alive(tile)
+                start, last = max(alive[0], start), min(alive[1], last)
+                users = [user.einsum.name for user in tile.users]
+                used = ", ".join(users[:MAX_USERS]) + (", …" if len(users) > MAX_USERS else "")
+                room = size(int(tile.bits({})))
+                tip = f"{tensor} in {node.memory}: a tile of {room}, alive while the bar lasts; used by {used}"
             if start > last:
                 continue
-            users = ", ".join(user.einsum.name for user in tile.users[:12]) + (", …" if len(tile.users) > 12 else "")
-            room = int(tile.bits({}))
-            tip = f"{tensor} in {node.memory}: a tile of {size(room)}, alive while the bar lasts; used by {users}"
-            place = f"grid-column:{start - shown.start + 1}/{last - shown.start + 2}"
-            lanes.append(self.subject.chip(tensor, style=place, data_tip=tip))
-        if not lanes:
-            return Html("")
-        slots = f", {node.slots} slots" if node.slots else ""
-        name = el("span", node.memory, slots, class_="memory")
-        position = [m.name for m in self.subject.result.machine.memories].index(node.memory)
-        inner = el("div", *lanes, class_="lanes", style=f"--n:{len(shown)}")
-        return el("div", name, inner, class_=f"node store m{min(position, 4)}")
+            row = next((i for i, end in enumerate(ends) if end < start), len(ends))
+            ends[row : row + 1] = [last]
+            found.append((tensor, range(start, last + 1), tip, row))
+        return found
 
-    def loop(self, node: Loop, leaves: range) -> Html:
+    def store(
+        self, node: Store, lanes: list[tuple[str, range, str, int]], leaves: range, top: float
+    ) -> Iterator[Shape]:
+        if not lanes:
+            return
+        place = self.memories.setdefault(node.memory, len(self.memories))
+        height = LABEL + ROW * (1 + max(row for *_, row in lanes))
+        yield self.band(leaves, top, height, MEMORIES[min(place, len(MEMORIES) - 1)])
+        slots = f", {node.slots} slots" if node.slots else ""
+        name = cut(f"{node.memory}{slots}", self.column * len(leaves) - 10, 10.5)
+        yield Words(self.x(leaves.start) + 6, top + LABEL / 2 + 1, name, 10.5, ink="slate", bold=True)
+        for tensor, alive, tip, row in lanes:
+            x, y, width = self.x(alive.start) + 3, top + LABEL + ROW * row + 1, self.column * len(alive) - 6
+            number = (self.subject.number[tensor],) if self.subject else ()
+            yield Box(x, y, width, ROW - 3, "paper", tip, "soft", 3, touches=number)
+            if number:
+                yield Box(x + 3, y + 3, 9, ROW - 9, number[0], tip, touches=number)
+            yield Words(x + 16, y + ROW / 2 - 1.5, cut(tensor, width - 18, 11), 11, touches=number)
+
+    def loop(self, node: Loop, leaves: range, top: float, high: float, shared: bool) -> Iterator[Shape]:
         names = list(dict.fromkeys(variable for _, variable in node.binds))
         short = "/".join(names[:MAX_NAMES]) + ("…" if len(names) > MAX_NAMES else "")
-        binds = ", ".join(f"{einsum}.{variable}" for einsum, variable in node.binds[:12])
-        shared = len(leaves) > 1
-        kind = "par" if node.axis else "for"
-        tip = f"{'spatial' if node.axis else 'temporal'} loop over {binds}: {node.trips} trips" + (
-            f" on axis {node.axis}" if node.axis else ""
-        )
-        tip += f", tile {node.tile}" if node.tile is not None else ""
+        binds = ", ".join(f"{einsum}.{variable}" for einsum, variable in node.binds[:MAX_USERS])
+        tile = f" tile {node.tile}" if node.tile is not None else ""
+        axis = f" @ {node.axis}" if node.axis else ""
+        tip = f"{'spatial' if node.axis else 'temporal'} loop over {binds}: {node.trips} trips"
+        tip += (f" on axis {node.axis}" if node.axis else "") + (f",{tile}" if tile else "")
         tip += "; shared by several Einsums" if shared else ""
-        words = (el("b", kind), f" {short} ", el("span", f"× {node.trips}", class_="trips"))
-        axis = el("span", f"@ {node.axis}", class_="axis") if node.axis else None
-        return el("div", words, axis, class_=f"node loop {kind}{' shared' if shared else ''}", data_tip=tip)
+        fill: Ink = "warm" if shared else "violet" if node.axis else "paper"
+        yield self.band(leaves, top, high, fill, tip)
+        x, room = self.x(leaves.start), self.column * len(leaves) - 8
+        text = f"{'par' if node.axis else 'for'} {short} × {node.trips}{tile}{axis if shared else ''}"
+        at = (x + self.x(leaves.stop)) / 2 if shared else x + 6
+        yield Words(at, top + ROW / 2, cut(text, room, 11.5), 11.5, "middle" if shared else "start")
+        if high > ROW:
+            yield Words(x + 6, top + ROW + 4, cut(axis.strip(), room, 10.5), 10.5, ink="soft")
 
-    def split(self, node: Split, first: int, depth: int) -> Html:
-        branches, start = [], first
-        for branch in node.branches:
-            leaves = range(start, start + len(einsums_below(branch)))
-            if len(self.shown(leaves)):
-                branches.append(self.nest(branch, start, depth))
-            start = leaves.stop
+    def split(self, node: Split, first: int, leaves: range, count: int, top: float) -> Iterator[Shape]:
         where = f" {node.where}" if node.where == "shared" else f" @ {node.where}" if node.where else ""
-        whole = range(first, start)
-        shown = self.shown(whole)
-        cut = f"; Einsums {shown.start + 1} to {shown.stop} of {whole.stop}" if len(shown) < len(whole) else ""
-        title = el("div", f"split {node.kind}{where}{cut}", class_="node split")
-        return join((title, el("div", *branches, class_="branches")))
+        part = f"; Einsums {leaves.start + 1} to {leaves.stop} of {first + count}" if len(leaves) < count else ""
+        yield self.band(leaves, top, LABEL, "slate")
+        x, words = (self.x(leaves.start) + self.x(leaves.stop)) / 2, f"split {node.kind}{where}{part}"
+        room = self.column * len(leaves) - 8
+        yield Words(x, top + LABEL / 2, cut(words, room, 10.5), 10.5, "middle", "paper")
 
-    def leaf(self, node: Compute) -> Html:
-        einsum = self.subject.result.workload.einsum(node.einsum)
-        touched = " ".join(str(self.subject.number[tensor]) for tensor in einsum.tensors)
-        inputs = ", ".join(str(access) for access in einsum.inputs)
-        how = einsum.kind if einsum.function is None else einsum.function
-        costs = f"{energy(self.energies.get(node.einsum, 0.0), 3)}, {time(self.latencies.get(node.einsum, 0.0), 3)}"
-        tip = f"{einsum.output} = {how}({inputs}); {costs}"
-        words = (el("b", node.einsum), el("span", f"@ {node.unit}" if node.unit else "copy", class_="axis"))
-        prices = [el("small", cost) for cost in costs.split(", ")]
-        return el("div", *words, *prices, class_="node leaf", data_t=touched, data_tip=tip)
-
-
-def drawings(subject: Subject) -> list[Html]:
-    """One drawing of the tree for each window of leaves."""
-    energies: dict[str, float] = {}
-    for action in subject.result.cost.actions:
-        energies[action.einsum] = energies.get(action.einsum, 0.0) + action.energy
-    latencies = dict(subject.result.cost.einsum_latency)
-    found = []
-    for window in subject.windows:
-        drawn = _Drawing(subject, window, energies, latencies).nest(subject.result.mapping.nest, 0, 0)
-        found.append(el("div", drawn, class_="looptree", style=f"--n:{len(window)}"))
-    return found
+    def leaf(self, node: Compute, leaves: range, top: float, height: float) -> Iterator[Shape]:
+        touches, tip, costs = tuple[int, ...](), "", list[str]()
+        if self.subject:
+            einsum = self.subject.result.workload.einsum(node.einsum)
+            touches = tuple(self.subject.number[tensor] for tensor in einsum.tensors)
+            latency = dict(self.subject.result.cost.einsum_latency)
+            costs = [energy(self.energies.get((node.einsum,), 0.0), 3), time(latency.get(node.einsum, 0.0), 3)]
+            how = einsum.kind if einsum.function is None else einsum.function
+            tip = f"{einsum.output} = {how}({', '.join(map(str, einsum.inputs))}); {', '.join(costs)}"
+        x, room = self.x(leaves.start), self.column - 10
+        yield Box(x, top, self.column, height, "dark", tip, "line", touches=touches)
+        yield Words(x + 6, top + 11, cut(node.einsum, room, 12.5), 12, "start", "paper", True, touches)
+        for i, words in enumerate([f"@ {node.unit}" if node.unit else "copy", *costs]):
+            yield Words(x + 6, top + 26 + 14 * i, cut(words, room, 11), 11, "start", "pale", touches=touches)
 
 
 def key() -> Html:

@@ -6,19 +6,20 @@ occupancy that the capacity is checked against.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...cost.room.occupancy import peak
+from ...errors import SpecError
 from ...machine.levels import Memory
-from .markup import Html, el, number
+from ...result import Result
+from .drawing import Bar, Line, Plot, Plots, Ruler
 from .scene import size
 from .subject import Subject
 
-HEIGHT = 168.0
-LOW = 0.2
-LABEL_HEIGHT = 13.0
-FEW, MANY = 4, 40
-"""Leaves whose names fit side by side on a phone; leaves beyond which there is no room for names and textures."""
+HEIGHT, LOW = 168.0, 0.2
+MANY = 40
+"""Leaves beyond which there is no room for names and textures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,73 +66,86 @@ def bands(subject: Subject, table: list[dict[str, int]]) -> list[Band]:
     return [*found, *open_.values()]
 
 
-def pictures(subject: Subject) -> list[Html]:
-    """One picture per memory that stores something, outermost last: it has no capacity to speak of."""
-    found = []
-    stored = {tile.store.memory for tile in subject.tiles}
-    memories = [memory for memory in subject.result.machine.memories if memory.name in stored]
-    for memory in (*memories[1:], *memories[:1]):
-        found.append(_picture(subject, memory, columns(subject, memory.name)))
-    return found
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """One memory over the leaves: its most bits at once, and the tensors that fill it."""
+
+    memory: Memory
+    highest: int
+    instances: int
+    leaves: tuple[str, ...]
+    number: dict[str, int]
+    bands: tuple[Band, ...]
 
 
-def _picture(subject: Subject, memory: Memory, table: list[dict[str, int]]) -> Html:
-    seen = max((sum(column.values()) for column in table), default=0)
-    highest = max(seen, subject.result.cost.occupancy_of(memory.name))
-    capacity = memory.size
-    far = capacity is None or highest < LOW * capacity
-    top = max(1.0, highest * 1.15 if far or capacity is None else float(capacity) * 1.08)
-    leaves = len(table)
-    drawn = [_band(subject, band, leaves, top) for band in bands(subject, table)]
-    if capacity is not None and not far:
-        y = number(HEIGHT * (1 - capacity / top))
-        drawn.append(el("line", x1="0", x2="100%", y1=y, y2=y, class_="capacity"))
-    share = "" if capacity is None else f" of {size(capacity)}, {highest / capacity:.1%}" if capacity else ""
-    note = ""
-    if capacity is None:
-        note = "unlimited"
-    elif far:
-        note = "the capacity line lies above the picture"
+@dataclass(frozen=True)
+class OccupancyPlot:
+    """Live bits of one instance at the worst moment of each Einsum, of all memories that hold something or the named.
+
+    The outermost memory comes last: it has no capacity to speak of.
+    """
+
+    memory: str | None = None
+    name, title, several = "occupancy", "Occupancy", False
+
+    def data(self, results: Sequence[Result], labels: Sequence[str]) -> list[Filling]:
+        """What fills each memory."""
+        subject = Subject(results[0])
+        stored = {tile.store.memory for tile in subject.tiles}
+        held = [memory for memory in subject.machine.memories if memory.name in stored]
+        if self.memory not in (None, *(memory.name for memory in held)):
+            listed = ", ".join(memory.name for memory in held)
+            raise SpecError(f"{self.memory!r} holds nothing here; memories that do are {listed}")
+        wanted = [memory for memory in (*held[1:], *held[:1]) if self.memory in (None, memory.name)]
+        return [_filling(subject, memory) for memory in wanted]
+
+    def draw(self, data: Sequence[Filling]) -> Plots:
+        """A plot for each memory."""
+        label = f"Occupancy of {', '.join(one.memory.name for one in data)} over {len(data[0].leaves)} Einsums"
+        return Plots(label, tuple(map(_plot, data)))
+
+
+def _filling(subject: Subject, memory: Memory) -> Filling:
+    filled = tuple(bands(subject, columns(subject, memory.name)))
+    number = {band.tensor: subject.number[band.tensor] for band in filled}
+    highest, instances = subject.result.cost.occupancy_of(memory.name), subject.machine.instances(memory.name)
+    return Filling(memory, highest, instances, subject.leaves, number, filled)
+
+
+def _plot(data: Filling) -> Plot:
+    seen = max((band.base + band.bits for band in data.bands), default=0)
+    highest, capacity, leaves = max(seen, data.highest), data.memory.size, data.leaves
+    near = capacity is not None and highest >= LOW * capacity
+    top = max(1.0, float(capacity) * 1.08 if near and capacity is not None else highest * 1.15)
+    share = f" of {size(capacity)}, {highest / capacity:.1%}" if capacity else ""
+    each = f", each of {data.instances:,} instances" if data.instances > 1 else ""
+    notes = ["; unlimited"] if capacity is None else [] if near else ["; the capacity lies above the picture"]
     if seen < highest:
-        note = "branches that run at the same time add up; each column shows one of them"
-    instances = subject.result.machine.instances(memory.name)
-    each = f", each of {instances:,} instances" if instances > 1 else ""
-    title = el("h3", memory.name, el("small", f"peak {size(highest)}{share}{each}", f"; {note}" if note else ""))
-    ticks = [_tick(0.0, "0"), _tick(highest / top, size(highest), "peak")]
-    if capacity is not None and not far:
-        ticks = [_tick(0.0, "0"), _tick(capacity / top, size(capacity), "limit")]
-        if (capacity - highest) / top > 0.09:
-            ticks.append(_tick(highest / top, size(highest), "peak"))
-    label = f"Occupancy of {memory.name} over {leaves} Einsums: peak {size(highest)}{share}"
-    svg = el("svg", *drawn, class_="area", role="img", aria_label=label, width="100%", height=number(HEIGHT))
-    names = [el("span", name) for name in subject.leaves] if leaves <= MANY else []
-    axis = (
-        el("div", *names, class_=f"leaves{' few' if leaves <= FEW else ''}")
-        if names
-        else el("p", "Einsums 1 to ", leaves, class_="leaves far")
-    )
-    plot = el("div", *ticks, svg, class_="plot", style=f"height:{number(HEIGHT)}px")
-    return el("div", title, plot, axis, class_="memory-plot", style=f"--n:{leaves}")
+        notes.append("; branches that run at the same time add up, each column shows one of them")
+    title = f"{data.memory.name}: peak {size(highest)}{share}{each}{''.join(notes)}"
+    ticks = [(0.0, "0")]
+    lines = []
+    if near and capacity is not None:
+        lines.append(Line(((0.0, float(capacity)), (float(len(leaves)), float(capacity))), "capacity"))
+        ticks.append((float(capacity), size(capacity)))
+    if not lines or (float(capacity or 0) - highest) / top > 0.09:
+        ticks.append((float(highest), size(highest)))
+    few = len(leaves) <= MANY
+    names = tuple((i + 0.5, name) for i, name in enumerate(leaves)) if few else ()
+    across = Ruler("" if few else f"Einsums 1 to {len(leaves)}", 0.0, float(len(leaves)), _bits, ticks=names)
+    up = Ruler("", 0.0, top, _bits, ticks=tuple(ticks))
+    paper = max(3.6, min(11.0, 1.8 + 0.42 * len(leaves)))
+    bars = tuple(_bar(data, band) for band in data.bands)
+    return Plot(f"Occupancy of {title}", across, up, tuple(lines), (), HEIGHT, bars, title, paper)
 
 
-def _tick(at: float, text: str, more: str = "") -> Html:
-    return el("span", text, class_=f"ytick {more}", style=f"bottom:{number(100 * at)}%")
+def _bits(value: float, digits: int) -> str:
+    return size(int(value))
 
 
-def _band(subject: Subject, band: Band, leaves: int, top: float) -> Html:
-    x, width = 100 * band.start / leaves, 100 * (band.stop - band.start) / leaves
-    height = HEIGHT * band.bits / top
-    y = HEIGHT * (1 - band.base / top) - height
-    last = subject.leaves[band.stop - 1]
-    during = subject.leaves[band.start] + (f" to {last}" if band.stop - band.start > 1 else "")
-    tip = f"{band.tensor}: {size(band.bits)} during {during}"
-    place = {"x": f"{number(x)}%", "y": number(y), "width": f"{number(width)}%", "height": number(max(height, 0.4))}
-    mark = {"data_t": subject.number[band.tensor], "data_tip": tip}
-    look = subject.look(band.tensor) if leaves <= MANY else subject.look(band.tensor).split()[0]
-    drawn = el("rect", class_=look, **place, **mark)
-    if height < LABEL_HEIGHT or width < 6 or leaves > MANY:
-        return drawn
-    middle = {"x": f"{number(x + width / 2)}%", "y": number(y + height / 2 + 4), "text_anchor": "middle"}
-    room = max(3, int(width * 1.4))
-    short = band.tensor if len(band.tensor) <= room else band.tensor[: room - 1] + "…"
-    return Html(drawn + el("text", short, class_="on", data_t=subject.number[band.tensor], **middle))
+def _bar(data: Filling, band: Band) -> Bar:
+    last, number = data.leaves[band.stop - 1], data.number[band.tensor]
+    during = data.leaves[band.start] + (f" to {last}" if band.stop - band.start > 1 else "")
+    tip, ends = f"{band.tensor}: {size(band.bits)} during {during}", (float(band.start), float(band.stop))
+    high = float(band.base + band.bits)
+    return Bar(ends[0], float(band.base), ends[1], high, number, tip, band.tensor, (number,), band.tensor)

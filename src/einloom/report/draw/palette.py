@@ -15,6 +15,18 @@ INKS = {
     "paper": "#ffffff",
     "dark": "#2c3640",
     "warm": "#ffe9a8",
+    "slate": "#3b444d",
+    "violet": "#ece8f5",
+    "pale": "#e3e8ed",
+    "grey": "#666666",
+    "m0": "#e6e8eb",
+    "m1": "#d9ecfa",
+    "m2": "#d8f1e6",
+    "m3": "#fbe8c9",
+    "m4": "#f6dcea",
+    "rim1": "#5b8fb9",
+    "rim2": "#4fa886",
+    "rim3": "#b87f00",
 }
 TEXTURES = ("", "45", "135", "0", "dots")
 

@@ -6,15 +6,18 @@ that any schedule without fusion can do.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...cost.formulas.components import component_time
+from ...errors import SpecError
 from ...reading.units import format as with_unit
 from ...result import Result
+from .drawing import Line, Mark, Plot, Ruler
 from .markup import Html, el
-from .plot import Curve, Scale, mark, plot
 from .scene import size, time
 from .subject import Subject
+from .svg import html_of
 
 MAX_POINTS = 40
 
@@ -98,85 +101,121 @@ def points(result: Result, unfused: bool) -> list[Point]:
     return [*found, Point(workload.name, whole, total_bytes, whole / least if least else None, achieved)]
 
 
-def picture(subject: Subject) -> Html:
-    """The roofline, or a sentence that says why there is none."""
-    result = subject.result
-    limits, fused, unfused = roofs(result), points(result, unfused=False), points(result, unfused=True)
-    known = [point for point in (*fused, *unfused) if point.attainable]
-    if not known or not limits.peaks:
-        return el("p", "This machine has no finite rates, or nothing is computed: there is no roofline to draw.")
-    across, up = _scales(limits, known)
-    marks = []
-    if 2 < len(fused) <= MAX_POINTS + 1:
-        marks += [_mark(across, up, point, "unfused") for point in unfused[:-1] if point.attainable]
-        marks += [_mark(across, up, point, "fused") for point in fused[:-1] if point.attainable]
-    marks.append(_mark(across, up, unfused[-1], "unfused whole", "unfused, at best"))
-    marks.append(_mark(across, up, fused[-1], "fused whole", "this mapping"))
-    if fused[-1].achieved:
-        at = (fused[-1].intensity or across.high, fused[-1].achieved)
-        tip = f"achieved: {_rate(fused[-1].achieved)} over the whole latency of {time(result.latency)}"
-        marks.append(mark(across, up, at, "achieved whole", tip))
-    x_ticks = [(v, f"{v:,g}") for v in across.ticks()]
-    y_ticks = [(v, _rate(v)) for v in up.ticks(4)]
-    x_axis, y_axis = (
-        (across, x_ticks, f"operations per byte of {subject.outermost}"),
-        (up, y_ticks, "operations per second"),
-    )
-    drawn = plot(_lines(limits, across, up), marks, x_axis, y_axis, _label(result, fused[-1], unfused[-1]))
-    return el("div", drawn, _legend(subject), _words(subject, limits, fused[-1], unfused[-1]))
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One result: its points as mapped and unfused, each with the whole cascade at the end, and its latency."""
+
+    label: str
+    fused: tuple[Point, ...]
+    unfused: tuple[Point, ...]
+    latency: float
 
 
-def _scales(limits: Roofs, known: list[Point]) -> tuple[Scale, Scale]:
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """The roofs, those of the first result's machine and mix of reads and writes, and all sides."""
+
+    name: str
+    outermost: str
+    roofs: Roofs
+    sides: tuple[Side, ...]
+
+
+class Roofline:
+    """Operations per byte of the outermost memory against operations per second, as mapped and unfused at best."""
+
+    name, title, several = "roofline", "Roofline", True
+
+    def data(self, results: Sequence[Result], labels: Sequence[str]) -> Rates:
+        """Roofs and points. Raises SpecError where nothing is limited, or nothing is computed."""
+        first, limits = results[0], roofs(results[0])
+        sides = tuple(
+            Side(label, tuple(points(one, False)), tuple(points(one, True)), one.latency)
+            for label, one in zip(labels, results, strict=True)
+        )
+        if not limits.peaks or not any(p.attainable for side in sides for p in (*side.fused, *side.unfused)):
+            raise SpecError("this machine has no finite rates, or nothing is computed: there is no roofline to draw")
+        return Rates(f"{first.workload.name} on {first.machine.name}", first.machine.memories[0].name, limits, sides)
+
+    def draw(self, data: Rates) -> Plot:
+        """Einsums as small points on their roofs, whole cascades as large ones, what is achieved as diamonds."""
+        known = [p for side in data.sides for p in (*side.fused, *side.unfused) if p.attainable]
+        across, up = _rulers(data, known)
+        several = len(data.sides) > 1
+        marks = [mark for i, side in enumerate(data.sides) for mark in _marks(side, i if several else None, across, up)]
+        for name, peak in data.roofs.peaks:
+            marks.append(Mark((across.high / 4, peak), "words above", text=name))
+        shown = [
+            f"{p.intensity:.3g}" if p.intensity else "no traffic"
+            for p in (data.sides[0].fused[-1], data.sides[0].unfused[-1])
+        ]
+        label = f"Roofline of {data.name}: {shown[0]} operations per byte as mapped, {shown[1]} unfused at best"
+        return Plot(label, across, up, _lines(data.roofs, across, up), tuple(marks))
+
+
+def _rulers(data: Rates, known: list[Point]) -> tuple[Ruler, Ruler]:
+    limits = data.roofs
     intensities = [point.intensity for point in known if point.intensity]
     rates = [rate for point in known for rate in (point.attainable, point.achieved) if rate]
     peaks = [rate for _, rate in limits.peaks]
     ridges = [rate / limits.bandwidth for rate in peaks] if limits.bandwidth else []
     widths = [*intensities, *ridges] or [1.0]
-    return Scale(min(widths) / 4, max(widths) * 6, log=True), Scale(min(rates) / 3, max([*rates, *peaks]) * 4, log=True)
+    name = f"operations per byte of {data.outermost}"
+    across = Ruler(name, min(widths) / 4, max(widths) * 6, lambda value, _: f"{value:,g}", True)
+    high = max([*rates, *peaks]) * 4
+    return across, Ruler("operations per second", min(rates) / 3, high, lambda value, _: _rate(value), True)
 
 
-def _label(result: Result, fused: Point, unfused: Point) -> str:
-    shown = [f"{point.intensity:.3g}" if point.intensity else "no traffic" for point in (fused, unfused)]
-    name = f"Roofline of {result.workload.name} on {result.machine.name}"
-    return f"{name}: {shown[0]} operations per byte as mapped, {shown[1]} unfused at best"
-
-
-def _legend(subject: Subject) -> Html:
-    items = (
-        ("fused", "an Einsum as mapped, on its roof"),
-        ("unfused", "an Einsum unfused, at best"),
-        ("achieved", "achieved in the mapping's latency"),
-    )
-    signs = [el("span", el("i", class_=f"mark {look}"), words) for look, words in items]
-    edge = el("span", f"at the right edge: no traffic through {subject.outermost}")
-    return el("p", *signs, edge, class_="legend")
-
-
-def _lines(limits: Roofs, across: Scale, up: Scale) -> list[Curve]:
-    curves = []
+def _lines(limits: Roofs, across: Ruler, up: Ruler) -> tuple[Line, ...]:
+    lines = []
     for i, (_, peak) in enumerate(sorted(limits.peaks, key=lambda pair: -pair[1])):
         left = across.low if not limits.bandwidth else max(across.low, peak / limits.bandwidth)
-        curves.append(Curve(((left, peak), (across.high, peak)), f"roof r{i}"))
+        lines.append(Line(((left, peak), (across.high, peak)), "second" if i else "roof"))
     if limits.bandwidth:
         highest = max(peak for _, peak in limits.peaks)
         start = max(across.low, up.low / limits.bandwidth)
-        curves.append(Curve(((start, start * limits.bandwidth), (highest / limits.bandwidth, highest)), "roof slope"))
-    return curves
+        lines.append(Line(((start, start * limits.bandwidth), (highest / limits.bandwidth, highest)), "roof"))
+    return tuple(lines)
 
 
-def _mark(across: Scale, up: Scale, point: Point, classes: str, text: str | None = None) -> Html:
-    intensity = point.intensity
-    shown = "no traffic" if intensity is None else f"{intensity:.4g} operations per byte"
-    tip = f"{point.name}, {text or classes}: {shown}, at most {_rate(point.attainable or 0.0)}"
-    beyond = " beyond" if intensity is None else ""
-    return mark(across, up, (intensity or across.high, point.attainable or up.low), classes + beyond, tip, text)
+def _marks(side: Side, number: int | None, across: Ruler, up: Ruler) -> Iterator[Mark]:
+    def mark(point: Point, role: str, told: str, label: str = "") -> Mark:
+        flow = "no traffic" if point.intensity is None else f"{point.intensity:.4g} operations per byte"
+        tip = f"{point.name}, {told}: {flow}, at most {_rate(point.attainable or 0.0)}"
+        spot = (point.intensity or across.high, point.attainable or up.low)
+        return Mark(spot, role + " beyond" * (point.intensity is None), number, tip, label=label)
+
+    alone = number is None
+    if 2 < len(side.fused) <= MAX_POINTS + 1:
+        yield from (mark(p, "unfused", "unfused, at best") for p in side.unfused[:-1] if p.attainable)
+        yield from (mark(p, "fused", "as mapped") for p in side.fused[:-1] if p.attainable)
+    words = ("unfused, at best", "this mapping") if alone else (f"{side.label}, unfused", side.label)
+    yield mark(side.unfused[-1], "unfused whole", words[0], words[0])
+    yield mark(side.fused[-1], "fused whole", words[1], words[1])
+    if side.fused[-1].achieved:
+        rate = side.fused[-1].achieved
+        tip = f"achieved: {_rate(rate)} over the whole latency of {time(side.latency)}"
+        spot = (side.fused[-1].intensity or across.high, rate)
+        yield Mark(spot, "achieved on", number, tip, label="achieved in the mapping's latency" if alone else "")
+
+
+def picture(subject: Subject) -> Html:
+    """The roofline with its numbers in words, or a sentence that says why there is none."""
+    asked = Roofline()
+    try:
+        data = asked.data([subject.result], [""])
+    except SpecError as error:
+        return el("p", f"{str(error)[0].upper()}{str(error)[1:]}.")
+    edge = el("p", f"At the right edge: no traffic through {data.outermost}.", class_="note")
+    return el("div", html_of(asked.draw(data)), edge, _words(data))
 
 
 def _rate(value: float) -> str:
     return with_unit(float(value), "rate", 4).replace("Hz", "op/s")
 
 
-def _words(subject: Subject, limits: Roofs, fused: Point, unfused: Point) -> Html:
+def _words(data: Rates) -> Html:
+    limits, fused, unfused = data.roofs, data.sides[0].fused[-1], data.sides[0].unfused[-1]
     roof = ", ".join(f"{name} {_rate(rate)}" for name, rate in limits.peaks)
     flow = "unlimited" if limits.bandwidth is None else f"{with_unit(limits.bandwidth * 8, 'throughput', 4)}"
     less = ""
@@ -185,8 +224,8 @@ def _words(subject: Subject, limits: Roofs, fused: Point, unfused: Point) -> Htm
     elif fused.bytes > unfused.bytes:
         less = ", more than the least: tensors are read several times"
     rows = (
-        ("roofs", f"{roof}; {subject.outermost} {flow}"),
-        ("this mapping", f"{size(int(fused.bytes * 8))} through {subject.outermost}{less}"),
+        ("roofs", f"{roof}; {data.outermost} {flow}"),
+        ("this mapping", f"{size(int(fused.bytes * 8))} through {data.outermost}{less}"),
         ("unfused, at best", f"{size(int(unfused.bytes * 8))}: every operand and result of every Einsum once"),
         ("achieved", _rate(fused.achieved) if fused.achieved else "-"),
     )

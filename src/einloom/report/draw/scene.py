@@ -9,9 +9,12 @@ from ...result import Provenance
 from ...workload.einsum import Workload
 from ..data.given import Given, given
 from ..text.results import bits, joules, seconds
+from .drawing import Ink
 from .markup import Html, el
 from .palette import look
 
+MEMORIES: tuple[Ink, ...] = ("m0", "m1", "m2", "m3", "m4")
+"""The ink of each memory, the outermost first; the last one is that of all further in."""
 ALL_AT_ONCE, WINDOW = 16, 12
 
 

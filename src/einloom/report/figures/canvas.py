@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 HATCHES = ("", "////", "\\\\\\\\", "....", "xxxx")
 INK, SOFT, LINE = INKS["ink"], INKS["soft"], INKS["line"]
-MEMORY_COLOURS = ("#e6e8eb", "#d9ecfa", "#d8f1e6", "#fbe8c9", "#f6dcea")
 FORMATS = ("pdf", "svg", "png")
 STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",

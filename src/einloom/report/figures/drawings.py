@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..draw.drawing import Box, Canvas, Drawing, Line, Mark, Plot, Ruler, Stroke, Words
+from ..draw.drawing import Box, Canvas, Drawing, Line, Mark, Plot, Plots, Ruler, Shape, Stroke, Words, bent
 from ..draw.palette import INKS
 from .canvas import INK, SOFT, bare, colour, look, sheet, styled
 
@@ -12,11 +12,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
 
 LINES: dict[str, dict[str, Any]] = {
     "bound": {"linestyle": "--", "color": "#d55e00", "linewidth": 1.0},
     "front": {"linestyle": ":", "color": SOFT, "linewidth": 1.0},
     "roof": {"color": INK, "linewidth": 1.0},
+    "second": {"color": INK, "linewidth": 1.0, "linestyle": "--"},
+    "limit": {"color": INK, "linewidth": 1.6},
+    "capacity": {"color": "#c00000", "linewidth": 1.0, "linestyle": "--"},
 }
 MARKS: dict[str, dict[str, Any]] = {
     "bound": {"marker": "s", "s": 8, "color": "#d55e00"},
@@ -24,17 +28,36 @@ MARKS: dict[str, dict[str, Any]] = {
     "unfused": {"marker": "s", "s": 14, "alpha": 0.8, "facecolor": "white", "edgecolor": "#d55e00"},
     "achieved": {"marker": "D", "s": 30, "facecolor": "#f0e442", "edgecolor": "#009e73"},
     "trade": {"marker": "o", "s": 20},
+    "nothing": {"marker": "x", "s": 22},
 }
+MOST, NAMES, STEEP = 40, 24, 60
+"""Names in a legend; letters of a name beside an axis; letters of all names below one that are still level."""
 
 
 def figure_of(drawing: Drawing) -> Figure:
     """The drawing as a figure. Raises MissingExtra without matplotlib."""
     with styled():
-        return _plot(drawing) if isinstance(drawing, Plot) else _canvas(drawing)
+        if isinstance(drawing, Canvas):
+            return _canvas(drawing)
+        plots = drawing.plots if isinstance(drawing, Plots) else (drawing,)
+        high = sum(0.6 + plot.height / 120 for plot in plots)
+        figure, several = sheet(max(plot.paper for plot in plots), high, len(plots))
+        for axes, plot in zip(several, plots, strict=True):
+            _plot(axes, plot)
+    return figure
 
 
-def _plot(drawing: Plot) -> Figure:
-    figure, (axes,) = sheet(4.6, 2.9)
+def _plot(axes: Axes, drawing: Plot) -> None:
+    from matplotlib.patches import Rectangle
+
+    told = set[str]()
+    for bar in drawing.bars:
+        plain = {"facecolor": INKS.get(str(bar.fill)), "edgecolor": "white", "linewidth": 0.4}
+        label = bar.label if bar.label not in told and len(told) < MOST else ""
+        told.add(bar.label)
+        style = look(bar.fill) if isinstance(bar.fill, int) else plain
+        size = bar.right - bar.left, bar.high - bar.low
+        axes.add_patch(Rectangle((bar.left, bar.low), *size, label=label or None, **style))
     for line in drawing.lines:
         _line(axes, line)
     for mark in drawing.marks:
@@ -42,10 +65,16 @@ def _plot(drawing: Plot) -> Figure:
     _ruler(axes, axes.xaxis, drawing.across)
     _ruler(axes, axes.yaxis, drawing.up)
     axes.set(xlim=(drawing.across.low, drawing.across.high), ylim=(drawing.up.low, drawing.up.high))
-    axes.grid()
-    if any(line.label for line in drawing.lines) or any(mark.label for mark in drawing.marks):
+    if drawing.title:
+        axes.set_title(drawing.title, loc="left", fontsize=8)
+    if not drawing.bars:
+        axes.grid()
+    count = len(axes.get_legend_handles_labels()[1])
+    if count and drawing.bars:
+        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.05), "labelspacing": 0.3}
+        axes.legend(fontsize=6.5, ncols=1 + count // max(8, round(drawing.height / 20)), **beside)
+    elif count:
         axes.legend(fontsize=7)
-    return figure
 
 
 def _line(axes: Axes, line: Line) -> None:
@@ -66,9 +95,15 @@ def _mark(axes: Axes, mark: Mark) -> None:
         style["s"] = 4 * style["s"] if "whole" in more else style["s"]
     if not {"color", "edgecolor"} & set(style):
         style["color"] = colour(0)
-    axes.scatter([mark.at[0]], [mark.at[1]], zorder=3 + len(more), label=mark.label or None, **style)
+    if role != "words":
+        axes.scatter([mark.at[0]], [mark.at[1]], zorder=3 + len(more), label=mark.label or None, **style)
     if mark.text:
-        axes.annotate(mark.text, mark.at, xytext=(4, 4), textcoords="offset points", fontsize=7)
+        _words(axes, mark)
+
+
+def _words(axes: Axes, mark: Mark) -> None:
+    beside = {"xytext": (4, 4)} if mark.role != "words" else {"xytext": (3, 0), "va": "center"}
+    axes.annotate(str(mark.text), mark.at, textcoords="offset points", fontsize=7, parse_math=False, **beside)
 
 
 def _ruler(axes: Axes, axis: Axis, ruler: Ruler) -> None:
@@ -76,6 +111,14 @@ def _ruler(axes: Axes, axis: Axis, ruler: Ruler) -> None:
 
     (axes.set_xscale if axis is axes.xaxis else axes.set_yscale)("log" if ruler.log else "linear")
     axis.set_label_text(ruler.name)
+    if ruler.ticks is not None:
+        names = [name if len(name) <= NAMES else name[: NAMES - 1] + "…" for _, name in ruler.ticks]
+        steep = axis is axes.xaxis and len(names) * max(map(len, names), default=0) > STEEP
+        axis.set_ticks([at for at, _ in ruler.ticks], names, parse_math=False)
+        axis.set_ticks([], minor=True)
+        if steep:
+            axis.set_tick_params(rotation=60)
+        return
     axis.set_major_formatter(FuncFormatter(lambda value, _: ruler.shown(value, 4)))
     if ruler.log:
         axis.set_minor_formatter(FuncFormatter(lambda *_: ""))
@@ -88,21 +131,42 @@ def _canvas(drawing: Canvas) -> Figure:
     return figure
 
 
-def _shape(axes: Axes, shape: Box | Words | Stroke, order: int) -> None:
-    from matplotlib.patches import FancyArrowPatch, Rectangle
-
+def _shape(axes: Axes, shape: Shape, order: int) -> None:
     if isinstance(shape, Box):
-        plain = {"facecolor": INKS.get(str(shape.fill)), "edgecolor": "none"}
-        style = look(shape.fill) if isinstance(shape.fill, int) else plain
-        axes.add_patch(Rectangle((shape.x, shape.y), shape.width, shape.height, zorder=order, **style))
+        axes.add_patch(_box(shape, order))
     elif isinstance(shape, Words):
         place = {"ha": {"start": "left", "middle": "center", "end": "right"}[shape.side], "va": "center"}
         weight = "bold" if shape.bold else "normal"
         style = {"fontsize": 0.8 * shape.size, "weight": weight, "color": INKS[shape.ink]}
         axes.text(shape.x, shape.y, shape.text, zorder=order, parse_math=False, **place, **style)
     else:
-        ink = colour(shape.ink) if isinstance(shape.ink, int) else INKS[shape.ink]
-        axes.plot(*zip(*shape.points, strict=True), color=ink, linewidth=shape.width, zorder=order)
-        if shape.arrow:
-            ends = {"arrowstyle": "-|>", "mutation_scale": 6, "color": ink, "linewidth": shape.width, "zorder": order}
-            axes.add_patch(FancyArrowPatch(shape.points[-2], shape.points[-1], shrinkA=0, shrinkB=0, **ends))
+        axes.add_patch(_stroke(shape, order))
+
+
+def _box(shape: Box, order: int) -> Patch:
+    from matplotlib.patches import FancyBboxPatch, Rectangle
+
+    plain = {"facecolor": INKS.get(str(shape.fill)), "edgecolor": "none", "linewidth": 0.6}
+    style = look(shape.fill) if isinstance(shape.fill, int) else plain
+    style |= {"edgecolor": INKS[shape.edge]} if shape.edge else {}
+    style |= {"linestyle": "--"} if shape.dashed else {}
+    if not shape.round:
+        return Rectangle((shape.x, shape.y), shape.width, shape.height, zorder=order, **style)
+    corners = f"round,pad=0,rounding_size={min(shape.round, shape.width / 2, shape.height / 2)}"
+    where = ((shape.x, shape.y), shape.width, shape.height)
+    return FancyBboxPatch(*where, boxstyle=corners, zorder=order, **style)
+
+
+def _stroke(shape: Stroke, order: int) -> Patch:
+    from matplotlib.patches import FancyArrowPatch, PathPatch
+    from matplotlib.path import Path
+
+    ink = colour(shape.ink) if isinstance(shape.ink, int) else INKS[shape.ink]
+    vertices, codes = list(shape.points), [Path.MOVETO, *[Path.LINETO] * (len(shape.points) - 1)]
+    if shape.curved:
+        vertices = [shape.points[0], *(spot for piece in bent(shape.points) for spot in piece)]
+        codes = [Path.MOVETO, *[Path.CURVE4] * (len(vertices) - 1)]
+    path, style = Path(vertices, codes), {"edgecolor": ink, "linewidth": shape.width, "zorder": order}
+    if shape.arrow:
+        return FancyArrowPatch(path=path, arrowstyle="-|>", mutation_scale=6, facecolor=ink, **style)
+    return PathPatch(path, facecolor="none", capstyle="round", joinstyle="round", **style)

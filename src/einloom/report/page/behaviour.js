@@ -23,9 +23,9 @@
     document.body.classList.toggle("lit", tensor !== null);
     sheet.textContent = tensor === null ? "" :
       'main [data-t]:not([data-t~="' + tensor + '"]){opacity:.16}' +
-      'main .leaf[data-t]:not([data-t~="' + tensor + '"]){opacity:.38}' +
+      'main [data-t*=" "]:not([data-t~="' + tensor + '"]){opacity:.38}' +
       '.chips [data-t]:not([data-t~="' + tensor + '"]){opacity:.5}' +
-      'path.edge[data-t~="' + tensor + '"]{stroke:#000;stroke-width:3}';
+      'path[data-t~="' + tensor + '"]{stroke:#000;stroke-width:3}';
   }
   function hold(tensor) {
     held = held === tensor ? null : tensor;

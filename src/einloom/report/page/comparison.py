@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from ...result import Result
+from ...errors import SpecError
 from ..compare import Comparison, cells
 from ..draw.markup import Html, el
 from ..draw.palette import look
-from ..draw.pareto import Pareto
 from ..draw.progress import Progress, traced
-from ..draw.scene import energy, time
 from ..draw.svg import html_of
-from ..draw.tracks import Part, legend, tracks
+from ..pictures import shown
 from .shell import navigation, section, shell, skip
 
 PARTS = (
@@ -65,33 +63,21 @@ def _swatch(i: int) -> Html:
     return el("i", class_=f"swatch {look(i)}")
 
 
-def _components(result: Result) -> list[str]:
-    return [component.name for component in result.machine.components]
-
-
 def _all_bars(compared: Comparison) -> list[Html]:
-    names = list(dict.fromkeys(c for row in compared.rows for c in _components(row.result)))
-    number = {name: i for i, name in enumerate(names)}
-    energies, latencies = [], []
-    for row in compared.rows:
-        table = row.result.cost.energy_by("component")
-        parts = [Part(name, table.get((name,), 0.0), number[name]) for name in names]
-        energies.append((row.label, parts))
-        latencies.append((row.label, [Part("latency", row.result.latency, None)]))
-    return [
-        legend(names),
-        el("h3", "Energy, by level"),
-        tracks(energies, energy),
-        el("h3", "Latency"),
-        tracks(latencies, time),
-    ]
+    results, labels = [row.result for row in compared.rows], [row.label for row in compared.rows]
+    found = []
+    for name, title in (("energy", "Energy, by level"), ("latency", "Busy time of every level, and latency")):
+        try:
+            found += [el("h3", title), shown(name, *results, labels=labels)]
+        except SpecError as error:
+            found += [el("h3", title), el("p", str(error))]
+    return found
 
 
 def _trade(compared: Comparison) -> Html:
     results, labels = [row.result for row in compared.rows], [row.label for row in compared.rows]
-    drawing = Pareto().draw(Pareto().data(results, labels))
     words = "The line is the front: no result lies below and left of a point on it."
-    return el("div", html_of(drawing), el("p", words, class_="note"))
+    return el("div", shown("pareto", *results, labels=labels), el("p", words, class_="note"))
 
 
 def _convergence(compared: Comparison) -> list[Html]:
@@ -107,9 +93,7 @@ def _convergence(compared: Comparison) -> list[Html]:
         if len(groups) > 1:
             drawn.append(el("h3", objective))
         drawn.append(_progress(compared, members))
-    dashes = el("span", "solid: best so far"), el("span", "dashed: bound, as recorded")
-    names = [el("span", _swatch(i), compared.rows[i].label) for members in groups.values() for i in members]
-    return [*drawn, el("p", *names, *dashes, class_="legend")]
+    return drawn
 
 
 def _progress(compared: Comparison, members: list[int]) -> Html:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ...diagnose import Explanation
 from ...result import Result
-from ..draw import bars, cascade, looptree, occupancy, pareto, roofline
+from ..draw import bars, cascade, looptree, pareto, roofline
 from ..draw.markup import Child, Html, el
 from ..draw.origins import why
 from ..draw.subject import Subject
+from ..draw.svg import html_of
 from ..pictures import added, shown
 from ..text.results import tree
 from . import explained, progress, sources, summary
@@ -63,12 +64,12 @@ def _sections(subject: Subject) -> list[Html]:
         _section(
             "mapping",
             looptree.key(),
-            windowed(subject, looptree.drawings(subject), "The mapping, a column per Einsum in program order"),
+            windowed(subject, _trees(subject), "The mapping, a column per Einsum in program order"),
             el("details", el("summary", "The same as text"), el("pre", tree(result), tabindex=0)),
             page="splits-and-lifetime",
         ),
-        _section("cascade", windowed(subject, cascade.drawings(subject, cascade.groups(subject)), "The cascade")),
-        _section("occupancy", *occupancy.pictures(subject), page="occupancy"),
+        _section("cascade", windowed(subject, cascade.drawings(subject), "The cascade")),
+        _section("occupancy", shown("occupancy", result), page="occupancy"),
         _section("breakdown", bars.controls(), bars.table(subject), page="energy"),
         _section("roofline", roofline.picture(subject), page="latency"),
         *([_front(result)] if result.front else []),
@@ -82,6 +83,10 @@ def _sections(subject: Subject) -> list[Html]:
             sources.model(subject, result.latency_rule),
         ),
     ]
+
+
+def _trees(subject: Subject) -> list[Html]:
+    return [html_of(looptree.LoopTree(window.start, len(window)).draw(subject)) for window in subject.windows]
 
 
 def _front(result: Result) -> Html:

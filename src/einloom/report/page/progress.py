@@ -18,11 +18,7 @@ def picture(result: Result | Unmapped) -> Html:
         return el("p", f"No mapping was found in {result.seconds:.3g} s: there is no progress to show.")
     if not found.best:
         return el("p", "This mapping was given, not searched for: there is no progress to show.")
-    legend = (
-        el("span", el("i", class_="dash best"), "best so far"),
-        el("span", el("i", class_="dash bound"), "bound, as recorded"),
-    )
-    return el("div", html_of(Progress().draw([found])), el("p", *legend, class_="legend"))
+    return html_of(Progress().draw([found]))
 
 
 def counts(found: Mapping[str, int]) -> Html:

@@ -18,10 +18,12 @@ from ...mapping.tree import Mapping
 from ...problem import Budget, Certificate, Guarantee, Objective, Problem, refuse_timeless
 from ...result import FrontPoint, Result
 from ..checked import certified, priced, sound
+from ..first import AFTER, FirstMappings
 from ..method import Recorder, Watcher
 from ..resources import at_most, resident_bytes
 from ..starts import admitted, fitting
 from .attempt import Attempt, ExactOptions, Solution
+from .bounds.compulsory import compulsory
 from .bounds.cutoff import TIE, settled
 from .concurrent.passes import ConcurrentAttempt
 from .concurrent.share_passes import ShareAttempt
@@ -34,6 +36,8 @@ COARSE = 0.15  # from here on repeated Einsums take the steps of all
 HEURISTICS = (0.02, 0.05, 0.12, 0.25, 0.5, 1.0)
 FIRST_FEASIBLE = (HEURISTICS[0], HEURISTICS[-1])
 BELOW = 1 - 3 * TIE  # of a value: what is below this is better
+SLICE = 0.05  # seconds of drawing at a time
+PROVING, HURRIED = 19, 4  # seconds of search for one of drawing, without a budget and with one
 SOONER = 0.1  # limits up to this share of the way from the bound to a known value are tried before it
 
 
@@ -82,9 +86,10 @@ class Exact:
         except (Stopped, MemoryError) as error:
             ended = error.ended if isinstance(error, Stopped) else run.budget.without_memory
         if ended is not None:  # out here, where the error keeps no tables alive
-            if run.best is None:
+            known = run.best or run.drawn()
+            if known is None:
                 raise BudgetExhausted(run.bound, ended=ended)
-            solution, guarantee, bound = run.best, Guarantee.BOUNDED, run.bound
+            solution, guarantee, bound = known, Guarantee.BOUNDED, run.bound
         points = run.front(solutions) if pareto else ()
         return run.result(self.name, solution, guarantee, bound, points, ended)
 
@@ -117,6 +122,7 @@ def finer(steps: tuple[float, ...], repetition: float) -> tuple[float, ...]:
 def first_feasible(problem: Problem, budget: Budget, watcher: Watcher) -> Mapping | None:
     """A mapping of at most twice the lower bound, if the quickest dive finds one. Nothing is proven by it."""
     run = Run(problem, ExactOptions(), budget, watcher)
+    run.first = None
     try:
         with at_most(budget.memory):
             attempt = run._pass()
@@ -153,11 +159,14 @@ class Run:
         self.best: Solution | None = None
         self.bound = 0.0
         self.started = time.monotonic()
+        self.first = None if options.limit is not None else FirstMappings(problem, watcher)
+        self._draw_at = self.started + (AFTER if budget.steps is None else np.inf)  # steps give the same answer twice
 
     def checkpoint(self) -> None:
-        """Raise Stopped if the budget is spent."""
+        """Raise Stopped if the budget is spent. Without a mapping, draw some now and then."""
         seconds, steps = self.budget.seconds, self.budget.steps
-        if seconds is not None and time.monotonic() - self.started > seconds:
+        now = time.monotonic()
+        if seconds is not None and now - self.started > seconds:
             raise Stopped(Ended.SECONDS)
         if steps is not None and self.counts.get("evaluated", 0) > steps:
             raise Stopped(Ended.STEPS)
@@ -165,16 +174,29 @@ class Run:
             raise Stopped(Ended.MEMORY)
         if self.watcher.stopped():
             raise Stopped(Ended.STOPPED)
+        if self.first is not None and now >= self._draw_at and self.best is None:
+            self.first.work(now + SLICE)
+            end = time.monotonic()
+            self._draw_at = end + (end - now) * (PROVING if self.budget == Budget() else HURRIED)
+
+    def drawn(self) -> Solution | None:
+        """The best of the mappings that were drawn, for a search that was cut off; None without any."""
+        mapping = None if self.first is None else self.first.draw()
+        return None if mapping is None else self._solution(mapping)
 
     def begin(self) -> None:
         """Take the known mappings: the best of them is the best so far. Raises SpecError for one that does not fit."""
+        repeats = self.problem.workload.repeat**self.problem.objective.degree
+        for mapping in admitted(self.problem, self.options.start):
+            self.starts.append(self._solution(mapping))
+            self._found(self.starts[-1], repeats)
+
+    def _solution(self, mapping: Mapping) -> Solution:
+        """A legal mapping with its sums for one repeat."""
         problem, repeat = self.problem, self.problem.workload.repeat
-        for mapping in admitted(problem, self.options.start):
-            cost = evaluate(problem.workload, problem.machine, mapping, problem.latency_rule)
-            sums = np.array([part.value(cost) for part in settled(problem.objective)]) / repeat
-            value = problem.objective.value(cost) / repeat**problem.objective.degree
-            self.starts.append(Solution(value, sums, mapping))
-            self._found(self.starts[-1], repeat**problem.objective.degree)
+        cost = evaluate(problem.workload, problem.machine, mapping, problem.latency_rule)
+        sums = np.array([part.value(cost) for part in settled(problem.objective)]) / repeat
+        return Solution(problem.objective.value(cost) / repeat**problem.objective.degree, sums, mapping)
 
     @property
     def start(self) -> Solution | None:
@@ -183,6 +205,8 @@ class Run:
 
     def solve(self) -> Solution:
         """Raise a limit from the sum of lower bounds until some cascade stays below it: then the best is optimal."""
+        if self.options.limit is None:
+            self._prove(compulsory(self.problem))
         attempt = self._pass()
         if not self.options.incumbent:
             return attempt.tiled("every").run(float("inf"))
@@ -316,6 +340,7 @@ class Run:
 
     def solve_front(self) -> list[Solution]:
         """The complete energy-latency Pareto set of one repeat, ascending in energy."""
+        self._prove(compulsory(self.problem))
         attempt = self._pass()
         bound = attempt.lower_bound()
         self._prove(bound * attempt.repeats)
@@ -323,7 +348,7 @@ class Run:
         for goal in (Objective("energy"), Objective("latency"), Objective("edp")):
             self.watcher.stage(f"the point of least {goal}")
             alone = Run(replace(self.problem, objective=goal), self.options, self.budget, _Listener(self.watcher))
-            alone.counts, alone.started = self.counts, self.started
+            alone.counts, alone.started, alone.first = self.counts, self.started, None
             alone.begin()
             solution = alone.solve()
             once = replace(self.problem, workload=replace(self.problem.workload, repeat=1), objective=goal)

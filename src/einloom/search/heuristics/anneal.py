@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from math import exp, log
 from random import Random
 
-from ...mapspace.ffm.encoding import State
 from ...mapspace.space import Space
 from ...problem import Budget, Guarantee, Problem
 from ...result import Result
 from ..evaluator import Evaluator
 from ..method import Capabilities, Watcher
-from .points import Points
+from .points import INFINITE, Points, Valued, accepted
 
 
 class Anneal:
@@ -20,7 +18,8 @@ class Anneal:
     seed: the same seed gives the same answer. points: evaluations of all rounds, if the budget names none.
     rounds: runs, each from a new start but the last, which starts from the best. hot, cold: first and last T, which
     falls geometrically; T has no unit, because values are compared by their ratio. shared: the share of moves that
-    change what Einsums share.
+    change what Einsums share. polish: proposals for the privates of each Einsum that such a move touched,
+    before it is judged, as a part of the proposals between two moves.
     """
 
     name = "anneal"
@@ -35,47 +34,37 @@ class Anneal:
         hot: float = 0.3,
         cold: float = 0.001,
         shared: float = 0.3,
+        polish: float = 1.0,
     ) -> None:
-        if points < 1 or rounds < 1 or not 0 < cold <= hot or not 0 <= shared <= 1:
-            raise ValueError("points and rounds: at least 1; 0 < cold <= hot; shared from 0 to 1")
+        if points < 1 or rounds < 1 or not 0 < cold <= hot or not 0 <= shared <= 1 or polish < 0:
+            raise ValueError("points and rounds: at least 1; 0 < cold <= hot; shared from 0 to 1; polish: at least 0")
         self.seed, self.points, self.rounds = seed, points, rounds
-        self.hot, self.cold, self.shared = hot, cold, shared
+        self.hot, self.cold, self.shared, self.polish = hot, cold, shared, polish
 
     def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
         """The best mapping met."""
         rng, points = Random(self.seed), Points(problem, space, price)
-        known = [(points.value(state), state) for state in points.begin()]
-        best = min(known, key=lambda one: one[0], default=None)
+        begun = bool(points.begin())
         for number in range(self.rounds):
-            start = best if best is not None and (known or number == self.rounds - 1) else points.draw(rng)
+            start = points.best if points.best and (begun or number == self.rounds - 1) else points.draw(rng)
             if start is None:
                 break
             watch.stage("annealing", number, self.rounds)
-            found = self._cooled(points, start, number, rng)
-            best = found if best is None or found[0] < best[0] else best
+            self._cooled(points, start, number, rng)
         return price.result(self.name)
 
-    def _cooled(self, points: Points, start: tuple[float, State], number: int, rng: Random) -> tuple[float, State]:
-        """The best state of one run."""
-        value, state = best = start
-        stuck = 0
+    def _cooled(self, points: Points, now: Valued, number: int, rng: Random) -> None:
+        """One run, from hot to cold."""
+        burst, stuck = points.burst_size(self.points), 0
         while (done := points.part(self.points) * self.rounds - number) < 1 and stuck < STUCK:
-            found = points.near(state, rng, self.shared)
-            stuck = stuck + 1 if found is None else 0
-            if found is None or found[0] == float("inf"):
-                continue
             heat = self.hot * (self.cold / self.hot) ** max(0.0, done)
-            if accepted(found[0], value, heat, rng):
-                value, state = found
-                best = found if value < best[0] else best
-        return best
+            if points.facts.floating and rng.random() < self.shared:
+                near = points.reshaped(now, rng, int(self.polish * burst) if burst > 1 else 0)
+            else:
+                near = points.burst(now, rng.randrange(points.facts.count), burst, heat, rng)
+            stuck = stuck + 1 if near is None or near == now else 0
+            if near is not None and near[0] < INFINITE and accepted(near[0], now[0], heat, rng):
+                now = near
 
 
-STUCK = 2000  # refused proposals in a row after which a run ends
-
-
-def accepted(new: float, old: float, heat: float, rng: Random) -> bool:
-    """True if a step from `old` to `new` is taken at this temperature."""
-    if new <= old:
-        return True
-    return old > 0 and rng.random() < exp(-log(new / old) / heat)
+STUCK = 2000  # steps in a row without a proposal after which a run ends

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from random import Random
 
-from ...mapspace.ffm.encoding import NoProposal, State
+from ...mapspace.ffm.encoding import NoProposal
 from ...mapspace.space import Space
 from ...problem import Budget, Guarantee, Problem
 from ...result import Result
 from ..evaluator import Evaluator
 from ..method import Capabilities, Watcher
-from .points import Points, Valued
+from .points import Points, Valued, changed_paths
 
 MOVES = 3  # most moves of one mutation
 REPAIRS = 50  # steps of a child's repair
@@ -21,8 +21,8 @@ class Genetic:
 
     seed: the same seed gives the same answer. points: evaluations, if the budget names none. population: the states of
     a generation. crossover, mutation: their probabilities. polish: proposals for the privates of each Einsum that a
-    child has changed; 0 is the plain algorithm. patience: generations without a better state after which new ones are
-    drawn.
+    child has changed, for every thousand points of the search; 0 is the plain algorithm. patience: generations without
+    a better state after which new ones are drawn.
     """
 
     name = "genetic"
@@ -36,7 +36,7 @@ class Genetic:
         population: int = 10,
         crossover: float = 0.7,
         mutation: float = 0.2,
-        polish: int = 20,
+        polish: float = 2.0,
         patience: int = 15,
     ) -> None:
         if min(points, patience) < 1 or population < 2 or polish < 0:
@@ -50,6 +50,7 @@ class Genetic:
         """The best state of all generations."""
         rng, points = Random(self.seed), Points(problem, space, price)
         known = [(points.value(state), state) for state in points.begin()]
+        tries = int(self.polish * points.burst_size(self.points))
         while points.part(self.points) < 1:
             people = known[: self.population]
             known = []
@@ -57,11 +58,11 @@ class Genetic:
                 drawn = points.draw(rng)
                 if drawn is None:
                     return price.result(self.name)
-                people.append(points.polished(drawn, rng, self.polish))
-            self._evolve(points, people, rng)
+                people.append(points.polished(drawn, rng, tries))
+            self._evolve(points, people, tries, rng)
         return price.result(self.name)
 
-    def _evolve(self, points: Points, people: list[Valued], rng: Random) -> None:
+    def _evolve(self, points: Points, people: list[Valued], tries: int, rng: Random) -> None:
         """Generations until none has been better for a while."""
         still = 0
         while still < self.patience and points.part(self.points) < 1:
@@ -69,12 +70,12 @@ class Genetic:
             before = min(value for value, _ in people)
             children = [min(people, key=_value)]
             while len(children) < len(people) and points.part(self.points) < 1:
-                child = self._child(points, people, rng)
+                child = self._child(points, people, tries, rng)
                 children.append(_tournament(people, rng) if child is None else child)
             people[:] = children
             still = 0 if min(value for value, _ in people) < before else still + 1
 
-    def _child(self, points: Points, people: list[Valued], rng: Random) -> Valued | None:
+    def _child(self, points: Points, people: list[Valued], tries: int, rng: Random) -> Valued | None:
         """A state made of two, priced; None if it breaks a rule or cannot be mended."""
         mother = _tournament(people, rng)[1]
         encoding = points.encoding
@@ -93,7 +94,7 @@ class Genetic:
             points.evaluator.refuse("capacity")
             return None
         found = (points.value(fitted), fitted)
-        return points.polished(found, rng, self.polish, _changed(mother, fitted))
+        return points.polished(found, rng, tries, changed_paths(mother, fitted))
 
 
 def _value(one: Valued) -> float:
@@ -102,8 +103,3 @@ def _value(one: Valued) -> float:
 
 def _tournament(people: list[Valued], rng: Random) -> Valued:
     return min(rng.choice(people), rng.choice(people), key=_value)
-
-
-def _changed(old: State, new: State) -> list[int]:
-    """The Einsums whose path differs."""
-    return [i for i in range(len(new.owns)) if (old.owns[i], old.shared[i]) != (new.owns[i], new.shared[i])]

@@ -9,7 +9,7 @@ from ...problem import Budget, Guarantee, Problem
 from ...result import Result
 from ..evaluator import Evaluator
 from ..method import Capabilities, Watcher
-from .points import Points, Valued
+from .points import INFINITE, Points, Valued
 
 
 class LocalSearch:
@@ -17,14 +17,15 @@ class LocalSearch:
 
     seed: the same seed gives the same answer. points: evaluations, if the budget names none. tries: proposals
     for an Einsum's privates, or for the skeleton, before the next; each better state makes them begin again. polish:
-    proposals for the privates of each Einsum after a move of the skeleton, before it is judged.
+    proposals for the privates of each Einsum that a move of the skeleton touched, before it is judged, for every
+    thousand points of the search.
     """
 
     name = "local"
     guarantee = Guarantee.NONE
     able = Capabilities(starts=True, spaces=("ffm", "ragged"))
 
-    def __init__(self, seed: int = 0, points: int = 10_000, tries: int = 40, polish: int = 3) -> None:
+    def __init__(self, seed: int = 0, points: int = 10_000, tries: int = 40, polish: float = 3.0) -> None:
         if points < 1 or tries < 1 or polish < 0:
             raise ValueError("points and tries: at least 1; polish: at least 0")
         self.seed, self.points, self.tries, self.polish = seed, points, tries, polish
@@ -42,31 +43,26 @@ class LocalSearch:
         return price.result(self.name)
 
     def _descend(self, points: Points, found: Valued, rng: Random) -> None:
-        before = float("inf")
+        before, burst = INFINITE, points.burst_size(self.points)
         while found[0] < before and points.part(self.points) < 1:
             before = found[0]
             for i in range(points.facts.count):
-                found = self._privates(points, found, i, rng)
-            found = self._skeleton(points, found, rng)
+                found = self._privates(points, found, i, burst, rng)
+            found = self._skeleton(points, found, int(self.polish * burst), rng)
 
-    def _privates(self, points: Points, found: Valued, i: int, rng: Random) -> Valued:
+    def _privates(self, points: Points, found: Valued, i: int, burst: int, rng: Random) -> Valued:
         tried = 0
         while tried < self.tries:
-            near = points.near(found[1], rng, 0.0, i)
-            tried += 1
-            if near is not None and near[0] < found[0]:
-                found, tried = near, 0
+            near = points.burst(found, i, burst, 0.0, rng)
+            tried = 0 if near[0] < found[0] else tried + burst
+            found = near
         return found
 
-    def _skeleton(self, points: Points, found: Valued, rng: Random) -> Valued:
+    def _skeleton(self, points: Points, found: Valued, tries: int, rng: Random) -> Valued:
         tried = 0
         while tried < self.tries and points.facts.floating:
-            near = points.near(found[1], rng, 1.0)
+            near = points.reshaped(found, rng, tries)
             tried += 1
-            if near is None or near[0] == float("inf"):
-                continue
-            changed = [i for i in range(points.facts.count) if near[1].shared[i] != found[1].shared[i]]
-            near = points.polished(near, rng, self.polish, changed)
-            if near[0] < found[0]:
+            if near is not None and near[0] < found[0]:
                 found, tried = near, 0
         return found

@@ -7,7 +7,10 @@ one Einsum prices one path. Whatever is kept is priced by `evaluate` as a whole.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
+from math import exp, log, sqrt
 from random import Random
+from typing import TYPE_CHECKING
 
 from ...cost.evaluate import price
 from ...cost.traffic.even import EvenPaths
@@ -22,13 +25,32 @@ from ...mapspace.ffm.space import Ffm
 from ...mapspace.space import Space
 from ...problem import Problem
 from ..evaluator import Evaluator
+from ..resources import unlimited
+
+if TYPE_CHECKING:
+    from .bursts import Bursts
 
 LARGEST = 400_000  # paths whose price is remembered
+FROM = 10  # proposals at once for which machine code is worth it
+LARGEST_BURST = 1000
+A_SECOND = 100_000  # points that a second is worth, for the size of bursts
 HOPELESS = 100  # draws in a row without a legal state before a method gives up
 INFINITE = float("inf")
 
 
 Valued = tuple[float, State]
+
+
+def accepted(new: float, old: float, heat: float, rng: Random) -> bool:
+    """True if a step from `old` to `new` is taken at this temperature."""
+    if new <= old:
+        return True
+    return old > 0 and heat > 0 and rng.random() < exp(-log(new / old) / heat)
+
+
+def changed_paths(old: State, new: State) -> list[int]:
+    """The Einsums whose path differs."""
+    return [i for i in range(len(new.owns)) if (old.owns[i], old.shared[i]) != (new.owns[i], new.shared[i])]
 
 
 class Points:
@@ -47,14 +69,28 @@ class Points:
             for name in workload.names
         ]
         self._costs: dict[object, tuple[float, float, int]] = {}
+        self.best: Valued | None = None  # of all states met
 
     def value(self, state: State) -> float:
         """The objective of a state that keeps the rules, infinite if it does not fit."""
         if overflow(self.facts, state) is not None:
             return self.evaluator.refuse("capacity")
         if not self.additive:
-            return self.evaluator.of(self.encoding.decode(state)).value
-        return self.evaluator.offer(self._value(state), lambda: self.encoding.decode(state))
+            value = self.evaluator.of(self.encoding.decode(state)).value
+        else:
+            value = self.evaluator.offer(self._value(state), lambda: self.encoding.decode(state))
+        self._met(value, state)
+        return value
+
+    def _met(self, value: float, state: State) -> None:
+        if value < (self.best[0] if self.best else INFINITE):
+            self.best = value, state
+
+    def apart(self, state: State) -> float:
+        """As `value`, but by its Einsums alone: nothing is counted, checked by `evaluate` or kept, if that can be."""
+        if not self.additive:
+            return self.value(state)
+        return INFINITE if overflow(self.facts, state) is not None else self._value(state)
 
     def _value(self, state: State) -> float:
         energy = latency = 0.0
@@ -122,22 +158,77 @@ class Points:
             return None
         return self.value(found), found
 
+    def reshaped(self, found: Valued, rng: Random, tries: int) -> Valued | None:
+        """A state with another skeleton, after so many proposals for the privates of each Einsum that it touched."""
+        near = self.near(found[1], rng, 1.0)
+        if near is None or near[0] == INFINITE:
+            return None
+        return self.polished(near, rng, tries, changed_paths(found[1], near[1]))
+
     def polished(self, found: Valued, rng: Random, tries: int, einsums: Iterable[int] | None = None) -> Valued:
-        """The state after so many proposals for the privates of each of these Einsums; better ones are taken."""
-        value, state = found
+        """The state after so many proposals for the privates of each of these Einsums; worse ones are not taken."""
         for i in range(self.facts.count) if einsums is None else einsums:
-            for _ in range(tries):
-                near = self.near(state, rng, 0.0, i)
-                if near is not None and near[0] < value:
-                    value, state = near
+            found = self.burst(found, i, tries, 0.0, rng)
+        return found
+
+    # -- machine code -------------------------------------------------------------------------------------------------
+
+    def burst_size(self, points: int) -> int:
+        """Proposals for one Einsum's privates at a time: few in a short search, at most `LARGEST_BURST`.
+
+        points: of a search whose budget names none.
+        """
+        budget = self.evaluator.budget
+        if not self.additive:
+            return 1
+        known = [budget.steps] if budget.steps else []
+        known += [int(budget.seconds * A_SECOND)] if budget.seconds else []
+        return min(max(1, int(sqrt(min(known, default=points)) / 10)), LARGEST_BURST)
+
+    def burst(self, found: Valued, i: int, tries: int, heat: float, rng: Random) -> Valued:
+        """The state after so many proposals for the privates of Einsum i, annealed at this temperature.
+
+        By machine code for `FROM` proposals and more, if it speaks of the Einsum. heat: 0 takes no worse state.
+        """
+        if tries >= FROM and self.additive and found[0] < INFINITE and self.bursts.able(found[1], i):
+            return self._in_machine_code(found[1], i, tries, heat, rng)
+        value, state = found
+        for _ in range(tries):
+            near = self.near(state, rng, 0.0, i)
+            if near is not None and near[0] < INFINITE and accepted(near[0], value, heat, rng):
+                value, state = near
         return value, state
 
-    def note(self, rule: str) -> None:
-        """Count a refused proposal, which is no point of the budget."""
+    @cached_property
+    def bursts(self) -> Bursts:
+        from .bursts import Bursts  # Numba is loaded only where it is worth it
+
+        return Bursts(self.problem, self.facts)
+
+    def _in_machine_code(self, state: State, i: int, tries: int, heat: float, rng: Random) -> Valued:
+        evaluator = self.evaluator
+        evaluator.checkpoint()
+        costs = [self.cost(state, j) for j in range(self.facts.count) if j != i]
+        rest = (sum(c[0] for c in costs), sum(c[1] for c in costs), float(sum(c[2] for c in costs)))
+        left = tries
+        if evaluator.budget.steps is not None:
+            left = min(tries, evaluator.budget.steps - evaluator.evaluated - evaluator.illegal)
+        with unlimited():  # the first call may compile
+            done = self.bursts.run(state, i, rest, tries, left, heat, rng)
+        self.note("machine code", done.refused)
+        if done.overfull:
+            evaluator.refuse("capacity", done.overfull)
+        if done.legal:
+            evaluator.offer(done.best_value, lambda: self.encoding.decode(done.best), done.legal)
+            self._met(done.best_value, done.best)
+        return done.value, done.state
+
+    def note(self, rule: str, proposals: int = 1) -> None:
+        """Count refused proposals, which are no points of the budget."""
         self.evaluator.checkpoint()
         name = f"proposal: {rule}"
-        self.evaluator.refused[name] = self.evaluator.refused.get(name, 0) + 1
-        self.evaluator.watch.count(name)
+        self.evaluator.refused[name] = self.evaluator.refused.get(name, 0) + proposals
+        self.evaluator.watch.count(name, proposals)
 
     def part(self, points: int) -> float:
         """The part of a search that is over, from 0 to 1: of its budget, or of `points` if that has no steps."""

@@ -1,0 +1,78 @@
+"""Machine code for the privates of one Einsum: it prices as `even` does, keeps the rules, and stays within room."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from einloom.api import problem, problems
+from einloom.mapspace.ffm.encoding import Encoding, NoProposal, State
+from einloom.mapspace.registry import space_for
+from einloom.problem import Budget, Problem
+from einloom.search.door import ask
+from einloom.search.evaluator import Evaluator
+from einloom.search.heuristics.bursts import Bursts
+from einloom.search.heuristics.points import Points
+from einloom.search.registry import method
+from tiny_problems import tiny_problem
+
+LARGE = [
+    ("gpt3-6.7b:batch=1,tokens=2048", "tpu-v4i", "edp", None),
+    ("matmuls:n=4,m=8192,kn=4096,bits=8", "simple:dram_energy=100,glb_bits=8388608", "energy", None),
+    ("tileflow-bert-s", "tileflow-edge", "latency", "spread-attention"),
+]
+
+
+def walked(encoding: Encoding, rng: Random) -> State | None:
+    """A state some moves away from a draw."""
+    state = encoding.sample(rng)
+    for _ in range(12 if state else 0):
+        try:
+            found = encoding.propose(state, rng)
+        except NoProposal:
+            continue
+        state = found if encoding.fits(found) else state
+    return state
+
+
+def compared(problem: Problem, rounds: int, rng: Random) -> int:
+    """Bursts that kept the rules, fitted and were priced as `even` prices them."""
+    space = space_for(problem.workload, problem.machine, problem.mapspace)
+    points = Points(problem, space, Evaluator(problem, space))
+    encoding, bursts, done = points.encoding, Bursts(problem, points.facts), 0
+    for _ in range(rounds):
+        state = walked(encoding, rng)
+        for i in range(points.facts.count):
+            if state is None or not bursts.able(state, i):
+                continue
+            assert bursts.price(state, i) == pytest.approx(points.cost(state, i), rel=1e-13)
+            costs = [points.cost(state, j) for j in range(points.facts.count) if j != i]
+            rest = tuple(float(sum(cost[n] for cost in costs)) for n in range(3))
+            burst = bursts.run(state, i, rest, 200, 1000, 0.3, rng)  # type: ignore[arg-type]
+            assert burst.best_value <= burst.value and burst.legal + burst.overfull + burst.refused == 200
+            for found, value in ((burst.state, burst.value), (burst.best, burst.best_value)):
+                assert encoding.fault(found) is None
+                assert points._value(found) == pytest.approx(value, rel=1e-13)
+            done += 1
+            state = burst.state
+    return done
+
+
+@pytest.mark.parametrize(("workload", "machine", "goal", "flow"), LARGE)
+def test_bursts_keep_the_rules_and_price_alike(workload: str, machine: str, goal: str, flow: str | None) -> None:
+    asked = problems(workload, machine, goal, None, None, flow, flow is not None)[0].problem
+    assert compared(asked, 3, Random(1)) >= 12
+
+
+def test_bursts_on_problems_with_every_feature_of_the_files() -> None:
+    assert sum(compared(tiny_problem(seed), 2, Random(seed)) for seed in range(60)) > 60
+
+
+def test_a_burst_ends_with_the_budget_and_counts_its_points() -> None:
+    asked = problem(*LARGE[1][:2], "energy")
+    found = ask(method("anneal", {"seed": "1"}), asked, Budget(steps=10_000))
+    assert found.certificate is not None
+    counts = dict(found.certificate.counts)
+    assert counts["evaluated"] + counts["illegal"] == 10_000
+    assert counts["proposal: machine code"] > 100

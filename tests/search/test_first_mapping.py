@@ -1,0 +1,66 @@
+"""A search that may take no step answers with a legal mapping and a bound above zero; proofs do not depend on that."""
+
+from __future__ import annotations
+
+import pytest
+
+from einloom.api import problem, verify
+from einloom.errors import Ended
+from einloom.problem import Budget, Guarantee
+from einloom.search.exact import Exact
+from einloom.search.exact import branch_and_bound as engine
+
+HARDEST = (  # pairs of the zoo whose spatial choices, windows or full use keep a search longest from its first mapping
+    ("matmul", "tileflow-cloud"),
+    ("residual-diamond", "tileflow-cloud"),
+    ("residual-diamond", "tileflow-edge"),
+    ("conv-chain", "tileflow-edge"),
+    ("conv-chain", "tileflow-cloud"),
+    ("conv-chain", "tileflow-edge-code"),
+    ("tileflow-bert-s", "tileflow-edge"),
+    ("tileflow-bert-b", "tileflow-cloud"),
+    ("tileflow-vit-16-h", "tileflow-edge-code"),
+    ("tileflow-cc1", "tileflow-edge"),
+    ("tileflow-cc2", "tileflow-edge-code"),
+    ("tileflow-cc3", "tileflow-cloud"),
+    ("tileflow-cc4", "tileflow-edge"),
+    ("tileflow-cc5", "tileflow-edge-code"),
+    ("mobilenet-block", "tileflow-edge"),
+    ("mobilenet-block", "nvdla"),
+    ("resnet18", "tileflow-edge-code"),
+    ("vgg16", "tileflow-edge"),
+    ("vgg16", "ffm-edge"),
+    ("gpt3-175b:tokens=2048", "tpu-v4i-free"),
+)
+
+
+@pytest.mark.parametrize(("workload", "machine"), HARDEST)
+def test_without_a_step(workload: str, machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(run: engine.Run) -> None:
+        raise engine.Stopped(Ended.STEPS)
+
+    monkeypatch.setattr(engine.Run, "checkpoint", stopped)
+    found = Exact().search(problem(workload, machine, "edp"), Budget(steps=1))
+    assert found.ended is Ended.STEPS and found.certificate is not None
+    assert found.certificate.guarantee is Guarantee.BOUNDED and 0 < found.certificate.bound < found.value
+    assert verify(found, quick=True).ok
+
+
+def test_a_proof_is_the_same_with_drawn_mappings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawn at every question whether to go on, they are still no part of the search."""
+    asked = problem("residual-diamond", "simple:dram_energy=10,glb_bits=512", "edp")
+    alone = Exact().search(asked)
+    drawn: list[float] = []
+    work = engine.FirstMappings.work
+
+    def counted(mine: engine.FirstMappings, until: float) -> None:
+        drawn.append(until)
+        work(mine, until)
+
+    monkeypatch.setattr(engine, "AFTER", 0.0)
+    monkeypatch.setattr(engine, "PROVING", 0)
+    monkeypatch.setattr(engine, "SLICE", 0.0)
+    monkeypatch.setattr(engine.FirstMappings, "work", counted)
+    found = Exact().search(asked)
+    assert len(drawn) > 10
+    assert (found.mapping, found.value, found.certificate) == (alone.mapping, alone.value, alone.certificate)
