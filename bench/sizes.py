@@ -20,6 +20,7 @@ from einloom.search.exact import Exact
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
 from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.transformers import gpt3
 
 from .rows import ROOT, append, stamp
 
@@ -48,6 +49,11 @@ def _matmul(m: int, n: int, k: int) -> Workload:
     return build_workload(f"matmul {m} x {n} x {k}", ("Z[m,n] = A[m,k] * B[k,n]",), ranks, bits=16)
 
 
+def _layer(name: str, heads: int, head: int, model: int, tokens: int) -> Workload:
+    """A layer as the zoo has them: projections, attention, two feed-forward matrices of four times the width."""
+    return gpt3(name, heads, head, model)({"batch": 1, "tokens": tokens, "layers": 1, "bits": 16, "decode": 0})
+
+
 WORKLOADS = (
     _attention(12, 197, 64),
     _attention(32, 1000, 128),
@@ -55,6 +61,8 @@ WORKLOADS = (
     _matmul(1000, 1000, 1000),
     _network(197, 768, 3072),
     _network(2048, 4096, 11008),
+    _layer("ViT block, 197 tokens", 12, 64, 768, 197),
+    _layer("layer of GPT-3 6.7B, 197 tokens", 32, 128, 4096, 197),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from einloom.published.dataflow_table import table
 
-from . import dataflows
+from . import dataflows, first
 from .pages import Column, MeasuredTable, Row
 from .truth.table import CLAIM_COLUMNS
 
@@ -96,6 +96,13 @@ TABLES: tuple[MeasuredTable, ...] = (
         "truth-planted.csv",
         "python -m bench.truth --planted",
         (Column("old mistake", "mistake"), Column("noticed by problem", "problems"), Column("claim", "claim")),
+    ),
+    MeasuredTable(
+        "first",
+        "docs/first.md",
+        "first.csv",
+        "python -m bench.first --seconds 1",
+        render=first.table,
     ),
     MeasuredTable(
         "mappers",

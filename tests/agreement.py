@@ -10,7 +10,7 @@ from math import fsum
 
 from einloom.cost.evaluate import instance_traffic, price
 from einloom.cost.room.occupancy import occupancy
-from einloom.cost.traffic.accesses import Link as Crossing
+from einloom.cost.traffic.accesses import StoreLink as Crossing
 from einloom.cost.traffic.accesses import links, moves, operations
 from einloom.cost.traffic.paths import Path, paths
 from einloom.machine.levels import Link, Machine, Memory, Toll

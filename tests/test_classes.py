@@ -17,7 +17,7 @@ from concurrent_trees import concurrent_case
 from einloom.cost.evaluate import busiest, instance_traffic
 from einloom.cost.formulas import windows
 from einloom.cost.formulas.components import component_time
-from einloom.cost.formulas.terms import Cut
+from einloom.cost.formulas.terms import LoopCut
 from einloom.cost.formulas.windows import RankUse
 from einloom.cost.room import occupancy as rooms
 from einloom.cost.room.occupancy import occupancy, peak, tiles
@@ -67,9 +67,9 @@ def moved(uses: tuple[RankUse, ...], size: int, sliding: int | None) -> int:
     return total
 
 
-def random_chain(rng: Random, extent: int, first: int, once: dict[int, int]) -> tuple[tuple[int, Cut], ...]:
+def random_chain(rng: Random, extent: int, first: int, once: dict[int, int]) -> tuple[tuple[int, LoopCut], ...]:
     """Cuts of a variable by up to three loops, the last ones derived now and then; `once`: picked pieces by place."""
-    chain: list[tuple[int, Cut]] = []
+    chain: list[tuple[int, LoopCut]] = []
     outer, tile = [extent], extent
     for place in range(first, first + rng.randint(0, 3)):
         tile = rng.randint(1, tile)
@@ -80,7 +80,7 @@ def random_chain(rng: Random, extent: int, first: int, once: dict[int, int]) -> 
             ends.extend([*inside, stop])
         derived = (chain and chain[-1][1].ends is not None) or rng.random() < 0.3
         chain.append(
-            (place, Cut(tile, tuple(ends) if derived else None, int(place in once), once.get(place, 0), trips))
+            (place, LoopCut(tile, tuple(ends) if derived else None, int(place in once), once.get(place, 0), trips))
         )
         outer = (
             ends
@@ -113,7 +113,9 @@ def test_pieces_together_are_the_pieces_one_by_one(seed: int) -> None:
                 (
                     c,
                     e,
-                    tuple((p, Cut(n.tile, n.ends, int(p == at[0]), i, n.trips) if p == at[0] else n) for p, n in chain),
+                    tuple(
+                        (p, LoopCut(n.tile, n.ends, int(p == at[0]), i, n.trips) if p == at[0] else n) for p, n in chain
+                    ),
                 )
                 for c, e, chain in use.terms
             ),

@@ -17,7 +17,7 @@ from einloom.cost.evaluate import price
 from einloom.cost.room import moments, occupancy
 from einloom.cost.time.schedule import Schedule
 from einloom.cost.traffic import paths, visits
-from einloom.cost.traffic.accesses import Link, links
+from einloom.cost.traffic.accesses import StoreLink, links
 from einloom.machine.levels import NOTHING, Fanout
 from einloom.mapping.legality.structure import problems
 from einloom.oracle import simulate
@@ -187,14 +187,14 @@ def written_slots_are_ignored(patch: pytest.MonkeyPatch) -> None:
 
 
 def siblings_share_one_read(patch: pytest.MonkeyPatch) -> None:
-    right = Link.moved
+    right = StoreLink.moved
 
-    def once(link: Link, *, at_parent: bool = True, picks: Any, fresh: bool = False, toll: Any = None) -> Any:
+    def once(link: StoreLink, *, at_parent: bool = True, picks: Any, fresh: bool = False, toll: Any = None) -> Any:
         inside = link.child is not None and any(fork.branch and fork.place < link.place for fork in link.path.forks)
         shared = inside and not link.written and at_parent
         return 0 if shared else right(link, at_parent=at_parent, picks=picks, fresh=fresh, toll=toll)
 
-    patch.setattr(Link, "moved", once)
+    patch.setattr(StoreLink, "moved", once)
 
 
 @pytest.mark.parametrize(

@@ -212,7 +212,7 @@ def test_time_over_links_is_within_its_bounds() -> None:
 def writers_pay(patch: pytest.MonkeyPatch) -> None:
     right = accesses._moves
 
-    def paid(link: accesses.Link, picks: accesses.Picks | None) -> list[accesses.Move]:
+    def paid(link: accesses.StoreLink, picks: accesses.Picks | None) -> list[accesses.Move]:
         found = right(link, picks)
         if link.written and link.parent.memory == "way":
             found.append(accesses.Move(link.path.einsum.name, "way", link.tensor, "write", found[0].count))
@@ -222,28 +222,28 @@ def writers_pay(patch: pytest.MonkeyPatch) -> None:
 
 
 def links_always_multicast(patch: pytest.MonkeyPatch) -> None:
-    right = accesses.Link._joined
+    right = accesses.StoreLink._joined
     patch.setattr(
-        accesses.Link,
+        accesses.StoreLink,
         "_joined",
         lambda link, axis: right(link, axis) or (link.parent.memory == "way" and not link.written),
     )
 
 
 def links_multicast_as_their_axis(patch: pytest.MonkeyPatch) -> None:
-    def joined(link: accesses.Link, axis: Axis) -> bool:
+    def joined(link: accesses.StoreLink, axis: Axis) -> bool:
         which = axis.reduce if link.written else axis.multicast
         return link.tensor in select(which, link.workload, link.path.einsum.name)
 
-    patch.setattr(accesses.Link, "_joined", joined)
+    patch.setattr(accesses.StoreLink, "_joined", joined)
 
 
 def links_hold_their_tiles(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(occupancy, "LinkLevel", ())
+    patch.setattr(occupancy, "Link", ())
 
 
 def hops_are_free(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(evaluate_module, "LinkLevel", ())
+    patch.setattr(evaluate_module, "Link", ())
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from einloom.cost.formulas.windows import Choice
 from einloom.cost.room import occupancy
 from einloom.cost.room.occupancy import Tile
 from einloom.cost.traffic import accesses, paths
-from einloom.cost.traffic.accesses import Link
+from einloom.cost.traffic.accesses import StoreLink
 from einloom.machine.levels import Memory
 
 Mutation = Callable[[pytest.MonkeyPatch], None]
@@ -54,14 +54,14 @@ def mutation(function: Mutation) -> Mutation:
     return function
 
 
-def retention(*, past: bool = False, unsplit: bool = False, strict: bool = False) -> Callable[[Link], Any]:
+def retention(*, past: bool = False, unsplit: bool = False, strict: bool = False) -> Callable[[StoreLink], Any]:
     """Link.retention written again, for ints: with no argument it is right.
 
     past: loops further out than the sliding loop keep the tile. unsplit: sequential splits do not cut. strict: a loop
     of one trip counts as a step.
     """
 
-    def walk(link: Link) -> tuple[dict[int, bool], int | None]:
+    def walk(link: StoreLink) -> tuple[dict[int, bool], int | None]:
         keeps: dict[int, bool] = {}
         sliding = None
         still = link.child is not None
@@ -79,7 +79,7 @@ def retention(*, past: bool = False, unsplit: bool = False, strict: bool = False
 
 
 def retain(patch: pytest.MonkeyPatch, **flags: bool) -> None:
-    patch.setattr(Link, "retention", property(retention(**flags)))
+    patch.setattr(StoreLink, "retention", property(retention(**flags)))
 
 
 @mutation
@@ -142,19 +142,19 @@ def einsums_always_have_work(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def multicast_is_counted_as_unicast(patch: pytest.MonkeyPatch) -> None:
-    right = Link._joined
-    patch.setattr(Link, "_joined", lambda link, axis: link.written and right(link, axis))
+    right = StoreLink._joined
+    patch.setattr(StoreLink, "_joined", lambda link, axis: link.written and right(link, axis))
 
 
 @mutation
 def reducing_axes_do_not_reduce(patch: pytest.MonkeyPatch) -> None:
-    right = Link._joined
-    patch.setattr(Link, "_joined", lambda link, axis: not link.written and right(link, axis))
+    right = StoreLink._joined
+    patch.setattr(StoreLink, "_joined", lambda link, axis: not link.written and right(link, axis))
 
 
 @mutation
 def every_axis_reduces_and_multicasts(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Link, "_joined", lambda link, axis: True)
+    patch.setattr(StoreLink, "_joined", lambda link, axis: True)
 
 
 @mutation
@@ -180,7 +180,7 @@ def _counted_otherwise(patch: pytest.MonkeyPatch, trips: Callable[[int, int], in
     """Every piece of a cut is a full one, and there are as many as `trips` says."""
     right = terms._pieces_cached
 
-    def other(extent: int, cuts: tuple[terms.Cut, ...], whole: bool) -> int:
+    def other(extent: int, cuts: tuple[terms.LoopCut, ...], whole: bool) -> int:
         if not cuts or cuts[0].once or any(cut.ends is not None for cut in cuts):
             return int(right(extent, cuts, whole))
         return trips(extent, cuts[0].tile) * other(cuts[0].tile, cuts[1:], whole)
@@ -200,7 +200,7 @@ def ragged_edges_are_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def the_last_tile_is_stored(patch: pytest.MonkeyPatch) -> None:
-    def last(extent: int, cuts: tuple[terms.Cut, ...]) -> int:
+    def last(extent: int, cuts: tuple[terms.LoopCut, ...]) -> int:
         for cut in cuts:
             extent = (extent - 1) % cut.tile + 1
         return extent
@@ -210,8 +210,10 @@ def the_last_tile_is_stored(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def one_instance_carries_all(patch: pytest.MonkeyPatch) -> None:
-    right = Link._once
-    patch.setattr(Link, "_once", lambda link, above, combine, busiest, fresh: right(link, above, combine, False, fresh))
+    right = StoreLink._once
+    patch.setattr(
+        StoreLink, "_once", lambda link, above, combine, busiest, fresh: right(link, above, combine, False, fresh)
+    )
 
 
 @mutation

@@ -12,7 +12,7 @@ import pytest
 from concurrent_trees import concurrent_case, kinds
 from einloom.cost.evaluate import latencies, legality, price
 from einloom.cost.time import schedule
-from einloom.cost.time.schedule import Part, Schedule
+from einloom.cost.time.schedule import Schedule, SplitNest
 from einloom.cost.traffic.paths import paths
 from einloom.machine.files import parse_machine
 from einloom.machine.levels import Machine
@@ -189,7 +189,7 @@ Mutation = Callable[[pytest.MonkeyPatch], None]
 def the_busiest_share_stands_for_all(patch: pytest.MonkeyPatch) -> None:
     """Branches add up by component, after the shares of each were reduced to the busiest of them."""
 
-    def busy(plan: Schedule, part: Part) -> dict[str, float]:
+    def busy(plan: Schedule, part: SplitNest) -> dict[str, float]:
         if part.split is None:
             return plan.times[part.paths[0].einsum.name]
         axis = schedule.axis_of(part.split) if schedule.concurrent(part.split) else None

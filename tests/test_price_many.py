@@ -19,7 +19,7 @@ from einloom.cost.batch.retile import plain_paths
 from einloom.cost.batch.template import largest_count, template
 from einloom.cost.evaluate import evaluate, legality
 from einloom.cost.formulas import terms
-from einloom.cost.formulas.terms import Cut
+from einloom.cost.formulas.terms import LoopCut
 from einloom.cost.room.occupancy import occupancy
 from einloom.cost.traffic.paths import paths
 from einloom.errors import IllegalMapping, SpecError
@@ -216,12 +216,12 @@ def test_terms_over_arrays_equal_terms_over_ints(data: st.DataObject, rows: int,
 
     extents = column(0, 40)
     table = [(column(1, 40), column(0, 1)) for _ in range(cuts)]
-    arrays = tuple(Cut(np.array(tiles), once=np.array(flags, dtype=bool)) for tiles, flags in table)
+    arrays = tuple(LoopCut(np.array(tiles), once=np.array(flags, dtype=bool)) for tiles, flags in table)
     found = {
         f: np.broadcast_to(f(np.array(extents), arrays), rows) for f in (terms.visits, terms.covered, terms.largest)
     }
     for i, extent in enumerate(extents):
-        one = tuple(Cut(tiles[i], once=flags[i]) for tiles, flags in table)
+        one = tuple(LoopCut(tiles[i], once=flags[i]) for tiles, flags in table)
         assert [int(values[i]) for values in found.values()] == [f(extent, one) for f in found]
 
 
@@ -231,7 +231,7 @@ def test_visits_and_covered_are_what_loops_do(extent: int, tiles: list[int]) -> 
     pieces = [extent]
     for tile in tiles:
         pieces = [min(tile, piece - start) for piece in pieces for start in range(0, piece, tile)]
-    cuts = tuple(Cut(tile) for tile in tiles)
+    cuts = tuple(LoopCut(tile) for tile in tiles)
     assert terms.visits(extent, cuts) == len(pieces)
     assert terms.covered(extent, cuts) == sum(pieces) == extent
     assert terms.largest(extent, cuts) == pieces[0] == max(pieces)

@@ -16,7 +16,7 @@ from concurrent_trees import concurrent_case, fused, linked_case
 from einloom.cost.evaluate import evaluate, latencies
 from einloom.cost.event import event_time
 from einloom.cost.traffic import accesses
-from einloom.cost.traffic.accesses import Link
+from einloom.cost.traffic.accesses import StoreLink
 from einloom.errors import SpecError
 from einloom.machine.files import parse_machine
 from einloom.machine.levels import Machine, Toll
@@ -71,12 +71,12 @@ def test_analysis_counts_what_the_oracle_sees_pass() -> None:
 
 def above_the_multicast(patch: pytest.MonkeyPatch) -> None:
     """A toll counts where the store above does, before the value is sent to several instances."""
-    patch.setattr(Link, "_apart", lambda link, place, at_parent, toll: place < link.parent.place)
+    patch.setattr(StoreLink, "_apart", lambda link, place, at_parent, toll: place < link.parent.place)
 
 
 def in_every_instance(patch: pytest.MonkeyPatch) -> None:
     """A toll counts where the store below does, whatever fanout stands before it."""
-    patch.setattr(Link, "_apart", lambda link, place, at_parent, toll: place < link.place)
+    patch.setattr(StoreLink, "_apart", lambda link, place, at_parent, toll: place < link.place)
 
 
 def first_results_are_read(patch: pytest.MonkeyPatch) -> None:
@@ -85,12 +85,12 @@ def first_results_are_read(patch: pytest.MonkeyPatch) -> None:
 
 
 def tolls_of_bypassed_levels_are_free(patch: pytest.MonkeyPatch) -> None:
-    whole = Link.tolls.func
+    whole = StoreLink.tolls.func
 
-    def tolls(link: Link) -> tuple[Toll, ...]:
+    def tolls(link: StoreLink) -> tuple[Toll, ...]:
         return whole(link) if link.child is not None else ()
 
-    patch.setattr(Link, "tolls", property(tolls))
+    patch.setattr(StoreLink, "tolls", property(tolls))
 
 
 def both_ways_are_charged(patch: pytest.MonkeyPatch) -> None:

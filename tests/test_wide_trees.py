@@ -24,7 +24,7 @@ from einloom.cost.evaluate import evaluate, latencies, legality
 from einloom.cost.event import event_time
 from einloom.cost.formulas import windows
 from einloom.cost.room import occupancy as occupancies
-from einloom.cost.traffic.accesses import Link
+from einloom.cost.traffic.accesses import StoreLink
 from einloom.errors import SpecError
 from einloom.machine.levels import ComputeUnit, Machine, Memory
 from einloom.mapping.legality.structure import problems
@@ -215,9 +215,9 @@ def every_operand_is_read(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_first_user_stands_for_all(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Link, "unlike", property(lambda link: None))
+    patch.setattr(StoreLink, "unlike", property(lambda link: None))
     mine = property(lambda n: frozenset(p.place for p in n.path.loops if p.variable in n.access.variables))
-    patch.setattr(Link, "relevant", mine)
+    patch.setattr(StoreLink, "relevant", mine)
 
 
 def a_constant_is_a_whole_rank(patch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,8 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-from einloom.testing.problems.claims import Subject, asked
-from einloom.testing.problems.drawing import Drawn, draw
+from einloom.testing.problems.claims import ProblemTrees, asked
+from einloom.testing.problems.drawing import DrawnProblem, draw
 
 Edit = tuple[str, str, str, str]
 """Module, dotted name of a function in it, text, and what stands in its place."""
@@ -34,7 +34,7 @@ class Plant:
     edits: tuple[Edit, ...]
     needs: frozenset[str] = frozenset()
 
-    def tries(self, drawn: Drawn) -> bool:
+    def tries(self, drawn: DrawnProblem) -> bool:
         return self.needs <= drawn.has
 
     @property
@@ -102,7 +102,7 @@ PLANTS = (
             "first = workload.producers.get(tensor) or workload.consumers[tensor][0]",
             "first = einsum",
         ),
-        needs=("read output", "limited outermost memory"),
+        needs=("home by role",),
     ),
     plant(
         "home-inside",
@@ -205,14 +205,14 @@ def noticed(plants: Sequence[Plant], most: int) -> Iterator[tuple[Plant, int, st
         if not waiting:
             return
         drawn = draw(seed)
-        whole = Subject(*drawn.files.read, seed)
+        whole = ProblemTrees(*drawn.files.read, seed)
         for one in [p for p in waiting if p.tries(drawn)]:
             if said := shows(one, whole):
                 waiting.remove(one)
                 yield one, seed + 1, said
 
 
-def shows(one: Plant, subject: Subject) -> str | None:
+def shows(one: Plant, subject: ProblemTrees) -> str | None:
     """What the claim says of the problem with the mistake; None if it says so without it, or nothing."""
     fresh = subject if one.spares_trees else replace(subject)
     _ = subject.trees  # worked out before the mistake is planted

@@ -325,7 +325,7 @@ def given(
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Executed:
     """One executed mapping beside its price. differences: counts that are not the same, as text; empty if all are."""
 
     problem: Problem
@@ -344,7 +344,7 @@ def simulate(
     machine: Machine | str | None = None,
     mapping: Mapping | str | None = None,
     seed: int = 0,
-) -> Comparison:
+) -> Executed:
     """Execute a mapping with real integers, and hold what was counted against what `evaluate` says.
 
     For small sizes: raises SpecError beyond two million points of all Einsums together, IllegalMapping as `evaluate`.
@@ -357,7 +357,7 @@ def simulate(
         )
     cost = _evaluate(asked.workload, asked.machine, tree, asked.latency_rule)
     simulation = _simulate(asked.workload, asked.machine, tree, seed)
-    return Comparison(asked, tree, simulation, cost, _differences(simulation, cost))
+    return Executed(asked, tree, simulation, cost, _differences(simulation, cost))
 
 
 def _points(workload: Workload, einsum: str) -> int:

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from einloom.testing.problems.claims import Subject, check
+from einloom.testing.problems.claims import ProblemTrees, check
 from einloom.testing.problems.dimensions import DIMENSIONS, dimensions_of, impossible
 from einloom.testing.problems.drawing import draw, sketches, wanted
 from einloom.testing.problems.files import read_folder
@@ -33,6 +33,7 @@ NARROW = (
     "readers with the fused rank",
     "readers without it",
     "copy held behind a fanout",
+    "home by role",
     "store behind what backs",
     "store over two readers",
     "wider for a consumer",
@@ -119,7 +120,7 @@ def test_a_run_is_taken_up_and_what_it_finds_is_kept(tmp_path: Path) -> None:
     seed = next(
         s
         for s in range(3, 400)
-        if "repeated operand" in wanted(s).core and shows(repeated, Subject(*draw(s).files.read, s))
+        if "repeated operand" in wanted(s).core and shows(repeated, ProblemTrees(*draw(s).files.read, s))
     )
     with planted(repeated):
         run([seed], path, found)

@@ -17,7 +17,7 @@ import pytest
 
 import einloom as el
 from einloom.api import problem
-from einloom.certify.again import Answer
+from einloom.certify.again import SecondSolution
 from einloom.certify.likeness import machine_likeness, title_likeness, workload_likeness
 from einloom.certify.verdict import Verdict
 from einloom.certify.verify import verify
@@ -294,7 +294,7 @@ def test_files_that_were_once_verified_without_a_word(name: str) -> None:
 def verdict_of(path: Path) -> tuple[bool, tuple[str, ...], tuple[str, ...]]:
     """As `verdict`, without a second solution."""
     try:
-        found = verify(Result.read(path), solver=lambda one: Answer(one.value, "before"))
+        found = verify(Result.read(path), solver=lambda one: SecondSolution(one.value, "before"))
     except el.SpecError as error:
         return False, (str(error),), ()
     return found.ok, found.reasons, found.remarks

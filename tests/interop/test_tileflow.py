@@ -16,7 +16,7 @@ from einloom.cost.traffic.accesses import moves
 from einloom.errors import IllegalMapping, SpecError
 from einloom.interop.tileflow import RULES, compare, export, read_statistics, read_texts
 from einloom.interop.tileflow.cycles import einloom_cycles, groups
-from einloom.interop.tileflow.nodes import Tile, tiles_below
+from einloom.interop.tileflow.nodes import TileNode, tiles_below
 from einloom.interop.tileflow.rules import COUNT_RULES, Case, counts
 from einloom.mapping.text import parse_mapping, print_mapping
 from einloom.zoo.machine_by_name import load_machine
@@ -151,7 +151,7 @@ def test_groups_of_equal_steps_are_all_steps() -> None:
     root = case("fuseMM_Pipeline_LM_LMK_mctrue__bwA").layout
     assert root is not None
     for tile in tiles_below(root.root):
-        assert isinstance(tile, Tile)
+        assert isinstance(tile, TileNode)
         steps = list(groups(tile))
         assert sum(times for _, times in steps) == prod(trips for _, trips in tile.loops)
         assert steps[0] == (None, 1)

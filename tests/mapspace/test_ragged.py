@@ -11,7 +11,7 @@ import pytest
 
 from agreement import Subject, differences, priced
 from cases import cascade, machine, simple
-from einloom.cost.formulas.terms import Cut, covered, visits
+from einloom.cost.formulas.terms import LoopCut, covered, visits
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from einloom.mapping.legality.structure import problems
 from einloom.mapping.normal import normal_form
@@ -177,11 +177,11 @@ def test_counts_depend_on_the_own_tile_and_the_instances_that_count_once(whole: 
         spatial = [i for i, (_, n) in enumerate(chain) if n]
         for flags in product((0, 1), repeat=len(spatial)):
             once = dict(zip(spatial, flags, strict=True))
-            cuts = tuple(Cut(tile, once=once.get(i, 0)) for i, (tile, _) in enumerate(chain))
+            cuts = tuple(LoopCut(tile, once=once.get(i, 0)) for i, (tile, _) in enumerate(chain))
             share = -(-whole // prod(chain[i][1] for i, flag in once.items() if flag))
             assert visits(whole, cuts) == -(-share // chain[-1][0])
             assert covered(whole, cuts) == share
             many += 1
-        first = tuple(Cut(tile, once=int(not n)) for tile, n in chain)
+        first = tuple(LoopCut(tile, once=int(not n)) for tile, n in chain)
         assert visits(whole, first) == prod(n for _, n in chain if n)
     assert many > 5

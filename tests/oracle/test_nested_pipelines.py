@@ -129,11 +129,11 @@ def test_nested_pipelines_take_what_the_closed_form_says() -> None:
 @pytest.mark.parametrize("mistake", ["nested stages are one", "nothing drains"])
 def test_a_mistake_about_nesting_is_caught(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if mistake == "nested stages are one":
-        monkeypatch.setattr(schedule.Part, "stages", property(lambda part: part.branches))
+        monkeypatch.setattr(schedule.SplitNest, "stages", property(lambda part: part.branches))
     else:
         right = schedule.flow
 
-        def flowing(machine: Machine, part: schedule.Part) -> tuple[int, int]:
+        def flowing(machine: Machine, part: schedule.SplitNest) -> tuple[int, int]:
             runs, tokens = right(machine, part)
             return 1, runs * tokens
 

@@ -156,7 +156,7 @@ def test_an_upgrade_keeps_the_better_of_two_runs() -> None:
 
 
 def test_a_cell_starts_from_what_is_known() -> None:
-    """With no time at all it has the mapping of a smaller space, but not one from outside its own.
+    """With no time at all it has the mapping of a smaller space, but not one from outside its own: then any of its own.
 
     The least cycles of flat-m are a bound of flat-r, too, so they are its least.
     """
@@ -169,7 +169,8 @@ def test_a_cell_starts_from_what_is_known() -> None:
         begun = cell(*names, "flat-r", seconds=seconds, starts=[layers.mapping, smaller.mapping])
         assert (begun.status, begun.cycles, begun.mapping) == (status, smaller.cycles, smaller.mapping)
     for other in ("layerwise", "flash-attention"):
-        assert cell(*names, other, seconds=0.0, starts=[smaller.mapping]).status == "open"
+        begun = cell(*names, other, seconds=0.0, starts=[smaller.mapping])
+        assert begun.status in ("open", "bounded") and begun.mapping != smaller.mapping
     grouped = cell(*names, "flat-m", groups=True, starts=[smaller.mapping])
     assert (grouped.grouped_status, grouped.grouped) == ("optimal", smaller.cycles)
 

@@ -12,12 +12,12 @@ import pytest
 from einloom.cost.evaluate import evaluate
 from einloom.machine.levels import Level, Machine
 from einloom.published import rtl
-from einloom.published.rtl import Compared, compare, published, summary
+from einloom.published.rtl import ComparedMapping, compare, published, summary
 from einloom.zoo.machine_entries import zoo_machine
 
 
 @cache
-def compared(design: str) -> tuple[Compared, ...]:
+def compared(design: str) -> tuple[ComparedMapping, ...]:
     return compare(published(design))
 
 
@@ -55,7 +55,7 @@ def test_fused_rows_are_within_a_percent_also_where_nothing_was_chosen() -> None
 
 def test_which_fused_rows_are_off() -> None:
     """The table of docs/model/latency.md: (rows, rows that are off, worst) by the tile of m, and is that of l 16."""
-    found: dict[tuple[int, bool], list[Compared]] = {}
+    found: dict[tuple[int, bool], list[ComparedMapping]] = {}
     for row in compared("fused"):
         found.setdefault((row.published["micro_M"], row.published["micro_L"] == 16), []).append(row)
     said = {

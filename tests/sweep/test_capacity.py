@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import einloom as el
 from einloom.api import problem
 from einloom.cli import main
-from einloom.result.sweep import Point, read_sweep
+from einloom.result.sweep import CapacityPoint, read_sweep
 from einloom.result.unmapped import Unmapped
 from einloom.sweep import sweep_capacity
 
@@ -28,7 +28,7 @@ def run(*arguments: str | Path) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def values(points: tuple[Point, ...]) -> list[float]:
+def values(points: tuple[CapacityPoint, ...]) -> list[float]:
     return [point.answer.value for point in points if isinstance(point.answer, el.Result)]
 
 
@@ -52,7 +52,7 @@ def test_more_room_never_costs_more_and_fusion_never_loses(tmp_path: Path) -> No
 def test_what_is_there_is_not_asked_again(tmp_path: Path) -> None:
     heard: list[tuple[int, bool]] = []
 
-    def hear(point: Point, kept: bool) -> None:
+    def hear(point: CapacityPoint, kept: bool) -> None:
         heard.append((point.capacity, kept))
 
     sweep_capacity(asked(), "GLB", SIZES[3:5], tmp_path, on_point=hear)

@@ -25,7 +25,7 @@ SMALL_TILES, SMALL_EINSUMS = 1000, 8
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SecondSolution:
     """The optimum that was found, and by which route; front: (energy, latency) of a whole Pareto set.
 
     value: None where only mappings below the certified bound were looked for, and there are none.
@@ -36,7 +36,7 @@ class Answer:
     front: tuple[tuple[float, float], ...] = ()
 
 
-def solve_again(result: Result) -> Answer:
+def solve_again(result: Result) -> SecondSolution:
     """The optimum of the result's problem. Raises Infeasible, or BudgetExhausted if the solution is not proven."""
     problem = result.problem
     if problem.mapspace.name == "ragged" and result.method == "principles":
@@ -57,7 +57,7 @@ def solve_again(result: Result) -> Answer:
     return _proven(Exact(options).search(problem), route)
 
 
-def _ragged(result: Result) -> Answer:
+def _ragged(result: Result) -> SecondSolution:
     """Tile by tile where the space `ragged` has a proof: one multiplication on one buffer, or what every mapping moves.
 
     Raises BudgetExhausted where there are too many tiles to try.
@@ -70,11 +70,11 @@ def _ragged(result: Result) -> Answer:
         possible = least_possible(result.problem)
         if certificate.bound > possible:
             raise BudgetExhausted(possible)
-        return Answer(None, "each operand once,")
-    return Answer(least_moved(result.problem), "every pair of integer tiles")
+        return SecondSolution(None, "each operand once,")
+    return SecondSolution(least_moved(result.problem), "every pair of integer tiles")
 
 
-def _below(problem: Problem, bound: float) -> Answer:
+def _below(problem: Problem, bound: float) -> SecondSolution:
     """The optimum if it is below `bound`, else nothing. The problem has a legal mapping: the one that is verified."""
     from ..search.exact import Exact, ExactOptions, Rules
 
@@ -83,7 +83,7 @@ def _below(problem: Problem, bound: float) -> Answer:
     try:
         return _proven(Exact(options).search(problem), route)
     except Infeasible:
-        return Answer(None, route)
+        return SecondSolution(None, route)
 
 
 def _tiny(problem: Problem) -> bool:
@@ -101,10 +101,10 @@ def _small(problem: Problem) -> bool:
     return all(prod(divisors[extents[v]] for v in e.variables) <= SMALL_TILES for e in problem.workload.einsums)
 
 
-def _proven(again: Result, route: str) -> Answer:
+def _proven(again: Result, route: str) -> SecondSolution:
     if again.certificate is None or again.certificate.guarantee is not Guarantee.OPTIMAL:
         raise BudgetExhausted(0.0 if again.certificate is None else again.certificate.bound)
-    return Answer(again.value, route, tuple((p.energy, p.latency) for p in again.front))
+    return SecondSolution(again.value, route, tuple((p.energy, p.latency) for p in again.front))
 
 
 def _unpruned(problem: Problem, value: float) -> tuple[ExactOptions, str]:

@@ -20,7 +20,7 @@ from ..errors import BudgetExhausted, EinloomError, Infeasible, SpecError
 from ..mapspace.registry import space_for
 from ..problem import MODEL_VERSION, Certificate, Guarantee
 from ..result import Provenance, Result
-from .again import Answer, solve_again
+from .again import SecondSolution, solve_again
 from .likeness import machine_likeness, title_likeness, workload_likeness
 from .recorded import contradictions, recorded
 from .verdict import Check, Verdict
@@ -28,7 +28,7 @@ from .verdict import Check, Verdict
 SAME_NUMBER = 1e-12  # recomputed sums may differ in the last place
 SAME_OPTIMUM = 1e-9
 STEADY = ("roofline", "floor", "tile", "einsum")  # the views of latency that the tree alone decides
-Solver = Callable[[Result], Answer]
+Solver = Callable[[Result], SecondSolution]
 Points = tuple[tuple[float, float], ...]
 Table = list[tuple[tuple[object, ...], float]]
 

@@ -16,7 +16,7 @@ from ..reading.units import parse
 from ..report.text.results import bits, objective_value
 from ..report.text.table import columns
 from ..result import Result
-from ..result.sweep import Point, Sweep, read_sweep
+from ..result.sweep import CapacityPoint, Sweep, read_sweep
 from .guard import stopped
 from .output import deliver, tell
 
@@ -110,7 +110,7 @@ def sweep_verb(
     asked = _asked(workload, machine, objective, max_fused_loops)
     listed = [int(parse(text.strip(), "size")) for text in capacities.split(",") if text.strip()]
 
-    def told(point: Point, kept: bool) -> None:
+    def told(point: CapacityPoint, kept: bool) -> None:
         tell(f"{bits(point.capacity):>12}  {_answer(point)}{'  (kept)' if kept else ''}")
 
     how: dict[str, Any] = {"fused": fused, "method": method, "seconds": budget_seconds, "jobs": jobs}
@@ -130,7 +130,7 @@ def _asked(workload: str, machine: str, objective: str | None, max_fused_loops: 
     return problem(asked.workload, asked.machine, f"traffic:{outer}", max_fused_loops)
 
 
-def _answer(point: Point) -> str:
+def _answer(point: CapacityPoint) -> str:
     answer = point.answer
     if not isinstance(answer, Result):
         return answer.status

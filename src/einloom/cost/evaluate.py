@@ -10,8 +10,7 @@ from functools import reduce
 import numpy as np
 
 from ..errors import IllegalMapping, SpecError, nearest
-from ..machine.levels import ComputeUnit, Machine, Memory, Toll
-from ..machine.levels import Link as LinkLevel
+from ..machine.levels import ComputeUnit, Link, Machine, Memory, Toll
 from ..mapping.analysed import Analysed
 from ..mapping.legality.structure import reasons_against
 from ..mapping.tree import Mapping
@@ -23,7 +22,7 @@ from .formulas.terms import Number
 from .room.fits import overflows
 from .room.occupancy import occupancy
 from .time.schedule import Schedule
-from .traffic.accesses import Link, Move, Picks, instance_choices, links, moves, operations
+from .traffic.accesses import Move, Picks, StoreLink, instance_choices, links, moves, operations
 from .traffic.paths import Path, paths, paths_of
 
 LATENCY_RULES = ("einsum", "tile")
@@ -79,7 +78,7 @@ def price(
     occupied: tuple[Occupancy, ...],
 ) -> Cost:
     """The cost of well-formed paths; capacity is not checked. Numbers are arrays where the paths' tiles are."""
-    charged: dict[int, list[Link]] = {path.order: [] for path in all_paths}
+    charged: dict[int, list[StoreLink]] = {path.order: [] for path in all_paths}
     for link in links(workload, machine, all_paths):
         charged[link.path.order].append(link)
     actions: list[Action] = []
@@ -127,7 +126,7 @@ def _unit(machine: Machine, path: Path) -> ComputeUnit | None:
     return None if path.leaf.unit is None or path.einsum.kind == "copy" else machine.unit(path.leaf.unit)
 
 
-def busiest(machine: Machine, path: Path, mine: tuple[Link, ...]) -> tuple[dict[str, Picks], dict[str, Number]]:
+def busiest(machine: Machine, path: Path, mine: tuple[StoreLink, ...]) -> tuple[dict[str, Picks], dict[str, Number]]:
     """(busiest instance of each component, seconds of one run of each whose throughput is finite).
 
     The busiest instance takes longest; where nothing takes time, it moves most bits.
@@ -163,7 +162,7 @@ def _seconds(way: Memory | Toll, read: Number, written: Number) -> Number | None
     return passing_time(way, read + written) if isinstance(way, Toll) else component_time(way, read, written)
 
 
-def instance_traffic(machine: Machine, mine: tuple[Link, ...], picks: Picks) -> dict[str, tuple[Number, Number]]:
+def instance_traffic(machine: Machine, mine: tuple[StoreLink, ...], picks: Picks) -> dict[str, tuple[Number, Number]]:
     """Memory or toll -> (bits read or passed, bits written) of the picked instance, or of each of many."""
     table: dict[str, tuple[Number, Number]] = {}
     for link in mine:
@@ -174,12 +173,12 @@ def instance_traffic(machine: Machine, mine: tuple[Link, ...], picks: Picks) -> 
     return table
 
 
-def _width(way: Memory | Toll, link: Link, move: Move) -> int:
+def _width(way: Memory | Toll, link: StoreLink, move: Move) -> int:
     return way.bits(link.workload, move.einsum, move.tensor)
 
 
 def _memory_actions(
-    workload: Workload, machine: Machine, mine: tuple[Link, ...], instances: dict[str, Picks]
+    workload: Workload, machine: Machine, mine: tuple[StoreLink, ...], instances: dict[str, Picks]
 ) -> list[Action]:
     table: dict[tuple[str, str, ActionName], list[Number]] = {}
     repeat = workload.repeat
@@ -206,7 +205,7 @@ def _memory_actions(
 def _per_access(way: Memory | Toll, action: ActionName) -> float:
     if isinstance(way, Toll):
         return way.energy
-    if isinstance(way, LinkLevel):
+    if isinstance(way, Link):
         return way.energy * way.hops
     return way.read_energy if action == "read" else way.write_energy
 

@@ -30,9 +30,9 @@ from ..workload.selectors import select
 from .evaluate import legality, price
 from .formulas.components import component_time, passing_time
 from .room.occupancy import exchanges, slots
-from .time.schedule import Part, Schedule, part
+from .time.schedule import Schedule, SplitNest, part
 from .traffic import visits
-from .traffic.accesses import Link, links
+from .traffic.accesses import StoreLink, links
 from .traffic.paths import Path, PathStore, not_plain, paths
 
 MOST_OPERATIONS = 20_000
@@ -93,8 +93,8 @@ class _Site:
     """
 
     store: PathStore
-    link: Link | None
-    whole: Link
+    link: StoreLink | None
+    whole: StoreLink
     process: Process
     slots: int
     release: str
@@ -186,7 +186,7 @@ class _Handover:
 class _Run:
     """The walk over the tree: emits operations in order, each with its start and end."""
 
-    def __init__(self, machine: Machine, all_paths: tuple[Path, ...], all_links: tuple[Link, ...]) -> None:
+    def __init__(self, machine: Machine, all_paths: tuple[Path, ...], all_links: tuple[StoreLink, ...]) -> None:
         self.machine = machine
         self.engines: dict[object, float] = {}
         self.end, self.operations = 0.0, 0
@@ -196,7 +196,7 @@ class _Run:
         self.leaves = {p.einsum.name: [n for n in all_links if n.child is None and n.path is p] for p in all_paths}
         inner = {(link.child.address, link.tensor): link for link in all_links if link.child is not None}
         outer = {(link.parent.address, link.tensor) for link in inner.values()}
-        self.ends: dict[tuple[Address, Address, str], Link] = {}
+        self.ends: dict[tuple[Address, Address, str], StoreLink] = {}
         self.crossings: dict[tuple[object, ...], float | None] = {}
         self.works: dict[tuple[object, ...], Seconds | None] = {}
         self.burst: _Burst | None = None
@@ -212,7 +212,7 @@ class _Run:
                 if key not in self.sites and users:
                     memory, handed = machine.memory(store.memory), tuple(exchanges(store, users))
                     room, process = slots(memory, store, users), _process(path, store.place)
-                    whole = Link(path.workload, machine, users[0], store.tensor, store, store, users, False)
+                    whole = StoreLink(path.workload, machine, users[0], store.tensor, store, store, users, False)
                     keeps = visits.kept_places(whole)
                     through = memory.through and key in inner and key in outer
                     link, release = inner.get(key), memory.release
@@ -221,7 +221,7 @@ class _Run:
                     self.handovers.extend(_handover(site, users, reader) for reader, _ in handed)
         self.threaded = {site.process for site in self.sites.values() if site.slots > 1 and site.link is not None}
 
-    def walk(self, part: Part, at: int, indices: Indices) -> None:
+    def walk(self, part: SplitNest, at: int, indices: Indices) -> None:
         """Everything below the first `at` nodes of the paths of `part`; indices: iteration of each temporal loop."""
         path = part.paths[0]
         if part.split is None and at > max(store.place for store in path.stores):
@@ -240,7 +240,7 @@ class _Run:
             for site in mine:
                 self._leave(site, indices)
 
-    def _branches(self, part: Part, at: int, indices: Indices) -> None:
+    def _branches(self, part: SplitNest, at: int, indices: Indices) -> None:
         """The branches of a split; all under the key of a walled one is over before it is entered again."""
         for branch, key in zip(part.branches, part.walled, strict=True):
             with self._round((part.paths[0].addresses[at], key)) if key is not None else nullcontext():
@@ -302,7 +302,7 @@ class _Run:
             self.empty[key] = not visits.moved(site.whole, at_parent=False, stop=site.store.place, indices=inside)
         return bool(uneven) and self.empty[key]
 
-    def _reads_back(self, link: Link, indices: Indices) -> bool:
+    def _reads_back(self, link: StoreLink, indices: Indices) -> bool:
         return self.machine.partial_sums != "once" and visits.repeated(link, link.place, indices)
 
     def _leave(self, site: _Site, indices: Indices) -> None:
@@ -370,7 +370,7 @@ class _Run:
             self.crossings[known] = max(*(time or 0.0 for time in times), tolls) if up else None
         return self.crossings[known]
 
-    def _tolls(self, link: Link, kind: str, indices: Indices) -> float:
+    def _tolls(self, link: StoreLink, kind: str, indices: Indices) -> float:
         """Seconds of the slowest toll on the way."""
         einsum, slowest = link.path.einsum.name, 0.0
         for toll in link.tolls:
@@ -494,14 +494,14 @@ class _Run:
             self.latest[-1] = max(self.latest[-1], span[1])
 
 
-def _part(top: _Site, link: Link, indices: Indices) -> tuple[int, ...]:
+def _part(top: _Site, link: StoreLink, indices: Indices) -> tuple[int, ...]:
     """Which part of a store's tile a link of a store below asks for: iterations of the loops between that cut it."""
     variables = set(link.access.variables)
     between = (loop for loop in link.path.loops if top.store.place < loop.place < link.place and loop.axis is None)
     return tuple(indices.get(loop.place, 0) for loop in between if loop.variable in variables)
 
 
-def _finished(link: Link, indices: Indices) -> bool:
+def _finished(link: StoreLink, indices: Indices) -> bool:
     """True if every loop above the link's store that its tensor lacks is in its last iteration: all is added up."""
     variables = set(link.access.variables)
     above = (loop for loop in link.path.loops if loop.place < link.place and loop.axis is None)

@@ -42,7 +42,7 @@ from ..reading.yamltree import Node, parse_yaml
 from ..workload.selectors import KEYWORDS, Selector, selector
 from .families import Family, family, family_from
 from .rewrites import Rewrite, known_rule
-from .rules import KINDS, PLACES, SPOTS, Binding, Dataflow, Fuse, Hold, Kind, Over, Rule, Spread, Tile
+from .rules import KINDS, PLACES, SPOTS, Binding, Dataflow, Fuse, Hold, Kind, Over, Rule, Spread, TileSizes
 
 VERSION = 1
 TILE_COUNT = Number("count", minimum=1, sourced=False)
@@ -281,7 +281,7 @@ def _hold(item: Located, found: dict[str, Any]) -> Iterator[Rule]:
 
 def _tile(item: Located, found: dict[str, Any]) -> Iterator[Rule]:
     sizes = None if found["sizes"] == "whole" else numbers_of(found["sizes"])
-    yield Tile(found["at"], found.get("tensors", selector("all")), found["variables"], sizes)
+    yield TileSizes(found["at"], found.get("tensors", selector("all")), found["variables"], sizes)
 
 
 DATAFLOW = DataflowTables().record

@@ -21,7 +21,7 @@ from ..workload.selectors import Selector, selector
 from .casts import Cast, is_member
 from .casts import cast as cast_of
 from .families import Family
-from .rewrites import Choice, Rewrite
+from .rewrites import Rewrite, RewriteChoice
 
 Place = Literal["outermost", "on_chip", "buffers", "first", "innermost"]
 PLACES: tuple[Place, ...] = get_args(Place)
@@ -58,7 +58,7 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class TileSizes:
     """Stores of `tensors` `at` a place have these `sizes` in `variables`; None: the whole rank."""
 
     at: Place
@@ -85,7 +85,7 @@ class Binding:
     stages: tuple[tuple[str, ...], ...] = ()
 
 
-Rule = Fuse | Over | Hold | Tile | Spread
+Rule = Fuse | Over | Hold | TileSizes | Spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +105,13 @@ class Dataflow:
     binding: Binding = Binding()
     rewrite: Rewrite | None = None
 
-    def choices(self, workload: Workload) -> tuple[Choice, ...]:
+    def choices(self, workload: Workload) -> tuple[RewriteChoice, ...]:
         """The cascades that may be scheduled for `workload`: rewritten ones by number of tiles, or it alone.
 
         A workload that is rewritten already stays as it is. Raises SpecError for one that the rewrite does not fit.
         """
         if self.rewrite is None or is_member(self.family, workload):
-            return (Choice(workload),)
+            return (RewriteChoice(workload),)
         return tuple(self.rewrite.choices(workload))
 
     def mapspace(self, workload: Workload, machine: Machine) -> Mapspace:
@@ -170,7 +170,7 @@ class _Maker:
             others = [role for role in self.dataflow.family.variables if role not in rule.over]
             for names, einsums in self.named(others):
                 yield LoopLimit(self.tensors(rule.tensors), names, Numbers(values=(1,)), einsums)
-        elif isinstance(rule, Tile):
+        elif isinstance(rule, TileSizes):
             for memory in places(self.machine, rule.at):
                 for role in rule.variables:
                     for (name,), einsums in self.named([role]):

@@ -16,7 +16,7 @@ from .conflict import Blame
 from .constraints import constraints
 from .document import parse_explanation, read_explanation
 from .feasibility import Asker, Undecided, Unfinished
-from .record import Alternative, Conflict, Explanation, Gain, Relaxation, Run
+from .record import Conflict, Explanation, FusionAlternative, Gain, Relaxation, SearchRun
 from .relaxations import relaxations, valued
 from .sensitivity import gains, shares
 
@@ -73,7 +73,7 @@ def _explain(blame: Blame, quick: bool, conflicts: list[Conflict], helpful: list
         conflicts.append(blame.conflict(other))
 
 
-def _runs(asker: Asker) -> tuple[Run, ...]:
+def _runs(asker: Asker) -> tuple[SearchRun, ...]:
     return tuple(asker.runs)
 
 
@@ -119,7 +119,7 @@ def _of_result(
     asker: Asker, result: Result, value: float, base: int | None, quick: bool, complete: bool = True
 ) -> Explanation:
     brought: list[Gain] = []
-    others: list[Alternative] = []
+    others: list[FusionAlternative] = []
     try:
         if not quick:
             for alternative in alternatives(asker, result, value):

@@ -14,7 +14,7 @@ from ..workload.selectors import selector
 from .conflict import Blame
 from .constraints import constraints
 from .feasibility import UNDECIDED, Asker, Undecided, Unfinished
-from .record import Alternative, Conflict, Side
+from .record import Conflict, FusionAlternative, Side
 from .sensitivity import SAME
 
 
@@ -36,7 +36,7 @@ def forced(problem: Problem, tensor: str, side: Side) -> tuple[Problem, BackLimi
     return replace(problem, mapspace=replace(space, limits=limits)), limit
 
 
-def alternatives(asker: Asker, result: Result, value: float) -> Iterator[Alternative]:
+def alternatives(asker: Asker, result: Result, value: float) -> Iterator[FusionAlternative]:
     """For every intermediate the best mapping on its other side, against `value`. Raises Unfinished."""
     outermost = result.machine.memories[0].name
     if len(result.machine.memories) < 2:
@@ -49,15 +49,15 @@ def alternatives(asker: Asker, result: Result, value: float) -> Iterator[Alterna
             solved = asker.optimum(problem, f"optimum with {tensor} {side}")
         except Undecided:
             run = len(asker.runs)
-            yield Alternative(tensor, memory, side, None, None, None, None, None, run, note=UNDECIDED)
+            yield FusionAlternative(tensor, memory, side, None, None, None, None, None, run, note=UNDECIDED)
             continue
         run = len(asker.runs)
         if isinstance(solved, Infeasible):
             blame = _blame(asker, problem, limit)
-            yield Alternative(tensor, memory, side, None, None, None, None, None, run, blame)
+            yield FusionAlternative(tensor, memory, side, None, None, None, None, None, run, blame)
             continue
         loss = 0.0 if value == 0 else (solved.value - value) / value
-        yield Alternative(
+        yield FusionAlternative(
             tensor,
             memory,
             side,

@@ -40,26 +40,26 @@ MAX_NUMBERS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RelaxationStep:
     """One way to relax a constraint: the edits, and the problem after them."""
 
     changes: tuple[Change, ...]
     problem: Problem
 
 
-def dropped(problem: Problem, constraint: Constraint) -> Step:
+def dropped(problem: Problem, constraint: Constraint) -> RelaxationStep:
     """The constraint is given up altogether."""
     after = {Capacity: "unlimited", FullUse: "any", FusedLoops: "unlimited"}.get(type(constraint))
     if isinstance(constraint, Holding) and constraint.key == "must":
         memory = problem.machine.memory(constraint.memory)
         eased = holding_less(memory, NOTHING, problem.workload)
-        return Step(_held_changes(problem, constraint.memory, eased.may), with_level(problem, eased))
+        return RelaxationStep(_held_changes(problem, constraint.memory, eased.may), with_level(problem, eased))
     if isinstance(constraint, Executes):
         unit = problem.machine.unit(constraint.unit)
         after = ", ".join(wider_kinds(unit, problem.workload)) if constraint.key == "kinds" else "any"
     if after is None:
         after = "given up" if isinstance(constraint, Asked) else _idle(constraint)
-    return Step((Change(where(constraint), said(problem, constraint), after),), without(problem, constraint))
+    return RelaxationStep((Change(where(constraint), said(problem, constraint), after),), without(problem, constraint))
 
 
 def _idle(constraint: Constraint) -> str:
@@ -74,17 +74,17 @@ def _held_changes(problem: Problem, name: str, may: Selector, must: Selector = N
     return tuple(changes)
 
 
-def sized(problem: Problem, name: str, size: int) -> Step:
+def sized(problem: Problem, name: str, size: int) -> RelaxationStep:
     """The memory has `size` bits."""
     memory = problem.machine.memory(name)
     change = Change(f"{name}.size", bits(memory.size), bits(size))
-    return Step((change,), with_level(problem, replace(memory, size=size)))
+    return RelaxationStep((change,), with_level(problem, replace(memory, size=size)))
 
 
-def fused_loops(problem: Problem, most: int) -> Step:
+def fused_loops(problem: Problem, most: int) -> RelaxationStep:
     """So many fused loops are allowed."""
     change = Change("max_fused_loops", str(problem.mapspace.max_fused_loops), str(most))
-    return Step((change,), replace(problem, mapspace=replace(problem.mapspace, max_fused_loops=most)))
+    return RelaxationStep((change,), replace(problem, mapspace=replace(problem.mapspace, max_fused_loops=most)))
 
 
 def tensors_of(problem: Problem, constraint: Constraint) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ def tensors_of(problem: Problem, constraint: Constraint) -> tuple[str, ...]:
     return tuple(t.name for t in workload.tensors if t.name in mine)
 
 
-def for_tensors(problem: Problem, constraint: Constraint, tensors: tuple[str, ...]) -> Step:
+def for_tensors(problem: Problem, constraint: Constraint, tensors: tuple[str, ...]) -> RelaxationStep:
     """The constraint no longer speaks of these tensors, or allows them too."""
     found = _selection(problem, constraint)
     assert found is not None, "only constraints that select tensors are asked"
@@ -129,12 +129,12 @@ def _selection(problem: Problem, constraint: Constraint) -> tuple[Selector, bool
     return None
 
 
-def _reselected(problem: Problem, constraint: Constraint, new: Selector) -> Step:
+def _reselected(problem: Problem, constraint: Constraint, new: Selector) -> RelaxationStep:
     machine = problem.machine
     match constraint:
         case Holding(name, "must"):
             eased = holding_less(machine.memory(name), new, problem.workload)
-            return Step(_held_changes(problem, name, eased.may, new), with_level(problem, eased))
+            return RelaxationStep(_held_changes(problem, name, eased.may, new), with_level(problem, eased))
         case Holding(name, "may"):
             after = with_level(problem, replace(machine.memory(name), may=new))
         case Holding(name, _):
@@ -145,15 +145,15 @@ def _reselected(problem: Problem, constraint: Constraint, new: Selector) -> Step
             return exchanged(problem, limit, replace(limit, tensors=new))
         case _:
             raise AssertionError(f"{constraint} selects no tensors")
-    return Step((Change(where(constraint), said(problem, constraint), str(new)),), after)
+    return RelaxationStep((Change(where(constraint), said(problem, constraint), str(new)),), after)
 
 
-def exchanged(problem: Problem, old: Limit, new: Limit) -> Step:
+def exchanged(problem: Problem, old: Limit, new: Limit) -> RelaxationStep:
     """The mapspace says `new` where it said `old`."""
-    return Step((Change("mapspace", str(old), str(new)),), with_limit(problem, old, new))
+    return RelaxationStep((Change("mapspace", str(old), str(new)),), with_limit(problem, old, new))
 
 
-def numbers(problem: Problem, constraint: Constraint) -> Iterator[Step]:
+def numbers(problem: Problem, constraint: Constraint) -> Iterator[RelaxationStep]:
     """The constraint with one more number allowed, nearest numbers first; nothing if it limits no numbers."""
     if not isinstance(constraint, Asked):
         return

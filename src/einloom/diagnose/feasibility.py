@@ -22,7 +22,7 @@ from ..problem import Budget, Guarantee, Objective, Problem
 from ..result import Result
 from ..search.method import Watcher
 from .easier import easier, spreads
-from .record import Outcome, Run
+from .record import Outcome, SearchRun
 
 EXISTS = "a legal mapping of the space exists"
 UNDECIDED = "not known: too many spatial choices to list"
@@ -71,7 +71,7 @@ class Asker:
 
     def __init__(self, watch: Watcher, seconds: float | None = None) -> None:
         self.watch = watch
-        self.runs: list[Run] = []
+        self.runs: list[SearchRun] = []
         self._end = None if seconds is None else time.monotonic() + seconds
 
     def feasible(self, problem: Problem, question: str) -> Answer:
@@ -133,7 +133,7 @@ class Asker:
             note("unfinished", Ended.NO_MEMORY.words)
             raise Undecided(Ended.NO_MEMORY.words) from None
         finally:
-            self.runs.append(Run(len(self.runs) + 1, question, *noted, time.monotonic() - start))
+            self.runs.append(SearchRun(len(self.runs) + 1, question, *noted, time.monotonic() - start))
 
     def _rest(self) -> float | None:
         return None if self._end is None else self._end - time.monotonic()

@@ -16,7 +16,7 @@ Side = Literal["fused", "unfused"]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SearchRun:
     """One run of the exact search: what was asked, and what came of it.
 
     ``feasible`` or ``infeasible``: it asked only whether a legal mapping exists; ``solved``: for the optimum.
@@ -113,7 +113,7 @@ class Gain:
 
 
 @dataclass(frozen=True, slots=True)
-class Alternative:
+class FusionAlternative:
     """The best mapping in which one intermediate is on the other side: `side` says which side that is.
 
     memory: what backs it now. value, energy (J), latency (s) and traffic (bits of the outermost memory) of that best
@@ -148,7 +148,7 @@ class Explanation:
     problem: Problem
     status: Status
     reason: str
-    runs: tuple[Run, ...]
+    runs: tuple[SearchRun, ...]
     complete: bool
     conflicts: tuple[Conflict, ...] = ()
     relaxations: tuple[Relaxation, ...] = ()
@@ -156,12 +156,12 @@ class Explanation:
     base: int | None = None
     shares: tuple[Share, ...] = ()
     gains: tuple[Gain, ...] = ()
-    alternatives: tuple[Alternative, ...] = ()
+    alternatives: tuple[FusionAlternative, ...] = ()
     of: str | None = None
     recorded_digest: str | None = field(default=None, compare=False)
     found_digest: str | None = field(default=None, compare=False)
 
-    def run(self, number: int) -> Run:
+    def run(self, number: int) -> SearchRun:
         """The run of this number."""
         return self.runs[number - 1]
 

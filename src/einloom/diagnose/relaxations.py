@@ -21,7 +21,7 @@ from ..problem import Problem
 from . import edits as steps
 from .conflict import Blame, Choice
 from .constraints import Capacity, Constraint, FusedLoops, without
-from .edits import Step
+from .edits import RelaxationStep
 from .feasibility import Answer, Asker, Undecided
 from .record import Change, Relaxation
 
@@ -92,7 +92,7 @@ def relaxed(asker: Asker, problem: Problem, together: tuple[Constraint, ...], kn
             yield Relaxation((*done, *step.changes), answer.run, refused, mapping=text, problem=last)
 
 
-Found = tuple[Step, Answer, int | None, Problem]
+Found = tuple[RelaxationStep, Answer, int | None, Problem]
 
 
 class _Ways:
@@ -104,14 +104,14 @@ class _Ways:
         self.constraint = constraint
         self.rest = rest
 
-    def ask(self, step: Step) -> Answer:
+    def ask(self, step: RelaxationStep) -> Answer:
         """Whether the problem after the step, without the rest, has a mapping."""
         try:
             return self.asker.feasible(self._after(step), worded(step.changes))
         except Undecided:  # not known to help
             return Answer(len(self.asker.runs), None)
 
-    def _after(self, step: Step) -> Problem:
+    def _after(self, step: RelaxationStep) -> Problem:
         problem = step.problem
         for constraint in self.rest:
             problem = without(problem, constraint)
@@ -184,7 +184,7 @@ class _Ways:
             refused = answer.run if answer.reason else None
         raise AssertionError("as many fused loops as the mapping has loops are enough")
 
-    def _tensors(self) -> Iterator[tuple[Step, Answer]]:
+    def _tensors(self) -> Iterator[tuple[RelaxationStep, Answer]]:
         """Every single tensor whose exemption is enough; if none is, one set of them that cannot be reduced."""
         names = steps.tensors_of(self.problem, self.constraint)
         if len(names) < 2:  # without its only tensor it is given up
@@ -198,7 +198,7 @@ class _Ways:
         if single or len(names) < 3:
             return
         exempt = names
-        last: tuple[Step, Answer] | None = None
+        last: tuple[RelaxationStep, Answer] | None = None
         for name in names:
             fewer = tuple(t for t in exempt if t != name)
             step = steps.for_tensors(self.problem, self.constraint, fewer)
@@ -207,7 +207,7 @@ class _Ways:
         if last is not None:
             yield last
 
-    def _numbers(self) -> Iterator[tuple[Step, Answer]]:
+    def _numbers(self) -> Iterator[tuple[RelaxationStep, Answer]]:
         """The nearest number whose admission is enough."""
         for step in steps.numbers(self.problem, self.constraint):
             if (answer := self.ask(step)).feasible:

@@ -8,7 +8,7 @@ from ..problem import Objective, Problem
 from ..reading.units import format as with_unit
 from .constraints import bits
 from .feasibility import EXISTS
-from .record import Alternative, Conflict, Explanation, Gain, Relaxation, Run
+from .record import Conflict, Explanation, FusionAlternative, Gain, Relaxation, SearchRun
 
 WIDTH = 100
 HEADS = {"infeasible": "infeasible: no mapping of the space is legal", "mapped": "mapped", "unfinished": "unfinished"}
@@ -48,7 +48,7 @@ def _runs(found: Explanation, body: str) -> list[str]:
     return [*lines, *(line for run in named for line in _row(f"[{run.number}]", ran(run), 6))]
 
 
-def ran(run: Run) -> str:
+def ran(run: SearchRun) -> str:
     """What a run was asked, and what came of it."""
     more = "" if run.outcome == "infeasible" or run.detail == EXISTS else f"; {run.detail}"
     return f"{run.question}: {run.outcome}{more}"
@@ -123,7 +123,7 @@ def _relaxation(one: Relaxation, objective: Objective) -> list[str]:
     return [*lines, *_folded(proof_text(one, objective), 28)]
 
 
-def alternative_text(one: Alternative, problem: Problem) -> str:
+def alternative_text(one: FusionAlternative, problem: Problem) -> str:
     """The best mapping on the other side in numbers, or what forbids it."""
     objective = problem.objective
     if one.note:
@@ -149,7 +149,7 @@ def alternative_text(one: Alternative, problem: Problem) -> str:
     return f"{one.side}: {value_text(objective, one.value)}, {change} [{one.run}]; {', '.join(numbers)}"
 
 
-def _alternative(one: Alternative, problem: Problem) -> list[str]:
+def _alternative(one: FusionAlternative, problem: Problem) -> list[str]:
     return _row(f"{one.tensor} in {one.memory}", alternative_text(one, problem))
 
 

@@ -71,7 +71,7 @@ def fabric_leaves(fabric: Fabric) -> tuple[Leaf, ...]:
 
 def _edges(fabric: Fabric) -> list[tuple[str, str, int]]:
     """(name, RTLIL, count) of the multiplexers at the inputs of rows and columns, by how many sources they have."""
-    from .rtl.edge import Selector
+    from .rtl.edge import VectorSelector
     from .rtl.write import rtlil_text
 
     bits, sums = fabric.element.operand_bits, fabric.element.sum_bits
@@ -86,7 +86,7 @@ def _edges(fabric: Fabric) -> list[tuple[str, str, int]]:
         ):
             if key[1] > 1:
                 counts[key] = counts.get(key, 0) + number
-    return [(name, rtlil_text(Selector(n, wide), "leaf"), count) for (name, n, wide), count in counts.items()]
+    return [(name, rtlil_text(VectorSelector(n, wide), "leaf"), count) for (name, n, wide), count in counts.items()]
 
 
 def _synthesised(name: str, rtlil: str) -> Leaf:

@@ -23,7 +23,7 @@ Goal = Literal["traffic", "roofline", "seconds"]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class OperatorRun:
     """One way of running an operator. stationary: the operand in the elements (E and A of a column: both).
 
     moved: elements between buffer and arrays. steps: cycles if nothing filled or drained. taken: cycles of the exact
@@ -58,7 +58,7 @@ class Choice:
         return float(self.moved) if goal == "traffic" else float(getattr(self, goal))
 
 
-def choices(fabric: Fabric, matmul: Matmul, count: int = 1) -> Iterator[Choice]:
+def choices(fabric: Fabric, matmul: Matmul, count: int = 1) -> Iterator[OperatorRun]:
     """Every legal way of running `count` multiplications, each operand and each region once."""
     for mode in fabric.element.stationary:
         x = STATIONARY[mode]
@@ -77,10 +77,10 @@ def choices(fabric: Fabric, matmul: Matmul, count: int = 1) -> Iterator[Choice]:
             taken = cycles(fabric, operation, one, depth, tiles=each)
             if operation == "os":
                 taken *= each
-            yield Choice(fabric, operation, one, x, moved, each * depth, taken, matmul.operations * count)
+            yield OperatorRun(fabric, operation, one, x, moved, each * depth, taken, matmul.operations * count)
 
 
-def fused_choices(fabric: Fabric, pair: Pair, count: int = 1) -> Iterator[Choice]:
+def fused_choices(fabric: Fabric, pair: Pair, count: int = 1) -> Iterator[OperatorRun]:
     """Every legal way of fusing `count` pairs."""
     operations = (pair.first.operations + pair.second.operations) * count
     for operation, one in fabric.operations():
@@ -98,15 +98,15 @@ def fused_choices(fabric: Fabric, pair: Pair, count: int = 1) -> Iterator[Choice
         each = ceil_div(blocks, one.copies(fabric))
         taken = each * cycles(fabric, operation, one, steps, more)
         held = "C" if operation == "tile" else "A and E"
-        yield Choice(fabric, operation, one, held, fused.traffic * count, each * (steps + more), taken, operations)
+        yield OperatorRun(fabric, operation, one, held, fused.traffic * count, each * (steps + more), taken, operations)
 
 
-def best(found: Iterator[Choice], goal: Goal = "traffic") -> Choice | None:
+def best(found: Iterator[OperatorRun], goal: Goal = "traffic") -> OperatorRun | None:
     """The choice that is best in `goal`; of equal ones the quicker, then the one that moves less."""
     return min(found, key=lambda c: (c.by(goal), c.seconds, c.moved), default=None)
 
 
-def best_pair(fabric: Fabric, pair: Pair, count: int = 1, goal: Goal = "traffic") -> tuple[Choice, ...]:
+def best_pair(fabric: Fabric, pair: Pair, count: int = 1, goal: Goal = "traffic") -> tuple[OperatorRun, ...]:
     """The best way of running `count` pairs: one fused choice, or one for each multiplication."""
     apart = tuple(c for m in (pair.first, pair.second) if (c := best(choices(fabric, m, count), goal)) is not None)
     if len(apart) < 2:

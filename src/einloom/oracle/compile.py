@@ -26,17 +26,17 @@ from .branches import (
 from .contexts import Contexts
 from .lifetime import always_alive
 from .plan import (
-    Cut,
     Exchange,
     Expression,
     Gate,
     LeafPlan,
     LoopPlan,
-    Moment,
     Need,
     NestPlan,
     NodePlan,
+    OccupancyMoment,
     Operand,
+    PlaceCut,
     Places,
     Plan,
     Site,
@@ -124,7 +124,7 @@ class Compiler:
         for i, node in enumerate(nest):
             if i == last_store + 1 and isinstance(nest[-1], Compute):
                 held = tuple(site for site in above.sites if not site.link)
-                nodes.append(Moment(nest[-1].einsum, held, above.turns))
+                nodes.append(OccupancyMoment(nest[-1].einsum, held, above.turns))
             if isinstance(node, Store):
                 sites, above = self._store(node, nest[i + 1 :], above)
                 nodes.append(StorePlan(sites))
@@ -196,7 +196,7 @@ class Compiler:
         bound = dict(loop.binds)
         if len(bound) != len(loop.binds):
             self.reasons.append("structure: a loop binds two variables of one Einsum")
-        cuts: list[Cut] = []
+        cuts: list[PlaceCut] = []
         for einsum in reversed(einsums):
             if einsum not in bound:
                 continue
@@ -212,7 +212,7 @@ class Compiler:
                     f"trips: {einsum}.{bound[einsum]} of extent {extent} in tiles of {tile} takes "
                     f"{-(-extent // tile)} trips, not {loop.trips}"
                 )
-            cuts.append(Cut(place, self.bit[einsum], tile, needs))
+            cuts.append(PlaceCut(place, self.bit[einsum], tile, needs))
         self.reasons.extend(f"structure: a loop binds {e}, which is not below it" for e in bound if e not in einsums)
         if loop.axis is not None and loop.axis not in self.machine.axes:
             self.reasons.append(f"structure: no fanout axis is called {loop.axis}")

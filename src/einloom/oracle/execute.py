@@ -6,7 +6,19 @@ from collections.abc import Callable
 
 from ..workload.einsum import Workload
 from .lifetime import Peaks
-from .plan import Coords, Element, Gate, LeafPlan, LoopPlan, Moment, NestPlan, Operand, Plan, SplitPlan, StorePlan
+from .plan import (
+    Coords,
+    Element,
+    Gate,
+    LeafPlan,
+    LoopPlan,
+    NestPlan,
+    OccupancyMoment,
+    Operand,
+    Plan,
+    SplitPlan,
+    StorePlan,
+)
 from .reference import Array, apply_function, combine
 from .stores import Lane, Stores
 
@@ -43,7 +55,7 @@ class Execution:
                 step = tuple(self.time)
                 for site in node.sites:
                     self.stores.visit(site, lanes, step)
-            elif isinstance(node, Moment):
+            elif isinstance(node, OccupancyMoment):
                 for lane in lanes:
                     self.peaks.at(node, lane.coords)
             elif isinstance(node, LoopPlan):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..mapping.tree import Loop, Nest, Split, einsums_below
-from .plan import Coords, Moment, Site, Turn, Visit
+from .plan import Coords, OccupancyMoment, Site, Turn, Visit
 
 Live = tuple[Site, Visit, bool]
 
@@ -46,7 +46,7 @@ class Peaks:
         self._hanging: list[tuple[str, int, tuple[Visit, ...]]] = []
         self._persistent: dict[Site, int] = {}
 
-    def at(self, moment: Moment, coords: Coords) -> None:
+    def at(self, moment: OccupancyMoment, coords: Coords) -> None:
         """Record what one spatial instance holds when it reaches the moment's leaf."""
         live: list[Live] = []
         for site in moment.sites:

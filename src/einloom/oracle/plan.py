@@ -52,7 +52,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class PlaceCut:
     """What a loop does to one place: cut it in pieces of `tile`, or follow the `needs` of later consumers."""
 
     place: int
@@ -67,10 +67,10 @@ class LoopPlan:
 
     trips: int
     axis: str | None
-    cuts: tuple[Cut, ...]
+    cuts: tuple[PlaceCut, ...]
     mask: int
 
-    def step(self, ranges: Sequence[Range], i: int) -> list[tuple[Cut, Range]]:
+    def step(self, ranges: Sequence[Range], i: int) -> list[tuple[PlaceCut, Range]]:
         """The range of every bound place in iteration `i`."""
         now: dict[int, int] = {}
         before: dict[int, int] = {}
@@ -263,7 +263,7 @@ class LeafPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class OccupancyMoment:
     """The point after the last store above a leaf, where live tiles are added up; `sites` are those on its path.
 
     turns: the branches of concurrent splits that the leaf is in, outermost first.
@@ -297,7 +297,7 @@ class SplitPlan:
     walled: tuple[Hashable, ...] = ()
 
 
-NodePlan = StorePlan | LoopPlan | LeafPlan | Moment | SplitPlan
+NodePlan = StorePlan | LoopPlan | LeafPlan | OccupancyMoment | SplitPlan
 
 
 @dataclass(frozen=True, slots=True)

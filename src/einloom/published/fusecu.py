@@ -14,7 +14,7 @@ from functools import lru_cache
 from statistics import mean
 
 from ..fabric.describe import Fabric, fabric
-from ..fabric.traffic import Choice, Goal, best, best_pair, choices
+from ..fabric.traffic import Goal, OperatorRun, best, best_pair, choices
 from ..search.principles.matmul import Accounting, Matmul, best_schedule
 from ..search.principles.pairs import Compared, Pair, compared
 from ..search.principles.rules import COUNTS, chosen_class, judged
@@ -39,7 +39,7 @@ class FusecuRun:
 
     model: str
     fabric: str
-    choices: tuple[Choice, ...]
+    choices: tuple[OperatorRun, ...]
 
     @property
     def moved(self) -> int:

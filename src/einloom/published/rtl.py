@@ -48,7 +48,7 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedMapping:
     """A published mapping with what einloom says of it, in cycles."""
 
     published: Published
@@ -82,13 +82,13 @@ def published(design: str) -> tuple[Published, ...]:
     )
 
 
-def compare(rows: Iterable[Published]) -> tuple[Compared, ...]:
+def compare(rows: Iterable[Published]) -> tuple[ComparedMapping, ...]:
     """Event time and roofline of every row, in cycles."""
     found = []
     for row in rows:
         workload, machine, mapping = scheduled(row)
         time = event_time(workload, machine, mapping)
-        found.append(Compared(row, time.seconds * FREQUENCY, time.roofline * FREQUENCY))
+        found.append(ComparedMapping(row, time.seconds * FREQUENCY, time.roofline * FREQUENCY))
     return tuple(found)
 
 
@@ -160,14 +160,14 @@ class Summary:
     exact: int
 
 
-def summary(rows: Sequence[Compared], what: str = "event") -> Summary:
+def summary(rows: Sequence[ComparedMapping], what: str = "event") -> Summary:
     """How far ``event``, ``roofline`` or ``tileflow`` is from the RTL."""
     errors = [abs(row.error(what)) for row in rows]
     exact = sum(row.exact for row in rows) if what == "event" else sum(error == 0 for error in errors)
     return Summary(len(rows), sum(errors) / len(errors), max(errors), exact)
 
 
-def report(design: str, rows: Sequence[Compared] | None = None) -> str:
+def report(design: str, rows: Sequence[ComparedMapping] | None = None) -> str:
     """The table of a design as text: rows that constants were chosen on, the others, and all, for every column."""
     found = compare(published(design)) if rows is None else rows
     parts = {

@@ -32,7 +32,7 @@ SIDE_BY_SIDE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ComparisonRow:
     """One result under the name that the comparison gives it, and the memory that holds each fused intermediate."""
 
     label: str
@@ -55,7 +55,7 @@ class Row:
 class Comparison(Drawn):
     """Results side by side. warnings: why they may not be comparable, in sentences; empty if they are."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[ComparisonRow, ...]
     warnings: tuple[str, ...]
 
     @property
@@ -79,7 +79,7 @@ class Comparison(Drawn):
             "results": [self._record(r) for r in self.rows],
         }
 
-    def _record(self, row: Row) -> dict[str, Any]:
+    def _record(self, row: ComparisonRow) -> dict[str, Any]:
         result, certificate = row.result, row.result.certificate
         record: dict[str, Any] = {
             "label": row.label,
@@ -157,7 +157,7 @@ def compare(results: Iterable[Result | str | Path] | Mapping[str, Result | str |
     if not found:
         raise SpecError("; ".join(["there is no result to compare", *missing]))
     labels = _labels(found)
-    rows = tuple(Row(label, result, fused(result)) for label, (_, result) in zip(labels, found, strict=True))
+    rows = tuple(ComparisonRow(label, result, fused(result)) for label, (_, result) in zip(labels, found, strict=True))
     return Comparison(rows, (*missing, *_differences(rows)))
 
 
@@ -192,7 +192,7 @@ def _labels(found: list[tuple[str | None, Result]]) -> list[str]:
     return labels
 
 
-def _differences(rows: tuple[Row, ...]) -> list[str]:
+def _differences(rows: tuple[ComparisonRow, ...]) -> list[str]:
     """Why the results may not be comparable."""
     aspects: tuple[tuple[str, Callable[[Result], object], Callable[[Result], str]], ...] = (
         ("workloads", lambda r: document.digest(workload_data(r.workload)), lambda r: r.workload.name),
@@ -204,7 +204,7 @@ def _differences(rows: tuple[Row, ...]) -> list[str]:
     )
     found = []
     for what, key, name in aspects:
-        groups: dict[object, list[Row]] = {}
+        groups: dict[object, list[ComparisonRow]] = {}
         for row in rows:
             groups.setdefault(key(row.result), []).append(row)
         if len(groups) > 1:
@@ -249,14 +249,14 @@ def text(compared: Comparison) -> str:
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
-def _place(row: Row, tensor: str) -> str:
+def _place(row: ComparisonRow, tensor: str) -> str:
     return row.fused.get(tensor, "not fused" if tensor in row.result.workload.intermediates else "-")
 
 
-def cells(compared: Comparison) -> list[tuple[str, Callable[[Row], str]]]:
+def cells(compared: Comparison) -> list[tuple[str, Callable[[ComparisonRow], str]]]:
     """(name, text for a result) of every line of the table."""
     least = {name: compared.best(quantity) for name, quantity in QUANTITIES}
-    lines: list[tuple[str, Callable[[Row], str]]] = [
+    lines: list[tuple[str, Callable[[ComparisonRow], str]]] = [
         ("workload", lambda row: row.result.workload.name),
         ("machine", lambda row: row.result.machine.name),
         ("method", lambda row: row.result.method),
@@ -278,8 +278,8 @@ def cells(compared: Comparison) -> list[tuple[str, Callable[[Row], str]]]:
     ]
 
 
-def _traffic(memory: str) -> Callable[[Row], str]:
-    def shown(row: Row) -> str:
+def _traffic(memory: str) -> Callable[[ComparisonRow], str]:
+    def shown(row: ComparisonRow) -> str:
         moved = row.traffic(memory)
         return "-" if moved is None else bits(moved)
 

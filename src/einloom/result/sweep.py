@@ -23,7 +23,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class CapacityPoint:
     """A capacity in bits, and what was found for it."""
 
     capacity: int
@@ -36,7 +36,7 @@ class Sweep:
 
     memory: str
     title: str
-    points: tuple[Point, ...]
+    points: tuple[CapacityPoint, ...]
 
 
 def _inside(view: Located, found: dict[str, Any]) -> tuple[int, str]:
@@ -92,5 +92,5 @@ def read_sweep(path: str | Path) -> Sweep:
             raise SpecError(f"a folder with one index file is expected; there is {found}", file=str(path))
         path = inside[0]
     memory, title, files = read_index(path)
-    points = tuple(Point(capacity, read_answer(Path(path).parent / name)) for capacity, name in files)
+    points = tuple(CapacityPoint(capacity, read_answer(Path(path).parent / name)) for capacity, name in files)
     return Sweep(memory, title, points)

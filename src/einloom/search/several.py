@@ -16,6 +16,7 @@ from ..mapping.tree import Mapping
 from ..problem import Alternative, Budget, Certificate, Guarantee, Problem
 from ..result import Result
 from .door import ask, chosen, refuse
+from .first import FirstMappings
 from .method import Method, Recorder, Watcher
 from .starts import fitting, misfits, refusal
 
@@ -87,8 +88,10 @@ class _Several:
             if self.best is None:
                 raise
             self.ended = Ended.STOPPED
-        for i, each in enumerate(self.asked):
-            self.known.setdefault(i, Alternative(each.label, 0.0, self.reached.get(i)))
+        if self.best is None and self.ended is not None and self.method.able.starts:
+            self.draw()
+        for i in range(len(self.asked)):
+            self.known.setdefault(i, self.unproven(i))
         if self.best is None:
             bounds = [each.bound for each in self.known.values() if each.bound is not None]
             if bounds:
@@ -110,6 +113,24 @@ class _Several:
                 self.starts[i] = (mapping,)
                 return
 
+    def draw(self) -> None:
+        """Take a mapping of the first problem of which one can be drawn, for a search that was cut off without any."""
+        for i, each in enumerate(self.asked):
+            mapping = FirstMappings(each.problem, Watcher()).draw()
+            if mapping is not None:
+                self.take(i, mapping)
+                self.known[i] = replace(self.known.get(i) or self.unproven(i), value=self.reached[i])
+                return
+
+    def unproven(self, i: int) -> Alternative:
+        """What is known of a problem that was not searched."""
+        from .exact.bounds.compulsory import compulsory
+
+        reached, bound = self.reached.get(i), 0.0
+        if self.method.able.cutoff:
+            bound = compulsory(self.asked[i].problem)
+        return Alternative(self.asked[i].label, bound if reached is None else min(bound, reached), reached)
+
     def left(self) -> Budget | None:
         """What is left of the budget; None if that is nothing."""
         if self.watch.stopped():
@@ -127,14 +148,18 @@ class _Several:
         """The problems in the order in which they are solved: those with good starts first. The best start is kept."""
         for i, mappings in enumerate(self.starts):
             for mapping in mappings:
-                problem = self.asked[i].problem
-                plain = Result.of(problem, mapping)
-                self.reached[i] = min(self.reached.get(i, plain.value), plain.value)
-                if self.best is None or plain.value < self.best.value:
-                    proof = Certificate(Guarantee.BOUNDED, plain.value, 0.0, problem.mapspace.describe())
-                    self.best = Result.of(problem, mapping, plain.cost, certificate=proof, method=self.method.name)
-                    self.watch.incumbent(plain.value)
+                self.take(i, mapping)
         return sorted(range(len(self.asked)), key=lambda i: self.reached.get(i, float("inf")))
+
+    def take(self, i: int, mapping: Mapping) -> None:
+        """A known mapping of one problem; it becomes the best if it is."""
+        problem = self.asked[i].problem
+        plain = Result.of(problem, mapping)
+        self.reached[i] = min(self.reached.get(i, plain.value), plain.value)
+        if self.best is None or plain.value < self.best.value:
+            proof = Certificate(Guarantee.BOUNDED, plain.value, 0.0, problem.mapspace.describe())
+            self.best = Result.of(problem, mapping, plain.cost, certificate=proof, method=self.method.name)
+            self.watch.incumbent(plain.value)
 
     def alternative(self, i: int) -> Alternative:
         """What is proven of one problem; a better mapping becomes the best."""
@@ -142,7 +167,7 @@ class _Several:
         limit = None if self.best is None else self.best.value
         budget = self.left()
         if budget is None:
-            return Alternative(each.label, 0.0, self.reached.get(i))
+            return self.unproven(i)
         try:
             below = None if limit is None else limit * BETTER
             found = ask(self.method, each.problem, budget, _Inner(self, each.label), self.starts[i], below)

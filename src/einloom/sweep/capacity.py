@@ -13,7 +13,7 @@ from ..mapping.tree import Mapping
 from ..mapspace.limits.data import BackLimit
 from ..problem import Budget, Problem
 from ..result import Result
-from ..result.sweep import Point, Sweep
+from ..result.sweep import CapacityPoint, Sweep
 from ..result.unmapped import Unmapped
 from ..search import registry
 from ..search.answer import answer
@@ -21,7 +21,7 @@ from ..search.method import Recorder
 from ..search.several import Labelled
 from ..workload.selectors import selector
 from . import executors
-from .store import Store
+from .store import AnswerStore
 
 Task = tuple[int, Problem, tuple[Mapping, ...]]
 """A capacity, the problem that it makes, and what a stopped search for it had found."""
@@ -77,7 +77,7 @@ def sweep_capacity(
     method: str = "exact",
     seconds: float | None = None,
     jobs: int = 1,
-    on_point: Callable[[Point, bool], None] = lambda point, kept: None,
+    on_point: Callable[[CapacityPoint, bool], None] = lambda point, kept: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Sweep:
     """Answers for all capacities (bits), saved in `folder`; what an earlier run finished there is read, not repeated.
@@ -89,7 +89,7 @@ def sweep_capacity(
     name = "fused" if fused else "unfused"
     title = f"{problem.workload.name} on {problem.machine.name}, {name}"
     asked = variants(problem, memory, capacities, fused)
-    store = Store(folder, name, memory, title)
+    store = AnswerStore(folder, name, memory, title)
     found: dict[int, Result | Unmapped] = {}
     missing: list[Task] = []
     for capacity, variant in asked:
@@ -99,12 +99,14 @@ def sweep_capacity(
             continue
         found[capacity] = known
         store.mention(capacity)
-        on_point(Point(capacity, known), True)
+        on_point(CapacityPoint(capacity, known), True)
     for (capacity, *_), one in _run(missing, method, seconds, jobs, stop):
         store.keep(capacity, one)
         found[capacity] = one
-        on_point(Point(capacity, one), False)
-    return Sweep(memory, title, tuple(Point(capacity, found[capacity]) for capacity, _ in asked if capacity in found))
+        on_point(CapacityPoint(capacity, one), False)
+    return Sweep(
+        memory, title, tuple(CapacityPoint(capacity, found[capacity]) for capacity, _ in asked if capacity in found)
+    )
 
 
 def _run(

@@ -13,7 +13,7 @@ from ..result.sweep import index_data, read_index
 from ..result.unmapped import Unmapped, read_answer
 
 
-class Store:
+class AnswerStore:
     """The answers of one sweep, called `name`, in `folder`; what is there already need not be asked again."""
 
     def __init__(self, folder: str | Path, name: str, memory: str, title: str) -> None:

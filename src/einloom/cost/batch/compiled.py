@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from ...errors import SpecError
 from ...reading import writing
-from .program import Operand, Program, Step
+from .program import Instruction, Operand, Program
 
 INFIX = {
     "add": "+",
@@ -54,7 +54,7 @@ def source(program: Program) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _line(step: Step) -> str:
+def _line(step: Instruction) -> str:
     names = [_name(operand) for operand in step.operands]
     if step.name in INFIX:
         return f"{names[0]} {INFIX[step.name]} {names[1]}"

@@ -49,7 +49,7 @@ UFUNCS = {**ARITHMETIC, **COMPARISONS}
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Instruction:
     """One step: the name of an operation and its operands. flag: the result is true or false."""
 
     name: str
@@ -62,7 +62,7 @@ class Program:
     """Steps over `inputs` numbers per choice; step i has the number inputs + i. outputs: an operand for each result."""
 
     inputs: int
-    steps: tuple[Step, ...]
+    steps: tuple[Instruction, ...]
     outputs: tuple[Operand, ...]
 
     def run(self, columns: Sequence[NDArray[np.int64]], results: Sequence[NDArray[Any]]) -> None:
@@ -113,7 +113,7 @@ class _Plan:
 class Symbol(np.ndarray[Any, Any]):
     """A number that is not known yet. Looks like an array to the analysis; what is done with it is written down."""
 
-    recorder: Recorder
+    recorder: ProgramRecorder
     operand: int
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -134,12 +134,12 @@ class Symbol(np.ndarray[Any, Any]):
         raise TypeError("a decision that depends on tiles cannot be recorded")
 
 
-class Recorder:
+class ProgramRecorder:
     """Writes steps down; equal ones get one number, and what is known already is computed at once."""
 
     def __init__(self, inputs: int) -> None:
         self.inputs = inputs
-        self.steps: list[Step] = []
+        self.steps: list[Instruction] = []
         self.known: dict[tuple[str, tuple[tuple[bool, Operand], ...]], int] = {}
 
     def symbol(self, operand: int) -> Symbol:
@@ -236,7 +236,7 @@ class Recorder:
         key = (name, tuple((isinstance(o, int), o) for o in operands))  # step 1 is not the constant 1.0
         if key not in self.known:
             self.known[key] = self.inputs + len(self.steps)
-            self.steps.append(Step(name, operands, name in COMPARISONS))
+            self.steps.append(Instruction(name, operands, name in COMPARISONS))
         return self.known[key]
 
 
@@ -250,7 +250,7 @@ def record(inputs: int, function: Callable[[list[Any]], Sequence[Any]]) -> Progr
     >>> [step.name for step in steps]
     ['divide', 'ceil', 'multiply']
     """
-    recorder = Recorder(inputs)
+    recorder = ProgramRecorder(inputs)
     outputs = [recorder.operand(value) for value in function([recorder.symbol(i) for i in range(inputs)])]
     return _needed(Program(inputs, tuple(recorder.steps), tuple(outputs)))
 
@@ -262,7 +262,7 @@ def _needed(program: Program) -> Program:
         if program.inputs + i in needed:
             needed.update(o for o in program.steps[i].operands if isinstance(o, int))
     numbers: dict[int, int] = {i: i for i in range(program.inputs)}
-    steps: list[Step] = []
+    steps: list[Instruction] = []
 
     def renamed(operand: Operand) -> Operand:
         return numbers[operand] if isinstance(operand, int) else operand
@@ -270,5 +270,5 @@ def _needed(program: Program) -> Program:
     for i, step in enumerate(program.steps, program.inputs):
         if i in needed:
             numbers[i] = program.inputs + len(steps)
-            steps.append(Step(step.name, tuple(map(renamed, step.operands)), step.flag))
+            steps.append(Instruction(step.name, tuple(map(renamed, step.operands)), step.flag))
     return Program(program.inputs, tuple(steps), tuple(map(renamed, program.outputs)))

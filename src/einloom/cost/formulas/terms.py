@@ -47,7 +47,7 @@ def default_tile(extent: Number, trips: Number) -> Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class LoopCut:
     """How one loop cuts the extent of its variable.
 
     tile: extent below the loop; the last piece may be smaller. ends: for a loop whose pieces follow from the needs of
@@ -84,7 +84,7 @@ class Cut:
         return minimum(extent, self.tile) if self.pick == 0 else self.extent_of(extent, self.pick, 0)
 
 
-def _pieces_sum(extent: Number, cuts: tuple[Cut, ...], whole: bool) -> Number:
+def _pieces_sum(extent: Number, cuts: tuple[LoopCut, ...], whole: bool) -> Number:
     """Sum over all pieces at the innermost cut of 1 (visits) or of their extent (`whole`)."""
     if not cuts:
         return extent if whole else positive(extent)
@@ -100,7 +100,7 @@ def _pieces_sum(extent: Number, cuts: tuple[Cut, ...], whole: bool) -> Number:
     return np.where(head.once, _pieces_sum(minimum(extent, head.tile), rest, whole), every)
 
 
-def _listed_sum(extent: int, cuts: tuple[Cut, ...], whole: bool, at: int) -> int:
+def _listed_sum(extent: int, cuts: tuple[LoopCut, ...], whole: bool, at: int) -> int:
     """As `_pieces_sum`, piece by piece, for chains with derived loops; `at` numbers the iteration of loops above."""
     if not cuts:
         return extent if whole else int(extent > 0)
@@ -115,7 +115,7 @@ def _listed_sum(extent: int, cuts: tuple[Cut, ...], whole: bool, at: int) -> int
 
 
 @lru_cache(maxsize=200_000)
-def _pieces_cached(extent: int, cuts: tuple[Cut, ...], whole: bool) -> int:
+def _pieces_cached(extent: int, cuts: tuple[LoopCut, ...], whole: bool) -> int:
     """`_pieces_sum` on integers, cut by cut: how many pieces of each extent there are."""
     if not cuts or any(cut.ends is not None for cut in cuts):
         return int(_pieces_sum(extent, cuts, whole))
@@ -131,11 +131,11 @@ def _pieces_cached(extent: int, cuts: tuple[Cut, ...], whole: bool) -> int:
     return sum(count * size if whole else count for size, count in pieces.items())
 
 
-def _plain(extent: Number, cuts: tuple[Cut, ...]) -> bool:
+def _plain(extent: Number, cuts: tuple[LoopCut, ...]) -> bool:
     return isinstance(extent, int) and all(isinstance(c.tile, int) and isinstance(c.once, int) for c in cuts)
 
 
-def visits(extent: Number, cuts: tuple[Cut, ...]) -> Number:
+def visits(extent: Number, cuts: tuple[LoopCut, ...]) -> Number:
     """How often the tile below `cuts` is entered: F(D;) = 1, F(D; t, ..) = floor(D/t) F(t; ..) + F(D mod t; ..).
 
     A cut with `once` contributes its first piece only. Exact for any nested ragged tiles.
@@ -146,7 +146,7 @@ def visits(extent: Number, cuts: tuple[Cut, ...]) -> Number:
     return _pieces_cached(extent, cuts, False) if _plain(extent, cuts) else _pieces_sum(extent, cuts, False)
 
 
-def covered(extent: Number, cuts: tuple[Cut, ...]) -> Number:
+def covered(extent: Number, cuts: tuple[LoopCut, ...]) -> Number:
     """Sum of the variable's extents over all visits below `cuts`; the extent itself unless a cut counts once.
 
     >>> covered(7, (Cut(4, once=1), Cut(3)))

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .terms import Cut, Number, maximum, minimum
+from .terms import LoopCut, Number, maximum, minimum
 
-Chain = tuple[tuple[int, Cut], ...]
+Chain = tuple[tuple[int, LoopCut], ...]
 Choice = Mapping[int, Number]
 Array = NDArray[Any]
 EXACT = 2**62  # sums below it are exact in 64-bit integers; larger ones are computed in Python's

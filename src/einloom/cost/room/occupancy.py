@@ -16,8 +16,7 @@ from operator import or_
 
 import numpy as np
 
-from ...machine.levels import Link as LinkLevel
-from ...machine.levels import Machine, Memory
+from ...machine.levels import Link, Machine, Memory
 from ...mapping.extents import Address
 from ...mapping.legality.concurrency import axis_of, stage_distance
 from ...mapping.tree import Split, Store
@@ -26,7 +25,7 @@ from ..breakdown import Occupancy
 from ..formulas import terms, windows
 from ..formulas.terms import Number
 from ..formulas.windows import Array, Choice
-from ..traffic.accesses import Link, by_tensor, rank_use
+from ..traffic.accesses import StoreLink, by_tensor, rank_use
 from ..traffic.boxes import Shared, Sides, volume
 from ..traffic.paths import Path, PathLoop, PathStore
 from .moments import Moment, fullest
@@ -233,12 +232,12 @@ def tiles(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> 
     for store in _stores(all_paths):
         users = tuple(p for p in touching.get(store.tensor, ()) if p.holds(store))
         memory = machine.memory(store.memory)
-        if not users or isinstance(memory, LinkLevel):
+        if not users or isinstance(memory, Link):
             continue
         width = memory.bits(workload, users[0].einsum.name, store.tensor)
         stays = _persists(workload, store, users[0])
         copies = slots(memory, store, users) * (workload.repeat if stays else 1)
-        link = Link(workload, machine, users[0], store.tensor, store, store, users, False)
+        link = StoreLink(workload, machine, users[0], store.tensor, store, store, users, False)
         steps = () if stays else _steps(link)
         within = below[store.address] if steps else _span(store, users, below)
         found.append(Tile(store, below[store.address], within, users, width, copies, stays, steps, link.unlike))
@@ -307,7 +306,7 @@ def _persists(workload: Workload, store: PathStore, user: Path) -> bool:
     return workload.tensor(store.tensor).persistent and user.holders(store.tensor)[0].address == store.address
 
 
-def _steps(link: Link) -> tuple[tuple[PathLoop, Number], ...]:
+def _steps(link: StoreLink) -> tuple[tuple[PathLoop, Number], ...]:
     """The loops above a store that may keep elements of its tile: those its tensor lacks, and the sliding one."""
     keeps, sliding = link.retention
     found: list[tuple[PathLoop, Number]] = []
@@ -322,7 +321,7 @@ def _steps(link: Link) -> tuple[tuple[PathLoop, Number], ...]:
     return tuple(found)
 
 
-def _slides(link: Link, loop: PathLoop) -> bool:
+def _slides(link: StoreLink, loop: PathLoop) -> bool:
     """True if some step of the sliding loop finds elements of the tile again: windows that overlap."""
     if link.unlike is not None:
         return link.unlike.overlaps(loop.place)

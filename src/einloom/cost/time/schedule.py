@@ -32,13 +32,13 @@ Busy = dict[str, float]
 
 
 @dataclass(frozen=True)
-class Part:
+class SplitNest:
     """A nest of the tree: the paths of its leaves, and the split that parts them with its place and its branches."""
 
     paths: tuple[Path, ...]
     split: Split | None
     place: int
-    branches: tuple[Part, ...]
+    branches: tuple[SplitNest, ...]
 
     @cached_property
     def walled(self) -> tuple[int | None, ...]:
@@ -61,9 +61,9 @@ class Part:
         return frozenset(node.memory for node in self.paths[0].nodes[: self.place] if isinstance(node, Store))
 
     @cached_property
-    def stages(self) -> tuple[Part, ...]:
+    def stages(self) -> tuple[SplitNest, ...]:
         """The branches of a pipeline; one that is a pipeline without a loop between counts as its stages."""
-        found: list[Part] = []
+        found: list[SplitNest] = []
         for branch in self.branches:
             inside = branch.paths[0].nodes[self.place : branch.place]
             looped = any(isinstance(node, Loop) and node.trips > 1 for node in inside)
@@ -72,18 +72,18 @@ class Part:
         return tuple(found)
 
 
-def part(paths: tuple[Path, ...]) -> Part:
+def part(paths: tuple[Path, ...]) -> SplitNest:
     """The tree above `paths`, which are all those below one node, in program order."""
     first, last = paths[0], paths[-1]
     if len(paths) == 1:
-        return Part(paths, None, len(first.nodes), ())
+        return SplitNest(paths, None, len(first.nodes), ())
     place = sum(1 for a, b in zip(first.addresses, last.addresses, strict=False) if a == b) - 1
     split = first.nodes[place]
     assert isinstance(split, Split)
     groups: dict[int, list[Path]] = {}
     for path in paths:
         groups.setdefault(path.addresses[place + 1][len(path.addresses[place])], []).append(path)
-    return Part(paths, split, place, tuple(part(tuple(group)) for group in groups.values()))
+    return SplitNest(paths, split, place, tuple(part(tuple(group)) for group in groups.values()))
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Schedule:
     """A tree with busy seconds per Einsum and component, of one run of the cascade."""
 
     machine: Machine
-    root: Part
+    root: SplitNest
     times: Table[str, Busy]
 
     @staticmethod
@@ -111,7 +111,7 @@ class Schedule:
         """Seconds of one run under ``einsum`` or ``tile``, or ``floor``: ``tile`` without filling and draining."""
         return self._latency(self.root, rule, frozenset())
 
-    def busy(self, part: Part) -> Busy:
+    def busy(self, part: SplitNest) -> Busy:
         """Seconds per component of its busiest instance below `part`: Einsums that meet on one instance add up."""
         each: dict[str, Busy] = {}
         for path in part.paths:
@@ -145,7 +145,7 @@ class Schedule:
         """What `meetings` found, by the axes."""
         return {}
 
-    def _latency(self, part: Part, rule: str, without: frozenset[str]) -> float:
+    def _latency(self, part: SplitNest, rule: str, without: frozenset[str]) -> float:
         """Seconds of `part` over the whole run, as if the components in `without` took no time."""
         busiest = max((t for name, t in self.busy(part).items() if name not in without), default=0.0)
         if part.split is None:
@@ -172,7 +172,7 @@ class Schedule:
             toll.name for toll in self.machine.tolls if self.machine.position[toll.name] < last
         }
 
-    def _pipeline(self, part: Part, rule: str, without: frozenset[str], busiest: float) -> float:
+    def _pipeline(self, part: SplitNest, rule: str, without: frozenset[str], busiest: float) -> float:
         """The time of a drain is proportional to its stages' times, so all drains together are had from their sums."""
         _, tokens = flow(self.machine, part)
         times = [self._latency(stage, rule, without) for stage in part.stages]
@@ -220,7 +220,7 @@ def _rest(nodes: tuple[Node, ...], place: int) -> tuple[Node, ...]:
     return nodes[place + 1 : end + 1]
 
 
-def edges(machine: Machine, part: Part) -> tuple[Edge, ...]:
+def edges(machine: Machine, part: SplitNest) -> tuple[Edge, ...]:
     """Who hands a tile to whom between the stages of a pipeline, and in how many slots."""
     number = {path.einsum.name: i for i, stage in enumerate(part.stages) for path in stage.paths}
     found: list[Edge] = []
@@ -238,7 +238,7 @@ def edges(machine: Machine, part: Part) -> tuple[Edge, ...]:
     return tuple(found)
 
 
-def flow(machine: Machine, part: Part) -> tuple[int, int]:
+def flow(machine: Machine, part: SplitNest) -> tuple[int, int]:
     """(drains, tokens between two drains) of a pipeline.
 
     Going up from the split, a temporal loop feeds the pipeline unless a store between them that has one slot changes
@@ -260,7 +260,7 @@ def flow(machine: Machine, part: Part) -> tuple[int, int]:
     return runs, tokens
 
 
-def _single(machine: Machine, part: Part, node: Store, tensor: str) -> bool:
+def _single(machine: Machine, part: SplitNest, node: Store, tensor: str) -> bool:
     """True if the store has one slot for the tensor, and no stages exchange it there."""
     for path in part.paths:
         for store in path.holders(tensor):
@@ -270,7 +270,7 @@ def _single(machine: Machine, part: Part, node: Store, tensor: str) -> bool:
     return False
 
 
-def _moves(part: Part, loop: Loop, tensor: str) -> bool:
+def _moves(part: SplitNest, loop: Loop, tensor: str) -> bool:
     """True if the tile of `tensor` changes with the loop."""
     users = [path.einsum for path in part.paths if tensor in path.einsum.tensors]
     return any(loop.variable(einsum.name) in einsum.access(tensor).variables for einsum in users)

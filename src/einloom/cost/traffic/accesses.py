@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...machine.levels import Axis, Machine, Toll
-from ...machine.levels import Link as LinkLevel
+from ...machine.levels import Axis, Link, Machine, Toll
 from ...workload.einsum import Access, Workload
 from ...workload.selectors import select
 from ..breakdown import ActionName
@@ -59,8 +58,8 @@ class _Product(NamedTuple):
     every: int
     spatial: list[tuple[PathLoop, bool, bool]]
 
-    def of(self, link: Link, at_parent: bool, toll: Toll | None, busiest: bool, fresh: bool) -> int:
-        """The closed factor at one side of the link, or at a toll; arguments as of `Link.moved`."""
+    def of(self, link: StoreLink, at_parent: bool, toll: Toll | None, busiest: bool, fresh: bool) -> int:
+        """The closed factor at one side of the link, or at a toll; arguments as of `StoreLink.moved`."""
         values = self.fresh if fresh else self.every
         if not self.spatial:
             return values
@@ -77,7 +76,7 @@ class _Product(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Link:
+class StoreLink:
     """A store (or the leaf, child None) and the next store of its tensor above, seen from the path it is charged to.
 
     users: paths of all Einsums below the child that access the tensor. written: the charged Einsum writes the tensor.
@@ -115,7 +114,7 @@ class Link:
         return frozenset(found)
 
     @cached_property
-    def reader(self) -> Link | None:
+    def reader(self) -> StoreLink | None:
         """The same way as the first reader below goes it, if readers below the child see windows of what is written."""
         if self.child is None or not self.written or len(self.users) == 1:
             return None
@@ -123,7 +122,9 @@ class Link:
         ranks = range(len(self.access.indices))
         if not any(r.complex_rank(r.einsum.access(self.tensor), i) for r in readers for i in ranks):
             return None
-        return Link(self.workload, self.machine, readers[0], self.tensor, self.parent, self.child, self.users, False)
+        return StoreLink(
+            self.workload, self.machine, readers[0], self.tensor, self.parent, self.child, self.users, False
+        )
 
     @cached_property
     def unlike(self) -> Shared | None:
@@ -224,7 +225,7 @@ class Link:
     def _joined(self, axis: Axis) -> bool:
         """True if instances along the axis that ask for the same values, or add to them, count once above."""
         above = self.machine.memory(self.parent.memory)
-        if isinstance(above, LinkLevel) and not self.written:
+        if isinstance(above, Link) and not self.written:
             return above.multicast
         which = axis.reduce if self.written else axis.multicast
         return self.tensor in select(which, self.workload, self.path.einsum.name)
@@ -350,9 +351,9 @@ def by_tensor(all_paths: tuple[Path, ...]) -> dict[str, list[Path]]:
     return table
 
 
-def links(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> tuple[Link, ...]:
+def links(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> tuple[StoreLink, ...]:
     """Every link of the mapping, each once, charged to the first Einsum below that accesses the tensor."""
-    found: list[Link] = []
+    found: list[StoreLink] = []
     seen: set[tuple[tuple[int, ...], str]] = set()
     touching = by_tensor(all_paths)
     for path in all_paths:
@@ -364,12 +365,12 @@ def links(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> 
                     continue
                 seen.add((child.address, access.tensor))
                 users = tuple(p for p in touching[access.tensor] if p.holds(child))
-                found.append(Link(workload, machine, path, access.tensor, parent, child, users, written))
-            found.append(Link(workload, machine, path, access.tensor, holders[-1], None, (path,), written))
+                found.append(StoreLink(workload, machine, path, access.tensor, parent, child, users, written))
+            found.append(StoreLink(workload, machine, path, access.tensor, holders[-1], None, (path,), written))
     return tuple(found)
 
 
-def moves(link: Link, picks: Picks | None = None) -> tuple[Move, ...]:
+def moves(link: StoreLink, picks: Picks | None = None) -> tuple[Move, ...]:
     """What a link costs at both ends, in values; with `picks`, of the picked instance at each end."""
     if not link.axes:
         picks = None  # there is one instance, and it does everything
@@ -381,7 +382,7 @@ def moves(link: Link, picks: Picks | None = None) -> tuple[Move, ...]:
     return link.known[key]
 
 
-def _moves(link: Link, picks: Picks | None) -> list[Move]:
+def _moves(link: StoreLink, picks: Picks | None) -> list[Move]:
     einsum, tensor = link.path.einsum.name, link.tensor
     parent, child = link.parent.memory, None if link.child is None else link.child.memory
     if link.path.einsum.kind == "copy" and child is None and _copy_in_place(link):
@@ -392,7 +393,7 @@ def _moves(link: Link, picks: Picks | None) -> list[Move]:
         if child is not None:
             found.append(Move(einsum, child, tensor, "write", link.moved(at_parent=False, picks=picks)))
         return [*found, *_passes(link, picks)]
-    if isinstance(link.machine.memory(parent), LinkLevel):  # nothing stays there: readers pay for the way
+    if isinstance(link.machine.memory(parent), Link):  # nothing stays there: readers pay for the way
         assert child is not None
         found.append(Move(einsum, child, tensor, "read", link.moved(at_parent=False, picks=picks)))
         return [*found, *_passes(link, picks)]
@@ -407,7 +408,7 @@ def _moves(link: Link, picks: Picks | None) -> list[Move]:
 
 
 def _read_back(
-    link: Link, out: Number, picks: Picks | None, *, at_parent: bool = True, toll: Toll | None = None
+    link: StoreLink, out: Number, picks: Picks | None, *, at_parent: bool = True, toll: Toll | None = None
 ) -> Number:
     """Of `out` values that go up, those that come down again: partial sums to add to, and halos of consumers."""
     halo = _halo(link, at_parent=at_parent, picks=picks, toll=toll)
@@ -416,7 +417,7 @@ def _read_back(
     return terms.refills(out, link.moved(at_parent=at_parent, picks=picks, fresh=True, toll=toll)) + halo
 
 
-def _passes(link: Link, picks: Picks | None) -> list[Move]:
+def _passes(link: StoreLink, picks: Picks | None) -> list[Move]:
     """What the tolls on the way charge."""
     einsum, tensor = link.path.einsum, link.tensor
     found: list[Move] = []
@@ -436,18 +437,18 @@ def _passes(link: Link, picks: Picks | None) -> list[Move]:
             continue
         if up:
             found.append(Move(einsum.name, toll.name, tensor, "up", crossed))
-        if down and not isinstance(link.machine.memory(link.parent.memory), LinkLevel):
+        if down and not isinstance(link.machine.memory(link.parent.memory), Link):
             found.append(Move(einsum.name, toll.name, tensor, "down", _read_back(link, crossed, picks, toll=toll)))
     return found
 
 
-def _copy_in_place(link: Link) -> bool:
+def _copy_in_place(link: StoreLink) -> bool:
     """True if a copy's input and output have their innermost store in the same memory: then nothing moves."""
     e = link.path.einsum
     return len({link.path.holders(access.tensor)[-1].memory for access in e.accesses}) == 1
 
 
-def _halo(link: Link, *, at_parent: bool, picks: Picks | None, toll: Toll | None = None) -> Number:
+def _halo(link: StoreLink, *, at_parent: bool, picks: Picks | None, toll: Toll | None = None) -> Number:
     """Elements computed earlier that consumers below a shared inner store read again: its windows less what is new."""
     if link.reader is None:
         return 0
@@ -478,7 +479,7 @@ def operation_factors(path: Path, picks: Picks | None) -> list[Number]:
     return [prod(even), *(terms.visits(path.extent(v), cuts[v]) for v in others)]
 
 
-def instance_choices(path: Path, mine: tuple[Link, ...]) -> Picks:
+def instance_choices(path: Path, mine: tuple[StoreLink, ...]) -> Picks:
     """The instances that may be the busiest, for every spatial loop along which they differ in more than a ragged edge.
 
     Along each such loop the pieces fall into few classes: those in which no factor of any count changes, whatever the

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from ...machine.levels import Link as LinkLevel
-from ...machine.levels import Machine
+from ...machine.levels import Link, Machine
 from ...workload.einsum import Workload
 from ...workload.selectors import select
 from ..formulas import terms
@@ -63,7 +62,7 @@ class EvenPaths:
     def able(workload: Workload, machine: Machine, einsum: str) -> bool:
         """True if the Einsum's indices are plain variables, and the machine has neither tolls nor links."""
         simple = all(index.simple for access in workload.einsum(einsum).accesses for index in access.indices)
-        return simple and not machine.tolls and not any(isinstance(m, LinkLevel) for m in machine.memories)
+        return simple and not machine.tolls and not any(isinstance(m, Link) for m in machine.memories)
 
     def _tensor(self, name: str) -> _Tensor:
         access = self.einsum.access(name)

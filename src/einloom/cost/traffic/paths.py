@@ -13,7 +13,7 @@ from ...mapping.extents import Address
 from ...mapping.legality.concurrency import concurrent
 from ...mapping.tree import Compute, Mapping, Node, Split, Store
 from ...workload.einsum import Access, Einsum, Workload
-from ..formulas.terms import Cut, Number, default_tile, minimum
+from ..formulas.terms import LoopCut, Number, default_tile, minimum
 from ..formulas.windows import Choice, piece
 
 Flag = Callable[["PathLoop"], Number]
@@ -30,8 +30,8 @@ class PathLoop:
     ends: tuple[int, ...] | None
     axis: str | None
 
-    def cut(self, once: Number, pick: int = 0) -> Cut:
-        return Cut(self.tile, self.ends, once, pick, self.trips)
+    def cut(self, once: Number, pick: int = 0) -> LoopCut:
+        return LoopCut(self.tile, self.ends, once, pick, self.trips)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Path:
     def extent(self, variable: str) -> int:
         return self.workload.extents[variable]
 
-    def cuts(self, variable: str, place: int, once: Flag, picks: dict[int, int] | None = None) -> tuple[Cut, ...]:
+    def cuts(self, variable: str, place: int, once: Flag, picks: dict[int, int] | None = None) -> tuple[LoopCut, ...]:
         """The cuts of `variable` by the loops above `place`; `once` decides which count their first piece only."""
         return tuple(
             loop.cut(once(loop), picks.get(loop.place, 0) if picks else 0)

@@ -10,12 +10,12 @@ from math import prod
 
 from ...machine.levels import Toll
 from ..formulas import terms
-from .accesses import Link, _copy_in_place
+from .accesses import StoreLink, _copy_in_place
 from .paths import Path, PathLoop
 
 
 def moved(
-    link: Link,
+    link: StoreLink,
     *,
     at_parent: bool,
     stop: int,
@@ -56,7 +56,7 @@ def moved(
     return total
 
 
-def _positions(link: Link, rank: int) -> int:
+def _positions(link: StoreLink, rank: int) -> int:
     """Positions of a rank that the charged Einsum indexes by a constant: from the first to the last of all users'.
 
     No loop above the store moves any of them (`Path.unlike`): a user that goes through the rank needs all of it.
@@ -68,12 +68,12 @@ def _positions(link: Link, rank: int) -> int:
     return max(fixed) - min(fixed) + 1
 
 
-def kept_places(link: Link) -> tuple[int, ...]:
+def kept_places(link: StoreLink) -> tuple[int, ...]:
     """Places of the loops over which the link's store keeps its tile."""
     return tuple(place for place, keeps in link.retention[0].items() if keeps)
 
 
-def repeated(link: Link, stop: int, indices: Table[int, int]) -> bool:
+def repeated(link: StoreLink, stop: int, indices: Table[int, int]) -> bool:
     """True if a temporal loop above `stop` that the tensor lacks is past its first iteration: it was here before."""
     relevant = set(link.access.variables)
     loops = (loop for loop in link.path.loops if loop.axis is None and loop.place < stop)
@@ -91,7 +91,7 @@ def operations(path: Path, stop: int, indices: Table[int, int]) -> int:
     return prod(counts)
 
 
-def operands(link: Link, stop: int, indices: Table[int, int]) -> tuple[int, int]:
+def operands(link: StoreLink, stop: int, indices: Table[int, int]) -> tuple[int, int]:
     """(values read, values written) at the innermost store by a leaf, in one iteration of the loops above `stop`."""
     if link.path.einsum.kind == "copy" and _copy_in_place(link):
         return 0, 0
@@ -102,7 +102,7 @@ def operands(link: Link, stop: int, indices: Table[int, int]) -> tuple[int, int]
     return terms.refills(crossed, first), crossed
 
 
-def passed(link: Link, toll: Toll, stop: int, indices: Table[int, int]) -> int:
+def passed(link: StoreLink, toll: Toll, stop: int, indices: Table[int, int]) -> int:
     """Values of a leaf that a toll charges, both ways, in one iteration of the loops above `stop`."""
     down, up = toll.charges(link.workload, link.path.einsum.name, link.tensor)
     crossed = moved(link, at_parent=True, stop=stop, indices=indices, toll=toll)

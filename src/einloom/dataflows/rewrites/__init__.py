@@ -21,7 +21,7 @@ __all__ = ["REWRITES", "Choice", "Rewrite", "Rule", "online_softmax", "rewrite",
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RewriteRule:
     """A kind of rewrite, from family `source` to `target`. cuts: the rank (of an Einsum) that each number cuts.
 
     players: who plays which role in a workload that is rewritten; it raises SpecError for one of another family.
@@ -34,10 +34,12 @@ class Rule:
     cuts: Mapping[str, tuple[str, str]]
 
 
-REWRITES: Mapping[str, Rule] = MappingProxyType(
+REWRITES: Mapping[str, RewriteRule] = MappingProxyType(
     {
-        "online_softmax": Rule(online_softmax, attention, "attention", "online-attention", {"tiles": ("QK", "l")}),
-        "windows": Rule(
+        "online_softmax": RewriteRule(
+            online_softmax, attention, "attention", "online-attention", {"tiles": ("QK", "l")}
+        ),
+        "windows": RewriteRule(
             windows,
             chain,
             "convolution-chain",
@@ -49,7 +51,7 @@ REWRITES: Mapping[str, Rule] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RewriteChoice:
     """One rewritten workload and the numbers of tiles that made it; none if it is as it was given."""
 
     workload: Workload
@@ -69,10 +71,10 @@ class Rewrite:
     numbers: tuple[tuple[str, tuple[int, ...] | None], ...]
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> RewriteRule:
         return REWRITES[self.name]
 
-    def choices(self, workload: Workload) -> Iterator[Choice]:
+    def choices(self, workload: Workload) -> Iterator[RewriteChoice]:
         """The rewritten workloads, fewest operations first; numbers that divide nothing are left out.
 
         Raises SpecError for a workload that the rewrite does not fit, and where no number divides.
@@ -87,11 +89,11 @@ class Rewrite:
                 listed = ", ".join(map(str, numbers or ()))
                 raise SpecError(f"{self.name}: {key} is {listed}, but {workload.name} has {extent} to divide")
             options.append([(key, number) for number in fitting])
-        made = [Choice(rewrite(workload, self.name, **dict(chosen)), chosen) for chosen in product(*options)]
+        made = [RewriteChoice(rewrite(workload, self.name, **dict(chosen)), chosen) for chosen in product(*options)]
         yield from sorted(made, key=lambda choice: sum(map(choice.workload.operations, choice.workload.names)))
 
 
-def known_rule(name: str, numbers: Iterable[str]) -> Rule:
+def known_rule(name: str, numbers: Iterable[str]) -> RewriteRule:
     """The rule of that name, which has these numbers. Raises SpecError with a suggestion for others."""
     if name not in REWRITES:
         raise unknown("rewrite", name, REWRITES)

@@ -17,7 +17,7 @@ from .element import ProcessingElement, controls
 ELEMENT, ROW, ARRAY = "processing_element", "element_row", "element_array"
 
 
-class Row(Component):
+class ElementRow(Component):
     """`columns` elements, each to the right of the one before it."""
 
     def __init__(self, element: Element, columns: int, instances: bool = False) -> None:
@@ -84,7 +84,7 @@ class Rectangle(Component):
                 "right_psum": self.right_psum.word_select(r, sums),
                 "bottom": bottom,
             } | {name: getattr(self, name) for name in controls(self.element)}
-            place(m, f"row_{r}", ROW, Row(self.element, self.columns), wires, self.instances)
+            place(m, f"row_{r}", ROW, ElementRow(self.element, self.columns), wires, self.instances)
             top = bottom
         m.d.comb += self.bottom.eq(top)
         return m

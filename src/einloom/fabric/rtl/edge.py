@@ -61,7 +61,7 @@ def table(values: Sequence[int], select: Any) -> Any:
     return Array(Const(v, bits) for v in values)[select]
 
 
-class Selector(Component):
+class VectorSelector(Component):
     """A multiplexer by itself, as area is measured of: `sources` vectors of so many bits, packed."""
 
     def __init__(self, sources: int, bits: int) -> None:

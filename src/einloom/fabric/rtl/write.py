@@ -19,7 +19,7 @@ from amaranth.lib.wiring import Component
 from ...reading import writing
 from ..describe import Fabric
 from ..tools import tool
-from .array import ARRAY, ELEMENT, ROW, Rectangle, Row
+from .array import ARRAY, ELEMENT, ROW, ElementRow, Rectangle
 from .element import ProcessingElement
 from .fabric import FabricTop
 
@@ -40,7 +40,7 @@ def rtlil_files(fabric: Fabric, folder: Path) -> list[Path]:
     element = fabric.element
     parts: dict[str, Component] = {
         ELEMENT: ProcessingElement(element),
-        ROW: Row(element, fabric.columns, instances=True),
+        ROW: ElementRow(element, fabric.columns, instances=True),
         ARRAY: Rectangle(element, fabric.rows, fabric.columns, instances=True),
         TOP: FabricTop(fabric, instances=True),
     }

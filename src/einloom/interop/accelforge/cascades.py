@@ -44,7 +44,7 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class Cascade:
+class NamedCascade:
     """The workload, and per Einsum what set expressions may name."""
 
     workload: Workload
@@ -57,7 +57,7 @@ def cascade_from(
     variables: Mapping[str, Value],
     remainder: Mapping[str, object],
     notes: list[str],
-) -> Cascade:
+) -> NamedCascade:
     """The cascade of the section ``workload``; SpecError with the place of what cannot be read or carried over."""
     return _Cascade(view, variables, remainder, notes).build(renames)
 
@@ -76,7 +76,7 @@ class _Cascade:
         restored = remainder.get("variables")
         self.restored = {str(k): str(v) for k, v in restored.items()} if isinstance(restored, Mapping) else {}
 
-    def build(self, renames: Located | None) -> Cascade:
+    def build(self, renames: Located | None) -> NamedCascade:
         view = self.view
         shapes = view.get("iteration_space_shape")
         ranks = view.get("rank_sizes")
@@ -102,7 +102,7 @@ class _Cascade:
         symbols = {name: _with_bits(table, bits) for name, table in symbols.items()}
         workload = self.workload(sizes, bits, self.persistent(persistent, symbols), instances, symbols)
         self.check_roles(workload, symbols)
-        return Cascade(workload, symbols)
+        return NamedCascade(workload, symbols)
 
     # Sizes
 

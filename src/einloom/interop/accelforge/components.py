@@ -38,7 +38,7 @@ class Symbols:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class ComponentAction:
     """Joules per action, actions per second, bits per action."""
 
     energy: float
@@ -107,7 +107,7 @@ class Components:
         area = self.real(view.get("area"), model.area or 0.0) * scales.area
         return leakage * float(self.standing), area * float(self.standing)
 
-    def actions(self, view: Located, names: tuple[str, ...]) -> dict[str, Action]:
+    def actions(self, view: Located, names: tuple[str, ...]) -> dict[str, ComponentAction]:
         """Energy, throughput and width of each action; a component class other than Dummy must give its own numbers."""
         model = view.get("component_class")
         kind = "Dummy" if model is None else model.name()
@@ -136,10 +136,10 @@ class Components:
 
     def action(
         self, name: str, view: Located | None, width: Located | None, energy: float | None, speed: float | None
-    ) -> Action:
+    ) -> ComponentAction:
         """One action as it is written; `energy` and `speed` stand in for what is not."""
         if view is None:
-            return Action(energy or 0.0, speed or inf, Fraction(1) if width is None else self.bits(width))
+            return ComponentAction(energy or 0.0, speed or inf, Fraction(1) if width is None else self.bits(width))
         own = view.get("bits_per_action") or width
         for key in ("energy_scale", "latency_scale", "throughput_scale"):
             field = view.get(key)
@@ -155,7 +155,7 @@ class Components:
             raise field.error("a throughput must be greater than zero")
         joules = self.real(view.get("energy"), energy or 0.0)
         view.finish()
-        return Action(joules, throughput, Fraction(1) if own is None else self.bits(own))
+        return ComponentAction(joules, throughput, Fraction(1) if own is None else self.bits(own))
 
     def bits(self, view: Located) -> Fraction:
         found = self.agreed(view)

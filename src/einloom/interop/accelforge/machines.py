@@ -21,7 +21,7 @@ from ...mapspace.limits.data import AxisLimit, HoldLimit, Limits
 from ...reading.located import Located
 from ...workload.selectors import Selector, select, selector
 from .bounds import axis_limits, directions, same_everywhere
-from .components import Action, Symbols, entries, speed
+from .components import ComponentAction, Symbols, entries, speed
 from .expressions import evaluate
 from .formulas import kinds_and_operands, one_value
 from .formulas import ports as ports_of
@@ -341,7 +341,7 @@ class _Machine(Tolls):
                 self.once.append(HoldLimit("once", name, tensors))
 
     def capacity(
-        self, view: Located, actions: Mapping[str, Action]
+        self, view: Located, actions: Mapping[str, ComponentAction]
     ) -> tuple[int | None, tuple[tuple[Selector, int], ...], int]:
         """Size in bits, own widths, and parts of a bit that both count where a width is no whole number (1: bits).
 

@@ -17,14 +17,14 @@ from ...mapspace.limits.data import UNLIMITED
 from ...mapspace.space import Mapspace
 from ...reading.located import Located
 from ..bundle import Bundle
-from .cascades import Cascade, cascade_from
+from .cascades import NamedCascade, cascade_from
 from .components import Symbols
 from .expressions import Value, evaluate
 from .includes import IncludedLine, with_files
 from .machines import machine_from
 from .models import read_models
-from .schedules import Schedule
-from .scopes import Agreed, Layered, Scope, given_values
+from .schedules import ScheduleReader
+from .scopes import Agreed, Layered, VariableScope, given_values
 from .tagged import parse_tagged, read_tagged
 from .write import METRICS
 
@@ -71,9 +71,9 @@ def _imported(views: Sequence[Located]) -> Bundle:
     kept = sections.get("einloom")
     given = given_values(None if kept is None else kept.get("values"))
     wanted: dict[str, str] = {}
-    variables = Scope([sections.get("variables")], given, {}, wanted)
+    variables = VariableScope([sections.get("variables")], given, {}, wanted)
     remainder = _remainder(sections.get("einloom"))
-    cascade: Cascade | None = None
+    cascade: NamedCascade | None = None
     if (section := sections.get("workload")) is not None:
         cascade = cascade_from(section, sections.get("renames"), variables, remainder, notes)
     workload = None if cascade is None else cascade.workload
@@ -82,8 +82,8 @@ def _imported(views: Sequence[Located]) -> Bundle:
     if (section := sections.get("arch")) is not None:
         written = [sections.get("variables"), section.get("variables")]
         sets = {} if cascade is None else cascade.symbols
-        scopes = {einsum: Scope(written, given, names, wanted) for einsum, names in sets.items()}
-        common = Agreed(scopes) if scopes else Scope(written, given, {}, wanted)
+        scopes = {einsum: VariableScope(written, given, names, wanted) for einsum, names in sets.items()}
+        common = Agreed(scopes) if scopes else VariableScope(written, given, {}, wanted)
         einsums = {einsum: Layered(sets[einsum], scope) for einsum, scope in scopes.items()}
         machine, limits = machine_from(section, Symbols(common, einsums, workload, wanted), remainder, notes, models)
         _unread(next(iter(scopes.values())) if scopes else common, notes)
@@ -93,7 +93,7 @@ def _imported(views: Sequence[Located]) -> Bundle:
     if (section := sections.get("mapping")) is not None:
         if workload is None or machine is None:
             raise section.error("a mapping is read together with its workload and its architecture")
-        mapping = Schedule(workload, machine, variables, remainder).read(section)
+        mapping = ScheduleReader(workload, machine, variables, remainder).read(section)
     objective, mapspace = _mapper(sections.get("mapper"), notes)
     if limits:
         mapspace = replace(mapspace or Mapspace(), limits=limits)
@@ -126,7 +126,7 @@ def _sections(views: Sequence[Located], notes: list[str]) -> dict[str, Located]:
 
 def _unread(scope: Table[str, Value], notes: list[str]) -> None:
     """Note the variables that have no value; nothing needed them, or an error would have said so."""
-    failed = scope.failed() if isinstance(scope, Scope) else ()
+    failed = scope.failed() if isinstance(scope, VariableScope) else ()
     if failed:
         notes.append(f"variables that nothing here needs have no value: {', '.join(failed)}")
 

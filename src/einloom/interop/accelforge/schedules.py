@@ -25,7 +25,7 @@ NODES = ("Storage", "Temporal", "Spatial", "Compute", "Sequential", "Pipeline", 
 BRANCHES = ("Sequential", "Pipeline")
 
 
-class Schedule:
+class ScheduleReader:
     """Reads the section ``mapping`` for one workload and one machine."""
 
     def __init__(

@@ -40,7 +40,7 @@ class Layered(Mapping[str, Value]):
         return len(list(iter(self)))
 
 
-class Scope(Mapping[str, Value]):
+class VariableScope(Mapping[str, Value]):
     """The variables that sections write, over `given` values, which win, and `outer` names.
 
     wanted: collects the variables that were asked for and have no value, with the reason.
@@ -119,7 +119,7 @@ class Scope(Mapping[str, Value]):
 class Agreed(Mapping[str, Value]):
     """Variables that may differ from Einsum to Einsum, where all Einsums agree; else a SpecError says so."""
 
-    def __init__(self, scopes: Mapping[str, Scope]) -> None:
+    def __init__(self, scopes: Mapping[str, VariableScope]) -> None:
         self.scopes = scopes
         self.first = next(iter(scopes.values()))
 

@@ -15,7 +15,7 @@ from math import inf, lcm
 from ...machine.levels import Toll
 from ...reading.located import Located
 from ...workload.selectors import Selector, select, selector
-from .components import Action, Components, entries, speed
+from .components import ComponentAction, Components, entries, speed
 from .formulas import ports as ports_of
 from .sets import imported_set
 
@@ -44,7 +44,7 @@ class Tolls(Components):
             keep = self.tolled(view.get("tensors"))
             down, up = charged(keep, view.require("direction"), self.all_of)
         idle = keep.text == "nothing"
-        action = self.actions(view, () if idle else ("read",)).get("read", Action(0.0, inf, Fraction(1)))
+        action = self.actions(view, () if idle else ("read",)).get("read", ComponentAction(0.0, inf, Fraction(1)))
         _, formula = ports_of(view, self.symbols.variables)
         found = self.toll_widths(view, action)
         for free in found.free:
@@ -98,7 +98,7 @@ class Tolls(Components):
             for index in access.indices
         )
 
-    def toll_widths(self, view: Located, action: Action) -> Widths:
+    def toll_widths(self, view: Located, action: ComponentAction) -> Widths:
         """Bits per value and per access of a toll."""
         field = view.get("values_per_action")
         own = [

@@ -89,7 +89,7 @@ def _mapper(objective: Objective, mapspace: Mapspace) -> dict[str, object]:
     return data
 
 
-class Names:
+class AccelForgeNames:
     """Names that the format accepts, each used once; remembers those that had to change."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
@@ -120,13 +120,13 @@ class _Writer:
     workload: Workload
     machine: Machine
     notes: list[str] = field(default_factory=list)
-    components: Names = field(init=False)
-    axes: Names = field(default_factory=Names)
-    variables: Names = field(default_factory=Names)
+    components: AccelForgeNames = field(init=False)
+    axes: AccelForgeNames = field(default_factory=AccelForgeNames)
+    variables: AccelForgeNames = field(default_factory=AccelForgeNames)
 
     def __post_init__(self) -> None:
         """Tensors and components share one set of symbols over there; tensors keep their names."""
-        self.components = Names(tensor.name for tensor in self.workload.tensors)
+        self.components = AccelForgeNames(tensor.name for tensor in self.workload.tensors)
 
     # The machine
 

@@ -4,16 +4,16 @@ What the two tools mean differently is a list of named rules (`rules`); no other
 """
 
 from .read import Imported, read, read_texts
-from .rules import RULES, Rule
-from .statistics import Comparison, compare, read_statistics, table_text
-from .write import Exported, export
+from .rules import RULES, TileFlowRule
+from .statistics import TileFlowComparison, compare, read_statistics, table_text
+from .write import TileFlowFiles, export
 
 __all__ = [
     "RULES",
-    "Comparison",
-    "Exported",
     "Imported",
-    "Rule",
+    "TileFlowComparison",
+    "TileFlowFiles",
+    "TileFlowRule",
     "compare",
     "export",
     "read",

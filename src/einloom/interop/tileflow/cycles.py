@@ -21,8 +21,8 @@ from ...cost.time.schedule import Schedule
 from ...cost.traffic.paths import Path
 from ...machine.levels import Memory
 from ...workload.selectors import select
-from .nodes import CONCURRENT, Node, Op, Scope, Tile, operators_below
-from .rules import COUNT_RULES, RULES, Case, Counts, Rule, counts
+from .nodes import CONCURRENT, Node, Op, Scope, TileNode, operators_below
+from .rules import COUNT_RULES, RULES, Case, Counts, TileFlowRule, counts
 from .siblings import left_behind
 
 Words = dict[str, int]
@@ -35,7 +35,7 @@ def einloom_cycles(case: Case) -> float:
     return float(price(case.workload, case.machine, case.paths, "tile", ()).latency) * case.clock
 
 
-def cycle_effects(case: Case) -> tuple[tuple[Rule, float], ...]:
+def cycle_effects(case: Case) -> tuple[tuple[TileFlowRule, float], ...]:
     """What every rule about cycles adds when it joins those before it."""
     schedule = Schedule.of(case.machine, case.paths, _busy(case, counts(case, COUNT_RULES)))
     after = {
@@ -44,7 +44,7 @@ def cycle_effects(case: Case) -> tuple[tuple[Rule, float], ...]:
         "per-group": float(tileflow_cycles(case)),
     }
     before = einloom_cycles(case)
-    found: list[tuple[Rule, float]] = []
+    found: list[tuple[TileFlowRule, float]] = []
     for rule in (rule for rule in RULES if rule.touches == "cycles"):
         found.append((rule, after[rule.name] - before))
         before = after[rule.name]
@@ -73,7 +73,7 @@ def tileflow_cycles(case: Case) -> int:
     return _Walk(case).start(case.layout.root)
 
 
-def groups(tile: Tile) -> Iterator[tuple[Group, int]]:
+def groups(tile: TileNode) -> Iterator[tuple[Group, int]]:
     """(dimensions that change, how often per run of the tile) of every group of equal steps of a temporal tile."""
     yield None, 1
     started = 1
@@ -129,10 +129,10 @@ class _Walk:
         if isinstance(node, Scope):
             parts = [self.start(child) for child in node.children]
             return max(parts) if node.kind in CONCURRENT else sum(parts)
-        assert isinstance(node, Tile)
+        assert isinstance(node, TileNode)
         return self.tile(node, 0, 1, {})
 
-    def tile(self, node: Tile, level: int, epochs: int, filled: Words) -> int:
+    def tile(self, node: TileNode, level: int, epochs: int, filled: Words) -> int:
         """Cycles of `epochs` runs of a temporal tile that gets the words `filled` in them."""
         below = _Below()
         for group, times in groups(node):
@@ -180,7 +180,7 @@ class _Walk:
         read = {t for t in einsum.tensors if t != output or t in self.case.layout.accumulated}
         return _Below(epochs, dict.fromkeys(read, epochs), {output: epochs})
 
-    def moving(self, tile: Tile, level: int, group: Group) -> dict[str, Path]:
+    def moving(self, tile: TileNode, level: int, group: Group) -> dict[str, Path]:
         """The tensors that the tile gets anew in a step of `group`, each with a path that has it."""
         found: dict[str, Path] = {}
         for name in operators_below(tile):

@@ -14,7 +14,7 @@ from typing import Literal
 from ...errors import SpecError, nearest
 from ...reading.arithmetic import Number, arithmetic
 from ...reading.located import Located
-from .operators import Problem
+from .operators import OperatorProblem
 from .sections import truth, whole, words
 
 Kind = Literal["sequential", "sharing", "parallel", "pipelined"]
@@ -38,7 +38,7 @@ class Op:
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class TileNode:
     """Loops (dimension, trips), outermost first, over the tile that `child` handles.
 
     target: the level whose data it handles. along: for a spatial tile the direction of each loop, empty for a temporal
@@ -65,21 +65,21 @@ class Scope:
     place: Located = field(compare=False, repr=False)
 
 
-Node = Tile | Scope | Op
+Node = TileNode | Scope | Op
 
 
 def operators_below(node: Node) -> tuple[str, ...]:
     """Names of the operators at or below `node`, in program order."""
     if isinstance(node, Op):
         return (node.name,)
-    if isinstance(node, Tile):
+    if isinstance(node, TileNode):
         return operators_below(node.child)
     return tuple(name for child in node.children for name in operators_below(child))
 
 
-def tiles_below(node: Node) -> Iterator[Tile]:
+def tiles_below(node: Node) -> Iterator[TileNode]:
     """All tiles at or below `node`, outermost first."""
-    if isinstance(node, Tile):
+    if isinstance(node, TileNode):
         yield node
         yield from tiles_below(node.child)
     elif isinstance(node, Scope):
@@ -92,7 +92,9 @@ def first_level(node: Node) -> str:
     return next(tiles_below(node)).target
 
 
-def mapping_nodes(view: Located, problem: Problem, levels: tuple[str, ...], names: Mapping[str, Number]) -> Node:
+def mapping_nodes(
+    view: Located, problem: OperatorProblem, levels: tuple[str, ...], names: Mapping[str, Number]
+) -> Node:
     """The tree that the section says. levels: storage levels, outermost first. SpecError with the place otherwise."""
     root = _Reader(problem, levels, names).node(view, None, {})
     found = operators_below(root)
@@ -105,11 +107,11 @@ def mapping_nodes(view: Located, problem: Problem, levels: tuple[str, ...], name
 class _Reader:
     """Reads one node after the other; `done` is what the loops above have made of each dimension."""
 
-    def __init__(self, problem: Problem, levels: tuple[str, ...], names: Mapping[str, Number]) -> None:
+    def __init__(self, problem: OperatorProblem, levels: tuple[str, ...], names: Mapping[str, Number]) -> None:
         self.problem, self.levels, self.names = problem, levels, names
         self.known = {einsum.name: einsum for einsum in problem.workload.einsums}
 
-    def node(self, view: Located, above: Tile | None, done: Mapping[str, int]) -> Node:
+    def node(self, view: Located, above: TileNode | None, done: Mapping[str, int]) -> Node:
         kind = view.require("node-type").name().lower()
         if kind == "tile":
             return self.tile(view, above, done)
@@ -122,7 +124,7 @@ class _Reader:
             )
         return self.op(view, above, done)
 
-    def op(self, view: Located, above: Tile | None, done: Mapping[str, int]) -> Op:
+    def op(self, view: Located, above: TileNode | None, done: Mapping[str, int]) -> Op:
         field = view.require("name")
         name = field.name()
         view.get("binding")
@@ -138,7 +140,7 @@ class _Reader:
                 raise view.error(f"{name}: the factors of {dimension} multiply to {product}, its size is {size}")
         return Op(name, view)
 
-    def scope(self, view: Located, above: Tile | None, done: Mapping[str, int]) -> Scope:
+    def scope(self, view: Located, above: TileNode | None, done: Mapping[str, int]) -> Scope:
         kind: Kind = "sequential"
         if (field := view.get("type")) is not None:
             text = field.name().lower()
@@ -169,7 +171,7 @@ class _Reader:
             raise view.error("a leaf must be an Op; this node has no subtree")
         return field.items() if field.is_list else [field]
 
-    def tile(self, view: Located, above: Tile | None, done: Mapping[str, int]) -> Tile:
+    def tile(self, view: Located, above: TileNode | None, done: Mapping[str, int]) -> TileNode:
         spatial = self.is_spatial(view)
         target = self.target(view, above, spatial)
         factors = self.factors(view.require("factors"))
@@ -193,13 +195,13 @@ class _Reader:
         view.get("tag")
         loops = tuple((dimension, factors[dimension]) for dimension in reversed(order))
         inner = {d: done.get(d, 1) * factors.get(d, 1) for d in self.problem.variables}
-        outline = Tile(target, loops, Op("", view), view, along, spatial, multicast, bypass, profile)
+        outline = TileNode(target, loops, Op("", view), view, along, spatial, multicast, bypass, profile)
         children = tuple(self.node(item, outline, inner) for item in self.subtree(view))
         view.finish()
         if not children:
             raise view.error("a leaf must be an Op; this node has an empty subtree")
         child = children[0] if len(children) == 1 else self.joined("sequential", children, view)
-        return Tile(target, loops, child, view, along, spatial, multicast, bypass, profile)
+        return TileNode(target, loops, child, view, along, spatial, multicast, bypass, profile)
 
     def is_spatial(self, view: Located) -> bool:
         field = view.get("type")
@@ -212,7 +214,7 @@ class _Reader:
             )
         return "temp" not in text
 
-    def target(self, view: Located, above: Tile | None, spatial: bool) -> str:
+    def target(self, view: Located, above: TileNode | None, spatial: bool) -> str:
         """The level, by name or counted from the innermost one; levels go inwards one by one."""
         field = view.require("target")
         name = field.name()

@@ -22,7 +22,7 @@ WORKLOAD_NAME = "tileflow"
 
 
 @dataclass(frozen=True)
-class Problem:
+class OperatorProblem:
     """A workload; variables: dimension -> rank variable; sizes: dimension -> extent.
 
     accumulated: tensors that are read before they are written (``read-write: True``). order: tensors as the data spaces
@@ -36,7 +36,7 @@ class Problem:
     order: tuple[str, ...]
 
 
-def problem_from(view: Located, names: Mapping[str, Number], bits: int) -> Problem:
+def problem_from(view: Located, names: Mapping[str, Number], bits: int) -> OperatorProblem:
     """The cascade that the section says, with `bits` per value. SpecError with the place of every mistake."""
     io = view.require("io")
     ins, outs = words(io.require("ins")), words(io.require("outs"))
@@ -69,7 +69,7 @@ def problem_from(view: Located, names: Mapping[str, Number], bits: int) -> Probl
     if missing := known - set(ins):
         raise io.error(f"no operator writes {', '.join(sorted(missing))}, and io.ins does not name it")
     read_first = frozenset(tensor for tensor, flag in accumulated.items() if flag)
-    return Problem(workload, variables, sizes, read_first, tuple(accumulated))
+    return OperatorProblem(workload, variables, sizes, read_first, tuple(accumulated))
 
 
 def rank_variables(dimensions: tuple[str, ...]) -> dict[str, str]:

@@ -18,9 +18,9 @@ from ...reading.located import Located, read_file, read_text
 from ...workload.einsum import Workload
 from .architecture import DEFAULT_WORD_BITS, Architecture, architecture_from, machine_from
 from .nodes import mapping_nodes
-from .operators import Problem, problem_from
+from .operators import OperatorProblem, problem_from
 from .sections import checks_left_out, macros, sections
-from .trees import Layout, mapping_from, multicast_of
+from .trees import TreeLayout, mapping_from, multicast_of
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Imported:
     workload: Workload | None = None
     machine: Machine | None = None
     mapping: Mapping | None = None
-    layout: Layout | None = None
+    layout: TreeLayout | None = None
     clock: float = 1.0
     notes: tuple[str, ...] = ()
 
@@ -57,7 +57,7 @@ def _imported(views: Sequence[Located], parameters: Table[str, str], clock: floa
     names = macros(found.get("macro"), parameters)
     checks_left_out(found.get("check"), notes)
     architecture: Architecture | None = None
-    problem: Problem | None = None
+    problem: OperatorProblem | None = None
     if (section := found.get("architecture")) is not None:
         architecture = architecture_from(section, names)
     if (section := found.get("problem")) is not None:

@@ -21,7 +21,7 @@ from typing import Literal
 
 from ...cost.formulas import terms
 from ...cost.formulas.terms import Number
-from ...cost.traffic.accesses import Link, links
+from ...cost.traffic.accesses import StoreLink, links
 from ...cost.traffic.paths import Path, PathStore, paths
 from ...errors import IllegalMapping, SpecError
 from ...machine.levels import Machine
@@ -30,7 +30,7 @@ from ...workload.einsum import Workload
 from .nodes import Kind
 from .read import Imported
 from .siblings import left_behind, offset
-from .trees import Layout, TileAt
+from .trees import TileAt, TreeLayout
 
 What = Literal["read", "update", "fill"]
 Key = tuple[str, str, str, What]
@@ -39,7 +39,7 @@ Counts = dict[Key, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class TileFlowRule:
     """A way in which TileFlow means something else. touches: ``counts`` or ``cycles``."""
 
     name: str
@@ -48,17 +48,31 @@ class Rule:
 
 
 RULES = (
-    Rule("first-read", "results that are accumulated are read on every visit, also before anything was written"),
-    Rule("silent-drain", "a memory does not read its own copy when it writes results up"),
-    Rule("pipeline-evicts", "a pipelined scope forgets what its branches hold with every token, as a sequential one"),
-    Rule("sharing-keeps", "a sharing scope keeps what stands below it, also where its branches spread differently"),
-    Rule("cold-restart", "a tile forgets what its children hold whenever it starts again"),
-    Rule("sibling-finds", "a branch of a sequential scope finds what the one before it left in the same instances"),
-    Rule("handed-on", "what branches hand on passes without a memory above: over a link if both hold equal tiles"),
-    Rule("hidden-tile", "profile: False hides a tile; its parent reports what it sends to the tile on its own level"),
-    Rule("busy", "memories are busy with TileFlow's counts", "cycles"),
-    Rule("no-drain", "a pipeline neither fills nor drains", "cycles"),
-    Rule("per-group", "each group of equal steps is slowed down by itself, and its cycles are rounded up", "cycles"),
+    TileFlowRule(
+        "first-read", "results that are accumulated are read on every visit, also before anything was written"
+    ),
+    TileFlowRule("silent-drain", "a memory does not read its own copy when it writes results up"),
+    TileFlowRule(
+        "pipeline-evicts", "a pipelined scope forgets what its branches hold with every token, as a sequential one"
+    ),
+    TileFlowRule(
+        "sharing-keeps", "a sharing scope keeps what stands below it, also where its branches spread differently"
+    ),
+    TileFlowRule("cold-restart", "a tile forgets what its children hold whenever it starts again"),
+    TileFlowRule(
+        "sibling-finds", "a branch of a sequential scope finds what the one before it left in the same instances"
+    ),
+    TileFlowRule(
+        "handed-on", "what branches hand on passes without a memory above: over a link if both hold equal tiles"
+    ),
+    TileFlowRule(
+        "hidden-tile", "profile: False hides a tile; its parent reports what it sends to the tile on its own level"
+    ),
+    TileFlowRule("busy", "memories are busy with TileFlow's counts", "cycles"),
+    TileFlowRule("no-drain", "a pipeline neither fills nor drains", "cycles"),
+    TileFlowRule(
+        "per-group", "each group of equal steps is slowed down by itself, and its cycles are rounded up", "cycles"
+    ),
 )
 COUNT_RULES = tuple(rule.name for rule in RULES if rule.touches == "counts")
 
@@ -69,7 +83,7 @@ class Case:
 
     workload: Workload
     machine: Machine
-    layout: Layout
+    layout: TreeLayout
     clock: float
     paths: tuple[Path, ...]
 
@@ -86,21 +100,21 @@ class Case:
         return Case(found.workload, found.machine, found.layout, found.clock, paths(found.workload, found.mapping))
 
     @cached_property
-    def links(self) -> tuple[Link, ...]:
+    def links(self) -> tuple[StoreLink, ...]:
         return links(self.workload, self.machine, self.paths)
 
 
 @dataclass(frozen=True)
-class RuledLink(Link):
+class RuledLink(StoreLink):
     """A link under rules: what it keeps, and what it reads back."""
 
     rules: frozenset[str]
-    layout: Layout
+    layout: TreeLayout
     all_paths: tuple[Path, ...]
     start: int
 
     @staticmethod
-    def of(link: Link, case: Case, rules: frozenset[str], child: PathStore | None, start: int) -> RuledLink:
+    def of(link: StoreLink, case: Case, rules: frozenset[str], child: PathStore | None, start: int) -> RuledLink:
         """`link` with another child on its way down. start: place of the first loop of the parent's tile."""
         fields = (link.workload, link.machine, link.path, link.tensor, link.parent, child, link.users, link.written)
         return RuledLink(*fields, rules, case.layout, case.paths, start)
@@ -139,7 +153,7 @@ class RuledLink(Link):
         return terms.refills(crossing, self.moved(at_parent=at_parent, picks={} if one else None, fresh=True))
 
 
-def scopes_on(path: Path, layout: Layout) -> tuple[tuple[int, Kind], ...]:
+def scopes_on(path: Path, layout: TreeLayout) -> tuple[tuple[int, Kind], ...]:
     """(place, kind) of every scope on the path."""
     places = (*path.splits, *(fork.place for fork in path.forks))
     return tuple((place, layout.scopes[path.addresses[place]]) for place in places)
@@ -156,9 +170,9 @@ def counts(case: Case, rules: Collection[str] = ()) -> Counts:
     return table
 
 
-def effects(case: Case) -> tuple[tuple[Rule, Counts], ...]:
+def effects(case: Case) -> tuple[tuple[TileFlowRule, Counts], ...]:
     """The difference that every rule about counts makes when it joins those before it."""
-    found: list[tuple[Rule, Counts]] = []
+    found: list[tuple[TileFlowRule, Counts]] = []
     before, chosen = counts(case), []
     for rule in RULES:
         if rule.touches == "counts":
@@ -170,19 +184,19 @@ def effects(case: Case) -> tuple[tuple[Rule, Counts], ...]:
     return tuple(found)
 
 
-def tiles_for(case: Case, link: Link) -> tuple[TileAt, ...]:
+def tiles_for(case: Case, link: StoreLink) -> tuple[TileAt, ...]:
     """The tiles of the link's parent memory between parent and child at which the tensor lives, outermost first."""
     tiles = case.layout.tiles[link.path.einsum.name]
     mine = [t for t in tiles if t.memory == link.parent.memory and t.place <= link.place and link.tensor in t.tensors]
     return tuple(mine)
 
 
-def _start(case: Case, link: Link) -> int:
+def _start(case: Case, link: StoreLink) -> int:
     """Place of the first loop of the innermost tile that sends to the child."""
     return max((tile.place for tile in tiles_for(case, link)), default=link.parent.place)
 
 
-def _below(case: Case, link: Link, rules: frozenset[str], table: Counts) -> None:
+def _below(case: Case, link: StoreLink, rules: frozenset[str], table: Counts) -> None:
     """What the parent sends down and gets back."""
     address = (link.parent.address, link.tensor)
     if "handed-on" in rules and address in case.layout.passed:
@@ -206,7 +220,7 @@ def _fill(part: RuledLink, memory: str, table: Counts, case: Case, place: int) -
         _add(table, (part.path.einsum.name, memory, part.tensor, "fill"), moved)
 
 
-def _parts(case: Case, link: Link, rules: frozenset[str]) -> list[tuple[RuledLink, TileAt | None]]:
+def _parts(case: Case, link: StoreLink, rules: frozenset[str]) -> list[tuple[RuledLink, TileAt | None]]:
     """The link, or (where a tile on the parent's own level stands between) one link for each of the steps."""
     tiles = tiles_for(case, link)
     if "hidden-tile" not in rules or len(tiles) < 2:
@@ -229,7 +243,7 @@ def _send(part: RuledLink, memory: str, table: Counts) -> None:
     _add(table, (einsum, memory, part.tensor, "read"), crossing)
 
 
-def _above(case: Case, link: Link, rules: frozenset[str], table: Counts) -> None:
+def _above(case: Case, link: StoreLink, rules: frozenset[str], table: Counts) -> None:
     """What the child gets from above, and reads of itself to write results up."""
     assert link.child is not None
     ruled = RuledLink.of(link, case, rules, link.child, _start(case, link))
@@ -247,21 +261,21 @@ def _above(case: Case, link: Link, rules: frozenset[str], table: Counts) -> None
         _add(table, (einsum, memory, link.tensor, "read"), drain)
 
 
-def _ends(case: Case, link: Link) -> list[Link]:
+def _ends(case: Case, link: StoreLink) -> list[StoreLink]:
     """The links from a handed-on tensor's store to the other side: to its readers, or to its writer."""
     address = link.parent.address
     mine = [e for e in case.links if e.parent.address == address and e.tensor == link.tensor and e.child is not None]
     return [end for end in mine if end.written != link.written]
 
 
-def _over_link(case: Case, link: Link, other: Link) -> bool:
+def _over_link(case: Case, link: StoreLink, other: StoreLink) -> bool:
     """True if writer and reader hold equal tiles, spread in the same way, in different instances."""
     kinds = [kind for place, kind in scopes_on(link.path, case.layout) if place > link.parent.place]
     apart = offset(link.path, link.place) != offset(other.path, other.place)
     return apart and kinds[0] != "parallel" and _tile(link) == _tile(other)
 
 
-def _tile(link: Link) -> tuple[object, ...]:
+def _tile(link: StoreLink) -> tuple[object, ...]:
     """The child's memory, its tile rank by rank, and the spatial loops over it."""
     path = link.path
     variables = link.access.variables

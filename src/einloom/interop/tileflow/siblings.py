@@ -14,14 +14,14 @@ from ...cost.formulas import terms
 from ...cost.traffic.paths import Path, PathLoop
 from ...errors import SpecError
 from ...mapping.legality.concurrency import axis_of, shares
-from .trees import Layout, TileAt
+from .trees import TileAt, TreeLayout
 
 MAX_INSTANCES = 2**20
 Box = tuple[tuple[int, int], ...]
 Instance = tuple[tuple[str, int], ...]
 
 
-def left_behind(all_paths: tuple[Path, ...], layout: Layout, path: Path, tensor: str, memory: str) -> Fraction:
+def left_behind(all_paths: tuple[Path, ...], layout: TreeLayout, path: Path, tensor: str, memory: str) -> Fraction:
     """The part of the tile of `tensor` in `memory` that `path` finds in place when its branch starts."""
     elder = _elder(all_paths, layout, path)
     if elder is None or tensor not in elder[0].einsum.tensors:
@@ -45,7 +45,7 @@ def offset(path: Path, place: int) -> dict[str, int]:
     return {axis: start for axis, start in found.items() if start}
 
 
-def _elder(all_paths: tuple[Path, ...], layout: Layout, path: Path) -> tuple[Path, int] | None:
+def _elder(all_paths: tuple[Path, ...], layout: TreeLayout, path: Path) -> tuple[Path, int] | None:
     """The last path of the branch before, at the innermost sequential scope, and the scope's place."""
     for place in sorted(path.splits, reverse=True):
         address = path.addresses[place]
@@ -61,7 +61,7 @@ def _elder(all_paths: tuple[Path, ...], layout: Layout, path: Path) -> tuple[Pat
     return None
 
 
-def _first(layout: Layout, path: Path, tensor: str, memory: str, scope: int) -> TileAt | None:
+def _first(layout: TreeLayout, path: Path, tensor: str, memory: str, scope: int) -> TileAt | None:
     """The path's first tile below the scope, if it is in `memory`, holds the tensor, and no temporal loop is above."""
     below = [tile for tile in layout.tiles[path.einsum.name] if tile.place > scope]
     if not below or below[0].memory != memory or tensor not in below[0].tensors:

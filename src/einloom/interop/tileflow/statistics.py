@@ -26,7 +26,7 @@ _WORDS: dict[What, str] = {"read": "Read", "update": "Update", "fill": "Fill"}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StatisticsRow:
     """One number: einloom's, TileFlow's, and what each rule adds to the one to make it the other."""
 
     what: str
@@ -51,10 +51,10 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class TileFlowComparison:
     """Every number of a case beside TileFlow's."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[StatisticsRow, ...]
 
     @property
     def equal(self) -> bool:
@@ -93,7 +93,7 @@ def read_statistics(path: str | Path) -> dict[str, float]:
     return found
 
 
-def compare(found: Imported, statistics: Mapping[str, float]) -> Comparison:
+def compare(found: Imported, statistics: Mapping[str, float]) -> TileFlowComparison:
     """Every count and the cycles of an imported mapping beside TileFlow's `statistics`.
 
     Raises SpecError without a mapping or a Cycle and with convolutions, IllegalMapping with every reason.
@@ -111,15 +111,15 @@ def compare(found: Imported, statistics: Mapping[str, float]) -> Comparison:
                 key = (memory.name, tensor.name, what)
                 wanted = statistics.get(f"{memory.name}::{_WORDS[what]}::{tensor.name}", 0.0)
                 changes = tuple((name, table[key]) for name, table in ruled if table.get(key))
-                row = Row(f"{memory.name} {what} {tensor.name}", plain.get(key, 0.0), wanted, changes)
+                row = StatisticsRow(f"{memory.name} {what} {tensor.name}", plain.get(key, 0.0), wanted, changes)
                 left_out = what == "fill" and memory.name == innermost
                 if not left_out and (row.einloom or row.tileflow or row.effects):
                     rows.append(row)
     changes = tuple((rule.name, change) for rule, change in cycle_effects(case) if change)
-    return Comparison((*rows, Row("cycles", einloom_cycles(case), statistics["Cycle"], changes)))
+    return TileFlowComparison((*rows, StatisticsRow("cycles", einloom_cycles(case), statistics["Cycle"], changes)))
 
 
-def table_text(comparison: Comparison) -> str:
+def table_text(comparison: TileFlowComparison) -> str:
     """The comparison as text: a line a number, with the rules that make the difference."""
     lines = [f"{'':32}{'einloom':>12}{'TileFlow':>12}  rules"]
     for row in comparison.rows:

@@ -19,8 +19,8 @@ from ...mapping.tree import Compute, Loop, Mapping, Nest, Split, SplitKind, Stor
 from ...mapping.tree import Node as TreeNode
 from ...workload.einsum import Workload
 from .architecture import Architecture, axis_name
-from .nodes import CONCURRENT, Direction, Kind, Node, Op, Scope, Tile, first_level, operators_below
-from .operators import Problem
+from .nodes import CONCURRENT, Direction, Kind, Node, Op, Scope, TileNode, first_level, operators_below
+from .operators import OperatorProblem
 
 Uses = dict[Direction, int]
 
@@ -39,7 +39,7 @@ class TileAt:
 
 
 @dataclass(frozen=True)
-class Layout:
+class TreeLayout:
     """What TileFlow's tree says and the mapping does not.
 
     tiles: the temporal tiles on every Einsum's path, outermost first. scopes: what a split was. passed: (store, tensor)
@@ -57,13 +57,15 @@ class Layout:
     root: Node
 
 
-def mapping_from(root: Node, problem: Problem, architecture: Architecture, notes: list[str]) -> tuple[Mapping, Layout]:
+def mapping_from(
+    root: Node, problem: OperatorProblem, architecture: Architecture, notes: list[str]
+) -> tuple[Mapping, TreeLayout]:
     """The mapping, and its layout. SpecError where a loop iterates over no operator below it."""
     builder = _Builder(problem, architecture, notes)
     nest = builder.nest(root, _Above((), 0, frozenset()))
     tiles = {name: tuple(found) for name, found in builder.tiles.items()}
     passed = frozenset(builder.passed)
-    layout = Layout(tiles, builder.scopes, passed, problem.accumulated, problem.order, problem.variables, root)
+    layout = TreeLayout(tiles, builder.scopes, passed, problem.accumulated, problem.order, problem.variables, root)
     return Mapping(nest), layout
 
 
@@ -77,7 +79,7 @@ class _Above:
 
 
 class _Builder:
-    def __init__(self, problem: Problem, architecture: Architecture, notes: list[str]) -> None:
+    def __init__(self, problem: OperatorProblem, architecture: Architecture, notes: list[str]) -> None:
         self.problem, self.architecture, self.notes = problem, architecture, notes
         self.workload: Workload = problem.workload
         self.order = {tensor.name: i for i, tensor in enumerate(self.workload.tensors)}
@@ -89,7 +91,7 @@ class _Builder:
         """The nodes of `node` down to the split or leaf that ends them."""
         made: list[TreeNode] = []
         stored = above.stored
-        while isinstance(node, Tile):
+        while isinstance(node, TileNode):
             if node.spatial:
                 made.extend(self.spatial(node))
             else:
@@ -161,7 +163,7 @@ class _Builder:
         """Tensors that the operators below `node` access."""
         return {tensor for name in operators_below(node) for tensor in self.workload.einsum(name).tensors}
 
-    def lives(self, tile: Tile) -> set[str]:
+    def lives(self, tile: TileNode) -> set[str]:
         """Tensors that live at the tile: touched below it, and used or wanted outside of it too."""
         inside = set(operators_below(tile))
         found = set()
@@ -193,10 +195,10 @@ class _Builder:
 
     # Loops
 
-    def temporal(self, tile: Tile) -> list[Loop]:
+    def temporal(self, tile: TileNode) -> list[Loop]:
         return [self.loop(tile, dimension, trips, None) for dimension, trips in tile.loops if trips > 1]
 
-    def spatial(self, tile: Tile) -> list[Loop]:
+    def spatial(self, tile: TileNode) -> list[Loop]:
         inner = self.architecture.inner(tile.target).name
         return [
             self.loop(tile, dimension, trips, axis_name(inner, direction))
@@ -204,7 +206,7 @@ class _Builder:
             if trips > 1
         ]
 
-    def loop(self, tile: Tile, dimension: str, trips: int, axis: str | None) -> Loop:
+    def loop(self, tile: TileNode, dimension: str, trips: int, axis: str | None) -> Loop:
         variable = self.problem.variables[dimension]
         below = operators_below(tile)
         binds = tuple((name, variable) for name in below if variable in self.workload.einsum(name).variables)
@@ -218,7 +220,7 @@ class _Builder:
         if tile is None:
             return scope.children, []
         names = operators_below(scope)
-        loops = self.spatial(Tile(tile.target, tile.loops, scope, tile.place, tile.along, True))
+        loops = self.spatial(TileNode(tile.target, tile.loops, scope, tile.place, tile.along, True))
         if any(len(loop.binds) != len(names) for loop in loops):
             return scope.children, []
         return tuple(_without_leading(child) for child in scope.children), loops
@@ -227,7 +229,7 @@ class _Builder:
 
     def uses(self, node: Node) -> Uses:
         """Instances in X and Y of the fanout below its first level that `node` takes."""
-        if isinstance(node, Tile):
+        if isinstance(node, TileNode):
             if node.spatial:
                 inside: Uses = {"X": 1, "Y": 1}
                 if isinstance(node.child, Scope):
@@ -236,7 +238,7 @@ class _Builder:
                     d: inside[d] * prod(n for (_, n), along in zip(node.loops, node.along, strict=True) if along == d)
                     for d in inside
                 }
-            same = isinstance(node.child, Tile | Scope) and first_level(node.child) == node.target
+            same = isinstance(node.child, TileNode | Scope) and first_level(node.child) == node.target
             return self.uses(node.child) if same else {"X": 1, "Y": 1}
         if isinstance(node, Op):
             return {"X": 1, "Y": 1}
@@ -260,9 +262,9 @@ class _Builder:
         return "Y" if not fits("X", "Y") and fits("Y", "X") else "X"
 
 
-def _leading(node: Node) -> Tile | None:
+def _leading(node: Node) -> TileNode | None:
     """The spatial tile that `node`, or every branch of a scope that takes turns, begins with."""
-    if isinstance(node, Tile):
+    if isinstance(node, TileNode):
         return node if node.spatial else None
     if isinstance(node, Op) or node.kind in CONCURRENT:
         return None
@@ -275,18 +277,18 @@ def _without_leading(node: Node) -> Node:
     """`node` without its leading spatial tile."""
     if isinstance(node, Scope):
         return Scope(node.kind, tuple(_without_leading(child) for child in node.children), node.place)
-    assert isinstance(node, Tile)
+    assert isinstance(node, TileNode)
     return node.child
 
 
-def _firsts(node: Node) -> list[Tile]:
+def _firsts(node: Node) -> list[TileNode]:
     """The outermost tiles at or below `node`, one for each branch."""
     if isinstance(node, Scope):
         return [tile for child in node.children for tile in _firsts(child)]
-    return [node] if isinstance(node, Tile) else []
+    return [node] if isinstance(node, TileNode) else []
 
 
-def _spread(tile: Tile) -> tuple[object, ...]:
+def _spread(tile: TileNode) -> tuple[object, ...]:
     """What a spatial tile does."""
     return tuple(
         (*loop, along) for loop, along in zip(tile.loops, tile.along, strict=True) if loop[1] > 1
@@ -308,7 +310,7 @@ def multicast_of(root: Node, architecture: Architecture) -> dict[str, bool]:
     return found
 
 
-def _spatial_tiles(node: Node) -> list[Tile]:
+def _spatial_tiles(node: Node) -> list[TileNode]:
     if isinstance(node, Op):
         return []
     if isinstance(node, Scope):

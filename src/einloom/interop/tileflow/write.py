@@ -23,7 +23,7 @@ from .read import read_texts
 
 
 @dataclass(frozen=True)
-class Exported:
+class TileFlowFiles:
     """The files by name, and what was left out."""
 
     files: Table[str, str]
@@ -37,7 +37,7 @@ class Exported:
         return [folder / name for name in self.files]
 
 
-def export(workload: Workload, machine: Machine, mapping: Mapping | None = None, clock: float = 1.0) -> Exported:
+def export(workload: Workload, machine: Machine, mapping: Mapping | None = None, clock: float = 1.0) -> TileFlowFiles:
     """The problem, and the mapping if there is one, as TileFlow's files; by `clock`, throughputs are words per cycle.
 
     Raises SpecError for what TileFlow cannot say.
@@ -48,7 +48,7 @@ def export(workload: Workload, machine: Machine, mapping: Mapping | None = None,
         shaped = normal_form(mapping, workload)
         files["map.yaml"] = dump_yaml({"mapping": mapping_data(shaped, workload, machine, writer.letters)})
         _check(files, writer, shaped)
-    return Exported(files, tuple(writer.notes))
+    return TileFlowFiles(files, tuple(writer.notes))
 
 
 def _check(files: Table[str, str], writer: _Writer, wanted: Mapping) -> None:

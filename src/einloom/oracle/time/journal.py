@@ -25,7 +25,7 @@ Component = tuple[str, str, tuple[frozenset[int], ...]]
 
 
 @dataclass(slots=True)
-class Entry:
+class JournalEntry:
     """One operation as it was seen. kind: load, work or store. time: iterations of the temporal loops around it.
 
     busy: seconds per component, which is a name, a port and where its instances are. last: for a store, the entry after
@@ -55,7 +55,7 @@ class Journal(Observer):
 
     def __init__(self, workload: Workload, machine: Machine, plan: Plan, execution: Execution) -> None:
         self.workload, self.machine, self.plan, self.execution = workload, machine, plan, execution
-        self.entries: list[Entry] = []
+        self.entries: list[JournalEntry] = []
         self.counted: dict[tuple[str, Site | Gate, str], dict[Coords, int]] = {}
         self.ready: dict[Site, set[int]] = {}
         self.uses: dict[Site, list[set[int]]] = {}
@@ -117,7 +117,9 @@ class Journal(Observer):
         process = _process(leaf.turns)
         after = set().union(*(self.ready.get(site, set()) for site in sites))
         setup = self._setup(leaf)
-        entry = Entry("work", process, process, tuple(self.execution.time), busy, setup, after, einsum=leaf.einsum)
+        entry = JournalEntry(
+            "work", process, process, tuple(self.execution.time), busy, setup, after, einsum=leaf.einsum
+        )
         entry.reads, entry.writes = frozenset(operand.site for operand in leaf.inputs), leaf.output.site
         self.entries.append(entry)
         self.chunk = leaf
@@ -150,7 +152,7 @@ class Journal(Observer):
             if before is not None and (entry.last is None or entry.last > before):
                 entry.after.add(before)
         after = set(range(first, len(self.entries))) | ({before} if before is not None else set())
-        self.entries.append(Entry("wall", (), ("wall", key), tuple(self.execution.time), {}, 0.0, after))
+        self.entries.append(JournalEntry("wall", (), ("wall", key), tuple(self.execution.time), {}, 0.0, after))
         self.walls[key] = len(self.entries) - 1
         self.chunk = None
 
@@ -161,7 +163,7 @@ class Journal(Observer):
         engine: Hashable = (process, kind) if site.slots > 1 else process
         if site.slots > 1 and kind == "load" and not setup + sum(busy.values()):
             engine = (process, kind, len(self.entries))  # what takes no time waits for nobody
-        self.entries.append(Entry(kind, process, engine, tuple(self.execution.time), busy, setup, set(after)))
+        self.entries.append(JournalEntry(kind, process, engine, tuple(self.execution.time), busy, setup, set(after)))
         self.chunk = None
         return len(self.entries) - 1
 

@@ -23,7 +23,7 @@ MAX_POINTS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class RooflinePoint:
     """One Einsum or the whole cascade: operations, bytes through the outermost memory, and rates (1/s).
 
     attainable: what roofs allow with this traffic. achieved: operations over latency; None for what was not mapped.
@@ -67,7 +67,7 @@ def roofs(result: Result) -> Roofs:
     return Roofs(bandwidth, tuple(peaks))
 
 
-def points(result: Result, unfused: bool) -> list[Point]:
+def points(result: Result, unfused: bool) -> list[RooflinePoint]:
     """A point for every Einsum with operations, and one called after the workload for all of them, at the end."""
     outer, workload = result.machine.memories[0], result.workload
     limits = roofs(result)
@@ -94,11 +94,11 @@ def points(result: Result, unfused: bool) -> list[Point]:
             busy[units[einsum.name]] += operations / peak
         took = latency.get(einsum.name)
         achieved = operations / took if took and not unfused else None
-        found.append(Point(einsum.name, operations, through, operations / least if least else None, achieved))
+        found.append(RooflinePoint(einsum.name, operations, through, operations / least if least else None, achieved))
     whole = sum(point.operations for point in found)
     least = max([total_bytes / limits.bandwidth if limits.bandwidth else 0.0, *busy.values()])
     achieved = whole / result.latency if result.latency and not unfused else None
-    return [*found, Point(workload.name, whole, total_bytes, whole / least if least else None, achieved)]
+    return [*found, RooflinePoint(workload.name, whole, total_bytes, whole / least if least else None, achieved)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,8 @@ class Side:
     """One result: its points as mapped and unfused, each with the whole cascade at the end, and its latency."""
 
     label: str
-    fused: tuple[Point, ...]
-    unfused: tuple[Point, ...]
+    fused: tuple[RooflinePoint, ...]
+    unfused: tuple[RooflinePoint, ...]
     latency: float
 
 
@@ -153,7 +153,7 @@ class Roofline:
         return Plot(label, across, up, _lines(data.roofs, across, up), tuple(marks))
 
 
-def _rulers(data: Rates, known: list[Point]) -> tuple[Ruler, Ruler]:
+def _rulers(data: Rates, known: list[RooflinePoint]) -> tuple[Ruler, Ruler]:
     limits = data.roofs
     intensities = [point.intensity for point in known if point.intensity]
     rates = [rate for point in known for rate in (point.attainable, point.achieved) if rate]
@@ -179,7 +179,7 @@ def _lines(limits: Roofs, across: Ruler, up: Ruler) -> tuple[Line, ...]:
 
 
 def _marks(side: Side, number: int | None, across: Ruler, up: Ruler) -> Iterator[Mark]:
-    def mark(point: Point, role: str, told: str, label: str = "") -> Mark:
+    def mark(point: RooflinePoint, role: str, told: str, label: str = "") -> Mark:
         flow = "no traffic" if point.intensity is None else f"{point.intensity:.4g} operations per byte"
         tip = f"{point.name}, {told}: {flow}, at most {_rate(point.attainable or 0.0)}"
         spot = (point.intensity or across.high, point.attainable or up.low)

@@ -18,7 +18,7 @@ from ..method import Watcher
 from .bounds.arc_consistency import Consistency, common, keys_of
 from .bounds.choices import Agreement, Choices, Keys, wanted
 from .bounds.cutoff import TIE, Cutoff, settled
-from .bounds.relaxation import column_limits, einsum_bound
+from .bounds.relaxation import alone_bound, column_limits, einsum_bound
 from .einsums.classes import EinsumClass, fuses_below_fanout, signatures
 from .einsums.spatial import RankClasses
 from .einsums.users import Users
@@ -32,21 +32,13 @@ from .model import Setting
 from .numerics.pareto import FloatArray, IntArray
 from .numerics.uneven import Tiling
 from .pmappings.prune import Rules
+from .prices.columns import columns
 from .traceback import Piece, piece, tree
 
 WORTH = 2000  # rows from which it is worth knowing what completes a cascade
-NEARER = (
-    1e-6,
-    1e-5,
-    5e-5,
-    2e-4,
-    5e-4,
-    1e-3,
-    2e-3,
-    5e-3,
-    1e-2,
-    2e-2,
-)  # limits of joins, as shares above the least that rows without rooms cost
+# limits of joins, as shares above the least that rows without rooms cost
+NEARER = (1e-6, 1e-5, 5e-5, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2)
+MANY_KINDS = 40  # of Einsums, from which on they do not narrow each other down one by one
 
 
 @dataclass(frozen=True)
@@ -173,7 +165,7 @@ class Attempt:
         choices = self._choices if self.options.consistency else None
         if choices is None:
             return 0.0
-        found = self._agreement(self.aim).bound(choices)
+        found = self._agreement(self.aim).bound(self._at_least(choices))
         if not np.isfinite(found):
             why = "Einsums that share a tensor cannot agree on stores and spatial loops: "
             raise Infeasible(why + self._blame())
@@ -195,15 +187,41 @@ class Attempt:
                 return None
         return [known for sig in self.signatures if (known := found[sig]) is not None]
 
+    def _at_least(self, choices: list[list[Choices]]) -> list[list[Choices]]:
+        """The choices, none of which costs less than its Einsum does; the same list for Einsums that look alike."""
+        found: dict[EinsumClass, list[Choices]] = {}
+        for sig, mine, least in zip(self.signatures, choices, self.least, strict=True):
+            if sig not in found:
+                found[sig] = [replace(some, cost=np.maximum(some.cost, least)) for some in mine]
+        return [found[sig] for sig in self.signatures]
+
+    def sharpen(self) -> None:
+        """Raise the least costs to those of every Einsum with its backing stores, their room and fused loops, alone."""
+        for column, objective in enumerate(self.objectives):
+            setting = replace(self.setting, objective=objective, columns=columns(self.problem.machine, objective))
+            found: dict[EinsumClass, float] = {}
+            for i, sig in enumerate(self.signatures):
+                self.watcher.stage(f"bounding {objective} with shared room", i, len(self.signatures))
+                if sig not in found:
+                    found[sig] = alone_bound(setting, self.classes[sig], self.least[i, column], self.checkpoint)
+                self.least[i, column] = found[sig]
+                if not np.isfinite(found[sig]):
+                    raise self._unmapped(i)
+        self.agreed = max(self.agreed, self._agree())
+
     def _agreement(self, aim: Cutoff) -> Agreement:
         return Agreement(self.problem.workload, self._keys, self.least, aim, self.counts)
 
-    def _wanted(self) -> dict[EinsumClass, Wanted]:
-        """The choices that can be part of a cascade within the aim, where that is known."""
+    def _agreed(self) -> tuple[dict[EinsumClass, Wanted], list[FloatArray]]:
+        """The choices that can be part of a cascade within the aim, and per Einsum the most of each settled column that
+        is of use; both empty where that is not known."""
         if not self.options.consistency or not self.aim.finite or self._choices is None:
-            return {}
-        choices = self._agreement(self.aim).filter(self._choices)
-        return wanted([self.classes[sig] for sig in self.signatures], choices)
+            return {}, []
+        agreement = self._agreement(self.aim)
+        choices = agreement.filter(self._at_least(self._choices))
+        if not all(choices):
+            raise Infeasible("no combination of mappings stays within the limit")
+        return wanted([self.classes[sig] for sig in self.signatures], choices), agreement.most(choices)
 
     def _least_of(self, setting: Setting, sig: EinsumClass) -> float:
         """What an Einsum costs at least in every row that this pass knows of it."""
@@ -300,7 +318,8 @@ class Attempt:
         """The blocks of every Einsum, without what the neighbours rule out, or Infeasible."""
         self.aim = aim
         self.rest = np.concatenate([np.cumsum(self.least[::-1], axis=0)[::-1][1:], self.least[:1] * 0])
-        blocks = self._blocks(self._column_limits())
+        wanted, most = self._agreed()
+        blocks = self._blocks(self._column_limits(most), wanted)
         self.consistency = None
         if self.options.consistency and aim.finite:
             self.watcher.stage("comparing neighbours")
@@ -362,8 +381,8 @@ class Attempt:
             self.checkpoint,
         )
 
-    def _column_limits(self) -> list[FloatArray]:
-        """Per Einsum the largest useful value of each column."""
+    def _column_limits(self, agreed: list[FloatArray]) -> list[FloatArray]:
+        """Per Einsum the largest useful value of each column. agreed: as `_agreed` says of settled columns."""
         width = len(self.setting.columns)
         if not self.aim.finite:
             return [np.full(width, np.inf) for _ in self.signatures]
@@ -371,29 +390,28 @@ class Attempt:
         most = self.aim.most(total)
         slack = np.abs(most) * TIE  # the others' sums are rounded at the size of the total
         limits = []
-        for least in self.least:
+        for i, least in enumerate(self.least):
             mine = most - (total - least) + slack
+            mine = np.minimum(mine, agreed[i] + slack) if agreed else mine
             if len(total) == 1:
                 limits.append(column_limits(self.setting, mine[0]))
             else:
                 limits.append(np.array([mine[0] if c.kind == "energy" else mine[1] for c in self.setting.columns]))
         return limits
 
-    def _blocks(self, limits: list[FloatArray]) -> list[list[PmappingGroup]]:
-        loosest: dict[EinsumClass, FloatArray] = {}
-        for sig, limit in zip(self.signatures, limits, strict=True):
-            loosest[sig] = np.maximum(loosest.get(sig, limit), limit)
-        wanted = self._wanted()
+    def _blocks(self, limits: list[FloatArray], wanted: dict[EinsumClass, Wanted]) -> list[list[PmappingGroup]]:
         cache: dict[EinsumClass, list[PmappingGroup]] = {}
         found: list[list[PmappingGroup]] = [[] for _ in self.signatures]
         uses = Counter(self.signatures)
-        order = sorted(range(len(self.signatures)), key=lambda i: -len(self.signatures[i].tensors))
+        order, loosest = self._order(limits), self._loosest(limits)
         for done, i in enumerate(order):
             sig = self.signatures[i]
             self.watcher.stage("exploring Einsums", done, len(order))
             if sig not in cache:
-                classes = self.classes[sig]
-                explorer = Explorer(self.setting, classes, loosest[sig], self.counts, self.checkpoint)
+                if self.narrows and done:
+                    found, limits = self._narrowed(found, limits)
+                    loosest = self._loosest(limits)
+                explorer = Explorer(self.setting, self.classes[sig], loosest[sig], self.counts, self.checkpoint)
                 explorer.wanted = wanted.get(sig, {})
                 if self.options.consistency and uses[sig] == 1:
                     explorer.allowed = self._allowed(i, found)
@@ -404,6 +422,50 @@ class Attempt:
                 raise self._unmapped(i)
             found[i] = cache[sig]
         return found
+
+    def _loosest(self, limits: list[FloatArray]) -> dict[EinsumClass, FloatArray]:
+        """Per signature the loosest limits of its Einsums."""
+        loosest: dict[EinsumClass, FloatArray] = {}
+        for sig, limit in zip(self.signatures, limits, strict=True):
+            loosest[sig] = np.maximum(loosest.get(sig, limit), limit)
+        return loosest
+
+    @cached_property
+    def _uneven(self) -> bool:
+        """True if tiles need not divide, so that rows are many, and the kinds of Einsums are not."""
+        return any(sig.uneven for sig in self.signatures) and len(set(self.signatures)) <= MANY_KINDS
+
+    @property
+    def narrows(self) -> bool:
+        """True if what is explored narrows down what is explored next."""
+        return self._uneven and self.options.consistency and self.aim.finite
+
+    def _order(self, limits: list[FloatArray]) -> list[int]:
+        """The Einsums, those with most tensors first; where they narrow each other down, of these the ones with few
+        spatial choices and little to spare."""
+        settled = [0 if column.kind == "energy" else -1 for column in self.setting.columns]
+
+        def effort(i: int) -> float:
+            spreads = sum(len(self.classes[self.signatures[i]].spreads(option)) for option in self.signatures[i].units)
+            least = self.least[i][settled]
+            return float(spreads * (limits[i] / least).max()) if least.all() else np.inf
+
+        rank = effort if self.narrows else lambda i: 0.0
+        return sorted(range(len(self.signatures)), key=lambda i: (-len(self.signatures[i].tensors), rank(i)))
+
+    def _narrowed(
+        self, found: list[list[PmappingGroup]], limits: list[FloatArray]
+    ) -> tuple[list[list[PmappingGroup]], list[FloatArray]]:
+        """The rows so far that can be part of a cascade within the aim, and what they leave to each Einsum."""
+        known = frozenset(i for i, blocks in enumerate(found) if blocks)
+        consistency = Consistency(self.problem.workload, self.least, self.aim, self.counts, known)
+        rows = consistency.filter(consistency.filled(found))
+        if not all(rows):
+            raise Infeasible("no combination of mappings stays within the limit")
+        tighter = self._column_limits(consistency.most(rows))
+        return [mine if i in known else [] for i, mine in enumerate(rows)], [
+            np.minimum(*both) for both in zip(limits, tighter, strict=True)
+        ]
 
     def _grouped(self, position: int) -> bool:
         """True if the Einsum may also run at the same time as others, by rows of another kind."""

@@ -34,6 +34,8 @@ from .prices.columns import columns
 CUTOFF_SCHEDULE = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
 COARSE = 0.15  # from here on repeated Einsums take the steps of all
 HEURISTICS = (0.02, 0.05, 0.12, 0.25, 0.5, 1.0)
+AT_ONCE = 1e-4  # before them, where tiles need not divide: bounds are often attained, and rows within so little few
+NEAR = 4  # of these, after which the bound is sharpened
 FIRST_FEASIBLE = (HEURISTICS[0], HEURISTICS[-1])
 BELOW = 1 - 3 * TIE  # of a value: what is below this is better
 SLICE = 0.05  # seconds of drawing at a time
@@ -217,10 +219,21 @@ class Run:
         self._prove(bound * attempt.repeats)
         if most is not None:
             return self._within(attempt, most)
-        if not attempt.tied:
-            return self._climb(attempt, bound)
+        return self._every_tile(attempt, bound) if attempt.tied else self._climb(attempt, bound)
+
+    def _every_tile(self, attempt: Attempt, bound: float) -> Solution:
+        """The best cascade where Einsums may cut ranks alike and unevenly."""
+        rounded = attempt.tiled("rounded")
+        if bound > 0 and self._dives(rounded, None):
+            self._heuristic(rounded, attempt)
+            bound = max(bound, attempt.bound)
+            self._prove(bound * attempt.repeats)
+        if self.best is not None and self.best.value <= bound * (1 + TIE):
+            return self.best
+        if self.best is not None and self.best.value <= bound * (1 + HEURISTICS[-1]):
+            return self._refined(attempt, self.best, rounded)
         try:
-            found = self._climb(attempt.tiled("rounded"), bound)
+            found = self._raise_cutoff(rounded, self._steps(rounded, bound, None))
         except Infeasible:
             return self._raise_cutoff(attempt.tiled("every"), self._steps(attempt, bound, None))
         return self._refined(attempt, found)
@@ -249,18 +262,34 @@ class Run:
                 attempt.towards_least(most)
             return attempt.tiled("every").run(most)
 
-    def _refined(self, attempt: Attempt, found: Solution) -> Solution:
-        """The best of all tiles, given that of the rounded ones: where the relaxation finds nothing below it, that.
+    def _refined(self, attempt: Attempt, found: Solution, rounded: Attempt | None = None) -> Solution:
+        """The best of all tiles, given a solution: where the relaxation finds nothing below it, that.
 
-        Else all integers are tried, below the known value.
+        rounded: the attempt with rounded tiles, if the solution need not be the best of those: then they are tried
+        next. Else, or if the relaxation is still below, all integers are, below the known value.
         """
-        limit = found.value * BELOW
+        least = 0.0
         try:
             if attempt.relaxes:
                 self.watcher.stage("looking below with tiles that need not agree")
-                self._prove(attempt.towards_least(limit) * attempt.repeats)
+                least = attempt.towards_least(found.value * BELOW)
+                self._prove(least * attempt.repeats)
+            if rounded is not None:
+                found = self._better(rounded, found)
+                if least > found.value * BELOW:
+                    return found
             self.watcher.stage("looking below with every tile")
-            better = attempt.tiled("every").run(limit)
+            better = attempt.tiled("every").run(found.value * BELOW)
+        except Infeasible:
+            return found
+        self._found(better, attempt.repeats)
+        return min(better, found, key=lambda one: one.value)
+
+    def _better(self, attempt: Attempt, found: Solution) -> Solution:
+        """The best cascade of an attempt below a solution; if there is none, that."""
+        self.watcher.stage(f"looking below {found.value * attempt.repeats:.6g}")
+        try:
+            better = attempt.run(found.value * BELOW)
         except Infeasible:
             return found
         self._found(better, attempt.repeats)
@@ -322,11 +351,23 @@ class Run:
             self.best = solution
             self.watcher.incumbent(solution.value * repeats, solution.mapping)
 
-    def _heuristic(self, attempt: Attempt) -> Solution | None:
-        """A quick feasible solution near the bound, or None."""
+    def _heuristic(self, attempt: Attempt, relaxed: Attempt | None = None) -> Solution | None:
+        """A quick feasible solution near the bound, or None.
+
+        relaxed: the attempt that bounds this one. If there is nothing near, its bound is sharpened.
+        """
+        if relaxed is not None and relaxed.relaxes:
+            found = self._dived(attempt, (AT_ONCE, *HEURISTICS[:NEAR]))
+            if found is not None:
+                return found
+            relaxed.sharpen()
+            attempt.agreed = relaxed.agreed
+        return self._dived(attempt, HEURISTICS)
+
+    def _dived(self, attempt: Attempt, steps: tuple[float, ...]) -> Solution | None:
         found: Solution | None = None
         for quick in attempt.heuristics():
-            for limit in (quick.bound * (1 + step) for step in finer(HEURISTICS, attempt.repetition)):
+            for limit in (quick.bound * (1 + step) for step in finer(steps, attempt.repetition)):
                 if found is not None and limit >= found.value:
                     break
                 try:

@@ -54,7 +54,7 @@ class Matmul:
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class OperandSchedule:
     """One tiling with one operand stationary.
 
     tiles, trips: along M, K and L. traffic: elements moved between the buffer and the memory above. room: elements of
@@ -104,7 +104,7 @@ def best_schedule(
     cutting: Cutting = "integer",
     room: Room = "together",
     operands: tuple[Operand, ...] = ("A", "B", "C"),
-) -> Schedule | None:
+) -> OperandSchedule | None:
     """The schedule of least traffic in a buffer of so many elements; None if not even tiles of one fit.
 
     >>> best_schedule(Matmul(1024, 768, 768), 512 * 1024).traffic
@@ -119,9 +119,9 @@ def best_schedule(
 
 def _best_with(
     matmul: Matmul, stationary: Operand, buffer: int, accounting: Accounting, cutting: Cutting, room: Room
-) -> Schedule | None:
+) -> OperandSchedule | None:
     first, second = OPERANDS[stationary]
-    best: Schedule | None = None
+    best: OperandSchedule | None = None
     for t1 in tile_sizes(matmul.extent(first), cutting):
         t2 = _other_tile(t1, buffer, room)
         if t2 < 1:
@@ -135,14 +135,14 @@ def _best_with(
 
 def schedule(
     matmul: Matmul, stationary: Operand, t1: int, t2: int, accounting: Accounting = "once", room: Room = "together"
-) -> Schedule:
+) -> OperandSchedule:
     """The schedule with a stationary tile of t1 x t2 and a tile of one along the third dimension."""
     first, second = OPERANDS[stationary]
     tile = {first: t1, second: t2, missing(stationary): 1}
     tiles = (tile["M"], tile["K"], tile["L"])
     trips = (ceil_div(matmul.m, tiles[0]), ceil_div(matmul.k, tiles[1]), ceil_div(matmul.l, tiles[2]))
     moved = traffic(matmul, stationary, trips, accounting)
-    return Schedule(stationary, tiles, trips, moved, room_of(t1, t2, room))
+    return OperandSchedule(stationary, tiles, trips, moved, room_of(t1, t2, room))
 
 
 def _other_tile(t1: int, buffer: int, room: Room) -> int:

@@ -16,7 +16,7 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .matmul import Accounting, Cutting, Matmul, Schedule, best_schedule, ceil_div, tile_sizes
+from .matmul import Accounting, Cutting, Matmul, OperandSchedule, best_schedule, ceil_div, tile_sizes
 from .rules import COUNTS, chosen_class
 
 IntArray = NDArray[np.int64]
@@ -80,7 +80,7 @@ class Compared:
 
     pair: Pair
     buffer: int
-    unfused: tuple[Schedule, Schedule]
+    unfused: tuple[OperandSchedule, OperandSchedule]
     fused: FusedSchedule | None
 
     @property

@@ -18,7 +18,7 @@ from .matmul import (
     Cutting,
     Matmul,
     Operand,
-    Schedule,
+    OperandSchedule,
     best_schedule,
     largest_tile,
     missing,
@@ -35,7 +35,7 @@ class Pick:
     """What the principles pick. principle: 1, 2 or 3. feasible: whether its tiles fit the buffer."""
 
     principle: int
-    schedule: Schedule
+    schedule: OperandSchedule
     feasible: bool
 
     @property
@@ -50,7 +50,7 @@ class Judged:
 
     pick: Pick
     moved: int
-    best: Schedule
+    best: OperandSchedule
 
     @property
     def regret(self) -> float:
@@ -145,7 +145,7 @@ def _three(matmul: Matmul, buffer: int, cutting: Cutting) -> Iterator[Pick]:
     yield Pick(3, found, found.room <= buffer)
 
 
-def _tiled(matmul: Matmul, x: Operand, side1: int, side2: int, cutting: Cutting) -> Schedule:
+def _tiled(matmul: Matmul, x: Operand, side1: int, side2: int, cutting: Cutting) -> OperandSchedule:
     extents = [matmul.extent(d) for d in OPERANDS[x]]
     sides = [min(side, extent) for side, extent in zip((side1, side2), extents, strict=True)]
     if cutting == "divisors":

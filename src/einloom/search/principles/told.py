@@ -11,7 +11,7 @@ from typing import Any
 
 from ...errors import Infeasible
 from ...problem import Problem
-from .matmul import Cutting, Schedule, best_schedule
+from .matmul import Cutting, OperandSchedule, best_schedule
 from .method import buffer_values, checked
 from .pairs import compared
 from .roles import Roles, pair_of
@@ -84,6 +84,6 @@ def told(problem: Problem) -> Told:
     return Told(tuple(lines), data)
 
 
-def _shown(part: Roles, one: Schedule) -> str:
+def _shown(part: Roles, one: OperandSchedule) -> str:
     names = " x ".join(f"{v} {t}" for v, t in zip(part.variables, one.tiles, strict=True))
     return f"{part.tensor(one.stationary)} stays, tiles {names}"

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from ...mapping.normal import normal_form
 from ...mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store
 from ...workload.einsum import Workload
-from .matmul import OPERANDS, Room, Schedule, ceil_div, missing
+from .matmul import OPERANDS, OperandSchedule, Room, ceil_div, missing
 from .pairs import SHARED, FusedSchedule
 from .roles import Roles
 
@@ -23,7 +23,7 @@ Units: TypeAlias = dict[str, str]
 def unfused_tree(
     workload: Workload,
     parts: Sequence[Roles],
-    schedules: Sequence[Schedule],
+    schedules: Sequence[OperandSchedule],
     memories: tuple[str, str],
     units: Units,
     room: Room = "apart",
@@ -82,7 +82,7 @@ def _phase(
     return (steps, *_store(buffer, streamed), *inner, Compute(part.einsum, units[part.einsum]))
 
 
-def _nest(workload: Workload, part: Roles, one: Schedule, buffer: str, unit: str, room: Room) -> Nest:
+def _nest(workload: Workload, part: Roles, one: OperandSchedule, buffer: str, unit: str, room: Room) -> Nest:
     """The loops of one multiplication: tiles of the stationary operand, then the third dimension step by step."""
     x = one.stationary
     third = missing(x)

@@ -9,7 +9,7 @@ schema it uses.
 from __future__ import annotations
 
 from .dimensions import DIMENSIONS, dimensions_of, impossible
-from .drawing import Drawn, draw
+from .drawing import DrawnProblem, draw
 from .files import Files
 
-__all__ = ["DIMENSIONS", "Drawn", "Files", "dimensions_of", "draw", "impossible"]
+__all__ = ["DIMENSIONS", "DrawnProblem", "Files", "dimensions_of", "draw", "impossible"]

@@ -36,6 +36,14 @@ def _holding(level: Data, tensors: Collection[str], *, backs: bool) -> None:
         level["backs"] = "nothing"
 
 
+def _bar(levels: list[Data], others: Collection[Data]) -> None:
+    """All memories but the others hold nothing, so that trees are few."""
+    for level in levels:
+        if not any(level is other for other in others):
+            level["may"] = "nothing"
+            level.pop("must", None)
+
+
 def _room(rng: Random, workload: Workload, tensors: Collection[str]) -> int:
     """Bits for one value of each, for all values of each, or something in between."""
     least = sum(workload.tensor(t).bits for t in tensors)
@@ -50,16 +58,22 @@ def _wider(rng: Random, workload: Workload, levels: list[Data], inner: list[Data
     level, tensor = rng.choice(inner), rng.choice(workload.intermediates)
     narrow, least = rng.choice((1, 1, 2)), workload.tensor(tensor).bits
     level["widths"] = {"output": narrow, **({"input | weight": least + narrow} if least <= narrow else {})}
-    _holding(level, {tensor, rng.choice(workload.tensors).name} if rng.random() < 0.3 else {tensor}, backs=True)
+    beside = rng.choice(workload.tensors).name
+    _holding(level, (tensor, beside) if beside != tensor and rng.random() < 0.3 else (tensor,), backs=True)
     level["size"] = narrow * rng.randint(1, 2 * workload.tensor(tensor).size)
 
 
 def _over_readers(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
     fitting = [(between, read) for between, read, everywhere in apart(workload) if everywhere]
     if fitting:
-        level, chosen = rng.choice(inner), rng.choice(fitting)
-        _holding(level, chosen, backs=True)
-        level["size"] = _room(rng, workload, chosen)
+        level, (between, read) = rng.choice(inner), rng.choice(fitting)
+        _holding(level, (between, read), backs=True)
+        one, whole = workload.tensor(between), workload.tensor(read)
+        level["size"] = rng.choice((one.bits + whole.bits * whole.size, _room(rng, workload, (between, read))))
+        level.update(read_energy=0, write_energy=0)
+        if rng.random() < 0.8:
+            level["must"] = level["may"]
+        _bar(inner, (level,))
 
 
 def _further_in(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
@@ -75,6 +89,7 @@ def _further_in(rng: Random, workload: Workload, levels: list[Data], inner: list
     _holding(inner[at[1]], (read,), backs=rng.random() < 0.3)
     for i, tensor in zip(at, (between, read), strict=True):
         inner[i]["size"] = _room(rng, workload, (tensor,))
+    _bar(inner, [inner[i] for i in at])
 
 
 def _copied_behind(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
@@ -87,7 +102,17 @@ def _copied_behind(rng: Random, workload: Workload, levels: list[Data], inner: l
         level.pop("may", None)
 
 
+def _by_role(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
+    levels[0][rng.choice(("may", "backs"))] = rng.choice(("~output", "~output", "~output | input", "~input", "~weight"))
+    levels[0].pop("must", None)
+    level = rng.choice(inner)
+    for key in ("may", "must", "backs", "size"):
+        level.pop(key, None)
+    _bar(inner, (level,))
+
+
 CHANGES = {
+    "home by role": _by_role,
     "copy held behind a fanout": _copied_behind,
     "store over two readers": _over_readers,
     "store behind what backs": _further_in,

@@ -27,13 +27,14 @@ OWN = (
 """The dimensions that a workload alone decides."""
 SEVERAL = (
     *("readers with the fused rank", "readers without it", "read output", "unequal Einsums"),
-    *("wider for a consumer", "store over two readers", "store behind what backs"),
+    *("wider for a consumer", "store over two readers", "store behind what backs", "home by role"),
 )
 READERS = ("readers with the fused rank", "readers without it", "store over two readers")
 NEEDED: dict[str, Callable[[Workload], bool]] = {
     "wider for a consumer": lambda w: bool(w.intermediates),
     "store over two readers": lambda w: any(everywhere for _, _, everywhere in apart(w)),
     "store behind what backs": lambda w: any(apart(w)),
+    "home by role": lambda w: any(w.consumers[t] for t in w.outputs),
     "copy held behind a fanout": lambda w: any(e.kind == "copy" for e in w.einsums),
 }
 """What a workload must have for dimensions that it shares with the machine."""
@@ -41,7 +42,7 @@ TRIES = 60
 
 
 @dataclass
-class Cascade:
+class GrowingCascade:
     """A cascade as it grows.
 
     room: the most values of one Einsum's iteration space, large primes left out. shapes: of every tensor so far.
@@ -175,7 +176,7 @@ def _indices(access: str) -> list[str]:
 
 def _grown(rng: Random, on: Collection[str], room: int, most: int) -> Data | None:
     """A workload file, which may lack what it should have; None if an Einsum has more than `most` points."""
-    cascade = Cascade(rng, on, room)
+    cascade = GrowingCascade(rng, on, room)
     several = any(name in on for name in SEVERAL)
     for _ in range(rng.choice((2, 2, 3)) if several else rng.choice((1, 1, 2) if room < 4 else (1, 1, 2, 2, 2, 3))):
         cascade.einsum()
@@ -206,7 +207,7 @@ def _grown(rng: Random, on: Collection[str], room: int, most: int) -> Data | Non
     return data
 
 
-def _fixed_sizes(data: Data, cascade: Cascade) -> None:
+def _fixed_sizes(data: Data, cascade: GrowingCascade) -> None:
     """Declare the shape of inputs that constants alone index somewhere: nothing else says how long they are."""
     for tensor in cascade.read:
         if "constant index" in cascade.on and tensor not in data.get("shapes", {}) and cascade.shapes[tensor]:
@@ -248,8 +249,9 @@ def cascade(rng: Random, wanted: Collection[str], room: int) -> Data | None:
     room: the most points of an Einsum's iteration space, large primes left out.
     """
     on = [name for name in (*OWN, *NEEDED, "uneven tiles") if name in wanted]
-    if "copy held behind a fanout" in on and "copy" not in on:
-        on.append("copy")
+    for name, implied in (("copy held behind a fanout", "copy"), ("home by role", "read output")):
+        if name in on and implied not in on:
+            on.append(implied)
     most = max(room, 4 if {"window", "padding"} & set(on) else 0)
     for _ in range(TRIES):
         data = _grown(rng, on, room, most)

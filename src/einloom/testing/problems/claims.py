@@ -47,7 +47,7 @@ MOST_POINTS = 600
 
 
 @dataclass(frozen=True)
-class Subject:
+class ProblemTrees:
     """A workload, a machine and a mapspace, with all trees of the space. seed: of what is chosen by chance."""
 
     workload: Workload
@@ -119,10 +119,10 @@ def same(a: float, b: float) -> bool:
     return isclose(a, b, rel_tol=SAME)
 
 
-Claim = Callable[[Subject], Iterable[str]]
+Claim = Callable[[ProblemTrees], Iterable[str]]
 
 
-def optima(subject: Subject) -> Iterator[str]:
+def optima(subject: ProblemTrees) -> Iterator[str]:
     """`exact` says what all trees say, for each objective: value, front or infeasible; with a tree to show for it."""
     for objective in subject.objectives:
         problem = subject.problem(objective)
@@ -172,7 +172,7 @@ def _same_front(mine: list[tuple[float, float]], theirs: list[tuple[float, float
         yield f"pareto: exact has {mine}, all trees {theirs}"
 
 
-def refusals(subject: Subject) -> Iterator[str]:
+def refusals(subject: ProblemTrees) -> Iterator[str]:
     """Objectives that need time are refused by name where nothing takes any."""
     if not keeps_time(subject.machine):
         for name in ("latency", "edp", "pareto"):
@@ -183,7 +183,7 @@ def refusals(subject: Subject) -> Iterator[str]:
             yield f"{name}: is answered, though nothing takes time"
 
 
-def round_trips(subject: Subject) -> Iterator[str]:
+def round_trips(subject: ProblemTrees) -> Iterator[str]:
     """What is read from the three files is written and read back as the same."""
     workload, machine, mapspace = subject.workload, subject.machine, subject.mapspace
     if workload_from_data(workload_data(workload)) != workload:
@@ -194,14 +194,14 @@ def round_trips(subject: Subject) -> Iterator[str]:
         yield "the mapspace does not come back from its file"
 
 
-def executions(subject: Subject) -> Iterator[str]:
+def executions(subject: ProblemTrees) -> Iterator[str]:
     """What the analysis says of a tree is what the oracle counts; nothing is faster than the floor."""
     for tree, cost in subject.executed:
         for text in counted(subject, tree, cost):
             yield f"{text}, in {print_mapping(tree, subject.workload)!r}"
 
 
-def counted(subject: Subject, tree: Mapping, cost: Cost) -> Iterator[str]:
+def counted(subject: ProblemTrees, tree: Mapping, cost: Cost) -> Iterator[str]:
     """Counts, operations and occupancy of one tree by the analysis and by the oracle, and the order of the views."""
     workload, machine = subject.workload, subject.machine
     timed = not any(memory.through for memory in machine.memories)
@@ -230,7 +230,7 @@ def counted(subject: Subject, tree: Mapping, cost: Cost) -> Iterator[str]:
         yield f"the floor {views.floor!r} is above what the oracle takes, {seen.cycles!r}"
 
 
-def random_trees(subject: Subject) -> Iterator[str]:
+def random_trees(subject: ProblemTrees) -> Iterator[str]:
     """As `executions`, of a tree outside of any space: uneven tiles, stores anywhere. An illegal one is left out."""
     workload, machine = subject.workload, subject.machine
     if subject.large:
@@ -242,7 +242,7 @@ def random_trees(subject: Subject) -> Iterator[str]:
                 yield f"{text}, in {print_mapping(tree, workload)!r}"
 
 
-def nested_trees(subject: Subject) -> Iterator[str]:
+def nested_trees(subject: ProblemTrees) -> Iterator[str]:
     """No split inside of another makes the floor higher than what the oracle takes (one random tree of its own)."""
     workload, machine, tree = nested_tree(subject.seed)
     if legality(workload, machine, tree):
@@ -273,7 +273,7 @@ class Report:
     executed: int
 
 
-def asked(subject: Subject, claims: Iterable[str]) -> dict[str, str]:
+def asked(subject: ProblemTrees, claims: Iterable[str]) -> dict[str, str]:
     """Claim -> its first difference, for those of the claims that fail."""
     failed: dict[str, str] = {}
     for name in claims:
@@ -291,7 +291,7 @@ def check(read: Read, seed: int, claims: Iterable[str] = tuple(CLAIMS)) -> Repor
 
     seed: of the trees that are executed, and of the objectives that are asked in turn.
     """
-    subject = Subject(*read, seed)
+    subject = ProblemTrees(*read, seed)
     failed = asked(subject, claims)
     try:
         return Report(failed, len(subject.trees), len(subject.executed))

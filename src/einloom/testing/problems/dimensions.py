@@ -136,6 +136,16 @@ def _further_in(w: Workload, m: Machine) -> bool:
     )
 
 
+def _housed_by_role(w: Workload, m: Machine) -> bool:
+    """Does the outermost memory back an output for its writer and not for one of its readers, or the reverse?"""
+    outer = m.memories[0]
+
+    def backs(einsum: str, tensor: str) -> bool:
+        return tensor in select(outer.may, w, einsum) & select(outer.backs, w, einsum)
+
+    return any(backs(w.producers[t], t) != backs(user, t) for t in w.outputs for user in w.consumers[t])
+
+
 def _copied_behind(w: Workload, m: Machine) -> bool:
     """Must a memory behind a fanout hold a tensor of a copy?"""
     return any(
@@ -188,6 +198,7 @@ TESTS: dict[str, Test] = {
     "wider for a consumer": lambda w, m, s: _wider(w, m),
     "store over two readers": lambda w, m, s: _over_readers(w, m),
     "store behind what backs": lambda w, m, s: _further_in(w, m),
+    "home by role": lambda w, m, s: _housed_by_role(w, m),
     "copy held behind a fanout": lambda w, m, s: _copied_behind(w, m),
     "once": lambda w, m, s: m.partial_sums == "once",
     "unheld": lambda w, m, s: "unheld" in _words(m),
@@ -216,7 +227,13 @@ _NEVER: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("copies only", ("store over two readers", "store behind what backs"), "a copy reads one tensor"),
     (
         "one memory",
-        ("wider for a consumer", "store over two readers", "store behind what backs", "copy held behind a fanout"),
+        (
+            "home by role",
+            "wider for a consumer",
+            "store over two readers",
+            "store behind what backs",
+            "copy held behind a fanout",
+        ),
         "they speak of inner memories",
     ),
     ("uneven tiles", ("groups", "shares"), "exact searches no groups with uneven tiles"),

@@ -29,7 +29,7 @@ ALONE = 8
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnProblem:
     """A problem with its seed. wanted: what it was drawn for; has: what it has."""
 
     seed: int
@@ -76,14 +76,14 @@ def wanted(seed: int) -> Wanted:
     return Wanted(core, tuple(more))
 
 
-def draw(seed: int) -> Drawn:
+def draw(seed: int) -> DrawnProblem:
     """The problem of a seed; where no small one with its pair of dimensions is found, one with less of them."""
     want = wanted(seed)
-    best: Drawn | None = None
+    best: DrawnProblem | None = None
     for attempt in range(ATTEMPTS):
         rng = Random(f"problem {seed} {attempt}")
         for files in _files(rng, want.at(attempt), ROOMS[min(attempt, len(ROOMS) - 1)], attempt > 0):
-            found = Drawn(seed, files, frozenset(want.core), dimensions_of(*files.read))
+            found = DrawnProblem(seed, files, frozenset(want.core), dimensions_of(*files.read))
             if best is None or len(found.lacks) < len(best.lacks):
                 try:
                     few(files)

@@ -19,7 +19,7 @@ import numpy as np
 
 from ....workload.einsum import Workload
 from ..fusion.explore import Allowed, PmappingGroup, numbered
-from ..fusion.templates import Shape
+from ..fusion.templates import FusedTemplate, Shape
 from ..numerics.pareto import FloatArray, IntArray
 from .cutoff import Cutoff
 from .weighted_sums import Lines
@@ -74,7 +74,8 @@ Some = TypeVar("Some", bound=Costed)
 
 
 class Arcs(ABC, Generic[Some]):
-    """Filters the rows of a cascade. least: least cost of each Einsum [n, c]; aim: which sums are of use.
+    """Filters the rows of a cascade. least: least cost of each Einsum [n, c]; aim: which sums are of use. known: the
+    Einsums whose rows are known; None: all. Of the others only the least costs are.
 
     Einsums that have the same rows and the same neighbours lose the same rows: each such pattern is filtered once, so
     that repeated layers cost what the first ones and the last ones do.
@@ -82,11 +83,19 @@ class Arcs(ABC, Generic[Some]):
 
     rule = "arc consistency"
 
-    def __init__(self, workload: Workload, least: FloatArray, aim: Cutoff, counts: dict[str, int]) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        least: FloatArray,
+        aim: Cutoff,
+        counts: dict[str, int],
+        known: frozenset[int] | None = None,
+    ) -> None:
         self.workload = workload
         self.least = least
         self.aim = aim
         self.counts = counts
+        self.known = frozenset(range(len(least))) if known is None else known
         self._keys: dict[int, dict[Use, IntArray]] = {}
         self._tables: dict[tuple[int, Use], FloatArray] = {}
         self._sums = least.sum(axis=0)
@@ -94,10 +103,10 @@ class Arcs(ABC, Generic[Some]):
         self._shared = [self._uses(i) for i in range(len(workload.einsums))]
         self._span: dict[str, tuple[int, int]] = {}
         for i, einsum in enumerate(workload.einsums):
-            for tensor in einsum.tensors:
+            for tensor in einsum.tensors if i in self.known else ():
                 self._span[tensor] = (self._span.get(tensor, (i, i))[0], i)
         self._own = [
-            {t: self._use(i, t) for t in einsum.tensors if self._span[t][0] < self._span[t][1]}
+            {t: self._use(i, t) for t in einsum.tensors if i in self.known and self._span[t][0] < self._span[t][1]}
             for i, einsum in enumerate(workload.einsums)
         ]
         self._costs: dict[int, FloatArray] = {}
@@ -111,7 +120,8 @@ class Arcs(ABC, Generic[Some]):
         found: dict[int, list[tuple[Use, Use]]] = {}
         for tensor in einsum.tensors:
             users = [u for u in (*self.workload.consumers[tensor], self.workload.producers.get(tensor)) if u]
-            for other in {order[u] for u in users} - {position}:
+            others = {order[u] for u in users} & self.known if position in self.known else set()
+            for other in others - {position}:
                 found.setdefault(other, []).append((self._use(position, tensor), self._use(other, tensor)))
         return {other: tuple(found[other]) for other in sorted(found)}
 
@@ -147,6 +157,16 @@ class Arcs(ABC, Generic[Some]):
             kept.append(self._shrunk(mine, good))
             self.ahead.append(after[i][good])
         return kept
+
+    def most(self, blocks: list[list[Some]]) -> list[FloatArray]:
+        """Per Einsum the most of each settled column that is of use, if it has none but these rows.
+
+        The rest of the cascade costs at least what the sweeps from both ends add up to, in the columns and along the
+        lines; the Einsum's other column at least what the row with the least of it has.
+        """
+        before, after = self._sweep(blocks, 1), self._sweep(blocks, -1)
+        rests = [(a + b).min(axis=0) for a, b in zip(before, after, strict=True)]
+        return [self.lines.most(rest, self._cost(mine).min(axis=0)) for rest, mine in zip(rests, blocks, strict=True)]
 
     def beyond(self, position: int, cost: FloatArray, rows: IntArray) -> np.ndarray:
         """Mask of partial cascades up to `position`, with these rows of its Einsum, that lead to nothing of use."""
@@ -266,6 +286,17 @@ class Arcs(ABC, Generic[Some]):
 
 class Consistency(Arcs[PmappingGroup]):
     """Filters the blocks of a cascade."""
+
+    def filled(self, blocks: list[list[PmappingGroup]]) -> list[list[PmappingGroup]]:
+        """The blocks, with one row that costs the least in place of those that are not known."""
+        none = np.zeros(1, np.int64)
+
+        def bare(i: int) -> PmappingGroup:
+            return PmappingGroup(
+                FusedTemplate((), ()), none[:, None][:, :0], self.least[i : i + 1], none[:, None, None], none, none
+            )
+
+        return [mine if i in self.known else [bare(i)] for i, mine in enumerate(blocks)]
 
     @cached_property
     def _numbers(self) -> dict[tuple[int, ...], dict[Key, int]]:

@@ -25,7 +25,6 @@ from .arc_consistency import Arcs, Use
 from .cutoff import Cutoff
 
 LARGE = 1 << 20  # choices of one Einsum that are too many to be listed one by one
-MANY_UNEVEN = 1 << 14  # the same where tiles need not divide and most choices are near each other
 Loops = tuple[tuple[int, int, int], ...]  # (axis, rank, instances)
 
 
@@ -81,7 +80,7 @@ class Keys:
         """Every choice of an Einsum, by unit; None if there are too many."""
         signature = floors.classes.signature
         sizes = [len(option.held) * len(floors.classes.spreads(option)) for option in signature.units]
-        if sum(sizes) > (MANY_UNEVEN if any(floors.classes.uneven) else LARGE):
+        if sum(sizes) > LARGE:
             return None
         every = [self._on(floors, option) for option, size in zip(signature.units, sizes, strict=True) if size]
         return [choices for choices in every if len(choices)]

@@ -13,6 +13,7 @@ from ..model import Setting
 from ..prices.columns import leakage, objective_columns
 
 RELAXATION_CUTOFFS = (1e-9, 0.03, 0.08, 0.15, 0.25, 0.4, 0.6, 0.85, 1.2, 1.6, 2.2, 3.0, 4.5, 8.0, 20.0, 100.0, np.inf)
+ALONE_CUTOFFS = (1e-6, 0.25, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0, np.inf)
 
 
 def einsum_bound(setting: Setting, classes: RankClasses, checkpoint: Callable[[], None] = lambda: None) -> float:
@@ -33,6 +34,23 @@ def einsum_bound(setting: Setting, classes: RankClasses, checkpoint: Callable[[]
             return float(best)
         if not np.isfinite(limit):
             break
+    return float("inf")
+
+
+def alone_bound(
+    setting: Setting, classes: RankClasses, floor: float, checkpoint: Callable[[], None] = lambda: None
+) -> float:
+    """The least objective value of the Einsum with its backing stores, the room that they take and fused loops, its
+    partners ignored; infinite if it has no mapping. floor: a lower bound of it.
+
+    Every row of an Einsum in a cascade is one of these. Much above `einsum_bound` where memories are small.
+    """
+    for step in ALONE_CUTOFFS:
+        limit = floor * (1 + step) if np.isfinite(step) and floor > 0 else np.inf
+        explorer = Explorer(setting, classes, column_limits(setting, limit), {}, checkpoint)
+        best = min((float(group.cost.min()) for group in explorer.blocks()), default=np.inf)
+        if best <= limit:
+            return max(best, floor)
     return float("inf")
 
 

@@ -17,6 +17,7 @@ from ..numerics.pareto import FloatArray
 from .cutoff import Cutoff
 
 RATIOS = (0.25, 0.5, 1.0, 2.0, 4.0)
+HALVINGS = 12
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,21 @@ class Lines:
         if not self.weights:
             return cost
         return np.concatenate([cost, cost[:, :1] + cost[:, 1:] * np.array(self.weights)], axis=1)
+
+    def most(self, rest: FloatArray, own: FloatArray) -> FloatArray:
+        """The most of each column that can be added to `rest` and be of use. own: what is added at least. Both with all
+        lines; found by halving, never too small."""
+        columns = len(rest) - len(self.weights)
+        found = self.aim.most((rest + own)[:columns]) - rest[:columns]
+        for c in range(columns):
+            low, high = own[c], found[c]
+            for _ in range(HALVINGS if low < high < np.inf else 0):
+                middle = own[None, :columns].copy()
+                middle[0, c] = (low + high) / 2
+                useless = self.beyond(rest + np.maximum(self.extend(middle), own))[0]
+                low, high = (low, middle[0, c]) if useless else (middle[0, c], high)
+            found[c] = high
+        return found
 
     def beyond(self, bounds: FloatArray) -> np.ndarray:
         """Mask of lower bounds on all columns that no useful sum can meet."""

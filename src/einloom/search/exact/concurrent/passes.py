@@ -201,8 +201,8 @@ class ConcurrentAttempt(Attempt):
 
     # ---- rows -----------------------------------------------------------------------------------------------------
 
-    def _blocks(self, limits: list[FloatArray]) -> list[list[PmappingGroup]]:
-        alone = super()._blocks(limits)
+    def _blocks(self, limits: list[FloatArray], wanted: dict[EinsumClass, Wanted]) -> list[list[PmappingGroup]]:
+        alone = super()._blocks(limits, wanted)
         members = self._members(alone)
         wide: dict[int, list[PmappingGroup]] = {}
         found = []
@@ -214,9 +214,9 @@ class ConcurrentAttempt(Attempt):
                 raise self._unmapped(i)
         return found
 
-    def _wanted(self) -> dict[EinsumClass, Wanted]:
+    def _agreed(self) -> tuple[dict[EinsumClass, Wanted], list[FloatArray]]:
         """Nothing is known if there may be groups: partners may be members of one."""
-        return {} if self.candidates.members else super()._wanted()
+        return ({}, []) if self.candidates.members else super()._agreed()
 
     def _grouped(self, position: int) -> bool:
         return position in self.candidates.members

@@ -16,7 +16,7 @@ from ....mapspace.limits.data import UNLIMITED, Limits, Numbers, concerns
 from ....workload.einsum import Access, Workload
 from ....workload.selectors import Selector, select
 from ..numerics.uneven import Tiling
-from .holds import Placement, held_choices
+from .holds import Placement, held_choices, holding
 from .users import Users, is_shared
 
 
@@ -262,18 +262,18 @@ def _options(
     """The units for which machine and mapspace leave a choice of stores."""
     workload, machine = users.workload, users.machine
     einsum = workload.einsum(name)
-    number = {t: i for i, t in enumerate(einsum.tensors)}
+    order = tuple(sorted(range(len(tensors)), key=einsum.tensors.__getitem__))
+    homes = users.homes[name]
+    holds = tuple(holding(workload, machine, limits, name, m, homes) for m in range(len(machine.memories)))
     housed = frozenset(t for t, tensor in enumerate(tensors) if tensor.housed)
     whole = [(t, sizes.allow(workload.extents[einsum.variables[v]])) for m, t, v, sizes in tiles if m == 0]
     for unit in units:
         stop = machine.position[unit.name if unit is not None else machine.units[0].name]
         visible = machine.levels[:stop]
         memories = tuple(level for level in visible if isinstance(level, Memory))
-        named = held_choices(workload, machine, limits, name, memories, users.homes[name])
-        found = (tuple(frozenset(number[t] for t in tensors) for tensors in choice) for choice in named)
-        held = tuple(
-            (choice[0] | housed, *choice[1:]) for choice in found if all(good for t, good in whole if t in choice[0])
-        )
+        held = held_choices(holds[: len(memories)], order)
+        if housed or whole:
+            held = tuple((c[0] | housed, *c[1:]) for c in held if all(good for t, good in whole if t in c[0]))
         if held:
             fanouts = sum(isinstance(level, Fanout) for level in visible)
             above = tuple(

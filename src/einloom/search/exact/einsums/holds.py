@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 
-from ....machine.levels import Machine, Memory
+from ....machine.levels import Machine
 from ....mapping.legality.placement import outermost_home
 from ....mapspace.limits.checks import may_back, may_hold, must_hold
 from ....mapspace.limits.data import Limits
@@ -34,38 +36,60 @@ def homes(workload: Workload, machine: Machine, einsum: str) -> dict[str, int | 
     return found
 
 
-def held_choices(
-    workload: Workload,
-    machine: Machine,
-    limits: Limits,
-    name: str,
-    memories: tuple[Memory, ...],
-    home: Mapping[str, int | None],
-) -> Iterator[tuple[frozenset[str], ...]]:
-    """Every choice of held tensors per memory. home: of inputs and outputs of the cascade, as in `homes`."""
-    tensors = frozenset(workload.einsum(name).tensors)
+@dataclass(frozen=True)
+class MemoryHolds:
+    """What one memory must hold, may hold and may back, in numbers of tensors: (where no memory above holds the tensor,
+    where one does). Selectors ask of a tensor nothing else about the memories above. home: what it must back."""
 
-    def extend(
-        level: int, held: tuple[frozenset[str], ...], above: frozenset[str]
-    ) -> Iterator[tuple[frozenset[str], ...]]:
-        if level == len(memories):
-            if above == tensors:
-                yield held
-            return
-        memory = memories[level]
-        must = must_hold(limits, machine, memory, workload, name, above)
-        may = may_hold(limits, machine, memory, workload, name, above)
-        backs = select(memory.backs, workload, name, above) & may_back(limits, memory, workload, name)
-        if not must <= may:
-            return
-        must = must | {t for t, m in home.items() if m == level}
-        if not must <= may:
-            return
-        optional = sorted(may - must)
-        for count in range(len(optional) + 1):
-            for extra in combinations(optional, count):
-                chosen = must | frozenset(extra)
-                if chosen - above <= backs:
-                    yield from extend(level + 1, (*held, chosen), above | chosen)
+    must: tuple[frozenset[int], frozenset[int]]
+    may: tuple[frozenset[int], frozenset[int]]
+    backs: tuple[frozenset[int], frozenset[int]]
+    home: frozenset[int]
 
-    yield from extend(0, (), frozenset())
+
+def holding(
+    workload: Workload, machine: Machine, limits: Limits, name: str, level: int, home: Mapping[str, int | None]
+) -> MemoryHolds:
+    """The holding of a memory for one Einsum. home: of inputs and outputs of the cascade, as in `homes`."""
+    memory, tensors = machine.memories[level], workload.einsum(name).tensors
+    number = {t: i for i, t in enumerate(tensors)}
+    back = may_back(limits, memory, workload, name)
+
+    def numbered(found: frozenset[str]) -> frozenset[int]:
+        return frozenset(number[t] for t in found)
+
+    above = ((), tensors)
+    must = [numbered(must_hold(limits, machine, memory, workload, name, held)) for held in above]
+    may = [numbered(may_hold(limits, machine, memory, workload, name, held)) for held in above]
+    backs = [numbered(select(memory.backs, workload, name, held) & back) for held in above]
+    homed = frozenset(number[t] for t, m in home.items() if m == level)
+    return MemoryHolds((must[0], must[1]), (may[0], may[1]), (backs[0], backs[1]), homed)
+
+
+@lru_cache(maxsize=1024)
+def held_choices(memories: tuple[MemoryHolds, ...], order: tuple[int, ...]) -> tuple[Placement, ...]:
+    """Every choice of held tensors per memory. order: all tensors, in the order in which they are chosen."""
+    return tuple(_held(memories, order, (), frozenset()))
+
+
+def _held(
+    memories: tuple[MemoryHolds, ...], order: tuple[int, ...], held: Placement, above: frozenset[int]
+) -> Iterator[Placement]:
+    """The choices that begin with those of the outer memories, which hold the tensors `above`."""
+    if len(held) == len(memories):
+        if len(above) == len(order):
+            yield held
+        return
+    memory = memories[len(held)]
+    must, may, backs = (
+        (without - above) | (given & above) for without, given in (memory.must, memory.may, memory.backs)
+    )
+    must |= memory.home
+    if not must <= may:
+        return
+    optional = [t for t in order if t in may and t not in must]
+    for count in range(len(optional) + 1):
+        for extra in combinations(optional, count):
+            chosen = must | frozenset(extra)
+            if chosen - above <= backs:
+                yield from _held(memories, order, (*held, chosen), above | chosen)

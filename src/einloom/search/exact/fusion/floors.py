@@ -39,6 +39,7 @@ class Floors:
         total = prices.leaf_cost(inner)
         for m in range(1, len(held)):
             for t in sorted(held[m]):
+                self.checkpoint()
                 parent = max((p for p in range(m) if t in held[p]), default=-1)
                 if parent >= 0:
                     total = total + prices.least(t, parent, m)

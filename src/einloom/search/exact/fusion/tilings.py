@@ -103,7 +103,7 @@ class Tilings:
                 if self.classes.of[loop.variable] == d:
                     axis = None if loop.axis is None else axes[loop.axis]
                     kept = i in store.over if axis is None else once(axis.fanout, axis.joined)
-                    cuts.append(terms.Cut(self.below(i + 1)[:, d], once=int(kept)))
+                    cuts.append(terms.LoopCut(self.below(i + 1)[:, d], once=int(kept)))
             if cuts:
                 total = total * terms.visits(self.below(0)[:, d], tuple(cuts))
         return np.asarray(total)

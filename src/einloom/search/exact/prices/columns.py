@@ -34,7 +34,7 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class LinkCharge:
     """What one side of a link charges per element moved, where tiles need not divide: then how often an element is
     moved differs from side to side. price [choices, columns].
 
@@ -189,7 +189,7 @@ class LinkPrices:
         in."""
         return [(fanout, joined, row[:, d]) for fanout, joined, row in self._axes if top <= fanout < bottom]
 
-    def parts(self, tensor: int, parent: int, child: int | None) -> tuple[tuple[Part, ...], FloatArray]:
+    def parts(self, tensor: int, parent: int, child: int | None) -> tuple[tuple[LinkCharge, ...], FloatArray]:
         """As `link`, where tiles need not divide: the price side by side, and the cost of the first results that are
         not read back."""
         bottom = self.fanouts if child is None else self.above[child]
@@ -214,7 +214,7 @@ class LinkPrices:
             skipped = skipped + part.price * self._holders(tensor, part)[:, None]
         return (*out, *found), skipped
 
-    def _holders(self, tensor: int, part: Part) -> IntArray:
+    def _holders(self, tensor: int, part: LinkCharge) -> IntArray:
         """Per choice the instances that count apart, of the classes that the tensor lacks."""
         total = np.ones(len(self.spreads), np.int64)
         for fanout, joined, row in self._axes:
@@ -229,7 +229,7 @@ class LinkPrices:
         parent: int,
         child: int | None,
         bottom: int,
-    ) -> list[Part]:
+    ) -> list[LinkCharge]:
         """The parts of what goes one way: at each end, and at the tolls between."""
         found = []
         for memory, action, _ in ways:
@@ -239,14 +239,14 @@ class LinkPrices:
                 vector = self._charge(
                     tensor, memory, action, np.full(len(self.spreads), total), one * np.ones(len(self.spreads))
                 )
-                found.append(Part(self, tensor, vector, top, bottom, busiest))
+                found.append(LinkCharge(self, tensor, vector, top, bottom, busiest))
         for k, toll in enumerate(self.machine.tolls):
             top = self._over(toll)
             for busiest in (False, True):
                 total, one = (0, self._share(tensor, top)) if busiest else (1, 0)
                 both = np.full(len(self.spreads), float(total)), one * np.ones(len(self.spreads))
                 vector = self._tolled(k, tensor, parent, child, ways[0][2], both)
-                found.append(Part(self, tensor, vector, top, bottom, busiest))
+                found.append(LinkCharge(self, tensor, vector, top, bottom, busiest))
         return [part for part in found if part.price.any()]
 
     def _share(self, tensor: int, top: int) -> FloatArray:

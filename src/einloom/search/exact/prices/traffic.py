@@ -20,7 +20,7 @@ from ..einsums.spatial import RankClasses
 from ..numerics.divisibility import divisors
 from ..numerics.pareto import FloatArray, IntArray
 from ..numerics.uneven import balanced, met
-from .columns import LinkPrices, Part
+from .columns import LinkCharge, LinkPrices
 
 Slide = tuple[int, int, int]
 FEW = 8  # values that are quicker compared one by one
@@ -54,7 +54,7 @@ class Prices:
         self.relevant = np.array(self.classes.relevance, bool).reshape(len(self.classes.relevance), len(self.whole))
         self.uneven = np.array(self.classes.uneven, bool)
         self._link: dict[tuple[int, int, int], tuple[FloatArray, FloatArray]] = {}
-        self._parts: dict[tuple[int, int, int], tuple[tuple[Part, ...], FloatArray]] = {}
+        self._parts: dict[tuple[int, int, int], tuple[tuple[LinkCharge, ...], FloatArray]] = {}
         self._leaves: dict[tuple[int, ...], FloatArray] = {}
         self._reach: dict[tuple[int, int], IntArray] = {}
 
@@ -185,12 +185,12 @@ class Prices:
             chain = []
             if slide is not None and d == slide[0]:
                 step = tile * slide[2]
-                chain.append((2 * k, terms.Cut(step * slide[1], trips=-(-extent // (step * slide[1])))))
-                chain.append((100, terms.Cut(step, trips=slide[1])))
+                chain.append((2 * k, terms.LoopCut(step * slide[1], trips=-(-extent // (step * slide[1])))))
+                chain.append((100, terms.LoopCut(step, trips=slide[1])))
                 sliding_place = 100
-                chain.append((101 + k, terms.Cut(tile, trips=-(-step // tile))))
+                chain.append((101 + k, terms.LoopCut(tile, trips=-(-step // tile))))
             else:
-                chain.append((2 * k, terms.Cut(tile, trips=-(-extent // tile))))
+                chain.append((2 * k, terms.LoopCut(tile, trips=-(-extent // tile))))
             chains.append((coefficient, extent, tuple(chain)))
         use = windows.RankUse(tuple(chains), signature.constants[rank])
         return windows.moved((use,), signature.shape[rank], sliding_place)
@@ -260,7 +260,7 @@ class Prices:
             self._link[key] = self.links.link(tensor, parent, child)
         return self._link[key]
 
-    def parts(self, tensor: int, parent: int, child: int | None) -> tuple[tuple[Part, ...], FloatArray]:
+    def parts(self, tensor: int, parent: int, child: int | None) -> tuple[tuple[LinkCharge, ...], FloatArray]:
         """As `LinkPrices.parts`, remembered."""
         key = (tensor, parent, -1 if child is None else child)
         if key not in self._parts:
@@ -305,7 +305,7 @@ class Prices:
 
     def _entries(
         self,
-        part: Part,
+        part: LinkCharge,
         d: int,
         x: IntArray,
         spread: IntArray,
@@ -318,7 +318,7 @@ class Prices:
             return np.asarray(terms.trips_of(part.share(self.whole, d, 0, self.links.fanouts)[spread], x))
         # deferral: the tile stays over the loops up to `at`, below which spatial loops share what is left
         top, pricing = self.links.above[at], self.links
-        cuts = [terms.Cut(x)]
+        cuts = [terms.LoopCut(x)]
         for memory in range(at, child):
             axes = pricing.crossing(pricing.above[memory], pricing.above[memory + 1], d)
             if not any((row > 1).any() for _, _, row in axes):
@@ -329,8 +329,8 @@ class Prices:
             for fanout, joined, row in reversed(axes):
                 tiles.append((tile, part.counts_once(fanout, joined)))
                 tile = tile * row[spread]
-            cuts.append(terms.Cut(tile, once=1))
-            cuts += [terms.Cut(one, once=int(flag)) for one, flag in reversed(tiles)]
+            cuts.append(terms.LoopCut(tile, once=1))
+            cuts += [terms.LoopCut(one, once=int(flag)) for one, flag in reversed(tiles)]
         return np.asarray(terms.visits(part.share(self.whole, d, 0, top)[spread], tuple(cuts)))
 
     def shared_out(

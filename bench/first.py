@@ -1,0 +1,196 @@
+"""First mappings on all pairs of the zoo's workloads and machines: ``python -m bench.first --seconds 3``.
+
+Each pair is a process of its own, forked from one that has imported everything, in which `exact` is stopped after so
+many CPU seconds, as Ctrl-C would. A row says when the first mapping was known and its gap, the gap after 1, 3 and 10
+CPU seconds (empty where the search had not run so long; of a proof that ended before, 0), the seconds from the stop to
+the answer, what ended the search, and the most memory that the process held. CPU seconds count from the reading of the
+names. The objective is EDP, or what the machine has numbers for. A pair that is in the CSV already is skipped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from einloom import zoo
+from einloom.api import problems
+from einloom.errors import EinloomError
+from einloom.problem import Budget, keeps_time
+from einloom.result import Result, TracePoint
+from einloom.search.answer import answer
+from einloom.search.method import Recorder
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.workload_by_name import load_workload
+
+from .rows import ROOT, append, stamp
+
+CSV = ROOT / "bench" / "results" / "first.csv"
+MOMENTS = (1.0, 3.0, 10.0)
+NETWORKS = 50  # Einsums above which a workload is left out without --all
+LOST = 60  # seconds after which a process that has not answered is killed, for each second of the budget
+
+
+def row(workload: str, machine: str, seconds: float) -> dict[str, object]:
+    """The measured columns of one pair."""
+    began = time.process_time()
+    objective = _objective(machine)
+    asked = problems(workload, machine, objective)
+    count = len(asked[0].problem.workload.einsums)
+
+    def used() -> float:
+        return time.process_time() - began
+
+    recorder = Recorder(stop=lambda: used() > seconds, clock=used)
+    found = answer(asked, "exact", Budget(seconds=1e6), recorder)
+    end = used()
+    mapped = [point for point in recorder.trace if point.best is not None]
+    value = found.certificate if isinstance(found, Result) else None
+    first = mapped[0].seconds if mapped else end if value else ""
+    gap = "" if value is None else value.gap
+    begun = min((point.seconds for point in recorder.trace), default=0.0)
+    return {
+        "workload": workload,
+        "machine": machine,
+        "objective": objective,
+        "einsums": count,
+        "first_s": _short(first),
+        "first_gap": _short(_gap(mapped[0]) if mapped else gap),
+        **{f"gap_{moment:g}s": _short(_at(recorder.trace, moment, end)) for moment in MOMENTS},
+        "gap": _short(gap),
+        "end_s": _short(end),
+        "late_s": _short(max(0.0, end - seconds)),
+        "bound_s": _short(begun),
+        "ended": (found.ended.value if found.ended else "proof") if isinstance(found, Result) else found.status,
+        "reason": "" if isinstance(found, Result) else found.reason,
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1000,
+    }
+
+
+def _objective(machine: str) -> str:
+    """EDP; energy on a machine without a throughput, latency on one where nothing takes energy."""
+    chip = load_machine(machine)
+    if not keeps_time(chip):
+        return "energy"
+    powered = any(m.read_energy or m.write_energy for m in chip.memories) or any(unit.energy for unit in chip.units)
+    return "edp" if powered else "latency"
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _gap(point: TracePoint) -> float:
+    assert point.best is not None
+    return 0.0 if not point.best else max(0.0, 1 - (point.bound or 0.0) / point.best)
+
+
+def _at(trace: Sequence[TracePoint], moment: float, end: float) -> float | str:
+    """The gap that was known after so many seconds."""
+    if end < moment and (not trace or trace[-1].best is None or _gap(trace[-1]) > 1e-9):
+        return ""
+    known = [point for point in trace if point.seconds <= moment and point.best is not None]
+    return max(0.0, 1 - (known[-1].bound or 0.0) / (known[-1].best or 1.0)) if known else ""
+
+
+def apart(make: Callable[[], dict[str, object]], patience: float) -> dict[str, object] | None:
+    """What `make` returns in a forked process; None if that did not answer."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        signal.alarm(int(patience))
+        try:
+            with os.fdopen(writing, "w") as stream:
+                json.dump(make(), stream)
+        except EinloomError as error:
+            sys.stderr.write(f"{error}\n")
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as stream:
+        text = stream.read()
+    os.waitpid(child, 0)
+    found: dict[str, object] | None = json.loads(text) if text else None
+    return found
+
+
+def pairs(every: bool) -> Iterator[tuple[str, str]]:
+    """All pairs; without `every`, none of whole networks."""
+    for one in zoo.workloads():
+        if every or len(load_workload(one.name).einsums) <= NETWORKS:
+            for machine in zoo.machines():
+                yield one.name, machine.name
+
+
+def table(rows: list[dict[str, str]]) -> str:
+    """One line for each machine: how soon first mappings are known, and how near they and the later ones are."""
+    lines = [
+        "| machine | pairs | mapped | first mapping, CPU s: median, most | first bound, most, CPU s | proven "
+        "| gap of the others: median, most | answer after the stop, most, CPU s | peak, MB |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for machine in dict.fromkeys(one["machine"] for one in rows):
+        mine = [one for one in rows if one["machine"] == machine]
+        mapped = [one for one in mine if one["first_s"]]
+        soon = sorted(float(one["first_s"]) for one in mapped)
+        gaps = sorted(float(one["gap"]) for one in mapped if one["ended"] != "proof")
+        proven = sum(one["ended"] in ("proof", "infeasible") for one in mine)
+        cells = (
+            machine,
+            len(mine),
+            len(mapped),
+            f"{soon[len(soon) // 2]:.2g}, {soon[-1]:.2g}" if soon else "-",
+            f"{max(float(one['bound_s']) for one in mine):.2g}",
+            proven,
+            f"{gaps[len(gaps) // 2]:.1%}, {gaps[-1]:.1%}" if gaps else "-",
+            f"{max(float(one['late_s']) for one in mine):.2g}",
+            max(int(one["peak_mb"]) for one in mine),
+        )
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Measure what is not in the CSV yet; exits with 1 if a pair has neither a mapping nor a proof of none."""
+    parser = argparse.ArgumentParser(prog="python -m bench.first", description=__doc__.split("\n")[0])
+    parser.add_argument("--seconds", type=float, default=3.0, help="CPU seconds of each search (default 3)")
+    parser.add_argument("--all", action="store_true", help="whole networks, too")
+    parser.add_argument("--only", nargs="*", default=(), metavar="NAME", help="these workloads or machines alone")
+    parser.add_argument("--csv", type=Path, default=CSV)
+    options = parser.parse_args(words)
+    known = set()
+    if options.csv.exists():
+        with options.csv.open(newline="", encoding="utf-8") as stream:
+            known = {(one["workload"], one["machine"]) for one in csv.DictReader(stream)}
+    ends: Counter[str] = Counter()
+    for workload, machine in pairs(options.all):
+        if (workload, machine) in known or (options.only and not {workload, machine} & set(options.only)):
+            continue
+        made = partial(row, workload, machine, options.seconds)
+        found = apart(made, LOST * max(options.seconds, 1.0))
+        if found is None:
+            ends["without an answer"] += 1
+            print(f"{workload} on {machine}: no answer", flush=True)
+            continue
+        append(options.csv, {**found, **stamp()})
+        ends[str(found["ended"])] += 1
+        said = (
+            f"first {found['first_s'] or '-'} s, gap {found['gap'] or '-'}, {found['ended']} after {found['end_s']} s"
+        )
+        print(f"{workload} on {machine}: {said}", flush=True)
+    print(", ".join(f"{number} {end}" for end, number in sorted(ends.items())))
+    return int(bool(ends["without an answer"] + ends["unfinished"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
