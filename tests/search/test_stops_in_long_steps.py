@@ -64,6 +64,17 @@ def test_pricing_choices() -> None:
         Keys().choices(Floors(attempt.setting, classes, after(1)))
 
 
+def test_pricing_one_choice_of_stores() -> None:
+    """Of many spatial choices each product is an array: the questions come between them."""
+    attempt, asked = on("nvdla"), list[int]()
+    classes = RankClasses(attempt.signatures[0], lambda: asked.append(1))
+    option = classes.signature.units[0]
+    classes.spreads(option)
+    before = len(asked)
+    Floors(attempt.setting, classes).of(option, option.held[0])
+    assert len(asked) - before > len(classes.signature.tensors)
+
+
 def test_growing_rows(attempt: Attempt) -> None:
     """A single table, without the question before it."""
     classes = attempt.classes[attempt.signatures[0]]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import click
 
-from ..errors import SpecError, nearest
+from ..errors import unknown
 from . import output as out
 
 PAPERS = ("fusecu",)
@@ -26,8 +26,7 @@ def register(group: click.Group, guarded: Guard) -> None:
     def reproduce_verb(paper: str, output: str | None, area: bool) -> None:
         """Print what PAPER prints, what einloom says, and why they differ; papers: fusecu."""
         if paper not in PAPERS:
-            listed = f"unknown paper {paper!r:.60}; known are {', '.join(PAPERS)}"
-            raise SpecError(listed, suggestion=nearest(paper, PAPERS))
+            raise unknown("paper", paper, PAPERS)
         from ..published import fusecu_tables
 
         out.refuse(output)

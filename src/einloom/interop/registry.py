@@ -12,8 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
-from ..errors import SpecError, nearest
-from ..reading.plugins import MISTAKES, brought, built, loaded
+from ..errors import SpecError
+from ..reading.plugins import MISTAKES, built, known, loaded, names_of
 from .bundle import Bundle
 
 GROUP = "einloom.importers"
@@ -46,7 +46,7 @@ class Importer(Protocol):
 
 def importers() -> tuple[str, ...]:
     """The names of all importers, those that ship first."""
-    return (*SHIPPED, *(name for name in brought(GROUP) if name not in SHIPPED))
+    return names_of(GROUP, SHIPPED)
 
 
 def importer(name: str, options: Mapping[str, object] | None = None) -> Importer:
@@ -101,10 +101,7 @@ def _maker(name: str) -> Callable[..., Importer]:
         from .onnx.importer import OnnxImporter
 
         return OnnxImporter
-    if name not in brought(GROUP):
-        known = ", ".join(importers())
-        raise SpecError(f"unknown importer {name!r:.80}; known are {known}", suggestion=nearest(name, importers()))
-    found: Callable[..., Importer] = loaded(GROUP, name)
+    found: Callable[..., Importer] = loaded(GROUP, known(GROUP, "importer", name, SHIPPED))
     return found
 
 

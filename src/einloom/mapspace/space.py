@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from ..errors import SpecError, nearest
 from ..mapping.extents import Address
 from ..mapping.tree import Mapping
-from ..reading.plugins import brought
+from ..reading.plugins import known, names_of
 from .limits.data import UNLIMITED, Limits
 
 if TYPE_CHECKING:
@@ -40,15 +39,12 @@ TITLES = {"unit": "@ unit", "axis": "@ AXIS in shares of a quarter"}
 
 def space_names() -> tuple[str, ...]:
     """The names of all mapspaces, those that ship first."""
-    return (*SPACES, *(name for name in brought(GROUP) if name not in SPACES))
+    return names_of(GROUP, SPACES)
 
 
 def known_space(name: str) -> str:
     """`name`, if there is such a space. Raises SpecError with a suggestion for any other."""
-    if name not in SPACES and name not in brought(GROUP):
-        known = space_names()
-        raise SpecError(f"unknown mapspace {name!r:.80}; known are {', '.join(known)}", suggestion=nearest(name, known))
-    return name
+    return known(GROUP, "mapspace", name, SPACES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ Groups: ``einloom.methods``, ``einloom.spaces``, ``einloom.components``, ``einlo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from ..errors import SpecError, nearest
+from ..errors import SpecError, nearest, unknown
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -28,6 +28,20 @@ _OFFERED: dict[tuple[str, str], Any] = {}
 def brought(group: str) -> tuple[str, ...]:
     """The names that installed packages, or this session, give in a group, in alphabetical order."""
     return tuple(sorted({*_points(group), *(name for kind, name in _OFFERED if kind == group)}))
+
+
+def names_of(group: str, shipped: Iterable[str]) -> tuple[str, ...]:
+    """The names of all things of a group, those that ship first."""
+    first = tuple(shipped)
+    return (*first, *(name for name in brought(group) if name not in first))
+
+
+def known(group: str, what: str, name: str, shipped: Iterable[str]) -> str:
+    """`name`, if something ships or was brought under it. Raises SpecError with a suggestion for any other."""
+    names = names_of(group, shipped)
+    if name not in names:
+        raise unknown(what, name, names)
+    return name
 
 
 def offer(group: str, name: str, thing: Any) -> None:

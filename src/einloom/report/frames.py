@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtra, SpecError, nearest
+from ..errors import MissingExtra, unknown
 from ..result import Result
 
 if TYPE_CHECKING:
@@ -87,5 +87,5 @@ FRAMES = {
 def frame_of(result: Result, what: str) -> pandas.DataFrame:
     """The DataFrame called `what`. Raises SpecError with a suggestion for an unknown name."""
     if what not in FRAMES:
-        raise SpecError(f"no frame is called {what!r}; known are {', '.join(FRAMES)}", suggestion=nearest(what, FRAMES))
+        raise unknown("frame", what, FRAMES)
     return FRAMES[what](result)

@@ -12,7 +12,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Protocol
 
 from ..errors import SpecError, unknown
-from ..reading.plugins import MISTAKES, brought, loaded, offer
+from ..reading.plugins import MISTAKES, brought, known, loaded, names_of, offer
 from ..result import Result
 from .compare import labels_of
 from .draw.bars import BusyTime, Stacked, Traffic
@@ -65,8 +65,8 @@ SHIPPED: dict[str, Callable[..., Picture]] = {
 
 
 def pictures() -> tuple[str, ...]:
-    """The names of all pictures behind this door, those that ship first."""
-    return (*SHIPPED, *(name for name in brought(GROUP) if name not in SHIPPED))
+    """The names of all pictures, those that ship first."""
+    return names_of(GROUP, SHIPPED)
 
 
 def use(picture: Picture) -> None:
@@ -92,8 +92,7 @@ def options_of(name: str) -> tuple[str, ...]:
 
 
 def _class(name: str) -> Callable[..., Picture]:
-    if name not in pictures():
-        raise unknown("picture", name, pictures())
+    known(GROUP, "picture", name, SHIPPED)
     return SHIPPED[name] if name in SHIPPED else loaded(GROUP, name)
 
 

@@ -65,8 +65,39 @@ class FrontPoint:
     mapping: Mapping
 
 
+class Answered(Drawn):
+    """What an answer says of its problem."""
+
+    problem: Problem
+
+    @property
+    def workload(self) -> Workload:
+        return self.problem.workload
+
+    @property
+    def machine(self) -> Machine:
+        return self.problem.machine
+
+    @property
+    def mapspace(self) -> Mapspace:
+        return self.problem.mapspace
+
+    @property
+    def objective(self) -> Objective:
+        return self.problem.objective
+
+    @property
+    def latency_rule(self) -> LatencyRule:
+        return self.problem.latency_rule
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the problem says to no effect: selectors that select none of its tensors."""
+        return self.problem.notes
+
+
 @dataclass(frozen=True, repr=False)
-class Result(Drawn):
+class Result(Answered):
     """One mapping of one problem, with its price and what is proven of it.
 
     certificate: None if nothing was searched. recorded_digest, found_digest: of a result that was read from a file,
@@ -119,26 +150,6 @@ class Result(Drawn):
         return f"<Result: {self.workload.name} on {self.machine.name}, {found}, {proven}>"
 
     @property
-    def workload(self) -> Workload:
-        return self.problem.workload
-
-    @property
-    def machine(self) -> Machine:
-        return self.problem.machine
-
-    @property
-    def mapspace(self) -> Mapspace:
-        return self.problem.mapspace
-
-    @property
-    def objective(self) -> Objective:
-        return self.problem.objective
-
-    @property
-    def latency_rule(self) -> LatencyRule:
-        return self.problem.latency_rule
-
-    @property
     def energy(self) -> float:
         """Joules."""
         return self.cost.energy
@@ -152,11 +163,6 @@ class Result(Drawn):
     def edp(self) -> float:
         """Energy-delay product, J s."""
         return self.cost.edp
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the problem says to no effect: selectors that select none of its tensors."""
-        return self.problem.notes
 
     @property
     def value(self) -> float:

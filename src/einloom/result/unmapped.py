@@ -12,17 +12,14 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from ..errors import BudgetExhausted, Ended, Infeasible
-from ..machine.levels import Machine
 from ..problem import Problem
 from ..reading import writing
 from ..reading.fields import STATED, read_record
 from ..reading.keys import TEXT, Choice, Key, Record, Table
 from ..reading.located import Located, from_data
-from ..reporting import Drawn
-from ..workload.einsum import Workload
 from . import document
 from .asked import goal_data, input_data, notes_data, problem_from
-from .record import Provenance, Result, TracePoint
+from .record import Answered, Provenance, Result, TracePoint
 from .tables import ASKED, FOOT, GOAL, HEAD, POSITIVE, WHOLE, ended_of, must, provenance_of
 
 VERSION = 1
@@ -30,7 +27,7 @@ Status = Literal["infeasible", "unfinished"]
 
 
 @dataclass(frozen=True, repr=False)
-class Unmapped(Drawn):
+class Unmapped(Answered):
     """A problem, and why no mapping of it is known.
 
     status: ``infeasible`` where it is proven that no mapping of the space is legal, ``unfinished`` where the budget
@@ -79,19 +76,6 @@ class Unmapped(Drawn):
         """One line: what has no mapping onto what, and how sure that is."""
         bound = "" if not self.bound else f", {self.problem.objective} above {self.bound:.8g}"
         return f"<Unmapped: {self.workload.name} on {self.machine.name}, {self.status}{bound}>"
-
-    @property
-    def workload(self) -> Workload:
-        return self.problem.workload
-
-    @property
-    def machine(self) -> Machine:
-        return self.problem.machine
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """As of a `Result`."""
-        return self.problem.notes
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "counts": dict(self.counts)}  # a view of a table cannot go to another process

@@ -11,8 +11,7 @@ from functools import cache
 from importlib import import_module
 from inspect import signature
 
-from ..errors import SpecError, nearest
-from ..reading.plugins import brought, built, loaded
+from ..reading.plugins import built, known, loaded, names_of
 from .method import Method
 
 GROUP = "einloom.methods"
@@ -31,7 +30,7 @@ _MADE = {  # name -> module and class, imported when asked for
 
 def methods() -> tuple[str, ...]:
     """The names of all search methods, those that ship first."""
-    return (*SHIPPED, *(name for name in brought(GROUP) if name not in SHIPPED))
+    return names_of(GROUP, SHIPPED)
 
 
 def method(name: str, options: Mapping[str, object] | None = None) -> Method:
@@ -59,8 +58,5 @@ def _maker(name: str) -> Callable[..., Method]:
         module, made = _MADE[name]
         maker: Callable[..., Method] = getattr(import_module(f".{module}", __package__), made)
         return maker
-    if name not in brought(GROUP):
-        known = ", ".join(methods())
-        raise SpecError(f"unknown method {name!r:.80}; known are {known}", suggestion=nearest(name, methods()))
-    found: Callable[..., Method] = loaded(GROUP, name)
+    found: Callable[..., Method] = loaded(GROUP, known(GROUP, "method", name, SHIPPED))
     return found

@@ -11,7 +11,7 @@ from ..describe import MEMORY, Fabric, Source
 from .array import ARRAY, Rectangle, place
 from .edge import Quantiser, bits_for, choose, table
 from .element import controls
-from .sequencer import STEPS_BITS, Sequencer
+from .sequencer import Sequencer, commands
 
 
 class FabricTop(Component):
@@ -27,12 +27,7 @@ class FabricTop(Component):
         count, rows, columns = fabric.count, fabric.rows, fabric.columns
         super().__init__(
             {
-                "start": In(1),
-                "operation": In(2),
-                "configuration": In(fabric.configuration_bits),
-                "steps": In(STEPS_BITS),
-                "more_steps": In(STEPS_BITS),
-                "tiles": In(STEPS_BITS),
+                **commands(fabric),
                 "shift": In(element.shift_bits),
                 "left": In(wide * rows * count),
                 "left_psum": In(sums * rows * count),
@@ -46,7 +41,7 @@ class FabricTop(Component):
         m = Module()
         fabric = self.fabric
         m.submodules.sequencer = sequencer = Sequencer(fabric)
-        for port in ("start", "operation", "configuration", "steps", "more_steps", "tiles"):
+        for port in commands(fabric):
             m.d.comb += getattr(sequencer, port).eq(getattr(self, port))
         m.d.comb += self.busy.eq(sequencer.busy)
         wires = [self._wires(i) for i in range(fabric.count)]

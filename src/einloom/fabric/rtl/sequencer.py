@@ -9,13 +9,19 @@ from __future__ import annotations
 from typing import Any
 
 from amaranth.hdl import Module, Signal
-from amaranth.lib.wiring import Component, In, Out
+from amaranth.lib.wiring import Component, In, Member, Out
 
 from ..describe import OPERATIONS, Fabric
 from .edge import table
 
 STEPS_BITS = 16
 PHASES = ("idle", "load", "swap", "run", "turn", "again", "drain")
+
+
+def commands(fabric: Fabric) -> dict[str, Member]:
+    """The ports that say what to run."""
+    steps = {name: In(STEPS_BITS) for name in ("steps", "more_steps", "tiles")}
+    return {"start": In(1), "operation": In(2), "configuration": In(fabric.configuration_bits), **steps}
 
 
 class Sequencer(Component):
@@ -25,12 +31,7 @@ class Sequencer(Component):
         self.fabric = fabric
         super().__init__(
             {
-                "start": In(1),
-                "operation": In(2),
-                "configuration": In(fabric.configuration_bits),
-                "steps": In(STEPS_BITS),
-                "more_steps": In(STEPS_BITS),
-                "tiles": In(STEPS_BITS),
+                **commands(fabric),
                 "busy": Out(1),
                 "turning": Out(1),
                 "chosen": Out(fabric.configuration_bits),

@@ -14,6 +14,7 @@ from ...errors import SpecError
 from ...machine.levels import Memory
 from ...result import Result
 from .drawing import Bar, Line, Plot, Plots, Ruler
+from .palette import COLOURS
 from .scene import size
 from .subject import Subject
 
@@ -147,5 +148,6 @@ def _bar(data: Filling, band: Band) -> Bar:
     last, number = data.leaves[band.stop - 1], data.number[band.tensor]
     during = data.leaves[band.start] + (f" to {last}" if band.stop - band.start > 1 else "")
     tip, ends = f"{band.tensor}: {size(band.bits)} during {during}", (float(band.start), float(band.stop))
-    high = float(band.base + band.bits)
-    return Bar(ends[0], float(band.base), ends[1], high, number, tip, band.tensor, (number,), band.tensor)
+    high, few = float(band.base + band.bits), len(data.leaves) <= MANY
+    look, label = (number, band.tensor) if few else (number % len(COLOURS), "")
+    return Bar(ends[0], float(band.base), ends[1], high, look, tip, label, (number,), label)

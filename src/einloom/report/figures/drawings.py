@@ -30,8 +30,8 @@ MARKS: dict[str, dict[str, Any]] = {
     "trade": {"marker": "o", "s": 20},
     "nothing": {"marker": "x", "s": 22},
 }
-MOST, NAMES, STEEP = 40, 24, 60
-"""Names in a legend; letters of a name beside an axis; letters of all names below one that are still level."""
+MOST, NAMES, STEEP, WIDE = 40, 24, 60, 36
+"""Names in a legend; letters of a name beside an axis, of all level names below one, of a name in two columns."""
 
 
 def figure_of(drawing: Drawing) -> Figure:
@@ -69,12 +69,13 @@ def _plot(axes: Axes, drawing: Plot) -> None:
         axes.set_title(drawing.title, loc="left", fontsize=8)
     if not drawing.bars:
         axes.grid()
-    count = len(axes.get_legend_handles_labels()[1])
-    if count and drawing.bars:
+    names = axes.get_legend_handles_labels()[1]
+    if names and drawing.bars:
         beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.05), "labelspacing": 0.3}
-        axes.legend(fontsize=6.5, ncols=1 + count // max(8, round(drawing.height / 20)), **beside)
-    elif count:
-        axes.legend(fontsize=7)
+        axes.legend(fontsize=6.5, ncols=1 + len(names) // max(8, round(drawing.height / 20)), **beside)
+    elif names:  # above: the best place inside takes long to find
+        columns = 1 if max(map(len, names)) > WIDE else 2
+        axes.legend(fontsize=7, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, borderaxespad=0.2)
 
 
 def _line(axes: Axes, line: Line) -> None:

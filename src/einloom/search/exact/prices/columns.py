@@ -117,6 +117,7 @@ class LinkPrices:
     def between(self, top: int, bottom: int) -> IntArray:
         """Instances that each class takes on the fanouts `top` <= number < `bottom`, per choice [n, classes]."""
         total = np.ones((len(self.spreads), len(self.classes.members)), np.int64)
+        self.classes.checkpoint()
         for fanout, _, row in self._axes:
             if top <= fanout < bottom:
                 total = total * row

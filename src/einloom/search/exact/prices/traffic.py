@@ -427,6 +427,7 @@ class Prices:
             cost += read * self.moved(1, x, spread, None)[:, None] + write * self.moved(0, x, spread, None)[:, None]
         else:
             for t, memory in enumerate(inner):
+                self.classes.checkpoint()
                 cost += self.charged((t, memory, None), x, spread)
         self._leaves[inner] = cost
         return cost
