@@ -189,6 +189,8 @@ class Attempt:
 
     def _at_least(self, choices: list[list[Choices]]) -> list[list[Choices]]:
         """The choices, none of which costs less than its Einsum does; the same list for Einsums that look alike."""
+        if not self._uneven:
+            return choices
         found: dict[EinsumClass, list[Choices]] = {}
         for sig, mine, least in zip(self.signatures, choices, self.least, strict=True):
             if sig not in found:
@@ -212,16 +214,17 @@ class Attempt:
     def _agreement(self, aim: Cutoff) -> Agreement:
         return Agreement(self.problem.workload, self._keys, self.least, aim, self.counts)
 
-    def _agreed(self) -> tuple[dict[EinsumClass, Wanted], list[FloatArray]]:
+    def _agreed(self) -> tuple[dict[EinsumClass, Wanted], FloatArray | None]:
         """The choices that can be part of a cascade within the aim, and per Einsum the most of each settled column that
-        is of use; both empty where that is not known."""
+        is of use; empty and None where that is not known."""
         if not self.options.consistency or not self.aim.finite or self._choices is None:
-            return {}, []
+            return {}, None
         agreement = self._agreement(self.aim)
         choices = agreement.filter(self._at_least(self._choices))
         if not all(choices):
             raise Infeasible("no combination of mappings stays within the limit")
-        return wanted([self.classes[sig] for sig in self.signatures], choices), agreement.most(choices)
+        most = agreement.most(choices) if self._uneven else None
+        return wanted([self.classes[sig] for sig in self.signatures], choices), most
 
     def _least_of(self, setting: Setting, sig: EinsumClass) -> float:
         """What an Einsum costs at least in every row that this pass knows of it."""
@@ -381,7 +384,7 @@ class Attempt:
             self.checkpoint,
         )
 
-    def _column_limits(self, agreed: list[FloatArray]) -> list[FloatArray]:
+    def _column_limits(self, agreed: FloatArray | None) -> list[FloatArray]:
         """Per Einsum the largest useful value of each column. agreed: as `_agreed` says of settled columns."""
         width = len(self.setting.columns)
         if not self.aim.finite:
@@ -392,7 +395,7 @@ class Attempt:
         limits = []
         for i, least in enumerate(self.least):
             mine = most - (total - least) + slack
-            mine = np.minimum(mine, agreed[i] + slack) if agreed else mine
+            mine = mine if agreed is None else np.minimum(mine, agreed[i] + slack)
             if len(total) == 1:
                 limits.append(column_limits(self.setting, mine[0]))
             else:
