@@ -18,7 +18,7 @@ from einloom.search.exact.einsums.classes import EinsumClass, UnitOption
 from einloom.search.exact.einsums.holds import Placement, backing
 from einloom.search.exact.fusion import explore as fused
 from einloom.search.exact.fusion.explore import Explorer, PmappingGroup
-from einloom.search.exact.joining.join import Compatibility, Joiner, Key, Partial
+from einloom.search.exact.joining.join import Compatibility, Joiner, Partial
 from einloom.search.exact.numerics.pareto import FloatArray, IntArray
 
 Mutation = Callable[[pytest.MonkeyPatch], None]
@@ -177,9 +177,9 @@ def members_need_a_loop_of_all_their_tensors(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def partial_cascades_are_matched_whatever_group_is_open(patch: pytest.MonkeyPatch) -> None:
-    right = Joiner._asks
+    right = GroupJoiner.follows
 
-    def asks(self: Joiner, position: int, compatibility: Compatibility) -> Key:
-        return right(self, position, replace(compatibility, group=None))
+    def follows(self: GroupJoiner, position: int, compatibility: Compatibility, block: PmappingGroup) -> bool:
+        return right(self, position, replace(compatibility, group=None), block)
 
-    patch.setattr(Joiner, "_asks", asks)
+    patch.setattr(GroupJoiner, "follows", follows)

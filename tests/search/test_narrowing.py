@@ -27,8 +27,8 @@ def counted_twice(patch: pytest.MonkeyPatch) -> None:
 
     def most(self, blocks):  # type: ignore[no-untyped-def]
         before, after = self._sweep(blocks, 1), self._sweep(blocks, -1)
-        own = [self._cost(mine).min(axis=0) for mine in blocks]
-        return [self.lines.most((a + b).min(axis=0) + o, o) for a, b, o in zip(before, after, own, strict=True)]
+        own = np.array([self._cost(mine).min(axis=0) for mine in blocks])
+        return self.lines.most(np.array([(a + b).min(axis=0) for a, b in zip(before, after, strict=True)]) + own, own)
 
     patch.setattr(Arcs, "most", most)
 

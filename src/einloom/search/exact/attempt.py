@@ -26,6 +26,7 @@ from .fusion.explore import Allowed, Explorer, PmappingGroup, Wanted
 from .fusion.floors import Floors
 from .fusion.serving import Serving
 from .fusion.templates import Alone
+from .joining.completions import Completions
 from .joining.join import Joiner, Partial
 from .model import Setting
 from .numerics.pareto import FloatArray, IntArray
@@ -34,6 +35,9 @@ from .pmappings.prune import Rules
 from .prices.columns import columns
 from .traceback import Piece, piece, tree
 
+WORTH = 2000  # rows from which it is worth knowing what completes a cascade
+# limits of joins, as shares above the least that rows without rooms cost
+NEARER = (1e-6, 1e-5, 5e-5, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2)
 MANY_KINDS = 40  # of Einsums, from which on they do not narrow each other down one by one
 
 
@@ -50,6 +54,7 @@ class ExactOptions:
     rules: Rules = field(default_factory=Rules)
     incumbent: bool = True
     consistency: bool = True
+    completions: bool = True
     limit: float | None = None
     start: tuple[Mapping, ...] = ()
 
@@ -99,6 +104,11 @@ class Attempt:
     def tied(self) -> bool:
         """True if Einsums may cut some rank alike and unevenly: then `tiling` matters."""
         return any(signature.tied for signature in self.signatures)
+
+    @property
+    def completes(self) -> bool:
+        """True if joins without rooms bound those with: no Einsums run at the same time."""
+        return self.options.completions and not self.problem.mapspace.places
 
     @property
     def relaxes(self) -> bool:
@@ -179,6 +189,8 @@ class Attempt:
 
     def _at_least(self, choices: list[list[Choices]]) -> list[list[Choices]]:
         """The choices, none of which costs less than its Einsum does; the same list for Einsums that look alike."""
+        if not self._uneven:
+            return choices
         found: dict[EinsumClass, list[Choices]] = {}
         for sig, mine, least in zip(self.signatures, choices, self.least, strict=True):
             if sig not in found:
@@ -202,16 +214,17 @@ class Attempt:
     def _agreement(self, aim: Cutoff) -> Agreement:
         return Agreement(self.problem.workload, self._keys, self.least, aim, self.counts)
 
-    def _agreed(self) -> tuple[dict[EinsumClass, Wanted], list[FloatArray]]:
+    def _agreed(self) -> tuple[dict[EinsumClass, Wanted], FloatArray | None]:
         """The choices that can be part of a cascade within the aim, and per Einsum the most of each settled column that
-        is of use; both empty where that is not known."""
+        is of use; empty and None where that is not known."""
         if not self.options.consistency or not self.aim.finite or self._choices is None:
-            return {}, []
+            return {}, None
         agreement = self._agreement(self.aim)
         choices = agreement.filter(self._at_least(self._choices))
         if not all(choices):
             raise Infeasible("no combination of mappings stays within the limit")
-        return wanted([self.classes[sig] for sig in self.signatures], choices), agreement.most(choices)
+        most = agreement.most(choices) if self._uneven else None
+        return wanted([self.classes[sig] for sig in self.signatures], choices), most
 
     def _least_of(self, setting: Setting, sig: EinsumClass) -> float:
         """What an Einsum costs at least in every row that this pass knows of it."""
@@ -290,10 +303,22 @@ class Attempt:
 
     def towards(self, aim: Cutoff) -> Solution:
         """The best cascade that is not beyond `aim` (others may come out too), or Infeasible."""
-        return self._best(self.complete(aim))
+        blocks = self._rows(aim)
+        joiner = self._ready(blocks)
+        for nearer in self._nearer(joiner.completions, aim):
+            try:
+                return self._best(self._joined(joiner, blocks, nearer))
+            except Infeasible:
+                continue
+        return self._best(self._joined(joiner, blocks, aim))
 
     def complete(self, aim: Cutoff) -> list[Partial]:
         """All undominated complete cascades that are not beyond `aim`, or Infeasible."""
+        blocks = self._rows(aim)
+        return self._joined(self._ready(blocks), blocks, aim)
+
+    def _rows(self, aim: Cutoff) -> list[list[PmappingGroup]]:
+        """The blocks of every Einsum, without what the neighbours rule out, or Infeasible."""
         self.aim = aim
         self.rest = np.concatenate([np.cumsum(self.least[::-1], axis=0)[::-1][1:], self.least[:1] * 0])
         wanted, most = self._agreed()
@@ -305,9 +330,33 @@ class Attempt:
             blocks = self.consistency.filter(blocks)
             if not all(blocks):
                 raise Infeasible("no combination of mappings stays within the limit")
+        return blocks
+
+    def _ready(self, blocks: list[list[PmappingGroup]]) -> Joiner:
+        """A joiner for these blocks, with what it costs at least to complete each state where that is worth knowing."""
         joiner = self._joiner()
         joiner.asking = any(block.structure.asked for mine in blocks for block in mine)
         joiner.serving = self._serving(blocks)
+        rows = sum(len(block) for mine in {id(mine): mine for mine in blocks}.values() for block in mine)
+        if self.completes and self.consistency is not None and rows >= WORTH:
+            self.watcher.stage("joining without rooms")
+            joiner.completions = Completions.of(joiner, self.consistency.lines, blocks)
+        return joiner
+
+    def _nearer(self, completions: Completions | None, aim: Cutoff) -> list[Cutoff]:
+        """Limits between the least that completions know of and that of the aim, from below."""
+        if completions is None or aim.front is not None:
+            return []
+        least = completions.least_limit()
+        limits = [least * (1 + step) for step in NEARER]
+        return [replace(aim, limit=limit) for limit in limits if limit - least < (aim.limit - least) / 2]
+
+    def _joined(self, joiner: Joiner, blocks: list[list[PmappingGroup]], aim: Cutoff) -> list[Partial]:
+        """All undominated complete cascades of these rows that are not beyond `aim`, or Infeasible."""
+        if joiner.completions is not None:
+            blocks = joiner.completions.towards(aim, blocks)
+            if not all(blocks):
+                raise Infeasible("no combination of mappings stays within the limit")
         total = len(blocks)
         partials = joiner.start()
         for position in range(total):
@@ -335,7 +384,7 @@ class Attempt:
             self.checkpoint,
         )
 
-    def _column_limits(self, agreed: list[FloatArray]) -> list[FloatArray]:
+    def _column_limits(self, agreed: FloatArray | None) -> list[FloatArray]:
         """Per Einsum the largest useful value of each column. agreed: as `_agreed` says of settled columns."""
         width = len(self.setting.columns)
         if not self.aim.finite:
@@ -346,7 +395,7 @@ class Attempt:
         limits = []
         for i, least in enumerate(self.least):
             mine = most - (total - least) + slack
-            mine = np.minimum(mine, agreed[i] + slack) if agreed else mine
+            mine = mine if agreed is None else np.minimum(mine, agreed[i] + slack)
             if len(total) == 1:
                 limits.append(column_limits(self.setting, mine[0]))
             else:

@@ -158,15 +158,15 @@ class Arcs(ABC, Generic[Some]):
             self.ahead.append(after[i][good])
         return kept
 
-    def most(self, blocks: list[list[Some]]) -> list[FloatArray]:
+    def most(self, blocks: list[list[Some]]) -> FloatArray:
         """Per Einsum the most of each settled column that is of use, if it has none but these rows.
 
         The rest of the cascade costs at least what the sweeps from both ends add up to, in the columns and along the
         lines; the Einsum's other column at least what the row with the least of it has.
         """
         before, after = self._sweep(blocks, 1), self._sweep(blocks, -1)
-        rests = [(a + b).min(axis=0) for a, b in zip(before, after, strict=True)]
-        return [self.lines.most(rest, self._cost(mine).min(axis=0)) for rest, mine in zip(rests, blocks, strict=True)]
+        rests = np.array([(a + b).min(axis=0) for a, b in zip(before, after, strict=True)])
+        return self.lines.most(rests, np.array([self._cost(mine).min(axis=0) for mine in blocks]))
 
     def beyond(self, position: int, cost: FloatArray, rows: IntArray) -> np.ndarray:
         """Mask of partial cascades up to `position`, with these rows of its Einsum, that lead to nothing of use."""
@@ -278,7 +278,7 @@ class Arcs(ABC, Generic[Some]):
             return mine
         pattern = (id(mine), good.tobytes())
         if pattern not in self._kept:
-            found = _chosen(mine, good)
+            found = chosen(mine, good)
             self._kept[pattern] = (mine, found)
             self._keys[id(found)] = {use: keys[good] for use, keys in self._keys.get(id(mine), {}).items()}
         return self._kept[pattern][1]
@@ -323,7 +323,7 @@ class Consistency(Arcs[PmappingGroup]):
         return known[use]
 
 
-def _chosen(mine: list[Some], good: np.ndarray) -> list[Some]:
+def chosen(mine: list[Some], good: np.ndarray) -> list[Some]:
     """The good rows; blocks without any are left out."""
     kept, start = [], 0
     for block in mine:

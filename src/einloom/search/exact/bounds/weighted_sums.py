@@ -42,19 +42,21 @@ class Lines:
         return np.concatenate([cost, cost[:, :1] + cost[:, 1:] * np.array(self.weights)], axis=1)
 
     def most(self, rest: FloatArray, own: FloatArray) -> FloatArray:
-        """The most of each column that can be added to `rest` and be of use. own: what is added at least. Both with all
-        lines; found by halving, never too small."""
-        columns = len(rest) - len(self.weights)
-        found = self.aim.most((rest + own)[:columns]) - rest[:columns]
+        """The most of each column that can be added to `rest` and be of use [n, columns]. own: what is added at least.
+        Both [n, columns and lines]; found by halving, never too small."""
+        columns = rest.shape[1] - len(self.weights)
+        found = np.array([self.aim.most(total) for total in (rest + own)[:, :columns]]) - rest[:, :columns]
         for c in range(columns):
-            low, high = own[c], found[c]
-            for _ in range(HALVINGS if low < high < np.inf else 0):
-                middle = own[None, :columns].copy()
-                middle[0, c] = (low + high) / 2
-                useless = self.beyond(rest + np.maximum(self.extend(middle), own))[0]
-                low, high = (low, middle[0, c]) if useless else (middle[0, c], high)
-            found[c] = high
-        return found
+            low, high = own[:, c], found[:, c]
+            halved = (low < high) & np.isfinite(high)
+            for _ in range(HALVINGS):
+                middle = own[:, :columns].copy()
+                middle[halved, c] = (low[halved] + high[halved]) / 2
+                useless = self.beyond(rest + np.maximum(self.extend(middle), own))
+                high = np.where(halved & useless, middle[:, c], high)
+                low = np.where(halved & ~useless, middle[:, c], low)
+            found[:, c] = high
+        return np.asarray(found)
 
     def beyond(self, bounds: FloatArray) -> np.ndarray:
         """Mask of lower bounds on all columns that no useful sum can meet."""

@@ -44,15 +44,11 @@ class GroupJoiner(Joiner):
 
     # ---- matching -------------------------------------------------------------------------------------------------
 
-    def _compatible(
-        self, position: int, compatibility: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
-    ) -> bool:
+    def follows(self, position: int, compatibility: Compatibility, block: PmappingGroup) -> bool:
         group, member = compatibility.group, isinstance(block, MemberPmappings)
         if group is None:
-            fits = not member or (position in self.candidates.reach and block.structure.depth > len(compatibility.axes))
-        else:
-            fits = member and block.structure.depth == len(compatibility.axes) and self._apart(group, block)
-        return fits and super()._compatible(position, compatibility, block, mine)
+            return not member or (position in self.candidates.reach and block.structure.depth > len(compatibility.axes))
+        return member and block.structure.depth == len(compatibility.axes) and self._apart(group, block)
 
     def _apart(self, group: OpenGroup, block: PmappingGroup) -> bool:
         return not isinstance(block, MemberPmappings) or block.unit is None or block.unit not in group.units

@@ -214,9 +214,9 @@ class ConcurrentAttempt(Attempt):
                 raise self._unmapped(i)
         return found
 
-    def _agreed(self) -> tuple[dict[EinsumClass, Wanted], list[FloatArray]]:
+    def _agreed(self) -> tuple[dict[EinsumClass, Wanted], FloatArray | None]:
         """Nothing is known if there may be groups: partners may be members of one."""
-        return ({}, []) if self.candidates.members else super()._agreed()
+        return ({}, None) if self.candidates.members else super()._agreed()
 
     def _grouped(self, position: int) -> bool:
         return position in self.candidates.members

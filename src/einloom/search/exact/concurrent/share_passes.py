@@ -57,15 +57,13 @@ class ShareCandidates(Candidates):
 class ShareJoiner(GroupJoiner):
     """A joiner for blocks of which some are members with a share of an axis."""
 
-    def _compatible(
-        self, position: int, compatibility: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
-    ) -> bool:
+    def follows(self, position: int, compatibility: Compatibility, block: PmappingGroup) -> bool:
         cut = block.cut if isinstance(block, ShareMemberPmappings) else None
         if cut is not None and any(live.memory in cut.inside for live in compatibility.live):
             return False
         if compatibility.group is not None and not self._continues(compatibility.group, cut):
             return False
-        return super()._compatible(position, compatibility, block, mine)
+        return super().follows(position, compatibility, block)
 
     def _continues(self, group: OpenGroup, cut: AxisShare | None) -> bool:
         if group.cut is None or cut is None:

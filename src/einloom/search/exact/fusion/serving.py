@@ -7,8 +7,9 @@ loops above it stands above all Einsums that share more, and directly above a sp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ....workload.einsum import Workload
 from .templates import Alone
@@ -37,6 +38,12 @@ class Served:
     guards: frozenset[Guard] = frozenset()
     seen: frozenset[tuple[str, int]] = frozenset()
     split: frozenset[str] = frozenset()
+
+    def renamed(self, name: Callable[[str], str]) -> Served:
+        """The same with other names of tensors."""
+        guards = (replace(x, tensor=name(x.tensor), under=frozenset(map(name, x.under))) for x in self.guards)
+        seen = frozenset((name(tensor), loops) for tensor, loops in self.seen)
+        return Served(frozenset(guards), seen, frozenset(map(name, self.split)))
 
 
 NOTHING = Served()
@@ -75,6 +82,23 @@ class Serving:
             later |= {tensors[x.tensor] for x in asked}
             self._under |= {tensors[t] for x in asked for t in x.under}
         self._later.reverse()
+
+    def knows(self, position: int, name: Callable[[str], str]) -> Hashable:
+        """What `after` looks up about tensors that are accessed up to an Einsum and not only before it, by name."""
+        later = self._later[position]
+        found = []
+        for tensor in self._open[position]:
+            found.append((name(tensor), tensor in later, tensor in self._under, self._last[tensor] > position))
+        return bool(later), tuple(sorted(found))
+
+    @cached_property
+    def _open(self) -> list[frozenset[str]]:
+        """Per place the tensors that are accessed there or both before and after it."""
+        found, known = [], frozenset[str]()
+        for position, tensors in enumerate(self._names):
+            known = frozenset(t for t in (*known, *tensors) if self._last[t] >= position)
+            found.append(known)
+        return found
 
     def after(self, before: Served, step: ServingStep) -> Served | None:
         """What is known after one Einsum more; None if an own store would serve two."""

@@ -7,11 +7,11 @@ Where a tensor that stays for the whole run may be backed here or there it is ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate, chain
-from typing import Literal
+from itertools import accumulate
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -22,11 +22,13 @@ from ..fusion.explore import PmappingGroup
 from ..fusion.serving import NOTHING, Served, Serving, ServingStep
 from ..fusion.templates import FusedLoop, SplitConstraint
 from ..model import Setting
-from ..numerics.multiples import ragged_ranges
 from ..numerics.pareto import FloatArray, IntArray, pack, skyline
+from .matching import Meeting, matching_pairs
 from .reservations import Reservations, Reserved, reserve, worst_moment
 
-Key = tuple[object, ...]
+if TYPE_CHECKING:
+    from .completions import Completions
+
 Rank = tuple[int, int]  # of a tensor, by number; and how much of it the Einsum's variable covers
 
 
@@ -134,7 +136,7 @@ class Joiner:
 
     hopeless: rows -> mask of partial costs that cannot lead to anything better than the incumbent, given the Einsum
     index and the number of the Einsum's own row, counted over all its blocks. asking: some block asks for splits.
-    serving: follows what own stores ask."""
+    serving: follows what own stores ask. completions: what states cost at least to complete, instead of `hopeless`."""
 
     users: Users
     setting: Setting
@@ -144,6 +146,7 @@ class Joiner:
     checkpoint: Callable[[], None] = lambda: None
     asking: bool = False
     serving: Serving | None = None
+    completions: Completions | None = None
 
     @property
     def workload(self) -> Workload:
@@ -184,16 +187,14 @@ class Joiner:
     def step(self, position: int, partials: list[Partial], blocks: list[PmappingGroup]) -> list[Partial]:
         """All undominated joins of `partials` with the Einsum at `position`."""
         found: dict[Compatibility, list[Partial]] = {}
-        alike: dict[Key, list[int]] = {}
-        asks = [partial.compatibility for partial in partials]
-        for number, asked in enumerate(asks):
-            alike.setdefault(self._asks(position, asked), []).append(number)
+        meeting = self.meeting(position, [partial.compatibility for partial in partials])
         for start, block in zip(accumulate(map(len, blocks), initial=0), blocks, strict=False):
             self.checkpoint()
-            mine = self._accesses(position, block)
-            suited = (some for some in alike.values() if self._compatible(position, asks[some[0]], block, mine))
-            for partial in (partials[number] for number in sorted(chain.from_iterable(suited))):
-                left, right = _pairs(partial.tiles, block.tiles[:, : len(partial.compatibility.axes)])
+            mine = self.accesses(position, block)
+            for partial in (partials[number] for number in meeting.with_block(self.axes(block.structure.loops), mine)):
+                if not self.follows(position, partial.compatibility, block):
+                    continue
+                left, right = matching_pairs(partial.tiles, block.tiles[:, : len(partial.compatibility.axes)])
                 if not len(left):
                     continue
                 joined = self._join(position, partial, block, mine, left, right, start)
@@ -203,7 +204,7 @@ class Joiner:
 
     # ---- matching -------------------------------------------------------------------------------------------------
 
-    def _accesses(self, position: int, block: PmappingGroup) -> dict[str, LiveTensor]:
+    def accesses(self, position: int, block: PmappingGroup) -> dict[str, LiveTensor]:
         """The shared tensors that the Einsum accesses, as this block stores them, with the rank of every fused loop."""
         einsum = self.workload.einsums[position]
         variables = einsum.variables
@@ -222,36 +223,20 @@ class Joiner:
             table[access.tensor] = LiveTensor(access.tensor, memory, depth, tuple(ranks))
         return table
 
-    def _axes(self, loops: tuple[FusedLoop, ...]) -> tuple[str | None, ...]:
+    def axes(self, loops: tuple[FusedLoop, ...]) -> tuple[str | None, ...]:
         return tuple(None if loop.axis is None else self.axis_names[loop.axis] for loop in loops)
 
-    def _asks(self, position: int, compatibility: Compatibility) -> Key:
-        """What decides which blocks of an Einsum are `_compatible`."""
-        tensors = self.workload.einsums[position].tensors
-        met = tuple(live for live in compatibility.live if live.tensor in tensors)
-        return compatibility.axes, compatibility.group, frozenset(live.memory for live in compatibility.live), met
-
-    def _compatible(
-        self, position: int, compatibility: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
-    ) -> bool:
-        shared = len(compatibility.axes)
-        if shared > len(block.structure.loops) or self._axes(block.structure.loops)[:shared] != compatibility.axes:
-            return False
-        for live in compatibility.live:
-            own = mine.get(live.tensor)
-            if own is None:
-                continue
-            if (own.memory, own.depth) != (live.memory, live.depth):
-                return False
-            produced = live.tensor in self.workload.producers
-            known = max(min(len(live.ranks), shared), live.depth) if produced else live.depth
-            if own.ranks[:known] != live.ranks[:known] or (produced and None in live.ranks[:known]):
-                return False
+    def follows(self, position: int, compatibility: Compatibility, block: PmappingGroup) -> bool:
+        """Whether the block's rows may follow as far as groups of Einsums are concerned."""
         return True
+
+    def meeting(self, position: int, asks: Iterable[Compatibility]) -> Meeting:
+        """What these ask of the rows of an Einsum."""
+        return Meeting(asks, self.workload.einsums[position].tensors, self.workload.producers)
 
     # ---- joining --------------------------------------------------------------------------------------------------
 
-    def _still_needed(self, position: int, tensor: str) -> bool:
+    def still_needed(self, position: int, tensor: str) -> bool:
         return self._last_use.get(tensor, -1) > position
 
     def _join(
@@ -266,13 +251,51 @@ class Joiner:
     ) -> Partial | None:
         """The rows that these pairs make; None if they may not follow one another at all."""
         before = partial.compatibility
-        now = {live.tensor: live for live in before.live}
-        fresh = {name: live for name, live in mine.items() if name not in now}
-        after = [live for live in (*before.live, *fresh.values()) if self._still_needed(position, live.tensor)]
+        compatibility = self.after(position, before, block, mine)
+        if compatibility is None:
+            return None
+        fresh = _fresh(before, mine)
+        cost = partial.cost[left] + block.cost[right]
+        hopeful = np.flatnonzero(self._hopeful(position, compatibility, block.tiles[right], cost, start + right))
+        self.counts["joined"] = self.counts.get("joined", 0) + len(left)
+        self.counts["bound"] = self.counts.get("bound", 0) + len(left) - len(hopeful)
+        left, right, cost = left[hopeful], right[hopeful], cost[hopeful]
+        tiles = block.tiles[right]
+        reserved, lasting, fits = self._reserve(partial, block, fresh, compatibility, left, right, tiles)
+        index = np.flatnonzero(fits)
+        self.counts["joint capacity"] = self.counts.get("joint capacity", 0) + len(left) - len(index)
+        return Partial(
+            compatibility,
+            tiles[index, : len(compatibility.axes)],
+            cost[index],
+            reserved.alive[index],
+            reserved.peak[index],
+            ((partial, block),),
+            np.zeros(len(index), np.int64),
+            left[index],
+            right[index],
+            np.zeros((len(index), 0)),
+            lasting[index],
+        )
+
+    def _hopeful(
+        self, position: int, after: Compatibility, tiles: IntArray, cost: FloatArray, rows: IntArray
+    ) -> np.ndarray:
+        """Mask of the joins that may lead to something of use."""
+        if self.completions is None:
+            return ~self.hopeless(position, cost, rows)
+        return ~self.completions.beyond(position, after, tiles[:, : len(after.axes)], cost)
+
+    def after(
+        self, position: int, before: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
+    ) -> Compatibility | None:
+        """What the next Einsum must match if this one takes rows of the block; None if they may not follow at all."""
+        fresh = _fresh(before, mine)
+        after = [live for live in (*before.live, *fresh.values()) if self.still_needed(position, live.tensor)]
         open_loops = self._reasoned(after)
         if open_loops is None:
             return None
-        axes = self._axes(block.structure.loops)[:open_loops]
+        axes = self.axes(block.structure.loops)[:open_loops]
         live_after = tuple(
             sorted(
                 (LiveTensor(x.tensor, x.memory, x.depth, self._tied(x, fresh, before, open_loops)) for x in after),
@@ -287,28 +310,7 @@ class Joiner:
         if asked is None or served is None:
             return None
         splits = frozenset({*(d for d in before.splits if d < open_loops), open_loops} if self.asking else ())
-        compatibility = Compatibility(axes, live_after, group, splits, asked, served)
-        tiles = block.tiles[right]
-        cost = partial.cost[left] + block.cost[right]
-        keep = ~self.hopeless(position, cost, start + right)
-        self.counts["bound"] = self.counts.get("bound", 0) + int((~keep).sum())
-        reserved, lasting, fits = self._reserve(partial, block, fresh, compatibility, left, right, tiles)
-        self.counts["joint capacity"] = self.counts.get("joint capacity", 0) + int((keep & ~fits).sum())
-        self.counts["joined"] = self.counts.get("joined", 0) + len(left)
-        index = np.flatnonzero(keep & fits)
-        return Partial(
-            compatibility,
-            tiles[index, :open_loops],
-            cost[index],
-            reserved.alive[index],
-            reserved.peak[index],
-            ((partial, block),),
-            np.zeros(len(index), np.int64),
-            left[index],
-            right[index],
-            np.zeros((len(index), 0)),
-            lasting[index],
-        )
+        return Compatibility(axes, live_after, group, splits, asked, served)
 
     def _reasoned(self, after: list[LiveTensor]) -> int | None:
         """The loops that the next Einsum shares: those above the stores of intermediates that are still needed.
@@ -479,14 +481,7 @@ class Joiner:
         return whole.take(kept)
 
 
-def _pairs(left: IntArray, right: IntArray) -> tuple[IntArray, IntArray]:
-    """Every pair of rows with equal tiles, as two index arrays: a sorted merge."""
-    n = len(left)
-    keys = pack(np.concatenate([left, right]))
-    a, b = keys[:n], keys[n:]
-    order = np.argsort(b, kind="stable")
-    sorted_b = b[order]
-    first = np.searchsorted(sorted_b, a, side="left")
-    counts = np.searchsorted(sorted_b, a, side="right") - first
-    repeat, within = ragged_ranges(counts)
-    return repeat, order[first[repeat] + within]
+def _fresh(before: Compatibility, mine: dict[str, LiveTensor]) -> dict[str, LiveTensor]:
+    """The shared tensors that no Einsum before has had."""
+    known = {live.tensor for live in before.live}
+    return {name: live for name, live in mine.items() if name not in known}
