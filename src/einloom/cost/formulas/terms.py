@@ -140,7 +140,7 @@ def visits(extent: Number, cuts: tuple[LoopCut, ...]) -> Number:
 
     A cut with `once` contributes its first piece only. Exact for any nested ragged tiles.
 
-    >>> visits(7, (Cut(4), Cut(3)))
+    >>> visits(7, (LoopCut(4), LoopCut(3)))
     3
     """
     return _pieces_cached(extent, cuts, False) if _plain(extent, cuts) else _pieces_sum(extent, cuts, False)
@@ -149,7 +149,7 @@ def visits(extent: Number, cuts: tuple[LoopCut, ...]) -> Number:
 def covered(extent: Number, cuts: tuple[LoopCut, ...]) -> Number:
     """Sum of the variable's extents over all visits below `cuts`; the extent itself unless a cut counts once.
 
-    >>> covered(7, (Cut(4, once=1), Cut(3)))
+    >>> covered(7, (LoopCut(4, once=1), LoopCut(3)))
     4
     """
     return _pieces_cached(extent, cuts, True) if _plain(extent, cuts) else _pieces_sum(extent, cuts, True)
