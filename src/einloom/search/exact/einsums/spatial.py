@@ -230,13 +230,12 @@ def _busy(
     axes: list[AxisSignature],
     choices: Callable[[int, tuple[int, ...]], list[tuple[tuple[int, ...], tuple[int, ...], int]]],
 ) -> Iterator[SpatialChoice]:
-    """The uneven choices in which the busiest instance of the full-use axes does no more than in the best even one."""
+    """The uneven choices in which the busiest instance of the full-use axes does no more than in the best even one, or
+    than alone where limits allow no even one (rule 9)."""
     s = classes.signature
     full = [i for i, axis in enumerate(axes) if axis.full and not s.copy]
     even = _every_spread(classes, option)
-    if not even:
-        return
-    used = max(prod(prod(spread[i]) for i in full) for spread in even)
+    used = max((prod(prod(spread[i]) for i in full) for spread in even), default=1)
     most = prod(classes.extents) // used
     reach = [prod(axes[j].size for j in full if j > i) for i in range(len(axes))]
 
