@@ -105,7 +105,7 @@ def refusing(function: Callable[..., object], call: int) -> Callable[..., object
 def test_whenever_memory_is_refused_the_best_so_far_is_kept(
     memory: int | None, ended: Ended, call: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine.Attempt, "complete", refusing(engine.Attempt.complete, call))
+    monkeypatch.setattr(engine.Attempt, "_rows", refusing(engine.Attempt._rows, call))
     heard = Recorder()
     found = answer(ASKED, "exact", Budget(memory=memory), heard)
     assert isinstance(found, el.Result) and found.ended is ended and found.value <= (heard.best or 0)

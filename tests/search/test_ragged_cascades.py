@@ -21,7 +21,7 @@ from einloom.search.exact.bounds import arc_consistency
 from einloom.search.exact.einsums import spatial
 from einloom.search.exact.fusion import explore, tilings
 from einloom.search.exact.fusion.explore import Explorer
-from einloom.search.exact.joining import join
+from einloom.search.exact.joining import completions, join
 from einloom.search.exact.numerics import uneven
 from einloom.search.exact.prices import traffic
 from einloom.testing.ragged import ragged_problem
@@ -137,12 +137,13 @@ LARGER = {
 
 def trips_as_key(patch: pytest.MonkeyPatch) -> None:
     """Loops agree if they have as many trips."""
-    pairs, numbered = join._pairs, explore.numbered
+    pairs, numbered = join.matching_pairs, explore.numbered
 
     def trips(tiles):  # type: ignore[no-untyped-def]
         return -(-17 // np.maximum(tiles, 1))
 
-    patch.setattr(join, "_pairs", lambda left, right: pairs(trips(left), trips(right)))
+    for module in (join, completions):
+        patch.setattr(module, "matching_pairs", lambda left, right: pairs(trips(left), trips(right)))
     for module in (explore, arc_consistency):
         patch.setattr(module, "numbered", lambda tiles, *known: numbered(trips(tiles), *known))
 
