@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from random import Random
 
+from ..errors import Infeasible
 from ..mapping.tree import Mapping
 from ..mapspace.ffm.encoding import NoProposal, State
 from ..mapspace.ffm.space import Ffm
@@ -62,10 +63,13 @@ class FirstMappings:
     def _visits(self) -> Iterator[None]:
         problem, rng = self.problem, Random(0)
         space = space_for(problem.workload, problem.machine, problem.mapspace)
-        if not isinstance(space, Ffm) or not all(space.encoding.facts.units):
+        if not isinstance(space, Ffm):
             return
         self._prices = Evaluator(problem, space, Budget(), _Quiet(self.watch))
-        points = self._points = Points(problem, space, self._prices)
+        try:
+            points = self._points = Points(problem, space, self._prices)
+        except Infeasible:  # an Einsum without a unit: the search says so
+            return
         found = None
         for draw in range(2 * PLAIN):
             found = self._drawn(points, rng, 0.0 if draw < PLAIN else None)

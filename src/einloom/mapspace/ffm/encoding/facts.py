@@ -10,6 +10,7 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
+from ....errors import Infeasible
 from ....machine.levels import Link as LinkLevel
 from ....machine.levels import Machine
 from ....mapping.legality.placement import outermost_home, visible_memories
@@ -61,6 +62,9 @@ class Facts:
         self.units: list[list[str | None]] = [
             [None] if e.kind == "copy" else [unit.name for unit in machine.units_for(e)] for e in self.einsums
         ]
+        for einsum, units in zip(self.einsums, self.units, strict=True):
+            if not units:
+                raise Infeasible(f"no compute unit of {machine.name} executes Einsum {einsum.name} ({einsum.kind})")
         self.floating = self._floating()
         self.floats = {one.name: i for i, one in enumerate(self.floating)}
         self.floats_of = [[n for n, one in enumerate(self.floating) if i in one.users] for i in range(self.count)]
