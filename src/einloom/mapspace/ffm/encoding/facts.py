@@ -11,8 +11,7 @@ from math import prod
 from typing import Any
 
 from ....errors import Infeasible
-from ....machine.levels import Link as LinkLevel
-from ....machine.levels import Machine
+from ....machine.levels import Link, Machine
 from ....mapping.legality.placement import outermost_home, visible_memories
 from ....workload.einsum import Access, Workload
 from ....workload.selectors import select
@@ -103,7 +102,7 @@ class Facts:
 
     def _may_back(self, m: int, name: str, users: tuple[int, ...], tensor: str) -> bool:
         memory = self.memories[m]
-        return not isinstance(memory, LinkLevel) and all(
+        return not isinstance(memory, Link) and all(
             tensor in select(memory.backs, self.workload, self.einsums[i].name)
             and tensor in may_back(self.limits, memory, self.workload, self.einsums[i].name)
             and tensor in may_hold(self.limits, self.machine, memory, self.workload, self.einsums[i].name, ())
