@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     parser.add_argument("--most", type=float, default=MOST, help="recorded seconds of tests that a mutant may take")
     parser.add_argument("--build", type=Path, default=root / "build" / "mutants", help="folder of map and copies")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS, help="the CSV")
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     with suppress(ValueError):  # in another thread than the first
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started ends, too
     if options.what == "record":

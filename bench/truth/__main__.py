@@ -11,7 +11,7 @@ from bench.mutants.table import read
 from bench.rows import append, stamp
 from bench.truth import table
 from bench.truth.planted import PLANTS, noticed
-from bench.truth.runs import Outcome, run
+from bench.truth.runs import NEEDED, Outcome, completed, pair_counts, run
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench" / "results"
@@ -24,6 +24,9 @@ def main(words: Sequence[str] | None = None) -> int:
     """0: every claim holds for every problem; 1: some does not."""
     parser = argparse.ArgumentParser(prog="python -m bench.truth", description=__doc__.split("\n")[0])
     parser.add_argument("--problems", type=int, default=10_000, help="how many (default 10,000)")
+    parser.add_argument(
+        "--further", type=int, default=0, help="look at so many more seeds for pairs of dimensions that are still rare"
+    )
     parser.add_argument("--first", type=int, default=0, help="seed of the first one")
     parser.add_argument(
         "--build", type=Path, default=ROOT / "build" / "truth", help="folder of what came of each problem"
@@ -35,7 +38,11 @@ def main(words: Sequence[str] | None = None) -> int:
     if options.planted:
         return old_mistakes(options.problems)
     seeds = range(options.first, options.first + options.problems)
-    outcomes = run(seeds, options.build / "outcomes.jsonl", options.found)
+    path = options.build / "outcomes.jsonl"
+    outcomes = run(seeds, path, options.found)
+    if options.further:
+        further = range(seeds.stop, seeds.stop + options.further)
+        outcomes = completed(outcomes, further, path, options.found)
     if options.publish:
         table.write(RESULTS / "truth.csv", table.counts(outcomes))
         table.write(RESULTS / "truth-pairs.csv", table.pair_rows(outcomes))
@@ -59,12 +66,12 @@ def old_mistakes(most: int) -> int:
 
 def summed_up(outcomes: Sequence[Outcome]) -> int:
     """Print what came of the problems; 1 if a claim does not hold for some."""
-    by_pair = table.pair_counts(outcomes)
-    rare = {pair: n for pair, n in by_pair.items() if n < table.NEEDED}
+    by_pair = pair_counts(outcomes)
+    rare = {pair: n for pair, n in by_pair.items() if n < NEEDED}
     failed = [o for o in outcomes if o.failed]
     print(f"{len(outcomes)} problems, {sum(max(o.trees, 0) for o in outcomes)} legal trees, {len(failed)} differences")
     print(f"{sum(o.seconds for o in outcomes):.0f} CPU seconds; {sum(o.executed for o in outcomes)} trees executed")
-    print(f"{len(by_pair)} pairs of dimensions, {len(rare)} of them in fewer than {table.NEEDED} problems")
+    print(f"{len(by_pair)} pairs of dimensions, {len(rare)} of them in fewer than {NEEDED} problems")
     for (one, other), number in sorted(rare.items(), key=lambda item: item[1])[:20]:
         print(f"  {number}: {one}, {other}")
     return 1 if failed else 0

@@ -5,18 +5,23 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from pathlib import Path
 
 from bench.rows import commit
 from einloom.testing.problems.claims import check
-from einloom.testing.problems.drawing import TooLarge, draw, few
+from einloom.testing.problems.dimensions import DIMENSIONS, pairs
+from einloom.testing.problems.drawing import DrawnProblem, TooLarge, draw, few, wanted
 from einloom.testing.problems.files import Files
 from einloom.testing.problems.minimise import minimised
 
 FEW = 400
 """So many candidates may a problem have that is made smaller."""
+NEEDED = 10
+"""So many problems shall have both dimensions of each pair."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +37,10 @@ class Outcome:
     commit: str = ""
 
 
-def tried(seed: int, commit: str = "") -> tuple[Outcome, Files]:
-    """Draw the problem of a seed and ask every claim."""
+def tried(seed: int, commit: str = "", drawn: DrawnProblem | None = None) -> tuple[Outcome, Files]:
+    """Draw the problem of a seed, if it is not drawn yet, and ask every claim."""
     started = time.process_time()
-    drawn = draw(seed)
+    drawn = drawn or draw(seed)
     report = check(drawn.files.read, seed)
     spent = round(time.process_time() - started, 3)
     return Outcome(
@@ -61,19 +66,52 @@ def run(seeds: Iterable[int], path: Path, found: Path) -> list[Outcome]:
     What the file has may be of an earlier commit: each outcome says of which.
     """
     outcomes = {outcome.seed: outcome for outcome in known(path)}
-    path.parent.mkdir(parents=True, exist_ok=True)
     wanted, now = list(seeds), commit()
     for seed in wanted:
-        if seed in outcomes:
-            continue
-        outcome, files = tried(seed, now)
-        with path.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(asdict(outcome)) + "\n")
-        outcomes[seed] = outcome
-        for claim, said in outcome.failed.items():
-            print(f"seed {seed}: {claim}: {said}", flush=True)
-            keep(files, seed, claim, found)
+        if seed not in outcomes:
+            outcomes[seed] = told(tried(seed, now), path, found)
     return [outcomes[seed] for seed in wanted]
+
+
+def told(result: tuple[Outcome, Files], path: Path, found: Path) -> Outcome:
+    """Add an outcome to the file at `path`, and write down each difference."""
+    outcome, files = result
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(asdict(outcome)) + "\n")
+    for claim, said in outcome.failed.items():
+        print(f"seed {outcome.seed}: {claim}: {said}", flush=True)
+        keep(files, outcome.seed, claim, found)
+    return outcome
+
+
+def completed(outcomes: list[Outcome], seeds: Iterable[int], path: Path, found: Path) -> list[Outcome]:
+    """The outcomes and more: of these further seeds, those that ask for a pair which is still rare, and get it."""
+    has = pair_counts(outcomes)
+    done = {outcome.seed: outcome for outcome in known(path)}
+    more, now = list(outcomes), commit()
+    for seed in seeds:
+        if min(has.values()) >= NEEDED:
+            break
+        core = wanted(seed).core
+        if len(core) < 2 or has[core[0], core[1]] >= NEEDED:
+            continue
+        if seed not in done:
+            drawn = draw(seed)
+            if not set(core) <= drawn.has:
+                continue
+            done[seed] = told(tried(seed, now, drawn), path, found)
+        more.append(done[seed])
+        has.update(pair_counts([done[seed]]))
+    return more
+
+
+def pair_counts(outcomes: Iterable[Outcome]) -> Counter[tuple[str, str]]:
+    """Pair of dimensions -> problems that have both; every pair that is possible is there."""
+    found: Counter[tuple[str, str]] = Counter(dict.fromkeys(pairs(), 0))
+    for outcome in outcomes:
+        found.update(pair for pair in combinations(DIMENSIONS, 2) if set(pair) <= set(outcome.has))
+    return found
 
 
 def keep(files: Files, seed: int, claim: str, found: Path) -> Path:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import combinations
 from pathlib import Path
 
 from bench.rows import stamp
-from bench.truth.runs import Outcome
+from bench.truth.runs import Outcome, pair_counts
 from einloom.testing.problems.claims import CLAIMS
-from einloom.testing.problems.dimensions import DIMENSIONS, pairs
+from einloom.testing.problems.dimensions import DIMENSIONS
 
 CLAIM_COLUMNS = tuple(CLAIMS)
 ALL = "all"
-NEEDED = 10
 
 
 def counts(outcomes: Iterable[Outcome]) -> list[dict[str, object]]:
@@ -40,14 +37,6 @@ def counts(outcomes: Iterable[Outcome]) -> list[dict[str, object]]:
             }
         )
     return rows
-
-
-def pair_counts(outcomes: Iterable[Outcome]) -> Counter[tuple[str, str]]:
-    """Pair of dimensions -> problems that have both; every pair that is possible is there."""
-    found: Counter[tuple[str, str]] = Counter(dict.fromkeys(pairs(), 0))
-    for outcome in outcomes:
-        found.update(pair for pair in combinations(DIMENSIONS, 2) if set(pair) <= set(outcome.has))
-    return found
 
 
 def write(path: Path, rows: Sequence[dict[str, object]]) -> None:

@@ -131,6 +131,26 @@ def test_a_run_is_taken_up_and_what_it_finds_is_kept(tmp_path: Path) -> None:
         assert claim in check(read_folder(folder), seed).failed
 
 
+def test_further_seeds_complete_the_pairs_that_are_rare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench.truth import runs
+
+    path, found = tmp_path / "outcomes.jsonl", tmp_path / "found"
+    outcomes = runs.run(range(2), path, found)
+    asked = {seed: wanted(seed).core for seed in range(2, 30)}
+    rare, common = list({core: None for core in asked.values() if len(core) == 2})[:2]
+    counts = runs.pair_counts
+
+    def counted(chosen: list[runs.Outcome]) -> Counter[tuple[str, str]]:
+        return Counter({pair: n for pair, n in counts(chosen).items() if pair == rare})
+
+    monkeypatch.setattr(runs, "pair_counts", counted)
+    monkeypatch.setattr(runs, "NEEDED", counted(outcomes)[rare] + 1)
+    seed = next(seed for seed, core in asked.items() if core == rare)
+    more = runs.completed(outcomes, [*(s for s, core in asked.items() if core == common), seed], path, found)
+    assert [one.seed for one in more] == [0, 1, seed] and set(rare) <= set(more[-1].has)
+    assert runs.completed(outcomes, [seed], path, found) == more == runs.known(path)
+
+
 def test_every_old_mistake_can_be_brought_back() -> None:
     from bench.truth.planted import PLANTS, planted
 

@@ -13,7 +13,7 @@ from einloom.testing.problems.drawing import draw
 from einloom.testing.problems.files import read_folder
 
 FOUND = Path(__file__).parent / "found"
-PROBLEMS, TOGETHER = 100, 20
+PROBLEMS, TOGETHER = 300, 20
 
 
 @pytest.mark.parametrize("first", range(0, PROBLEMS, TOGETHER))

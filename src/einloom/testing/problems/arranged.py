@@ -21,6 +21,12 @@ def arrange(rng: Random, on: Collection[str], workload: Workload, levels: list[D
     for name, change in CHANGES.items():
         if name in on and inner:
             change(rng, workload, levels, inner)
+    if "unheld" in on and not any("unheld" in level.get("must", "") for level in levels):
+        fitting = [level for level in inner if level.get("may") != "nothing"]
+        if fitting:
+            level = rng.choice(fitting)
+            must = f"unheld & ({level['may']})" if "may" in level else "unheld"
+            level["must"] = f"{level['must']} | {must}" if "must" in level else must
     if "no time" in on:
         for level in levels:
             for key in TIMES:
@@ -77,18 +83,21 @@ def _over_readers(rng: Random, workload: Workload, levels: list[Data], inner: li
 
 
 def _further_in(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
-    fitting = [(between, read) for between, read, _ in apart(workload)]
+    fitting = list(apart(workload))
     if not fitting:
         return
     if len(inner) == 1:
         inner = [dict(inner[0], memory="M9"), *inner]
         levels.insert(1, inner[0])
     at = sorted(rng.sample(range(len(inner)), 2))
-    between, read = rng.choice(fitting)
-    _holding(inner[at[0]], (between,), backs=True)
+    between, read, everywhere = rng.choice(fitting)
+    outside = (between, read) if everywhere and rng.random() < 0.3 else (between,)
+    _holding(inner[at[0]], outside, backs=True)
     _holding(inner[at[1]], (read,), backs=rng.random() < 0.3)
-    for i, tensor in zip(at, (between, read), strict=True):
-        inner[i]["size"] = _room(rng, workload, (tensor,))
+    for i, tensors in zip(at, (outside, (read,)), strict=True):
+        inner[i]["size"] = _room(rng, workload, tensors)
+        if rng.random() < 0.3:
+            inner[i]["must"] = inner[i]["may"]
     _bar(inner, [inner[i] for i in at])
 
 
@@ -100,6 +109,8 @@ def _copied_behind(rng: Random, workload: Workload, levels: list[Data], inner: l
         level = rng.choice(among)
         level["must"] = rng.choice(("output", "input", "copy", rng.choice(rng.choice(copies).tensors)))
         level.pop("may", None)
+        if rng.random() < 0.6:
+            _bar(inner, (level,))
 
 
 def _by_role(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:

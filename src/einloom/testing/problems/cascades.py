@@ -29,6 +29,8 @@ SEVERAL = (
     *("readers with the fused rank", "readers without it", "read output", "unequal Einsums"),
     *("wider for a consumer", "store over two readers", "store behind what backs", "home by role"),
 )
+MORE_THAN_COPIED = ("constant index", "window", "padding", "repeated operand", "maximum")
+"""What another Einsum beside a copy has."""
 READERS = ("readers with the fused rank", "readers without it", "store over two readers")
 NEEDED: dict[str, Callable[[Workload], bool]] = {
     "wider for a consumer": lambda w: bool(w.intermediates),
@@ -177,7 +179,8 @@ def _indices(access: str) -> list[str]:
 def _grown(rng: Random, on: Collection[str], room: int, most: int) -> Data | None:
     """A workload file, which may lack what it should have; None if an Einsum has more than `most` points."""
     cascade = GrowingCascade(rng, on, room)
-    several = any(name in on for name in SEVERAL)
+    beside = "copy" in on and any(name in on for name in MORE_THAN_COPIED)
+    several = beside or any(name in on for name in SEVERAL)
     for _ in range(rng.choice((2, 2, 3)) if several else rng.choice((1, 1, 2) if room < 4 else (1, 1, 2, 2, 2, 3))):
         cascade.einsum()
         if cascade.points > most:

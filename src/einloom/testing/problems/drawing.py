@@ -21,8 +21,13 @@ from .spaces import space
 ATTEMPTS = 14
 MACHINES = 3
 ROOMS = (8, 4, 4, 4, 2)
+NARROW = 7
+"""From this attempt on only the pair of dimensions is wanted, and memories bypass most tensors."""
 CANDIDATES = 64
 STEPS = 150
+LAST = 11
+MANY = (600, 1200)
+"""Candidates and steps that a problem may have from this attempt on: some pairs have no smaller ones."""
 AGAIN = 10_000_000
 ALONE = 8
 """One seed of so many has a single dimension."""
@@ -57,7 +62,7 @@ class Wanted:
     def at(self, attempt: int) -> frozenset[str]:
         """What is wanted at this attempt: everything, then less and less of what there need not be."""
         left = len(self.more) if attempt < 2 else len(self.more) // 2 if attempt < 4 else len(self.more) // 4
-        return frozenset((*self.core, *self.more[: left if attempt < 7 else 0]))
+        return frozenset((*self.core, *self.more[: left if attempt < NARROW else 0]))
 
 
 def wanted(seed: int) -> Wanted:
@@ -82,11 +87,11 @@ def draw(seed: int) -> DrawnProblem:
     best: DrawnProblem | None = None
     for attempt in range(ATTEMPTS):
         rng = Random(f"problem {seed} {attempt}")
-        for files in _files(rng, want.at(attempt), ROOMS[min(attempt, len(ROOMS) - 1)], attempt > 0):
+        for files in _files(rng, want.at(attempt), attempt):
             found = DrawnProblem(seed, files, frozenset(want.core), dimensions_of(*files.read))
             if best is None or len(found.lacks) < len(best.lacks):
                 try:
-                    few(files)
+                    few(files, *(MANY if attempt >= LAST else (CANDIDATES, STEPS)))
                 except TooLarge:
                     continue
                 best = found
@@ -95,17 +100,17 @@ def draw(seed: int) -> DrawnProblem:
     return draw(seed + AGAIN) if best is None else best
 
 
-def _files(rng: Random, want: frozenset[str], room: int, tight: bool) -> Iterator[Files]:
-    """Some machines and spaces for one workload."""
-    work = cascade(rng, want, room)
+def _files(rng: Random, want: frozenset[str], attempt: int) -> Iterator[Files]:
+    """Some machines and spaces for one workload; with each attempt there is less room for trees."""
+    work = cascade(rng, want, ROOMS[min(attempt, len(ROOMS) - 1)])
     if work is None:
         return
     workload = built(work)
     empty = {"schema": "mapspace/1"}
     for _ in range(MACHINES):
-        chip = machine(rng, want - set(OWN), workload, tight and len(workload.einsums) > rng.randint(0, 2))
+        chip = machine(rng, want - set(OWN), workload, attempt > 0 and len(workload.einsums) > rng.randint(0, 2))
         alone = Files(work, chip, empty)
-        yield Files(work, chip, space(rng, want, *alone.read[:2]))
+        yield Files(work, chip, space(rng, want, *alone.read[:2], narrow=attempt >= NARROW))
 
 
 def few(files: Files, most: int = CANDIDATES, longest: int = STEPS) -> list[Mapping]:
@@ -129,4 +134,4 @@ def few(files: Files, most: int = CANDIDATES, longest: int = STEPS) -> list[Mapp
 
 def sketches(rng: Random, on: frozenset[str]) -> Iterator[Files]:
     """Problems with these dimensions, of any size."""
-    yield from _files(rng, on, ROOMS[0], False)
+    yield from _files(rng, on, 0)

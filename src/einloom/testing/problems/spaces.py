@@ -8,6 +8,7 @@ from random import Random
 
 from ...machine.levels import Link, Machine
 from ...workload.einsum import Workload
+from ...workload.selectors import select
 from .files import Data
 from .words import expression
 
@@ -83,9 +84,26 @@ class ProblemSpace:
             found["variables"] = variables
         return self.spoken(found)
 
+    def bypasses(self) -> Data:
+        """Every inner memory bypasses what it need not hold, but for one tensor, so that trees are few."""
+        found: Data = {}
+        for memory in self.machine.memories[1:]:
+            if isinstance(memory, Link):
+                continue
+            asked = [(select(memory.must, self.workload, e.name), e.tensors) for e in self.workload.einsums]
+            must = set[str]().union(*(set(held) & set(mine) for held, mine in asked))
+            free = [t.name for t in self.workload.tensors if t.name not in must]
+            self.rng.shuffle(free)
+            if free[1:]:
+                found[memory.name] = {"bypass": " | ".join(free[1:])}
+        return found
 
-def space(rng: Random, on: Collection[str], workload: Workload, machine: Machine) -> Data:
-    """A mapspace file with these dimensions, as far as workload and machine let it have them."""
+
+def space(rng: Random, on: Collection[str], workload: Workload, machine: Machine, narrow: bool = False) -> Data:
+    """A mapspace file with these dimensions, as far as workload and machine let it have them.
+
+    narrow: inner memories bypass most tensors.
+    """
     drawn = ProblemSpace(rng, on, workload, machine)
     data: Data = {"schema": "mapspace/1"}
     if "uneven tiles" in on:
@@ -105,6 +123,8 @@ def space(rng: Random, on: Collection[str], workload: Workload, machine: Machine
         data["concurrent"] = "none"
     if "keep or bypass" in on or "fetched once" in on:
         data["memories"] = drawn.holds()
+    elif narrow and (bypassed := drawn.bypasses()):
+        data["memories"] = bypassed
     if "fusion limit" in on:
         data["fusion"] = drawn.fusion()
     if "loop limit" in on and any(e.variables for e in workload.einsums):
