@@ -26,7 +26,7 @@ from .machine.levels import Machine
 from .mapping.text import parse_mapping
 from .mapping.tree import Mapping
 from .mapspace.files import check_mapspace, located_limit, read_mapspace
-from .mapspace.space import Mapspace, known_space
+from .mapspace.space import Mapspace, Order, known_space
 from .oracle.simulate import Simulation
 from .oracle.simulate import simulate as _simulate
 from .problem import Budget, Problem, known_rule, objective
@@ -57,15 +57,17 @@ def problem(
     dataflow: Flows | None = None,
     full_use: bool = False,
     space: str | None = None,
+    order: Order | None = None,
 ) -> Problem:
     """The mapping problem; names and files are read. Raises SpecError for whatever does not fit together.
 
     mapspace: an object or a file; `max_fused_loops` replaces its limit. dataflow: instead, an object, a name or a file,
     or several, whose limits all hold. full_use: every Einsum uses as many instances of the axes as it can. space: the
-    named space (``ffm``, ``ragged``) that `mapspace` or `dataflow` limits, instead of the one that they name. Warns
-    (EinloomWarning) of selectors that select none of the workload's tensors.
+    named space (``ffm``, ``ragged``) that `mapspace` or `dataflow` limits, instead of the one that they name. order: of
+    the Einsums, ``program`` or ``free``, likewise. Warns (EinloomWarning) of selectors that select none of the
+    workload's tensors.
     """
-    asked = _problem(workload, machine, goal, max_fused_loops, mapspace, dataflow, full_use, space)
+    asked = _problem(workload, machine, goal, max_fused_loops, mapspace, dataflow, full_use, space, order)
     _warn(asked, machine, mapspace)
     return asked
 
@@ -79,6 +81,7 @@ def _problem(
     dataflow: Flows | None,
     full_use: bool,
     space: str | None,
+    order: Order | None,
 ) -> Problem:
     cascade = load_workload(workload) if isinstance(workload, str) else workload
     hardware = load_machine(machine) if isinstance(machine, str) else machine
@@ -100,6 +103,8 @@ def _problem(
         limited = replace(limited, max_fused_loops=max_fused_loops)
     if space is not None:
         limited = replace(limited, name=known_space(space))
+    if order is not None:
+        limited = replace(limited, order=order)
     return Problem(cascade, hardware, limited, objective(goal, hardware))
 
 
@@ -112,6 +117,7 @@ def problems(
     dataflow: Flows | None = None,
     full_use: bool = False,
     space: str | None = None,
+    order: Order | None = None,
 ) -> tuple[Labelled, ...]:
     """The mapping problems of which the best is asked: one, or one per number of tiles of a dataflow that rewrites.
 
@@ -119,10 +125,12 @@ def problems(
     """
     flows = _flows(dataflow)
     if not flows or flows[0].rewrite is None:
-        return (Labelled("", problem(workload, machine, goal, max_fused_loops, mapspace, flows, full_use, space)),)
+        return (
+            Labelled("", problem(workload, machine, goal, max_fused_loops, mapspace, flows, full_use, space, order)),
+        )
     cascade = load_workload(workload) if isinstance(workload, str) else workload
     found = tuple(
-        Labelled(choice.label, _problem(one, machine, goal, max_fused_loops, mapspace, flows, full_use, space))
+        Labelled(choice.label, _problem(one, machine, goal, max_fused_loops, mapspace, flows, full_use, space, order))
         for choice in flows[0].choices(cascade)
         for one in (choice.workload,)
     )
@@ -183,6 +191,7 @@ def map(
     dataflow: Flows | None = None,
     full_use: bool = False,
     space: str | None = None,
+    order: Order | None = None,
     method: Method | str = "exact",
     method_options: Table[str, object] | None = None,
     seconds: float | None = None,
@@ -201,7 +210,8 @@ def map(
     limits of the space, an object or a file. dataflow: those of a published dataflow, an object, a name or a file
     (docs/dataflows.md), or of several together. full_use: every Einsum uses as many instances of the axes as it can, as
     if the machine said ``use: full`` of all of them. space: ``ffm``, or ``ragged`` with uneven tiles
-    (docs/mapspace.md), instead of the one that mapspace or dataflow name. method: an object or a name, with its options
+    (docs/mapspace.md), instead of the one that mapspace or dataflow name. order: ``program``, or ``free``: in any order
+    of the Einsums that their data allows. method: an object or a name, with its options
     (docs/how-to/my-optimizer.md). seconds, steps, memory: a budget of wall time, of evaluated
     points, of bytes that the process may hold; what is found by then comes back with a bound. start: mappings that are
     known already, as objects, results, texts or files; methods that can, as ``exact``, look below
@@ -209,7 +219,7 @@ def map(
     another package is wrong about its answer; and Defect, if einloom contradicts itself: what is
     found is checked once more, and the problem is saved in the working directory so that it can be reported.
     """
-    asked = problems(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use, space)
+    asked = problems(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use, space, order)
     known = starts(asked, (start,) if isinstance(start, Mapping | Result | str) else start)
     return solve(asked, chosen(method, method_options), Budget(seconds, steps, memory), watch, known)
 

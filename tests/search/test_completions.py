@@ -8,12 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from einloom.errors import Defect
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import ExactOptions, attempt
+from einloom.search.exact.einsums.orders import Step
 from einloom.search.exact.joining import completions
 from einloom.search.exact.joining.completions import Completions
 from einloom.search.exact.numerics.pareto import FloatArray, IntArray
@@ -84,9 +86,9 @@ def test_repeated_layers_are_joined_once(monkeypatch: pytest.MonkeyPatch) -> Non
     steps: list[int] = []
     right = Completions._step
 
-    def counted(self: Completions, position: int, states: completions._States) -> completions._Joins:
-        steps.append(position)
-        return right(self, position, states)
+    def counted(self: Completions, step: Step, states: completions._States) -> completions._Joins:
+        steps.append(step.position)
+        return right(self, step, states)
 
     monkeypatch.setattr(Completions, "_step", counted)
     many = []
@@ -123,13 +125,13 @@ def test_without_rooms_they_are_exact(count: int, bits: int, monkeypatch: pytest
     assert known == pytest.approx(best, rel=1e-12)
 
 
-def _most(groups: IntArray, values: FloatArray, many: int) -> FloatArray:
-    return -LEAST(groups, -values, many)
+def _most(groups: IntArray, values: FloatArray, known: FloatArray) -> FloatArray:
+    return -LEAST(groups, -values, -np.where(np.isinf(known), -known, known))
 
 
-def _before(self: Completions, position: int, *rest: Any) -> FloatArray:
+def _before(self: Completions, done: int, *rest: Any) -> FloatArray:
     """What follows the Einsum before, instead of what follows this one."""
-    return AHEAD(self, position, *rest) + self._rows[position].cost.max(axis=0)
+    return AHEAD(self, done, *rest) + self._rows[done.bit_length() - 1].cost.max(axis=0)
 
 
 MISTAKES: dict[str, tuple[Callable[..., Any], float]] = {

@@ -14,6 +14,7 @@ from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.concurrent.rows import GroupExplorer
+from einloom.search.exact.einsums.orders import as_written
 from einloom.search.exact.einsums.users import Users
 from einloom.search.exact.fusion.serving import NOTHING, Guard, Served, Serving, ServingStep
 from einloom.search.exact.fusion.templates import Alone, FusedTemplate, OwnStore, Stack, Stacker
@@ -142,54 +143,56 @@ def alone(loops: int, late: bool = False, under: tuple[int, ...] = ()) -> frozen
 
 def test_a_later_reader_that_shares_the_loop_is_refused() -> None:
     serving = three()
-    first = serving.after(NOTHING, ServingStep(0, alone(0), 0, 1, {"B": 1, "E": 0}))
+    first = serving.after(NOTHING, ServingStep(as_written(0), alone(0), 0, 1, {"B": 1, "E": 0}))
     assert first == Served(frozenset({Guard("E", 0)}), frozenset({("E", 1)}))
-    second = serving.after(first, ServingStep(1, frozenset(), 1, 1, {"C": 1, "E": 0}))
+    second = serving.after(first, ServingStep(as_written(1), frozenset(), 1, 1, {"C": 1, "E": 0}))
     assert second is not None and second.guards == first.guards
-    assert serving.after(second, ServingStep(2, frozenset(), 1, 0, {})) is None
+    assert serving.after(second, ServingStep(as_written(2), frozenset(), 1, 0, {})) is None
 
 
 def test_a_loop_that_ends_between_them_ends_it() -> None:
     serving = three()
-    first = serving.after(NOTHING, ServingStep(0, alone(0), 0, 1, {"B": 1, "E": 0}))
+    first = serving.after(NOTHING, ServingStep(as_written(0), alone(0), 0, 1, {"B": 1, "E": 0}))
     assert first is not None
-    second = serving.after(first, ServingStep(1, frozenset(), 1, 0, {"C": 0, "E": 0}))
+    second = serving.after(first, ServingStep(as_written(1), frozenset(), 1, 0, {"C": 0, "E": 0}))
     assert second == Served(frozenset(), frozenset({("E", 0)}))
-    assert serving.after(second, ServingStep(2, alone(0), 0, 0, {})) is not None
+    assert serving.after(second, ServingStep(as_written(2), alone(0), 0, 0, {})) is not None
 
 
 def test_an_earlier_reader_that_shares_the_loop_is_noticed() -> None:
     serving = three()
-    first = serving.after(NOTHING, ServingStep(0, frozenset(), 0, 1, {"B": 1, "E": 0}))
+    first = serving.after(NOTHING, ServingStep(as_written(0), frozenset(), 0, 1, {"B": 1, "E": 0}))
     assert first == Served(frozenset(), frozenset({("E", 1)}))
-    second = serving.after(first, ServingStep(1, frozenset(), 1, 1, {"C": 1, "E": 0}))
+    second = serving.after(first, ServingStep(as_written(1), frozenset(), 1, 1, {"C": 1, "E": 0}))
     assert second is not None
-    assert serving.after(second, ServingStep(2, alone(0), 1, 0, {})) is None
-    assert serving.after(second, ServingStep(2, alone(1), 1, 0, {})) is not None  # below the loop that they share
+    assert serving.after(second, ServingStep(as_written(2), alone(0), 1, 0, {})) is None
+    assert (
+        serving.after(second, ServingStep(as_written(2), alone(1), 1, 0, {})) is not None
+    )  # below the loop that they share
 
 
 def test_above_a_split_it_stands_above_those_that_share_as_many_loops() -> None:
     """The store has one loop above it; B, backed further in below as many, stands above the split after it."""
     serving = three()
-    before = serving.after(NOTHING, ServingStep(0, alone(1, under=(0,)), 0, 1, {"B": 1, "E": 0}))
+    before = serving.after(NOTHING, ServingStep(as_written(0), alone(1, under=(0,)), 0, 1, {"B": 1, "E": 0}))
     assert before is not None and before.guards == frozenset({Guard("E", 0)})
-    stays = serving.after(NOTHING, ServingStep(0, alone(1, under=(0,)), 0, 2, {"B": 1, "E": 0}))
+    stays = serving.after(NOTHING, ServingStep(as_written(0), alone(1, under=(0,)), 0, 2, {"B": 1, "E": 0}))
     assert stays is not None and stays.guards == frozenset({Guard("E", 1, frozenset({"B"}))})
     # the split comes later, while B is needed still: then the store is above it
-    later = serving.after(stays, ServingStep(1, frozenset(), 2, 1, {"B": 1, "E": 0}))
+    later = serving.after(stays, ServingStep(as_written(1), frozenset(), 2, 1, {"B": 1, "E": 0}))
     assert later is not None and later.guards == frozenset({Guard("E", 0)})
     # or B is done before it comes: then the store stands in its branch
-    done = serving.after(stays, ServingStep(1, frozenset(), 2, 2, {"C": 2, "E": 0}))
+    done = serving.after(stays, ServingStep(as_written(1), frozenset(), 2, 2, {"C": 2, "E": 0}))
     assert done is not None and done.guards == frozenset({Guard("E", 1)})
 
 
 def test_it_may_turn_out_later_that_an_earlier_reader_is_below_it() -> None:
     serving = three()
     known = Served(frozenset(), frozenset({("E", 1)}))
-    kept = serving.after(known, ServingStep(0, alone(1, under=(0,)), 1, 2, {"B": 1, "E": 0}))
+    kept = serving.after(known, ServingStep(as_written(0), alone(1, under=(0,)), 1, 2, {"B": 1, "E": 0}))
     assert kept is not None and kept.guards == frozenset({Guard("E", 1, frozenset({"B"}), met=True)})
-    assert serving.after(kept, ServingStep(1, frozenset(), 2, 1, {"B": 1, "E": 0})) is None
-    done = serving.after(kept, ServingStep(1, frozenset(), 2, 2, {"C": 2, "E": 0}))
+    assert serving.after(kept, ServingStep(as_written(1), frozenset(), 2, 1, {"B": 1, "E": 0})) is None
+    done = serving.after(kept, ServingStep(as_written(1), frozenset(), 2, 2, {"C": 2, "E": 0}))
     assert done is not None and done.guards == frozenset({Guard("E", 1)})
 
 
@@ -197,24 +200,26 @@ def test_a_backing_store_above_a_split_already_takes_own_stores_with_it() -> Non
     """B is read by the third Einsum too, and a split stands below its store since the first."""
     serving = chain("B[m] = X[m] * E[]", "C[m] = B[m]", "Z[m] = C[m] * E[] * B[m]")
     serving._under |= {"B"}
-    first = serving.after(NOTHING, ServingStep(0, frozenset(), 0, 1, {"B": 1, "E": 0}))
+    first = serving.after(NOTHING, ServingStep(as_written(0), frozenset(), 0, 1, {"B": 1, "E": 0}))
     assert first is not None and first.split == {"B"}
-    second = serving.after(first, ServingStep(1, frozenset(), 1, 1, {"B": 1, "C": 1, "E": 0}))
+    second = serving.after(first, ServingStep(as_written(1), frozenset(), 1, 1, {"B": 1, "C": 1, "E": 0}))
     assert second is not None and second.split == {"B"}
-    assert serving.after(second, ServingStep(2, frozenset({Alone(2, 1, frozenset({3}))}), 1, 0, {})) is None
-    assert serving.after(second, ServingStep(2, frozenset({Alone(2, 1)}), 1, 0, {})) is not None
+    assert serving.after(second, ServingStep(as_written(2), frozenset({Alone(2, 1, frozenset({3}))}), 1, 0, {})) is None
+    assert serving.after(second, ServingStep(as_written(2), frozenset({Alone(2, 1)}), 1, 0, {})) is not None
 
 
 def test_stores_of_members_stand_below_the_split_of_their_group() -> None:
     """Unless the split that holds the group is below the store: then the group is, too."""
     serving = chain("B[m] = X[m] * E[]", "C[m] = B[m] * E[]", "Z[m] = C[m] * E[]")
     group = {"first": 0, "outer": 0}
-    first = serving.after(NOTHING, ServingStep(0, alone(0, late=True), 0, 1, {"B": 1, "E": 0}, **group))
+    first = serving.after(NOTHING, ServingStep(as_written(0), alone(0, late=True), 0, 1, {"B": 1, "E": 0}, **group))
     assert first is not None and first.guards == frozenset({Guard("E", 0, member=0)})
-    second = ServingStep(1, alone(0, late=True), 1, 0, {"C": 0, "E": 0}, **group, closing=True)
+    second = ServingStep(as_written(1), alone(0, late=True), 1, 0, {"C": 0, "E": 0}, **group, closing=True)
     assert serving.after(first, second) is not None
     assert serving.after(first, replace(second, open=1, live={"C": 1, "E": 0})) is None
-    inside = serving.after(NOTHING, ServingStep(0, alone(0, late=True), 1, 2, {"B": 2, "E": 0}, first=0, outer=1))
+    inside = serving.after(
+        NOTHING, ServingStep(as_written(0), alone(0, late=True), 1, 2, {"B": 2, "E": 0}, first=0, outer=1)
+    )
     assert inside is not None and inside.guards == frozenset({Guard("E", 0)})
 
 

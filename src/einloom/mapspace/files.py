@@ -7,6 +7,7 @@ max_fused_loops: 2
 concurrent: any                      # groups of Einsums at the same time: none, unit, shared, any (of the two),
                                      # axis, or everywhere (all three)
 max_group: 3                         # most Einsums of a group
+order: free                          # of the Einsums: program, or free, any that their data allows
 memories:
   GLB: {keep: QK | AV, bypass: weight}               # also may_keep, once; per Einsum: [{keep: Q, einsums: [QK]}, ...]
 fusion:
@@ -37,7 +38,7 @@ from ..reading.yamltree import dump_yaml
 from ..workload.einsum import Workload
 from ..workload.selectors import selector, unknown_names
 from .limits.data import AxisLimit, BackLimit, HoldLimit, HoldRule, Limit, Limits, LoopLimit, Numbers, TileLimit
-from .space import CONCURRENT, LARGEST_GROUP, SPACES, Mapspace, space_names
+from .space import CONCURRENT, LARGEST_GROUP, ORDERS, SPACES, Mapspace, space_names
 
 VERSION = 1
 AnyLimit = TypeVar("AnyLimit", bound=Limit)
@@ -74,12 +75,19 @@ def mapspace_from(view: Located, machine: Machine, workload: Workload | None = N
 def space_of(found: dict[str, Any], title: str | None, name: str, limits: Limits) -> Mapspace:
     """The mapspace of values of keys, as mapspace and result files share them."""
     group = found.get("max_group", LARGEST_GROUP)
-    return Mapspace(name, found.get("max_fused_loops"), limits, title, found.get("concurrent", "none"), group)
+    concurrent, order = found.get("concurrent", "none"), found.get("order", "program")
+    return Mapspace(name, found.get("max_fused_loops"), limits, title, concurrent, group, order)
 
 
-def groups_data(mapspace: Mapspace) -> dict[str, object]:
-    """Where groups of Einsums may run at the same time; nothing where all splits are sequential."""
-    return {"concurrent": mapspace.concurrent, "max_group": mapspace.max_group} if mapspace.places else {}
+def splits_data(mapspace: Mapspace) -> dict[str, object]:
+    """Where groups of Einsums may run at the same time, and in which order; nothing where splits are sequential and in
+    program order."""
+    data: dict[str, object] = {}
+    if mapspace.places:
+        data = {"concurrent": mapspace.concurrent, "max_group": mapspace.max_group}
+    if mapspace.order != "program":
+        data["order"] = mapspace.order
+    return data
 
 
 def located_limit(path: str | Path, machine: Machine, limit: Limit) -> Located | None:
@@ -110,10 +118,11 @@ def numbers_of(found: Any) -> Numbers:
     return Numbers(values=tuple(sorted({found} if isinstance(found, int) else set(found))))
 
 
-GROUPS = (
+SPLITS = (
     Key("max_fused_loops", Number("count", sourced=False, plain=True), "at most so many loops above a fused tensor"),
     Key("concurrent", Choice(CONCURRENT), "where groups of Einsums may run at the same time"),
     Key("max_group", Number("count", minimum=2, sourced=False, plain=True), "most Einsums of a group"),
+    Key("order", Choice(tuple(ORDERS)), "in which order the Einsums may run"),
 )
 SPACE = Later("a named mapspace", lambda: Choice(space_names()))
 EINSUMS = Key("einsums", NAMES, "the Einsums that it speaks of; by default all")
@@ -142,7 +151,7 @@ class Sections:
             Key("description", TEXT, "for people"),
             Key("space", SPACE, "the named space that is limited"),
         )
-        return Record("a mapspace", (*first, *GROUPS, *self.keys))
+        return Record("a mapspace", (*first, *SPLITS, *self.keys))
 
     @property
     def keys(self) -> tuple[Key, ...]:
@@ -288,7 +297,7 @@ def mapspace_data(mapspace: Mapspace) -> dict[str, object]:
     data["space"] = mapspace.name
     if mapspace.max_fused_loops is not None:
         data["max_fused_loops"] = mapspace.max_fused_loops
-    return {**data, **groups_data(mapspace), **limits_data(mapspace.limits)}
+    return {**data, **splits_data(mapspace), **limits_data(mapspace.limits)}
 
 
 def limits_data(limits: Limits) -> dict[str, object]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Concurrent = Literal["none", "unit", "shared", "any", "axis", "everywhere"]
+Order = Literal["program", "free"]
 GROUP = "einloom.spaces"
 LARGEST_GROUP = 4
 SPACES = ("ffm", "ragged")
@@ -34,6 +35,10 @@ PLACES: dict[Concurrent, tuple[str, ...]] = {
     "everywhere": ("unit", "shared", "axis"),
 }
 CONCURRENT: tuple[Concurrent, ...] = tuple(PLACES)
+ORDERS: dict[Order, str] = {
+    "program": "sequential splits in program order",
+    "free": "sequential splits in any order of the Einsums that their data allows",
+}
 TITLES = {"unit": "@ unit", "axis": "@ AXIS in shares of a quarter"}
 
 
@@ -55,7 +60,7 @@ class Mapspace:
     Einsum stand above its lowest backing store that is not in the outermost memory; None means no limit. limits: what
     else a user asks (rule 12). title: what the user calls this choice of limits. concurrent: where groups of Einsums
     may run at the same time (rule 13): nowhere, ``@ unit``, ``shared``, on either, ``@ AXIS``, or on all three.
-    max_group: most Einsums of one group.
+    max_group: most Einsums of one group. order: in which the Einsums stand (rule 1), ``program`` or ``free``.
     """
 
     name: str = "ffm"
@@ -64,6 +69,7 @@ class Mapspace:
     title: str | None = None
     concurrent: Concurrent = "none"
     max_group: int = LARGEST_GROUP
+    order: Order = "program"
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -76,8 +82,8 @@ class Mapspace:
         loops = "loop" if self.max_fused_loops == 1 else "loops"
         tiles = TILES.get(self.name, "tiles of its own")
         line = (
-            f"{self.name}: {tiles}, one loop per rank variable between two stores, sequential splits in "
-            f"program order, no recomputation, {limit} fused {loops}"
+            f"{self.name}: {tiles}, one loop per rank variable between two stores, {ORDERS[self.order]}, "
+            f"no recomputation, {limit} fused {loops}"
         )
         if self.places:
             where = " or ".join(TITLES.get(place, place) for place in self.places)

@@ -217,9 +217,10 @@ def _differences(rows: tuple[ComparisonRow, ...]) -> list[str]:
 
 
 def _space(space: Mapspace) -> str:
-    """The name of a space and its limit on fused loops."""
+    """The name of a space, its limit on fused loops, and the order of Einsums if it is free."""
     most = space.max_fused_loops
-    return space.name if most is None else f"{space.name} with at most {most} fused loop{'' if most == 1 else 's'}"
+    limit = "" if most is None else f" with at most {most} fused loop{'' if most == 1 else 's'}"
+    return space.name + limit + (" in free order" if space.order == "free" else "")
 
 
 def _ratio(value: float, best: float) -> float | None:

@@ -7,7 +7,7 @@ from typing import Any, cast
 from ..machine.files import machine_from
 from ..machine.levels import Machine
 from ..machine.write import machine_data
-from ..mapspace.files import Sections, groups_data, limits_data, space_of
+from ..mapspace.files import Sections, limits_data, space_of, splits_data
 from ..mapspace.limits.data import UNLIMITED
 from ..mapspace.space import Mapspace
 from ..problem import LatencyRule, Problem, objective
@@ -21,7 +21,7 @@ from .tables import space_record
 def goal_data(problem: Problem) -> dict[str, Any]:
     """What is minimised, by which rule, in which space."""
     space = problem.mapspace
-    mapspace: dict[str, Any] = {"name": space.name, "max_fused_loops": space.max_fused_loops, **groups_data(space)}
+    mapspace: dict[str, Any] = {"name": space.name, "max_fused_loops": space.max_fused_loops, **splits_data(space)}
     if space.title is not None:
         mapspace["title"] = space.title
     if space.limits:

@@ -15,7 +15,7 @@ from ..machine.files import MACHINE
 from ..machine.levels import ComputeUnit, Memory, Toll
 from ..mapping.text import parse_mapping
 from ..mapping.tree import Mapping
-from ..mapspace.files import GROUPS, SPACE, Sections, seen
+from ..mapspace.files import SPACE, SPLITS, Sections, seen
 from ..problem import Alternative, Certificate, Guarantee, LatencyRule, Problem
 from ..reading.keys import NAME, TEXT, Choice, Each, Key, NameOf, Number, Plain, Record, Shape, Table
 from ..reading.located import Located
@@ -116,7 +116,7 @@ FOOT = (
 def space_record(sections: Sections) -> Record:
     """The table of the mapspace that a result repeats."""
     title, limits = Key("title", NAME), Key("limits", Record("limits", sections.keys, build=seen))
-    return Record("the space of a result", (must("name", SPACE), *GROUPS, title, limits))
+    return Record("the space of a result", (must("name", SPACE), *SPLITS, title, limits))
 
 
 GOAL = (

@@ -19,6 +19,7 @@ from ...mapping.legality.placement import outermost_home, visible_memories
 from ...mapping.legality.structure import problems
 from ...mapping.tree import Compute, Loop, Mapping, Nest, Split, Store
 from ...workload.einsum import Workload
+from ...workload.orders import orders
 from ..space import Mapspace
 from .concurrency import grouped_forms
 from .ragged import tiles
@@ -29,6 +30,16 @@ Binds = tuple[tuple[str, str], ...]
 
 def enumerate_trees(workload: Workload, machine: Machine, mapspace: Mapspace) -> Iterator[Mapping]:
     """Every well-formed tree of `mapspace`, up to writing the same schedule differently."""
+    for one in ordered(workload, mapspace):
+        yield from _in_program_order(one, machine, mapspace)
+
+
+def ordered(workload: Workload, mapspace: Mapspace) -> Iterator[Workload]:
+    """The workload with its Einsums in every order that the space has."""
+    yield from orders(workload) if mapspace.order == "free" else (workload,)
+
+
+def _in_program_order(workload: Workload, machine: Machine, mapspace: Mapspace) -> Iterator[Mapping]:
     axes = {name: axis.size for name, axis in machine.axes.items()}
     emptier = "axis" in mapspace.places and any(axis.use == "full" for axis in machine.axes.values())
     for candidate in candidates(workload, machine, mapspace.name):

@@ -22,6 +22,7 @@ from ...mapping.extents import Address, Cuts, addressed_paths, extents_along, ti
 from ...mapping.legality.placement import visible_memories
 from ...mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, describe, einsums_below
 from ...workload.einsum import Access, Workload
+from ...workload.orders import reordered
 from ...workload.selectors import select
 from ..limits.checks import share_allowed, total_allowed, unmet
 from ..limits.data import UNLIMITED, Limits
@@ -40,6 +41,8 @@ def outside(workload: Workload, machine: Machine, mapspace: Mapspace, mapping: M
 
     Trees that `wellformed.problems` complains of have no place here: the answer for them means nothing.
     """
+    if mapspace.order == "free":
+        workload = reordered(workload, mapping.einsums)
     tree = _Tree(workload, machine, mapspace, mapping, addressed_paths(mapping.nest), derived_cuts(workload, mapping))
     reasons: list[str] = []
     if mapping.einsums != tuple(e.name for e in workload.einsums):

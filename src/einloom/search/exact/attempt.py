@@ -15,11 +15,12 @@ from ...mapping.normal import normal_form
 from ...mapping.tree import Mapping
 from ...problem import Problem
 from ..method import Watcher
-from .bounds.arc_consistency import Consistency, common, keys_of
+from .bounds.arc_consistency import Consistency, Rest, common, keys_of
 from .bounds.choices import Agreement, Choices, Keys, wanted
 from .bounds.cutoff import TIE, Cutoff, settled
 from .bounds.relaxation import alone_bound, column_limits, einsum_bound
 from .einsums.classes import EinsumClass, fuses_below_fanout, signatures
+from .einsums.orders import Layer, Step, layers
 from .einsums.spatial import RankClasses
 from .einsums.users import Users
 from .fusion.explore import Allowed, Explorer, PmappingGroup, Wanted
@@ -27,7 +28,7 @@ from .fusion.floors import Floors
 from .fusion.serving import Serving
 from .fusion.templates import Alone
 from .joining.completions import Completions
-from .joining.join import Joiner, Partial
+from .joining.join import ChosenRow, Joiner, Partial
 from .model import Setting
 from .numerics.pareto import FloatArray, IntArray
 from .numerics.uneven import Tiling
@@ -90,7 +91,7 @@ class Attempt:
         self.checkpoint = checkpoint
         self.repeats = problem.workload.repeat**problem.objective.degree
         workload, machine = problem.workload, problem.machine
-        self.users = Users(workload, machine)
+        self.users = Users(workload, machine, problem.mapspace.order == "free")
         self.signatures = signatures(self.users, problem.mapspace.limits, problem.mapspace.name == "ragged", tiling)
         self.classes = {sig: RankClasses(sig, checkpoint) for sig in self.signatures}
         self.setting = self._setting()
@@ -320,7 +321,7 @@ class Attempt:
     def _rows(self, aim: Cutoff) -> list[list[PmappingGroup]]:
         """The blocks of every Einsum, without what the neighbours rule out, or Infeasible."""
         self.aim = aim
-        self.rest = np.concatenate([np.cumsum(self.least[::-1], axis=0)[::-1][1:], self.least[:1] * 0])
+        self.rest = Rest(self.least)
         wanted, most = self._agreed()
         blocks = self._blocks(self._column_limits(most), wanted)
         self.consistency = None
@@ -340,7 +341,7 @@ class Attempt:
         rows = sum(len(block) for mine in {id(mine): mine for mine in blocks}.values() for block in mine)
         if self.completes and self.consistency is not None and rows >= WORTH:
             self.watcher.stage("joining without rooms")
-            joiner.completions = Completions.of(joiner, self.consistency.lines, blocks)
+            joiner.completions = Completions.of(joiner, self.consistency.lines, blocks, self.layers)
         return joiner
 
     def _nearer(self, completions: Completions | None, aim: Cutoff) -> list[Cutoff]:
@@ -357,17 +358,24 @@ class Attempt:
             blocks = joiner.completions.towards(aim, blocks)
             if not all(blocks):
                 raise Infeasible("no combination of mappings stays within the limit")
-        total = len(blocks)
-        partials = joiner.start()
-        for position in range(total):
-            self.watcher.stage("joining Einsums", position, total)
-            partials = joiner.step(position, partials, blocks[position])
-            if not partials:
-                name = self.problem.workload.einsums[position].name
-                raise Infeasible(
-                    f"no combination of mappings fits from the first Einsum up to {name}: " + self._blame()
-                )
-        return partials
+        reached = {0: joiner.start()}
+        for number, layer in enumerate(self.layers):
+            self.watcher.stage("joining Einsums", number, len(blocks))
+            before, reached = reached, {}
+            for done, steps in layer.items():
+                ways = [(s, before[s.before], blocks[s.position]) for s in steps if s.before in before]
+                if partials := joiner.step(ways):
+                    reached[done] = partials
+            if not reached:
+                name = self.problem.workload.einsums[number].name
+                upto = f"up to {name}" if len(layer) == 1 else f"up to any at place {number + 1}"
+                raise Infeasible(f"no combination of mappings fits from the first Einsum {upto}: " + self._blame())
+        return reached[(1 << len(blocks)) - 1]
+
+    @cached_property
+    def layers(self) -> list[Layer]:
+        """The sets of Einsums that may have run, by size, with the steps to each."""
+        return layers(self.problem.workload, self.problem.mapspace.order == "free")
 
     def _serving(self, blocks: list[list[PmappingGroup]]) -> Serving | None:
         """What follows own stores along the cascade; None if no row asks for anything."""
@@ -499,13 +507,13 @@ class Attempt:
             parts.append(f"the mapspace asks: {self.problem.mapspace.limits}")
         return ", or ".join(parts) or "the constraints contradict"
 
-    def _hopeless(self, position: int, cost: FloatArray, rows: IntArray) -> np.ndarray:
+    def _hopeless(self, step: Step, cost: FloatArray, rows: IntArray) -> np.ndarray:
         """Partial costs that exceed the limit once every later Einsum adds what it costs at least."""
         if not self.aim.finite or not self.options.incumbent:
             return np.zeros(len(cost), bool)
         if self.consistency is None:
-            return self.aim.beyond(cost + self.rest[position])
-        return self.consistency.beyond(position, cost, rows)
+            return self.aim.beyond(cost + self.rest.after(step.done))
+        return self.consistency.beyond(step, cost, rows)
 
     def _best(self, partials: list[Partial]) -> Solution:
         best: tuple[float, Partial, int] | None = None
@@ -541,21 +549,19 @@ class Attempt:
         """The tree of one complete cascade, from the rows that were joined."""
         cost = partial.cost[row]
         value = float(self.aim.value(cost[None, :])[0])
-        parts: list[tuple[Partial, PmappingGroup, int]] = []
-        current: Partial | None = partial
+        parts: list[ChosenRow] = []
         for _ in self.problem.workload.einsums:
-            assert current is not None
-            previous, block = current.parents[current.parent[row]]
-            parts.append((current, block, int(current.right[row])))
-            row, current = int(current.left[row]), previous
+            previous, block, position = partial.parents[partial.parent[row]]
+            parts.append(ChosenRow(partial, block, int(partial.right[row]), position))
+            row, partial = int(partial.left[row]), previous
         mapping = self._mapping(parts[::-1])
         return Solution(value, cost, normal_form(mapping, self.problem.workload))
 
-    def _mapping(self, parts: list[tuple[Partial, PmappingGroup, int]]) -> Mapping:
-        """The tree of one row per Einsum, each with the partial cascades that it completes."""
-        shared = [len(partial.compatibility.axes) for partial, _, _ in parts]
+    def _mapping(self, parts: list[ChosenRow]) -> Mapping:
+        """The tree of one row per Einsum, in the order in which they run."""
+        shared = [len(part.partial.compatibility.axes) for part in parts]
         return tree(self.problem.workload, self.problem.machine, self._pieces(parts), shared, away=self.users.away)
 
-    def _pieces(self, parts: list[tuple[Partial, PmappingGroup, int]]) -> list[Piece]:
+    def _pieces(self, parts: list[ChosenRow]) -> list[Piece]:
         workload, machine = self.problem.workload, self.problem.machine
-        return [piece(workload, machine, i, block, row) for i, (_, block, row) in enumerate(parts)]
+        return [piece(workload, machine, part.position, part.block, part.row) for part in parts]

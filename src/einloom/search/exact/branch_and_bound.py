@@ -15,6 +15,7 @@ import numpy as np
 from ...cost.evaluate import evaluate
 from ...errors import BudgetExhausted, Defect, Ended, Infeasible, SpecError
 from ...mapping.tree import Mapping
+from ...mapspace.space import SPACES
 from ...problem import Budget, Certificate, Guarantee, Objective, Problem, refuse_timeless
 from ...result import FrontPoint, Result
 from ..checked import certified, priced, sound
@@ -27,6 +28,7 @@ from .bounds.compulsory import compulsory
 from .bounds.cutoff import TIE, settled
 from .concurrent.passes import ConcurrentAttempt
 from .concurrent.share_passes import ShareAttempt
+from .einsums.orders import layers, refuse_first_readers
 from .einsums.users import Users
 from .front import front, tied_front
 from .prices.columns import columns
@@ -97,14 +99,17 @@ class Exact:
 
 
 def refuse_uncarried(problem: Problem) -> None:
-    """Raise SpecError for other spaces, and for what the search of uneven tiles does not carry yet."""
-    name = problem.mapspace.name
-    if name == "ffm":
-        return
-    if name != "ragged":
+    """Raise SpecError for other spaces, and for what the search of uneven tiles or of any order does not carry yet."""
+    name, places = problem.mapspace.name, problem.mapspace.places
+    if name not in SPACES:
         raise SpecError(f"exact searches the mapspaces ffm and ragged, not {name!r}", suggestion="ffm")
-    if problem.mapspace.places:
+    if name == "ragged" and places:
         raise SpecError("exact searches no groups of Einsums in the space 'ragged' yet", suggestion="concurrent: none")
+    if problem.mapspace.order == "free":
+        if places:
+            raise SpecError("exact searches groups of Einsums in program order only", suggestion="order: program")
+        refuse_first_readers(problem.workload, problem.machine)
+        layers(problem.workload, free=True)
 
 
 def finer(steps: tuple[float, ...], repetition: float) -> tuple[float, ...]:

@@ -14,7 +14,7 @@ from ...errors import SpecError
 from ...workload.build import build_workload
 from ...workload.einsum import Workload
 from ...workload.notation import parse_einsum
-from .dimensions import TESTS, apart
+from .dimensions import TESTS, apart, several_orders
 from .files import Data
 
 LARGE = (997, 10007, 1000003)
@@ -27,7 +27,7 @@ OWN = (
 """The dimensions that a workload alone decides."""
 SEVERAL = (
     *("readers with the fused rank", "readers without it", "read output", "unequal Einsums"),
-    *("wider for a consumer", "store over two readers", "store behind what backs", "home by role"),
+    *("wider for a consumer", "store over two readers", "store behind what backs", "home by role", "free order"),
 )
 MORE_THAN_COPIED = ("constant index", "window", "padding", "repeated operand", "maximum")
 """What another Einsum beside a copy has."""
@@ -38,6 +38,7 @@ NEEDED: dict[str, Callable[[Workload], bool]] = {
     "store behind what backs": lambda w: any(apart(w)),
     "home by role": lambda w: any(w.consumers[t] for t in w.outputs),
     "copy held behind a fanout": lambda w: any(e.kind == "copy" for e in w.einsums),
+    "free order": several_orders,
 }
 """What a workload must have for dimensions that it shares with the machine."""
 TRIES = 60

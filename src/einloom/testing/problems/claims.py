@@ -39,7 +39,10 @@ SAME = 1e-9
 SLACK = 1e-9
 SIMULATED = 1
 GROWN = 1
-REFUSED = ("exact follows one tensor with sliding windows per Einsum",)
+REFUSED = (
+    "exact follows one tensor with sliding windows per Einsum",
+    "exact searches no free order where the first reader",
+)
 """What `exact` refuses by name: the limits of docs/exact.md."""
 POWERS = ((2.0, 1.0), (0.5, 3.0))
 MOST_POINTS = 600

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import combinations
+from itertools import combinations, islice
 
 from ...machine.levels import ALL, NOTHING, Link, Machine, Memory
 from ...mapspace.space import Mapspace
 from ...problem import keeps_time
 from ...problem.selections import machine_selectors
 from ...workload.einsum import Einsum, Index, Workload
+from ...workload.orders import orders
 from ...workload.selectors import select
 
 UNEQUAL = 1000
@@ -156,6 +157,11 @@ def _copied_behind(w: Workload, m: Machine) -> bool:
     )
 
 
+def several_orders(w: Workload) -> bool:
+    """May some Einsum run before or after another?"""
+    return len(list(islice(orders(w), 2))) > 1
+
+
 Test = Callable[[Workload, Machine, Mapspace], bool]
 TESTS: dict[str, Test] = {
     "scalar": lambda w, m, s: any(not t.shape for t in w.tensors),
@@ -209,6 +215,7 @@ TESTS: dict[str, Test] = {
     "tile limit": lambda w, m, s: bool(s.limits.tiles),
     "axis limit": lambda w, m, s: bool(s.limits.axes),
     "uneven tiles": lambda w, m, s: s.name == "ragged",
+    "free order": lambda w, m, s: s.order == "free" and several_orders(w),
     "fewer fused loops": lambda w, m, s: s.max_fused_loops is not None,
     "groups": lambda w, m, s: bool({"unit", "shared"} & set(s.places)),
     "shares": lambda w, m, s: "axis" in s.places,
@@ -237,6 +244,7 @@ _NEVER: tuple[tuple[str, tuple[str, ...], str], ...] = (
         "they speak of inner memories",
     ),
     ("uneven tiles", ("groups", "shares"), "exact searches no groups with uneven tiles"),
+    ("free order", ("groups", "shares"), "exact searches groups in program order"),
     ("nothing costs", ("non-integer energies", "leakage"), "nothing is no cost"),
 )
 

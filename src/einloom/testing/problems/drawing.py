@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from random import Random
 
 from ...mapping.tree import Mapping
-from ...mapspace.ffm.enumerate import candidates
+from ...mapspace.ffm.enumerate import candidates, ordered
 from .cascades import OWN, built, cascade
 from .dimensions import DIMENSIONS, dimensions_of, impossible, pairs
 from .files import Files
@@ -125,10 +125,11 @@ def few(files: Files, most: int = CANDIDATES, longest: int = STEPS) -> list[Mapp
             raise TooLarge
 
     found = []
-    for tree in candidates(workload, chip, mapspace.name, step):
-        found.append(tree)
-        if len(found) > most:
-            raise TooLarge
+    for one in ordered(workload, mapspace):
+        for tree in candidates(one, chip, mapspace.name, step):
+            found.append(tree)
+            if len(found) > most:
+                raise TooLarge
     return found
 
 

@@ -121,6 +121,10 @@ def space(rng: Random, on: Collection[str], workload: Workload, machine: Machine
             data["max_group"] = rng.choice((2, 3, 4))
     elif rng.random() < 0.1:
         data["concurrent"] = "none"
+    if "free order" in on:
+        data["order"] = "free"
+    elif rng.random() < 0.1:
+        data["order"] = "program"
     if "keep or bypass" in on or "fetched once" in on:
         data["memories"] = drawn.holds()
     elif narrow and (bypassed := drawn.bypasses()):

@@ -18,6 +18,7 @@ from typing import Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from ....workload.einsum import Workload
+from ..einsums.orders import Step
 from ..fusion.explore import Allowed, PmappingGroup, numbered
 from ..fusion.templates import FusedTemplate, Shape
 from ..numerics.pareto import FloatArray, IntArray
@@ -112,6 +113,7 @@ class Arcs(ABC, Generic[Some]):
         self._costs: dict[int, FloatArray] = {}
         self._kept: dict[Hashable, tuple[list[Some], list[Some]]] = {}  # (before, after): lists that ids stand for
         self.ahead: list[FloatArray] = []
+        self.rest = Rest(self.lines.extend(least))
 
     def _uses(self, position: int) -> dict[int, tuple[tuple[Use, Use], ...]]:
         """Position of each neighbour -> (own use, the neighbour's use) of every tensor that both access."""
@@ -151,6 +153,7 @@ class Arcs(ABC, Generic[Some]):
         before, after = self._sweep(blocks, 1), self._sweep(blocks, -1)
         kept: list[list[Some]] = []
         self.ahead = []
+        self.rest = Rest(np.array([self._cost(mine).min(axis=0) for mine in blocks]))
         for i, mine in enumerate(blocks):
             good = ~self.lines.beyond(before[i] + self._cost(mine) + after[i])
             self._lost(int((~good).sum()))
@@ -168,9 +171,14 @@ class Arcs(ABC, Generic[Some]):
         rests = np.array([(a + b).min(axis=0) for a, b in zip(before, after, strict=True)])
         return self.lines.most(rests, np.array([self._cost(mine).min(axis=0) for mine in blocks]))
 
-    def beyond(self, position: int, cost: FloatArray, rows: IntArray) -> np.ndarray:
-        """Mask of partial cascades up to `position`, with these rows of its Einsum, that lead to nothing of use."""
-        return self.lines.beyond(self.lines.extend(cost) + self.ahead[position][rows])
+    def beyond(self, step: Step, cost: FloatArray, rows: IntArray) -> np.ndarray:
+        """Mask of partial cascades that end with these rows of the Einsum of `step` and lead to nothing of use.
+
+        What the rows ask of others is known of those behind it in the program; where others are to come, the least of
+        each counts.
+        """
+        ahead = self.ahead[step.position][rows] if step.as_written else self.rest.after(step.done)
+        return self.lines.beyond(self.lines.extend(cost) + ahead)
 
     def _sweep(self, blocks: list[list[Some]], step: int) -> list[FloatArray]:
         """For every row the least cost of all Einsums passed before it, going up (1) or down (-1) the cascade.
@@ -321,6 +329,21 @@ class Consistency(Arcs[PmappingGroup]):
                 parts.append(np.array(ids, np.int64)[inverse.reshape(-1)])
             known[use] = np.concatenate(parts)
         return known[use]
+
+
+class Rest:
+    """What the Einsums that have not run cost at least together. least: each of them [n, c]."""
+
+    def __init__(self, least: FloatArray) -> None:
+        self._least = least
+        self._known: dict[int, FloatArray] = {}
+
+    def after(self, done: int) -> FloatArray:
+        """The sum of each column. done: the Einsums that have run, as a set of places."""
+        if done not in self._known:
+            left = [i for i in range(len(self._least)) if not done >> i & 1]
+            self._known[done] = self._least[left].sum(axis=0)
+        return self._known[done]
 
 
 def chosen(mine: list[Some], good: np.ndarray) -> list[Some]:

@@ -13,6 +13,7 @@ from functools import cached_property, reduce
 import numpy as np
 
 from ....cost.formulas.pipeline import Edge, drain_time
+from ..einsums.orders import Step
 from ..fusion.explore import PmappingGroup
 from ..fusion.tilings import trips_of_loops
 from ..joining.join import Axes, Compatibility, Joiner, LiveTensor, Opened, OpenGroup, Partial
@@ -97,7 +98,7 @@ class GroupJoiner(Joiner):
 
     def _join(
         self,
-        position: int,
+        step: Step,
         partial: Partial,
         block: PmappingGroup,
         mine: dict[str, LiveTensor],
@@ -105,7 +106,7 @@ class GroupJoiner(Joiner):
         right: IntArray,
         start: int,
     ) -> Partial | None:
-        joined = super()._join(position, partial, block, mine, left, right, start)
+        joined = super()._join(step, partial, block, mine, left, right, start)
         if joined is None or not isinstance(block, MemberPmappings):
             return joined
         opened = self._gathered(partial, block, joined.left, joined.right)
@@ -115,10 +116,11 @@ class GroupJoiner(Joiner):
         group = partial.compatibility.group
         assert group is not None
         outer = max(group.outer, len(joined.compatibility.axes))
-        extents = [self.workload.extents[v] for v in self.workload.einsums[position].variables]
+        extents = [self.workload.extents[v] for v in self.workload.einsums[step.position].variables]
         trips = trips_of_loops(extents, block.structure.loops, block.tiles[joined.right])
-        joined.cost = self._closed(position, group, opened, trips[:, outer : len(partial.compatibility.axes)], outer)
-        keep = ~self.hopeless(position, joined.cost, start + joined.right)
+        trips = trips[:, outer : len(partial.compatibility.axes)]
+        joined.cost = self._closed(step.position, group, opened, trips, outer)
+        keep = ~self.hopeless(step, joined.cost, start + joined.right)
         self.counts["bound"] = self.counts.get("bound", 0) + int((~keep).sum())
         return joined.take(np.flatnonzero(keep))
 

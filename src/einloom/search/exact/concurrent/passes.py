@@ -26,7 +26,7 @@ from ..bounds.cutoff import TIE
 from ..einsums.classes import EinsumClass, UnitOption
 from ..einsums.holds import Placement
 from ..fusion.explore import Allowed, PmappingGroup, Stacks, Wanted
-from ..joining.join import Joiner, Partial
+from ..joining.join import ChosenRow, Joiner
 from ..model import Setting
 from ..numerics.pareto import FloatArray
 from ..prices.columns import leakage
@@ -295,19 +295,19 @@ class ConcurrentAttempt(Attempt):
             components=len(self.components),
         )
 
-    def _mapping(self, parts: list[tuple[Partial, PmappingGroup, int]]) -> Mapping:
+    def _mapping(self, parts: list[ChosenRow]) -> Mapping:
         pieces = self._pieces(parts)
-        shared = [len(partial.compatibility.axes) for partial, _, _ in parts]
+        shared = [len(part.partial.compatibility.axes) for part in parts]
         groups: dict[tuple[int, int], Where] = {}
         first: int | None = None
-        for i, (partial, block, _) in enumerate(parts):
+        for i, (partial, block, _, _) in enumerate(parts):
             if isinstance(block, MemberPmappings):
                 first = i if first is None else first
                 if partial.compatibility.group is None:
                     outer = max(shared[i], shared[first - 1] if first else 0)
                     for n in range(first, i + 1):
-                        pieces[n] = self._lowered(n, pieces[n], *parts[n][1:], outer)
-                    groups[first, i] = self._where([(block, n) for _, block, n in parts[first : i + 1]])
+                        pieces[n] = self._lowered(n, pieces[n], parts[n].block, parts[n].row, outer)
+                    groups[first, i] = self._where([(part.block, part.row) for part in parts[first : i + 1]])
                     first = None
         return tree(self.problem.workload, self.problem.machine, pieces, shared, groups, self.users.away)
 

@@ -21,11 +21,12 @@ def is_shared(workload: Workload, tensor: str) -> bool:
 
 
 class Users:
-    """The tensors of one cascade on one machine."""
+    """The tensors of one cascade on one machine. free: its Einsums run in any order that their data allows."""
 
-    def __init__(self, workload: Workload, machine: Machine) -> None:
+    def __init__(self, workload: Workload, machine: Machine, free: bool = False) -> None:
         self.workload = workload
         self.machine = machine
+        self.free = free
 
     @cached_property
     def homes(self) -> Mapping[str, Mapping[str, int | None]]:
@@ -105,9 +106,17 @@ class Users:
 
     def contested(self, position: int, tensor: str) -> bool:
         """True if the Einsum at `position` and another one that accesses the tensor may stand below common loops that
-        other tensors give the reason for (rule 7): each two neighbours from one to the other are linked by one."""
+        other tensors give the reason for (rule 7): each two neighbours from one to the other are linked by one; in free
+        order, each of both is linked to some Einsum by one."""
         places = self._places[tensor]
+        if self.free:
+            others = any(self._linked(i, tensor) for i in places if i != position)
+            return others and self._linked(position, tensor)
         span = range(places[0], places[-1]) if tensor in self.linking else range(0)
         at = places.index(position)
         ways = pairwise(places[max(0, at - 1) : at + 2])  # from the user before and to the one after
         return any(all(self._links[i] > (i in span) for i in range(a, b)) for a, b in ways)
+
+    def _linked(self, position: int, tensor: str) -> bool:
+        """True if the Einsum accesses a linking tensor other than this one."""
+        return any(t in self.linking for t in self.workload.einsums[position].tensors if t != tensor)

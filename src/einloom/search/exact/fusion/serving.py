@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ....workload.einsum import Workload
+from ..einsums.orders import Step
 from .templates import Alone
 
 
@@ -51,14 +52,14 @@ NOTHING = Served()
 
 @dataclass(frozen=True, slots=True)
 class ServingStep:
-    """One Einsum more. alone: what its own stores ask; shared: loops that it shares with the Einsum before; open:
-    loops that it shares with the next; live: loops above each tensor that is still needed.
+    """One Einsum more, at `step`. alone: what its own stores ask; shared: loops that it shares with the Einsum before;
+    open: loops that it shares with the next; live: loops above each tensor that is still needed.
 
     first: place of the first member of its group, if it is in one; outer: loops above the split that holds the group;
     closing: the group ends with it.
     """
 
-    position: int
+    step: Step
     alone: frozenset[Alone]
     shared: int
     open: int
@@ -73,39 +74,50 @@ class Serving:
 
     def __init__(self, workload: Workload, asking: Sequence[frozenset[Alone]]) -> None:
         self._names = [einsum.tensors for einsum in workload.einsums]
-        self._last = {tensor: i for i, tensors in enumerate(self._names) for tensor in tensors}
+        self._users: dict[str, int] = {}  # sets of places
+        for i, tensors in enumerate(self._names):
+            for tensor in tensors:
+                self._users[tensor] = self._users.get(tensor, 0) | 1 << i
         self._under: set[str] = set()
-        self._later: list[frozenset[str]] = []
-        later = frozenset[str]()
-        for tensors, asked in zip(reversed(self._names), reversed(asking), strict=True):
-            self._later.append(later)
-            later |= {tensors[x.tensor] for x in asked}
+        self._asked: list[tuple[int, frozenset[str]]] = []
+        for i, (tensors, asked) in enumerate(zip(self._names, asking, strict=True)):
+            self._asked += [(1 << i, frozenset(tensors[x.tensor] for x in asked))] if asked else []
             self._under |= {tensors[t] for x in asked for t in x.under}
-        self._later.reverse()
+        self._coming: dict[int, frozenset[str]] = {}
 
-    def knows(self, position: int, name: Callable[[str], str]) -> Hashable:
-        """What `after` looks up about tensors that are accessed up to an Einsum and not only before it, by name."""
-        later = self._later[position]
-        found = []
-        for tensor in self._open[position]:
-            found.append((name(tensor), tensor in later, tensor in self._under, self._last[tensor] > position))
+    def _later(self, done: int) -> frozenset[str]:
+        """The tensors that stores of Einsums to come may ask about."""
+        if done not in self._coming:
+            asked = (tensors for bit, tensors in self._asked if not done & bit)
+            self._coming[done] = frozenset[str]().union(*asked)
+        return self._coming[done]
+
+    def knows(self, step: Step, name: Callable[[str], str]) -> Hashable:
+        """What `after` looks up about tensors that the Einsum accesses, or others both before and after it, by name.
+
+        Tensors that no store asks about, now or later, are not looked up.
+        """
+        later, found = self._later(step.done), []
+        for tensor in self._relevant:
+            users = self._users[tensor]
+            if users & step.done and users & ~step.before:
+                found.append((name(tensor), tensor in later, tensor in self._under, self._needed(tensor, step)))
         return bool(later), tuple(sorted(found))
 
     @cached_property
-    def _open(self) -> list[frozenset[str]]:
-        """Per place the tensors that are accessed there or both before and after it."""
-        found, known = [], frozenset[str]()
-        for position, tensors in enumerate(self._names):
-            known = frozenset(t for t in (*known, *tensors) if self._last[t] >= position)
-            found.append(known)
-        return found
+    def _relevant(self) -> frozenset[str]:
+        return self._later(0) | self._under
+
+    def _needed(self, tensor: str, step: Step) -> bool:
+        """True if an Einsum to come accesses the tensor."""
+        return bool(self._users[tensor] & ~step.done)
 
     def after(self, before: Served, step: ServingStep) -> Served | None:
         """What is known after one Einsum more; None if an own store would serve two."""
-        later = self._later[step.position]
+        later = self._later(step.step.done)
         if not step.alone and not before.guards and not later:
             return NOTHING
-        names = self._names[step.position]
+        names = self._names[step.step.position]
         if any(x.tensor in names and x.member < 0 and step.shared > x.loops for x in before.guards):
             return None
         seen = dict(before.seen)
@@ -114,7 +126,7 @@ class Serving:
         for guard in (*before.guards, *fresh):
             if guard is None or (kept := self._kept(guard, step)) is None:
                 return None
-            if kept.loops < step.open and self._last[kept.tensor] > step.position:
+            if kept.loops < step.open and self._needed(kept.tensor, step.step):
                 guards.add(kept)
         loops = {t: min(n, step.open) for t, n in seen.items()} | dict.fromkeys(names, step.open)
         split = {t for t, n in step.live.items() if t in self._under and (n == step.open or t in before.split)}
@@ -126,7 +138,7 @@ class Serving:
         """The guard of an own store; None if another Einsum before is below the store."""
         tensor, loops = names[asked.tensor], asked.loops
         if asked.late and step.outer <= loops:
-            return Guard(tensor, loops, member=step.position)
+            return Guard(tensor, loops, member=step.step.position)
         under = frozenset(names[t] for t in asked.under)
         if under & split:
             loops, under = loops - 1, frozenset()
@@ -136,7 +148,7 @@ class Serving:
     def _kept(self, guard: Guard, step: ServingStep) -> Guard | None:
         """The guard as it stands after the Einsum; None if its store turns out to be above another Einsum's leaf."""
         if guard.member >= 0 and step.closing:
-            others = (i for i in range(step.first, step.position + 1) if i != guard.member)
+            others = (i for i in range(step.first, step.step.position + 1) if i != guard.member)
             if step.open > guard.loops and any(guard.tensor in self._names[i] for i in others):
                 return None
             return replace(guard, member=-1)

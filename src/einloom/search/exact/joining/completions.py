@@ -1,9 +1,9 @@
 """What every partial cascade costs at least to complete: the join without rooms, walked from its end.
 
 Comes in: the blocks of every Einsum, as the joiner gets them. Goes out: the least cost of what follows, for every state
-that a partial cascade can be in (what the next Einsum must match, and the tiles of the open loops), and the least cost
-of a complete cascade through every row. Rooms can only rule cascades out, so both are lower bounds; where no
-memory fills up they are exact.
+that a partial cascade can be in (the Einsums that have run, what the next one must match, the tiles of the open loops),
+and the least cost of a complete cascade through every row. Rooms can only rule cascades out, so both are lower bounds;
+where no memory fills up they are exact.
 
 Einsums of repeated layers meet the same states with the same rows: their joins are made once (`_Frame`). Argument:
 docs/model/pruning.md, completions.
@@ -11,7 +11,7 @@ docs/model/pruning.md, completions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +20,7 @@ from ....workload.einsum import Workload
 from ..bounds.arc_consistency import chosen
 from ..bounds.cutoff import Cutoff
 from ..bounds.weighted_sums import Lines
+from ..einsums.orders import Layer, Step
 from ..fusion.explore import PmappingGroup
 from ..fusion.serving import NOTHING
 from ..numerics.pareto import FloatArray, IntArray, pack
@@ -30,10 +31,11 @@ MOST_EDGES = 10_000_000  # kept at once; beyond, the join goes without
 
 
 class _Frame:
-    """Names of tensors as an Einsum sees them: by the first Einsum that accesses them, counted from here."""
+    """Names of tensors where some Einsums have run: by the first Einsum in the program that accesses them, counted from
+    the first that has not run."""
 
-    def __init__(self, workload: Workload, first: dict[str, tuple[int, int]], position: int) -> None:
-        self._workload, self._first, self._position = workload, first, position
+    def __init__(self, workload: Workload, first: dict[str, tuple[int, int]], done: int) -> None:
+        self._workload, self._first, self._position = workload, first, base(done)
 
     def near(self, compatibility: Compatibility) -> Compatibility:
         return self._renamed(compatibility, self.name)
@@ -95,12 +97,25 @@ class _Rows:
 class _Joins:
     """All joins of the states before an Einsum with its rows: numbers of the state, the kind of row, the state after.
 
-    after: by the names that the next Einsum sees."""
+    after: by the names of those who come next."""
 
     after: _States
     left: IntArray
     kind: IntArray
     result: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Edge:
+    """The joins of a step. numbers: of their states after it among all states of these Einsums."""
+
+    step: Step
+    joins: _Joins
+    numbers: IntArray
+
+    @property
+    def result(self) -> IntArray:
+        return self.numbers[self.joins.result]
 
 
 class TooMany(Exception):
@@ -110,7 +125,9 @@ class TooMany(Exception):
 class Completions:
     """The least that follows each state, and the least cascade through each row, in the columns of `lines`."""
 
-    def __init__(self, joiner: Joiner, lines: Lines, blocks: list[list[PmappingGroup]]) -> None:
+    def __init__(
+        self, joiner: Joiner, lines: Lines, blocks: list[list[PmappingGroup]], layers: Sequence[Layer]
+    ) -> None:
         self.joiner, self.lines = joiner, lines
         workload = joiner.workload
         self._first: dict[str, tuple[int, int]] = {}
@@ -118,14 +135,17 @@ class Completions:
             for number, tensor in enumerate(einsum.tensors):
                 self._first.setdefault(tensor, (i, number))
         self._rows = self._kinds(blocks)
-        self._joins = self._joined()
+        self._states: dict[int, _States] = {}
+        self._edges = self._joined(layers)
         self._walk()
 
     @classmethod
-    def of(cls, joiner: Joiner, lines: Lines, blocks: list[list[PmappingGroup]]) -> Completions | None:
+    def of(
+        cls, joiner: Joiner, lines: Lines, blocks: list[list[PmappingGroup]], layers: Sequence[Layer]
+    ) -> Completions | None:
         """None if there are too many joins."""
         try:
-            return cls(joiner, lines, blocks)
+            return cls(joiner, lines, blocks, layers)
         except TooMany:
             return None
 
@@ -138,49 +158,61 @@ class Completions:
                 known[id(mine)] = _rows(mine, self.lines)
         return [known[id(mine)] for mine in blocks]
 
-    def _joined(self) -> list[_Joins]:
-        states = _States({Compatibility((), ()): np.zeros((1, 0), np.int64)})
+    def _joined(self, layers: Sequence[Layer]) -> list[_Edge]:
+        """The joins of every step, those before others first."""
+        self._states[0] = _States({Compatibility((), ()): np.zeros((1, 0), np.int64)})
         known: dict[Hashable, _Joins] = {}
-        found, edges = [], 0
-        for position in range(len(self._rows)):
-            pattern = (self._pattern(position), states.key)
-            if pattern not in known:
-                self.joiner.checkpoint()
-                known[pattern] = self._step(position, states)
-                edges += len(known[pattern].left)
-                if edges > MOST_EDGES:
-                    raise TooMany
-            found.append(known[pattern])
-            states = found[-1].after
+        united: dict[Hashable, tuple[_States, list[IntArray]]] = {}
+        found, edges = list[_Edge](), 0
+        for done, steps in ((done, steps) for layer in layers for done, steps in layer.items()):
+            mine = []
+            for step in steps:
+                states = self._states[step.before]
+                pattern = (self._pattern(step), states.key)
+                if pattern not in known:
+                    self.joiner.checkpoint()
+                    known[pattern] = self._step(step, states)
+                    edges += len(known[pattern].left)
+                    if edges > MOST_EDGES:
+                        raise TooMany
+                mine.append(known[pattern])
+            same = tuple(map(id, mine))
+            if same not in united:
+                united[same] = _united([joins.after for joins in mine])
+            self._states[done], numbers = united[same]
+            found += map(_Edge, steps, mine, numbers)
         return found
 
-    def _frame(self, position: int) -> _Frame:
-        return _Frame(self.joiner.workload, self._first, position)
+    def _frame(self, done: int) -> _Frame:
+        return _Frame(self.joiner.workload, self._first, done)
 
-    def _pattern(self, position: int) -> Hashable:
-        """Equal for two Einsums only if equal states lead to equal states: rows, and what a join asks of tensors."""
-        workload, frame = self.joiner.workload, self._frame(position)
-        einsum = workload.einsums[position]
+    def _pattern(self, step: Step) -> Hashable:
+        """Equal for two steps only if equal states lead to equal states: rows, what a join asks of tensors, and which
+        Einsums have run, counted from the first that has not."""
+        workload, frame, position = self.joiner.workload, self._frame(step.before), step.position
+        einsum, start = workload.einsums[position], base(step.before)
         tensors = tuple(
             (
                 frame.name(access.tensor),
                 access.tensor in workload.producers,
                 len(workload.consumers[access.tensor]) + (access.tensor in workload.producers) > 1,
-                self.joiner.still_needed(position, access.tensor),
+                self.joiner.still_needed(step, access.tensor),
                 tuple((access.rank_of(v), self._alone(position, access.tensor, v)) for v in einsum.variables),
             )
             for access in einsum.accesses
         )
-        served = self.joiner.serving and self.joiner.serving.knows(position, frame.name)
-        return id(self._rows[position]), tuple(workload.extents[v] for v in einsum.variables), tensors, served
+        served = self.joiner.serving and self.joiner.serving.knows(step, frame.name)
+        extents = tuple(workload.extents[v] for v in einsum.variables)
+        return id(self._rows[position]), step.before >> start, position - start, extents, tensors, served
 
     def _alone(self, position: int, tensor: str, variable: str) -> bool:
         access = self.joiner.workload.einsums[position].access(tensor)
         rank = access.rank_of(variable)
         return rank is not None and access.indices[rank].simple
 
-    def _step(self, position: int, states: _States) -> _Joins:
-        joiner, here, there = self.joiner, self._frame(position), self._frame(position + 1)
+    def _step(self, step: Step, states: _States) -> _Joins:
+        joiner, here, there = self.joiner, self._frame(step.before), self._frame(step.done)
+        position = step.position
         known = [(here.far(one), tiles) for one, tiles in states.tiles.items()]
         starts = list(states.starts().values())
         meeting = joiner.meeting(position, [one for one, _ in known])
@@ -192,7 +224,7 @@ class Completions:
             for number in meeting.with_block(joiner.axes(block.structure.loops), mine):
                 before, left_tiles = known[number]
                 left, right = matching_pairs(left_tiles, tiles[:, : len(before.axes)])
-                after = joiner.after(position, before, block, mine) if len(left) else None
+                after = joiner.after(step, before, block, mine) if len(left) else None
                 if after is not None:
                     made = tiles[right][:, : len(after.axes)]
                     parts.setdefault(after, []).append((left + starts[number], right + start, made))
@@ -204,18 +236,21 @@ class Completions:
     def _walk(self) -> None:
         """The least to each state, from it, and through each kind of row."""
         width = self._rows[0].cost.shape[1]
-        behind = [np.zeros((1, width))]
-        for rows, joins in zip(self._rows, self._joins, strict=True):
-            total = behind[-1][joins.left] + rows.cost[joins.kind]
-            behind.append(_least(joins.result, total, len(joins.after)))
-        self.ahead = [np.zeros((len(self._joins[-1].after), width))]
-        self.through: list[FloatArray] = []
-        for rows, joins, before in zip(self._rows[::-1], self._joins[::-1], behind[-2::-1], strict=True):
-            after = self.ahead[-1][joins.result]
-            self.through.append(_least(joins.kind, before[joins.left] + after, len(rows.cost)) + rows.cost)
-            self.ahead.append(_least(joins.left, after + rows.cost[joins.kind], len(before)))
-        self.ahead.reverse()
-        self.through.reverse()
+        endless = {done: np.full((len(states), width), np.inf) for done, states in self._states.items()}
+        behind = {done: least.copy() for done, least in endless.items()}
+        behind[0] = np.zeros((1, width))
+        for edge in self._edges:
+            joins, rows = edge.joins, self._rows[edge.step.position]
+            total = behind[edge.step.before][joins.left] + rows.cost[joins.kind]
+            behind[edge.step.done] = _least(edge.result, total, behind[edge.step.done])
+        last = (1 << len(self._rows)) - 1
+        self.ahead = {**endless, last: np.zeros_like(endless[last])}
+        self.through = [np.full_like(rows.cost, np.inf) for rows in self._rows]
+        for edge in reversed(self._edges):
+            (position, before), joins = edge.step, edge.joins
+            total = self.ahead[edge.step.done][edge.result] + self._rows[position].cost[joins.kind]
+            self.through[position] = _least(joins.kind, behind[before][joins.left] + total, self.through[position])
+            self.ahead[before] = _least(joins.left, total, self.ahead[before])
 
     def least_limit(self) -> float:
         """The least value of the objective that no complete cascade is known to be above."""
@@ -243,28 +278,30 @@ class Completions:
             found.append(kept[key])
         return found
 
-    def beyond(self, position: int, after: Compatibility, tiles: IntArray, cost: FloatArray) -> np.ndarray:
-        """Mask of partial cascades up to `position` that lead to nothing within the aim."""
-        return self.lines.beyond(self.lines.extend(cost) + self._ahead_of(position, after, tiles))
+    def beyond(self, done: int, after: Compatibility, tiles: IntArray, cost: FloatArray) -> np.ndarray:
+        """Mask of partial cascades of these Einsums that lead to nothing within the aim."""
+        return self.lines.beyond(self.lines.extend(cost) + self._ahead_of(done, after, tiles))
 
-    def _ahead_of(self, position: int, after: Compatibility, tiles: IntArray) -> FloatArray:
-        """The least of what follows the Einsum, for each partial cascade; infinite where nothing can follow."""
-        states = self._joins[position].after
-        near = self._frame(position + 1).near(after)
+    def _ahead_of(self, done: int, after: Compatibility, tiles: IntArray) -> FloatArray:
+        """The least of what follows these Einsums, for each partial cascade; infinite where nothing can follow."""
+        states = self._states[done]
+        near = self._frame(done).near(after)
         found = np.full((len(tiles), self.ahead[0].shape[1]), np.inf)
         if near not in states.tiles:
             return found
-        known, start = states.tiles[near], self._starts(position)[near]
+        known, start = states.tiles[near], states.starts()[near]
         numbers = pack(np.concatenate([known, tiles]))
         table, asked = numbers[: len(known)], numbers[len(known) :]
         order = np.argsort(table)
         at = np.minimum(np.searchsorted(table[order], asked), len(known) - 1)
         there = table[order][at] == asked
-        found[there] = self.ahead[position + 1][start + order[at[there]]]
+        found[there] = self.ahead[done][start + order[at[there]]]
         return found
 
-    def _starts(self, position: int) -> dict[Compatibility, int]:
-        return self._joins[position].after.starts()
+
+def base(done: int) -> int:
+    """The place of the first Einsum of the program that has not run."""
+    return (~done & (done + 1)).bit_length() - 1
 
 
 def _rows(mine: list[PmappingGroup], lines: Lines) -> _Rows:
@@ -276,7 +313,7 @@ def _rows(mine: list[PmappingGroup], lines: Lines) -> _Rows:
         start += len(first)
     kind = np.concatenate(kinds)
     cost = lines.extend(np.concatenate([block.cost for block in mine]))
-    return _Rows(mine, tiles, kind, _least(kind, cost, start))
+    return _Rows(mine, tiles, kind, _least(kind, cost, np.full((start, cost.shape[1]), np.inf)))
 
 
 def _gathered(parts: dict[Compatibility, list[tuple[IntArray, IntArray, IntArray]]]) -> _Joins:
@@ -295,9 +332,28 @@ def _gathered(parts: dict[Compatibility, list[tuple[IntArray, IntArray, IntArray
     return _Joins(_States(tiles), left, kind, result)
 
 
-def _least(groups: IntArray, values: FloatArray, many: int) -> FloatArray:
-    """The least value per group, column by column; infinite for a group without any."""
-    found = np.full((many, values.shape[1]), np.inf)
+def _united(parts: list[_States]) -> tuple[_States, list[IntArray]]:
+    """All of the states, each once; for each part the numbers that its states have there."""
+    if len(parts) == 1:
+        return parts[0], [np.arange(len(parts[0]))]
+    tiles: dict[Compatibility, IntArray] = {}
+    numbers = [np.zeros(len(part), np.int64) for part in parts]
+    starts, start = [part.starts() for part in parts], 0
+    for one in dict.fromkeys(one for part in parts for one in part.tiles):
+        mine = [(i, part.tiles[one]) for i, part in enumerate(parts) if one in part.tiles]
+        every = np.concatenate([some for _, some in mine])
+        _, first, inverse = np.unique(pack(every), return_index=True, return_inverse=True)
+        tiles[one] = every[first]
+        places = np.split(inverse.reshape(-1) + start, np.cumsum([len(some) for _, some in mine])[:-1])
+        for (i, some), found in zip(mine, places, strict=True):
+            numbers[i][starts[i][one] : starts[i][one] + len(some)] = found
+        start += len(first)
+    return _States(tiles), numbers
+
+
+def _least(groups: IntArray, values: FloatArray, known: FloatArray) -> FloatArray:
+    """The least value per group, column by column, or that which is known of it."""
+    found = known.copy()
     for c in range(values.shape[1]):
         np.minimum.at(found[:, c], groups, values[:, c])
     return found

@@ -1,4 +1,4 @@
-"""Joining Einsums in program order: partial cascades with equal live tensors and shared loops compete.
+"""Joining Einsums one by one: partial cascades of the same Einsums, with equal live tensors and shared loops, compete.
 
 Comes in: the blocks of every Einsum. Goes out: the undominated complete cascades. A partial cascade knows its open
 loops (those shared with the next Einsum), its live tensors, its cost, and its reservations (`reservations.py`).
@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from ....workload.einsum import Workload
 from ..bounds.cutoff import settled
+from ..einsums.orders import Step
 from ..einsums.users import Users
 from ..fusion.explore import PmappingGroup
 from ..fusion.serving import NOTHING, Served, Serving, ServingStep
@@ -94,17 +95,20 @@ class Compatibility:
 
 @dataclass(eq=False)
 class Partial:
-    """Partial cascades with one compatibility. tiles [n, open loops]; cost [n, c]; alive, peak: `Reservations`. `left`
-    and `right` point at the rows that were joined: previous partials and a block's rows. opened [n, g]: what an open
-    group has gathered (g = 0 without one). lasting [n, memories, 2]: bits that stay for the whole run, and the worst
-    moment so far without them (no memories where nothing may stay here or there)."""
+    """Partial cascades with one compatibility.
+
+    tiles [n, open loops]; cost [n, c]; alive, peak: `Reservations`. parents: what they were joined from: previous
+    partials, and a block of the Einsum at a place; `left` and `right` are the rows of these. opened [n, g]: what an
+    open group has gathered (g = 0 without one). lasting [n, memories, 2]: bits that stay for the whole run, and the
+    worst moment so far without them (no memories where nothing may stay here or there).
+    """
 
     compatibility: Compatibility
     tiles: IntArray
     cost: FloatArray
     alive: IntArray
     peak: IntArray
-    parents: tuple[tuple[Partial | None, PmappingGroup], ...]
+    parents: tuple[tuple[Partial, PmappingGroup, int], ...]
     parent: IntArray
     left: IntArray
     right: IntArray
@@ -130,18 +134,28 @@ class Partial:
         )
 
 
+class ChosenRow(NamedTuple):
+    """A row of the block of the Einsum at `position`, with the partial cascades that it completes."""
+
+    partial: Partial
+    block: PmappingGroup
+    row: int
+    position: int
+
+
 @dataclass
 class Joiner:
     """Joins the Einsums of a workload one by one.
 
-    hopeless: rows -> mask of partial costs that cannot lead to anything better than the incumbent, given the Einsum
-    index and the number of the Einsum's own row, counted over all its blocks. asking: some block asks for splits.
-    serving: follows what own stores ask. completions: what states cost at least to complete, instead of `hopeless`."""
+    hopeless: rows -> mask of partial costs that cannot lead to anything better than the incumbent, given the step and
+    the number of the Einsum's own row, counted over all its blocks. asking: some block asks for splits. serving:
+    follows what own stores ask. completions: what states cost at least to complete, instead of `hopeless`.
+    """
 
     users: Users
     setting: Setting
     axis_names: tuple[str, ...]
-    hopeless: Callable[[int, FloatArray, IntArray], np.ndarray]
+    hopeless: Callable[[Step, FloatArray, IntArray], np.ndarray]
     counts: dict[str, int] = field(default_factory=dict)
     checkpoint: Callable[[], None] = lambda: None
     asking: bool = False
@@ -153,9 +167,13 @@ class Joiner:
         return self.users.workload
 
     @cached_property
-    def _last_use(self) -> dict[str, int]:
-        """Tensor -> position of the last Einsum that reads it."""
-        return {a.tensor: i for i, e in enumerate(self.workload.einsums) for a in e.inputs}
+    def _readers(self) -> dict[str, int]:
+        """Tensor -> the Einsums that read it, as a set of places."""
+        found: dict[str, int] = {}
+        for i, einsum in enumerate(self.workload.einsums):
+            for access in einsum.inputs:
+                found[access.tensor] = found.get(access.tensor, 0) | 1 << i
+        return found
 
     @cached_property
     def _stays(self) -> frozenset[str]:
@@ -184,9 +202,16 @@ class Joiner:
             )
         ]
 
-    def step(self, position: int, partials: list[Partial], blocks: list[PmappingGroup]) -> list[Partial]:
-        """All undominated joins of `partials` with the Einsum at `position`."""
+    def step(self, ways: Iterable[tuple[Step, list[Partial], list[PmappingGroup]]]) -> list[Partial]:
+        """All undominated joins of partial cascades with one Einsum more. ways: those that lead to the same Einsums."""
         found: dict[Compatibility, list[Partial]] = {}
+        for step, partials, blocks in ways:
+            for joined in self._joins(step, partials, blocks):
+                found.setdefault(joined.compatibility, []).append(joined)
+        return [self._reduce(parts) for parts in found.values()]
+
+    def _joins(self, step: Step, partials: list[Partial], blocks: list[PmappingGroup]) -> Iterator[Partial]:
+        position = step.position
         meeting = self.meeting(position, [partial.compatibility for partial in partials])
         for start, block in zip(accumulate(map(len, blocks), initial=0), blocks, strict=False):
             self.checkpoint()
@@ -197,10 +222,9 @@ class Joiner:
                 left, right = matching_pairs(partial.tiles, block.tiles[:, : len(partial.compatibility.axes)])
                 if not len(left):
                     continue
-                joined = self._join(position, partial, block, mine, left, right, start)
+                joined = self._join(step, partial, block, mine, left, right, start)
                 if joined is not None and len(joined):
-                    found.setdefault(joined.compatibility, []).append(joined)
-        return [self._reduce(parts) for parts in found.values()]
+                    yield joined
 
     # ---- matching -------------------------------------------------------------------------------------------------
 
@@ -236,12 +260,12 @@ class Joiner:
 
     # ---- joining --------------------------------------------------------------------------------------------------
 
-    def still_needed(self, position: int, tensor: str) -> bool:
-        return self._last_use.get(tensor, -1) > position
+    def still_needed(self, step: Step, tensor: str) -> bool:
+        return bool(self._readers.get(tensor, 0) & ~step.done)
 
     def _join(
         self,
-        position: int,
+        step: Step,
         partial: Partial,
         block: PmappingGroup,
         mine: dict[str, LiveTensor],
@@ -251,12 +275,12 @@ class Joiner:
     ) -> Partial | None:
         """The rows that these pairs make; None if they may not follow one another at all."""
         before = partial.compatibility
-        compatibility = self.after(position, before, block, mine)
+        compatibility = self.after(step, before, block, mine)
         if compatibility is None:
             return None
         fresh = _fresh(before, mine)
         cost = partial.cost[left] + block.cost[right]
-        hopeful = np.flatnonzero(self._hopeful(position, compatibility, block.tiles[right], cost, start + right))
+        hopeful = np.flatnonzero(self._hopeful(step, compatibility, block.tiles[right], cost, start + right))
         self.counts["joined"] = self.counts.get("joined", 0) + len(left)
         self.counts["bound"] = self.counts.get("bound", 0) + len(left) - len(hopeful)
         left, right, cost = left[hopeful], right[hopeful], cost[hopeful]
@@ -270,7 +294,7 @@ class Joiner:
             cost[index],
             reserved.alive[index],
             reserved.peak[index],
-            ((partial, block),),
+            ((partial, block, step.position),),
             np.zeros(len(index), np.int64),
             left[index],
             right[index],
@@ -279,19 +303,19 @@ class Joiner:
         )
 
     def _hopeful(
-        self, position: int, after: Compatibility, tiles: IntArray, cost: FloatArray, rows: IntArray
+        self, step: Step, after: Compatibility, tiles: IntArray, cost: FloatArray, rows: IntArray
     ) -> np.ndarray:
         """Mask of the joins that may lead to something of use."""
         if self.completions is None:
-            return ~self.hopeless(position, cost, rows)
-        return ~self.completions.beyond(position, after, tiles[:, : len(after.axes)], cost)
+            return ~self.hopeless(step, cost, rows)
+        return ~self.completions.beyond(step.done, after, tiles[:, : len(after.axes)], cost)
 
     def after(
-        self, position: int, before: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
+        self, step: Step, before: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
     ) -> Compatibility | None:
         """What the next Einsum must match if this one takes rows of the block; None if they may not follow at all."""
         fresh = _fresh(before, mine)
-        after = [live for live in (*before.live, *fresh.values()) if self.still_needed(position, live.tensor)]
+        after = [live for live in (*before.live, *fresh.values()) if self.still_needed(step, live.tensor)]
         open_loops = self._reasoned(after)
         if open_loops is None:
             return None
@@ -302,11 +326,11 @@ class Joiner:
                 key=lambda x: x.tensor,
             )
         )
-        group = self._group(position, before, block, mine, axes)
+        group = self._group(step.position, before, block, mine, axes)
         if group is False:
             return None
         asked = self._asked(before, block, open_loops)
-        served = self._served(position, before, block, after, open_loops, group)
+        served = self._served(step, before, block, after, open_loops, group)
         if asked is None or served is None:
             return None
         splits = frozenset({*(d for d in before.splits if d < open_loops), open_loops} if self.asking else ())
@@ -322,7 +346,7 @@ class Joiner:
 
     def _served(
         self,
-        position: int,
+        step: Step,
         before: Compatibility,
         block: PmappingGroup,
         after: list[LiveTensor],
@@ -334,8 +358,8 @@ class Joiner:
             return NOTHING
         live = {x.tensor: x.depth for x in after}
         alone, shared = block.structure.alone, len(before.axes)
-        step = ServingStep(position, alone, shared, open_loops, live, *self._grouped(position, before, group))
-        return self.serving.after(before.served, step)
+        grouped = self._grouped(step.position, before, group)
+        return self.serving.after(before.served, ServingStep(step, alone, shared, open_loops, live, *grouped))
 
     def _grouped(self, position: int, before: Compatibility, group: Opened) -> tuple[int, int, bool]:
         """(first member of the Einsum's group, loops above the split that holds it, whether the group ends here)."""
@@ -449,7 +473,7 @@ class Joiner:
 
     def _reduce(self, parts: list[Partial]) -> Partial:
         if len(parts) > 1:
-            parents: list[tuple[Partial | None, PmappingGroup]] = []
+            parents: list[tuple[Partial, PmappingGroup, int]] = []
             shifted = []
             for part in parts:
                 shifted.append(part.parent + len(parents))
