@@ -271,9 +271,9 @@ class Gathering:
         return True
 
 
-def read_text(text: str, file: str = "<text>") -> Located:
-    """The view of a YAML (or JSON) text; `file` is what errors call it."""
-    return read_node(parse_yaml(text, file), file)
+def read_text(text: str, file: str = "<text>", repeated: list[SpecError] | None = None) -> Located:
+    """The view of a YAML (or JSON) text; `file` is what errors call it, `repeated` as of `parse_yaml`."""
+    return read_node(parse_yaml(text, file, repeated), file)
 
 
 def read_node(node: Node, file: str) -> Located:
