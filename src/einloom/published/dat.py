@@ -29,7 +29,7 @@ Orders = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class DatOperator:
     """A matrix multiplication: its tensors, the output last, each with its dimensions."""
 
     tensors: tuple[tuple[str, str], ...]
@@ -51,8 +51,8 @@ class DatSchedule:
     footprint: int
 
 
-PROJECTION = (Operator((("X", "mk"), ("W", "kl"), ("Y", "ml"))),)
-ATTENTION = (Operator((("Q", "md"), ("K", "nd"), ("S", "mn"))), Operator((("S", "mn"), ("V", "ne"), ("A", "me"))))
+PROJECTION = (DatOperator((("X", "mk"), ("W", "kl"), ("Y", "ml"))),)
+ATTENTION = (DatOperator((("Q", "md"), ("K", "nd"), ("S", "mn"))), DatOperator((("S", "mn"), ("V", "ne"), ("A", "me"))))
 PROJECTION_SIZES = {"m": BATCH * TOKENS, "k": HEADS * WIDTH, "l": HEADS * WIDTH}
 ATTENTION_SIZES = {"m": TOKENS, "n": TOKENS, "d": WIDTH, "e": WIDTH}
 
@@ -78,7 +78,7 @@ def room(order: tuple[str, ...], dims: str, sizes: Sizes, blocks: Sizes, fused: 
     return prod(sizes[d] if d in whole else blocks[d] for d in dims)
 
 
-def schedules(chain: tuple[Operator, ...], sizes: Sizes, buffer: int) -> Iterator[DatSchedule]:
+def schedules(chain: tuple[DatOperator, ...], sizes: Sizes, buffer: int) -> Iterator[DatSchedule]:
     """Every way to run one operator, or two with the tensor between them fused, that fits by DAT's footprint."""
     between = _between(chain)
     edge = sorted({name for op in chain for name, _ in op.tensors} - between) if between else []
@@ -93,7 +93,7 @@ def schedules(chain: tuple[Operator, ...], sizes: Sizes, buffer: int) -> Iterato
 
 
 def priced(
-    chain: tuple[Operator, ...], orders: Orders, sizes: Sizes, blocks: Sizes, subsets: Collection[Collection[str]]
+    chain: tuple[DatOperator, ...], orders: Orders, sizes: Sizes, blocks: Sizes, subsets: Collection[Collection[str]]
 ) -> Iterator[DatSchedule]:
     """One schedule for each set of tensors at the edge that are called fused, whether it fits or not."""
     between = _between(chain)
@@ -116,13 +116,13 @@ def priced(
         )
 
 
-def _between(chain: tuple[Operator, ...]) -> set[str]:
+def _between(chain: tuple[DatOperator, ...]) -> set[str]:
     """The tensor that two operators have in common."""
     one, *rest = ({name for name, _ in op.tensors} for op in chain)
     return one.intersection(*rest) if rest else set()
 
 
-def _together(chain: tuple[Operator, ...], orders: Orders) -> bool:
+def _together(chain: tuple[DatOperator, ...], orders: Orders) -> bool:
     """Are producer and consumer one group? Only if the consumer keeps all of what it sums over."""
     if len(chain) < 2:
         return False
@@ -136,7 +136,7 @@ def _consistent(orders: Orders) -> bool:
     return all(one == shared[0] for one in shared)
 
 
-def _blocks(chain: tuple[Operator, ...], sizes: Sizes) -> Iterator[Sizes]:
+def _blocks(chain: tuple[DatOperator, ...], sizes: Sizes) -> Iterator[Sizes]:
     names = list(sizes)
     for chosen in product(*([b for b in divisors(sizes[d]) if b >= LEAST] for d in names)):
         blocks = dict(zip(names, chosen, strict=True))
@@ -144,7 +144,7 @@ def _blocks(chain: tuple[Operator, ...], sizes: Sizes) -> Iterator[Sizes]:
             yield blocks
 
 
-def least(chain: tuple[Operator, ...], sizes: Sizes, buffer: int = BUFFER) -> DatSchedule:
+def least(chain: tuple[DatOperator, ...], sizes: Sizes, buffer: int = BUFFER) -> DatSchedule:
     """The schedule that moves least by DAT's rules; of those, the one with the smallest footprint."""
     return min(schedules(chain, sizes, buffer), key=lambda one: (one.moved, one.footprint))
 
