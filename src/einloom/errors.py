@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from enum import Enum
 
 MAX_LINES = 100
@@ -97,6 +96,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     >>> nearest("read_enregy", ["read_energy", "size"])
     'read_energy'
     """
+    from difflib import get_close_matches  # half of what importing this module would cost
+
     table = {candidate.lower(): candidate for candidate in known}
     wanted, among = name.lower()[:100], list(table)
     if len(among) > MAX_CANDIDATES:

@@ -174,7 +174,7 @@ def test_what_is_not_read(text: str, says: str) -> None:
 
 
 def test_the_importer_has_no_faults(folder: Path) -> None:
-    assert importer_faults(ZigzagImporter, [folder / "accelerator.yaml", folder / "layers.yaml"], damaged=200) == ()
+    assert importer_faults(ZigzagImporter, [folder / "accelerator.yaml", folder / "layers.yaml"], damaged=100) == ()
 
 
 def test_a_key_twice_counts_as_in_zigzag() -> None:

@@ -1,7 +1,7 @@
 """ZigZag's layers as a cascade of Einsums: ``O[k][ox]+=W[k][c][fx]*I[c][ix]`` with ``ix=1*ox+1*fx``.
 
 An operand whose source is another layer is that layer's output, rank by rank. A dimension keeps its name in lower
-case; where layers give it different sizes, ``NAME_ID``. Operands are called by letter and layer: ``W0``, ``I0``, ``O0``.
+case; where layers give it different sizes, ``NAME_ID``. Operands are called by letter and layer: ``W0``, ``O0``.
 """
 
 from __future__ import annotations
