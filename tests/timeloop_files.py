@@ -1,7 +1,7 @@
 """Small files in Timeloop's format, written for these tests, and counts that Timeloop printed for the same problems.
 
-PRINTED: from the reference outputs (stats.txt) of timeloop-accelergy-exercises at commit 2d55108: the five tutorial
-exercises on one-dimensional convolutions, and two designs with the first layer of its default problem. Values over all
+PRINTED: from the reference outputs (stats.txt) of timeloop-accelergy-exercises at commit 2d55108: five tutorial
+exercises on one-dimensional convolutions, and four designs with its default problem. Values over all
 instances. The outputs of exercise 4 belong to an architecture whose array stands above the global buffer.
 """
 
@@ -122,6 +122,33 @@ STATIONARY = architecture(
     ),
     MAC,
 )
+OUTPUTS = architecture(
+    component("DRAM", "DRAM", width=64, datawidth=16),
+    component("glb", "SRAM", depth=16384, width=64, datawidth=16),
+    array("PE", "meshX: 16, meshY: 16"),
+    component("spad", "SRAM", depth=192, width=16, datawidth=16, keep="bypass: [Inputs, Weights], keep: [Outputs]"),
+    side_by_side(
+        component("wreg", "reg", "    ", "keep: [Weights]", depth=1, width=16, datawidth=16),
+        component("ireg", "reg", "    ", "keep: [Inputs]", depth=1, width=16, datawidth=16),
+        component("oreg", "reg", "    ", "keep: [Outputs]", depth=1, width=16, datawidth=16),
+    ),
+    MAC,
+)
+SIMBA = architecture(
+    component("DRAM", "DRAM", width=64),
+    component("glb", "SRAM", depth=2048, width=256, keep="keep: [Inputs, Outputs], bypass: [Weights]"),
+    array("PE", "meshX: 16"),
+    component("ibuf", "RF", depth=8192, width=64, keep="keep: [Inputs], bypass: [Weights, Outputs]"),
+    array("buffers", "meshY: 4"),
+    side_by_side(
+        component("wbuf", "RF", "    ", "keep: [Weights]", depth=4096, width=64),
+        component("accu", "RF", "    ", "keep: [Outputs]", depth=128, width=24, datawidth=24),
+        "    - !Nothing {constraints: {dataspace: {keep: [Inputs]}}}\n",
+    ),
+    array("reg_mac", "meshY: 4"),
+    component("wreg", "RF", depth=1, width=512, cluster_size=64, keep="keep: [Weights], bypass: [Inputs, Outputs]"),
+    MAC,
+)
 SPREAD = architecture(DRAM, array("PE", "meshX: 16"), GLOBAL, REGISTERS, MAC)
 TWO, THREE = architecture(DRAM, BUFFER, MAC), architecture(DRAM, GLOBAL, REGISTERS, MAC)
 TILES = (("GlobalBuffer", "temporal", "R=1 P=16 K=16", "PRK"), ("RegisterFile", "temporal", "R=3 P=1 K=2", "RPK"))
@@ -142,6 +169,11 @@ CASES = {
         TWO,
         OUT,
         mapping(("MainMemory", "temporal", "R=1 P=16 K=16", "PRK"), ("Buffer", "temporal", "R=3 P=1 K=2", "RPK")),
+    ),
+    "untiled": (
+        TWO,
+        OUT,
+        mapping(("MainMemory", "temporal", "R=1 P=16 K=32", "PRK"), ("Buffer", "temporal", "R=3 P=1 K=1", "RPK")),
     ),
     "three levels": (THREE, OUT, mapping(*TILES)),
     "bypassed": (
@@ -195,6 +227,31 @@ CASES = {
             ("DRAM", "temporal", "Q14", "QCMRSNP"),
         ),
     ),
+    "outputs in place": (
+        OUTPUTS,
+        CONV2D,
+        mapping(
+            ("glb", "dataspace", *kept(["Weights", "Inputs"])),
+            ("wreg", "temporal", "P14", "PCMRSNQ"),
+            ("spad", "temporal", "C3 S3 P4", "SPCMRNQ"),
+            ("PE", "spatial", "M16", "MCRSNPQ", "0"),
+            ("glb", "temporal", "R3 Q14", "RQCMSNP"),
+            ("DRAM", "temporal", "M2 P2 Q8", "MQPCRSN"),
+        ),
+    ),
+    "simba": (
+        SIMBA,
+        CONV2D,
+        mapping(
+            ("accu", "temporal", "M2 P7", "PMCRSNQ"),
+            ("wbuf", "temporal", "R3 S3 P4", "SPRCMNQ"),
+            ("buffers", "spatial", "M4", "MCRSNPQ", "0"),
+            ("ibuf", "temporal", "Q4", "QCMRSNP"),
+            ("PE", "spatial", "C3 M4", "MCRSNPQ", "2"),
+            ("glb", "temporal", "P4", "PCMRSNQ"),
+            ("DRAM", "temporal", "Q28", "QCMRSNP"),
+        ),
+    ),
 }
 CONV = {
     "Buffer Weights": (48, 3, 0),
@@ -214,6 +271,14 @@ PRINTED: dict[str, dict[str, COUNTS]] = {
         "Buffer Outputs": (1024, 0, 1536),
         "MainMemory Weights": (96, 0, 0),
         "MainMemory Inputs": (288, 0, 0),
+        "MainMemory Outputs": (0, 0, 512),
+    },
+    "untiled": {
+        "Buffer Weights": (1536, 96, 0),
+        "Buffer Inputs": (1536, 576, 0),
+        "Buffer Outputs": (1024, 0, 1536),
+        "MainMemory Weights": (96, 0, 0),
+        "MainMemory Inputs": (576, 0, 0),
         "MainMemory Outputs": (0, 0, 512),
     },
     "three levels": {
@@ -275,6 +340,28 @@ PRINTED: dict[str, dict[str, COUNTS]] = {
         "glb Weights": (24192, 864, 0),
         "glb Inputs": (2709504, 151875, 0),
         "glb Outputs": (3211264, 0, 3612672),
+        "DRAM Weights": (864, 0, 0),
+        "DRAM Inputs": (151875, 0, 0),
+        "DRAM Outputs": (0, 0, 401408),
+    },
+    "outputs in place": {
+        "oreg Outputs": (10436608, 10436608, 10838016),
+        "ireg Inputs": (10838016, 10838016, 0),
+        "wreg Weights": (10838016, 774144, 0),
+        "spad Outputs": (10436608, 0, 10838016),
+        "glb Weights": (774144, 13824, 0),
+        "glb Inputs": (677376, 157296, 0),
+        "DRAM Weights": (13824, 0, 0),
+        "DRAM Inputs": (157296, 0, 0),
+        "DRAM Outputs": (0, 0, 401408),
+    },
+    "simba": {
+        "wreg Weights": (10838016, 1548288, 0),
+        "accu Outputs": (9633792, 2408448, 10838016),
+        "wbuf Weights": (1548288, 864, 0),
+        "ibuf Inputs": (2709504, 680400, 0),
+        "glb Inputs": (170100, 151875, 0),
+        "glb Outputs": (802816, 0, 1204224),
         "DRAM Weights": (864, 0, 0),
         "DRAM Inputs": (151875, 0, 0),
         "DRAM Outputs": (0, 0, 401408),
