@@ -115,7 +115,7 @@ MEMORY = files.memory("sram_W", 4096, (1, 1), 8, "I2", "D1")
             'allocation: ["I2, tl"]',
             'allocation: ["I2, fh"]',
             "r_port_1",
-            "a read port; known are tl, th",
+            "a read port 'fh'; known are tl, th",
         ),
         ("operands: [I1, I2, O]", "operands: [I1, O]", "r_port_1", "unknown operand of this memory 'I2'"),
         ("  dram:", MEMORY + "  dram:", "served_dimensions: [D1]", "do not nest"),
