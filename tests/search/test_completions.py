@@ -15,7 +15,7 @@ from einloom.errors import Defect
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import ExactOptions, attempt
-from einloom.search.exact.einsums.orders import Step
+from einloom.search.exact.einsums.orders import JoinStep
 from einloom.search.exact.joining import completions
 from einloom.search.exact.joining.completions import Completions
 from einloom.search.exact.numerics.pareto import FloatArray, IntArray
@@ -86,7 +86,7 @@ def test_repeated_layers_are_joined_once(monkeypatch: pytest.MonkeyPatch) -> Non
     steps: list[int] = []
     right = Completions._step
 
-    def counted(self: Completions, step: Step, states: completions._States) -> completions._Joins:
+    def counted(self: Completions, step: JoinStep, states: completions._States) -> completions._Joins:
         steps.append(step.position)
         return right(self, step, states)
 

@@ -13,7 +13,7 @@ from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact, ExactOptions, attempt
 from einloom.search.exact.bounds.arc_consistency import Rest
 from einloom.search.exact.einsums import orders as steps
-from einloom.search.exact.einsums.orders import Step, layers
+from einloom.search.exact.einsums.orders import JoinStep, layers
 from einloom.search.exact.joining.join import Joiner
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
@@ -138,7 +138,7 @@ def test_where_the_first_reader_decides_it_is_refused() -> None:
 AFTER = Rest.after
 
 
-def _as_in_the_program(self: Joiner, step: Step, tensor: str) -> bool:
+def _as_in_the_program(self: Joiner, step: JoinStep, tensor: str) -> bool:
     """A tensor is over with its last reader in the program, whoever has run."""
     return self._readers.get(tensor, 0) >> (step.position + 1) > 0
 
@@ -146,7 +146,7 @@ def _as_in_the_program(self: Joiner, step: Step, tensor: str) -> bool:
 MISTAKES: dict[str, tuple[object, Problem]] = {
     "joining.join.Joiner.still_needed": (_as_in_the_program, MIDDLE["attention"]),
     # bounds of what is behind in the program, whoever has run
-    "einsums.orders.Step.as_written": (True, SMALL["between"]),
+    "einsums.orders.JoinStep.as_written": (True, SMALL["between"]),
     # as if none had run
     "bounds.arc_consistency.Rest.after": (lambda self, done: AFTER(self, 0), SMALL["between"]),
 }

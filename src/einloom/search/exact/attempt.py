@@ -20,7 +20,7 @@ from .bounds.choices import Agreement, Choices, Keys, wanted
 from .bounds.cutoff import TIE, Cutoff, settled
 from .bounds.relaxation import alone_bound, column_limits, einsum_bound
 from .einsums.classes import EinsumClass, fuses_below_fanout, signatures
-from .einsums.orders import Layer, Step, layers
+from .einsums.orders import JoinStep, Layer, layers
 from .einsums.spatial import RankClasses
 from .einsums.users import Users
 from .fusion.explore import Allowed, Explorer, PmappingGroup, Wanted
@@ -507,7 +507,7 @@ class Attempt:
             parts.append(f"the mapspace asks: {self.problem.mapspace.limits}")
         return ", or ".join(parts) or "the constraints contradict"
 
-    def _hopeless(self, step: Step, cost: FloatArray, rows: IntArray) -> np.ndarray:
+    def _hopeless(self, step: JoinStep, cost: FloatArray, rows: IntArray) -> np.ndarray:
         """Partial costs that exceed the limit once every later Einsum adds what it costs at least."""
         if not self.aim.finite or not self.options.incumbent:
             return np.zeros(len(cost), bool)

@@ -18,7 +18,7 @@ from typing import Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from ....workload.einsum import Workload
-from ..einsums.orders import Step
+from ..einsums.orders import JoinStep
 from ..fusion.explore import Allowed, PmappingGroup, numbered
 from ..fusion.templates import FusedTemplate, Shape
 from ..numerics.pareto import FloatArray, IntArray
@@ -171,7 +171,7 @@ class Arcs(ABC, Generic[Some]):
         rests = np.array([(a + b).min(axis=0) for a, b in zip(before, after, strict=True)])
         return self.lines.most(rests, np.array([self._cost(mine).min(axis=0) for mine in blocks]))
 
-    def beyond(self, step: Step, cost: FloatArray, rows: IntArray) -> np.ndarray:
+    def beyond(self, step: JoinStep, cost: FloatArray, rows: IntArray) -> np.ndarray:
         """Mask of partial cascades that end with these rows of the Einsum of `step` and lead to nothing of use.
 
         What the rows ask of others is known of those behind it in the program; where others are to come, the least of

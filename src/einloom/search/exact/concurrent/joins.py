@@ -13,7 +13,7 @@ from functools import cached_property, reduce
 import numpy as np
 
 from ....cost.formulas.pipeline import Edge, drain_time
-from ..einsums.orders import Step
+from ..einsums.orders import JoinStep
 from ..fusion.explore import PmappingGroup
 from ..fusion.tilings import trips_of_loops
 from ..joining.join import Axes, Compatibility, Joiner, LiveTensor, Opened, OpenGroup, Partial
@@ -98,7 +98,7 @@ class GroupJoiner(Joiner):
 
     def _join(
         self,
-        step: Step,
+        step: JoinStep,
         partial: Partial,
         block: PmappingGroup,
         mine: dict[str, LiveTensor],

@@ -20,7 +20,7 @@ from ....workload.orders import awaited
 MOST = 20_000  # sets of Einsums that have run, beyond which orders are too many to join
 
 
-class Step(NamedTuple):
+class JoinStep(NamedTuple):
     """One Einsum more. position: its place in the program; before: the Einsums that have run."""
 
     position: int
@@ -37,12 +37,12 @@ class Step(NamedTuple):
         return self.before + 1 == 1 << self.position
 
 
-def as_written(position: int) -> Step:
+def as_written(position: int) -> JoinStep:
     """The step to the Einsum at a place of the program, in program order."""
-    return Step(position, (1 << position) - 1)
+    return JoinStep(position, (1 << position) - 1)
 
 
-Layer = dict[int, list[Step]]  # set of Einsums that have run -> the steps that lead to it
+Layer = dict[int, list[JoinStep]]  # set of Einsums that have run -> the steps that lead to it
 
 
 def layers(workload: Workload, free: bool) -> list[Layer]:
@@ -59,7 +59,7 @@ def layers(workload: Workload, free: bool) -> list[Layer]:
         for before in found[-1] if found else (0,):
             for i in range(count):
                 if not before >> i & 1 and not waits[i] & ~before:
-                    layer.setdefault(before | 1 << i, []).append(Step(i, before))
+                    layer.setdefault(before | 1 << i, []).append(JoinStep(i, before))
         found.append(layer)
         total += len(layer)
         if total > MOST:

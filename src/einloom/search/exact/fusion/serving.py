@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ....workload.einsum import Workload
-from ..einsums.orders import Step
+from ..einsums.orders import JoinStep
 from .templates import Alone
 
 
@@ -59,7 +59,7 @@ class ServingStep:
     closing: the group ends with it.
     """
 
-    step: Step
+    step: JoinStep
     alone: frozenset[Alone]
     shared: int
     open: int
@@ -92,7 +92,7 @@ class Serving:
             self._coming[done] = frozenset[str]().union(*asked)
         return self._coming[done]
 
-    def knows(self, step: Step, name: Callable[[str], str]) -> Hashable:
+    def knows(self, step: JoinStep, name: Callable[[str], str]) -> Hashable:
         """What `after` looks up about tensors that the Einsum accesses, or others both before and after it, by name.
 
         Tensors that no store asks about, now or later, are not looked up.
@@ -108,7 +108,7 @@ class Serving:
     def _relevant(self) -> frozenset[str]:
         return self._later(0) | self._under
 
-    def _needed(self, tensor: str, step: Step) -> bool:
+    def _needed(self, tensor: str, step: JoinStep) -> bool:
         """True if an Einsum to come accesses the tensor."""
         return bool(self._users[tensor] & ~step.done)
 

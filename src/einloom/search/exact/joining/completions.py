@@ -20,7 +20,7 @@ from ....workload.einsum import Workload
 from ..bounds.arc_consistency import chosen
 from ..bounds.cutoff import Cutoff
 from ..bounds.weighted_sums import Lines
-from ..einsums.orders import Layer, Step
+from ..einsums.orders import JoinStep, Layer
 from ..fusion.explore import PmappingGroup
 from ..fusion.serving import NOTHING
 from ..numerics.pareto import FloatArray, IntArray, pack
@@ -109,7 +109,7 @@ class _Joins:
 class _Edge:
     """The joins of a step. numbers: of their states after it among all states of these Einsums."""
 
-    step: Step
+    step: JoinStep
     joins: _Joins
     numbers: IntArray
 
@@ -186,7 +186,7 @@ class Completions:
     def _frame(self, done: int) -> _Frame:
         return _Frame(self.joiner.workload, self._first, done)
 
-    def _pattern(self, step: Step) -> Hashable:
+    def _pattern(self, step: JoinStep) -> Hashable:
         """Equal for two steps only if equal states lead to equal states: rows, what a join asks of tensors, and which
         Einsums have run, counted from the first that has not."""
         workload, frame, position = self.joiner.workload, self._frame(step.before), step.position
@@ -210,7 +210,7 @@ class Completions:
         rank = access.rank_of(variable)
         return rank is not None and access.indices[rank].simple
 
-    def _step(self, step: Step, states: _States) -> _Joins:
+    def _step(self, step: JoinStep, states: _States) -> _Joins:
         joiner, here, there = self.joiner, self._frame(step.before), self._frame(step.done)
         position = step.position
         known = [(here.far(one), tiles) for one, tiles in states.tiles.items()]

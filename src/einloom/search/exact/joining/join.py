@@ -17,7 +17,7 @@ import numpy as np
 
 from ....workload.einsum import Workload
 from ..bounds.cutoff import settled
-from ..einsums.orders import Step
+from ..einsums.orders import JoinStep
 from ..einsums.users import Users
 from ..fusion.explore import PmappingGroup
 from ..fusion.serving import NOTHING, Served, Serving, ServingStep
@@ -155,7 +155,7 @@ class Joiner:
     users: Users
     setting: Setting
     axis_names: tuple[str, ...]
-    hopeless: Callable[[Step, FloatArray, IntArray], np.ndarray]
+    hopeless: Callable[[JoinStep, FloatArray, IntArray], np.ndarray]
     counts: dict[str, int] = field(default_factory=dict)
     checkpoint: Callable[[], None] = lambda: None
     asking: bool = False
@@ -202,7 +202,7 @@ class Joiner:
             )
         ]
 
-    def step(self, ways: Iterable[tuple[Step, list[Partial], list[PmappingGroup]]]) -> list[Partial]:
+    def step(self, ways: Iterable[tuple[JoinStep, list[Partial], list[PmappingGroup]]]) -> list[Partial]:
         """All undominated joins of partial cascades with one Einsum more. ways: those that lead to the same Einsums."""
         found: dict[Compatibility, list[Partial]] = {}
         for step, partials, blocks in ways:
@@ -210,7 +210,7 @@ class Joiner:
                 found.setdefault(joined.compatibility, []).append(joined)
         return [self._reduce(parts) for parts in found.values()]
 
-    def _joins(self, step: Step, partials: list[Partial], blocks: list[PmappingGroup]) -> Iterator[Partial]:
+    def _joins(self, step: JoinStep, partials: list[Partial], blocks: list[PmappingGroup]) -> Iterator[Partial]:
         position = step.position
         meeting = self.meeting(position, [partial.compatibility for partial in partials])
         for start, block in zip(accumulate(map(len, blocks), initial=0), blocks, strict=False):
@@ -260,12 +260,12 @@ class Joiner:
 
     # ---- joining --------------------------------------------------------------------------------------------------
 
-    def still_needed(self, step: Step, tensor: str) -> bool:
+    def still_needed(self, step: JoinStep, tensor: str) -> bool:
         return bool(self._readers.get(tensor, 0) & ~step.done)
 
     def _join(
         self,
-        step: Step,
+        step: JoinStep,
         partial: Partial,
         block: PmappingGroup,
         mine: dict[str, LiveTensor],
@@ -303,7 +303,7 @@ class Joiner:
         )
 
     def _hopeful(
-        self, step: Step, after: Compatibility, tiles: IntArray, cost: FloatArray, rows: IntArray
+        self, step: JoinStep, after: Compatibility, tiles: IntArray, cost: FloatArray, rows: IntArray
     ) -> np.ndarray:
         """Mask of the joins that may lead to something of use."""
         if self.completions is None:
@@ -311,7 +311,7 @@ class Joiner:
         return ~self.completions.beyond(step.done, after, tiles[:, : len(after.axes)], cost)
 
     def after(
-        self, step: Step, before: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
+        self, step: JoinStep, before: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
     ) -> Compatibility | None:
         """What the next Einsum must match if this one takes rows of the block; None if they may not follow at all."""
         fresh = _fresh(before, mine)
@@ -346,7 +346,7 @@ class Joiner:
 
     def _served(
         self,
-        step: Step,
+        step: JoinStep,
         before: Compatibility,
         block: PmappingGroup,
         after: list[LiveTensor],
