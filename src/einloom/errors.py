@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from enum import Enum
 
 MAX_LINES = 100
@@ -49,6 +48,10 @@ class SpecError(EinloomError):
         if self.suggestion:
             text += f"; did you mean {self.suggestion!r}?"
         return text
+
+    def at(self, file: str | None, line: int | None = None) -> SpecError:
+        """The same error with a place."""
+        return SpecError(self.message, file=file, line=line, suggestion=self.suggestion)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild_spec_error, (self.message, self.file, self.line, self.column, self.path, self.suggestion))
@@ -97,6 +100,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     >>> nearest("read_enregy", ["read_energy", "size"])
     'read_energy'
     """
+    from difflib import get_close_matches  # half of what importing this module would cost
+
     table = {candidate.lower(): candidate for candidate in known}
     wanted, among = name.lower()[:100], list(table)
     if len(among) > MAX_CANDIDATES:

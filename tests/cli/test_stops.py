@@ -174,7 +174,7 @@ def test_verify_keeps_the_checks(number: int, saved: Path, monkeypatch: pytest.M
         (("simulate", "r.json", "--json", "out"), "einloom.oracle.simulate", "evaluate_cascade"),
         (("report", "r.json", "-o", "out"), "einloom.report.page.page", "shell"),
         (("compare", "r.json", "r.json", "-o", "out"), "einloom.report.compare", "read_answer"),
-        (("show", "r.json", "--json", "out"), "einloom.cli.commands", "read_answer"),
+        (("show", "r.json", "--json", "out"), "einloom.cli.show", "read_answer"),
     ],
     ids=lambda words: words[0] if isinstance(words, tuple) else "",
 )

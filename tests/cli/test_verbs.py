@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -189,3 +190,28 @@ def test_importing_is_fast_and_lazy() -> None:
     code = "import sys, einloom; print([m for m in ('numpy', 'numba', 'rich', 'ruamel', 'click') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"
+
+
+HEAVY = {"numpy", "scipy", "numba", "ruamel", "rich", "einloom.api", "einloom.search", "einloom.cli.commands"}
+READERS = {"einloom.reading.keys", "einloom.reading.located", "einloom.workload.einsum", "einloom.dataflows.files"}
+SHOWN_BY = {"show": HEAVY - {"numpy"}, "zoo": HEAVY | READERS, "--help": HEAVY | READERS | {"einloom.cli.listing"}}
+
+
+@pytest.mark.parametrize("verb", SHOWN_BY)
+def test_a_quick_verb_imports_no_more_than_it_needs(verb: str, saved: Path) -> None:
+    """NumPy alone takes longer than all that `einloom zoo` needs; `show` has it from the cost model."""
+    words = [verb, str(saved)] if verb == "show" else [verb]
+    command = [sys.executable, "-X", "importtime", "-m", "einloom", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+    assert "einloom.cli.group" in imported
+    assert not {name for name in imported for heavy in SHOWN_BY[verb] if f"{name}.".startswith(f"{heavy}.")}
+
+
+def test_help_lists_every_verb_with_a_line_of_its_own() -> None:
+    shown = run("--help").partition("Commands:\n")[2]
+    rows = {line.split()[0]: line.split(maxsplit=1)[1] for line in shown.splitlines()}
+    assert len(rows) == len(set(rows.values())) == 17
+    assert list(rows) == sorted(rows) == main.list_commands(click.Context(main))
+    for verb in rows:
+        assert verb in run(verb, "--help")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable
-from pathlib import Path
 
 import click
 
@@ -16,11 +15,11 @@ from ..errors import Ended, SpecError
 from ..mapping.tree import Mapping
 from ..problem import OBJECTIVES, Budget
 from ..reading.units import parse
-from ..report.text import answers, nests
+from ..report.text import answers
 from ..report.text import results as text
 from ..report.text.live import display
 from ..result import Result
-from ..result.unmapped import Unmapped, read_answer
+from ..result.unmapped import Unmapped
 from ..search.answer import answer
 from ..search.door import chosen
 from ..search.method import Method, Recorder
@@ -221,47 +220,6 @@ def verify_verb(result: str, quick: bool, json_path: str | None) -> None:
         raise SystemExit(FAILED)
 
 
-@click.command("show")
-@click.argument("result", metavar="RESULT.json")
-@click.option("--tree", "parts", flag_value="tree", help="The mapping.")
-@click.option("--loops", "parts", flag_value="loops", help="One loop nest per Einsum.")
-@click.option("--breakdown", "parts", flag_value="breakdown", help="Energy and traffic of every action.")
-@click.option("--occupancy", "parts", flag_value="occupancy", help="What fills the memories.")
-@json_option
-@guarded
-def show_verb(result: str, parts: str | None, json_path: str | None) -> None:
-    """Print a saved result, or one side of it. Nothing is computed again."""
-    output.refuse(json_path)
-    found = read_answer(result)
-    if isinstance(found, Unmapped):
-        _answer(found, json_path, text.nothing(found))
-        return
-    views = {
-        None: nests.everything,
-        "tree": text.tree,
-        "loops": nests.loops,
-        "breakdown": text.breakdown,
-        "occupancy": text.occupancy,
-    }
-    _answer(found, json_path, views[parts](found).rstrip("\n") + "\n")
-
-
-@click.command("report")
-@click.argument("result", metavar="RESULT.json")
-@click.option("-o", "--output", "page_path", metavar="FILE", help="The HTML file; by default RESULT.html.")
-@click.option("--explanation", metavar="FILE", help="What `einloom explain --json` saved of it, shown as a part.")
-@guarded
-def report_verb(result: str, page_path: str | None, explanation: str | None) -> None:
-    """Draw a saved result as one HTML file that needs no network. Nothing is searched."""
-    from ..diagnose import read_explanation
-    from ..report.page import any_page
-
-    target = str(Path(result).with_suffix(".html")) if page_path is None else page_path
-    output.refuse(target)
-    page = any_page(read_answer(result), None if explanation is None else read_explanation(explanation))
-    output.deliver(f"wrote {target}\n", (target, lambda: page))
-
-
 def _answer(found: Result | Unmapped | object, json_path: str | None, printed: str) -> None:
     """Print the text, and write the JSON where it is wanted; JSON on standard output replaces the text."""
     output.deliver(printed, (json_path, lambda: _json(found)))
@@ -273,5 +231,5 @@ def _json(found: Result | Unmapped | object) -> str:
 
 def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
     """Add the verbs to the command line."""
-    for verb in (map_verb, evaluate_verb, simulate_verb, verify_verb, show_verb, report_verb):
+    for verb in (map_verb, evaluate_verb, simulate_verb, verify_verb):
         group.add_command(verb)

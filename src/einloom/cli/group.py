@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import click
 
 from ..version import VERSION
 from .guard import Commands, guarded
 
-MAIN = "map evaluate simulate verify show report"
-OTHERS = "compare explain export figure import reproduce rewrite rtl schema sweep zoo"
-VERBS = sorted(f"{MAIN} {OTHERS}".split())
+VERBS = {
+    "compare": ("compare", "Compare saved results, or run methods and compare theirs."),
+    "evaluate": ("commands", "Price a mapping, or the one of a saved result."),
+    "explain": ("explain", "Say why a problem has no mapping, or what binds its best."),
+    "export": ("interop", "Write a problem as another tool's files."),
+    "figure": ("figures", "Draw saved results as one picture."),
+    "import": ("interop", "Read another tool's files."),
+    "map": ("commands", "Find the best mapping of a workload onto a machine."),
+    "report": ("show", "Draw a saved result as one HTML file."),
+    "reproduce": ("reproduce", "Print what a paper prints beside what einloom says."),
+    "rewrite": ("rewrite", "Print an equivalent of a workload."),
+    "rtl": ("rtl", "Write the hardware of a fabric, or test it."),
+    "schema": ("schema", "Print the JSON Schema of a kind of file."),
+    "show": ("show", "Print a saved result, or one side of it."),
+    "simulate": ("commands", "Execute a small mapping and compare its counts."),
+    "sweep": ("figures", "Search once for each capacity of a memory."),
+    "verify": ("commands", "Check everything that a saved result claims."),
+    "zoo": ("listing", "List what ships, or print one entry as YAML."),
+}
+"""The verbs by name: the module that is imported once one is asked for, and a line about it."""
 
 
 class Verbs(Commands):
@@ -17,38 +36,18 @@ class Verbs(Commands):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """As of `click.Group`."""
-        return VERBS
+        return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """As of `click.Group`."""
         if cmd_name in VERBS and cmd_name not in self.commands:
-            _import(cmd_name)
+            import_module(f".{VERBS[cmd_name][0]}", __package__).register(main, guarded)
         return super().get_command(ctx, cmd_name)
 
-
-def _import(verb: str) -> None:
-    """Import the module of a verb, which adds it to the group."""
-    if verb == "zoo":
-        from .listing import register
-    elif verb in ("export", "import"):
-        from .interop import register
-    elif verb in ("figure", "sweep"):
-        from .figures import register
-    elif verb == "compare":
-        from .compare import register
-    elif verb == "explain":
-        from .explain import register
-    elif verb == "reproduce":
-        from .reproduce import register
-    elif verb == "rewrite":
-        from .rewrite import register
-    elif verb == "rtl":
-        from .rtl import register
-    elif verb == "schema":
-        from .schema import register
-    else:
-        from .commands import register
-    register(main, guarded)
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """As of `click.Group`, but no verb is imported."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in VERBS.items()])
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})

@@ -13,7 +13,8 @@ from .. import api as verbs
 from ..cost.evaluate import legality
 from ..errors import SpecError
 from ..interop.bundle import Bundle
-from ..interop.registry import imported, importers
+from ..interop.clocks import cycles_per_second
+from ..interop.registry import SHIPPED, imported, importers
 from ..machine.levels import Machine
 from ..machine.write import machine_text
 from ..mapping.text import parse_mapping, print_mapping
@@ -22,7 +23,6 @@ from ..mapspace.files import mapspace_text
 from ..problem import OBJECTIVES
 from ..reading import writing
 from ..reading.located import file_text
-from ..reading.units import parse
 from ..workload.einsum import Workload
 from ..workload.files import workload_text
 from ..zoo.catalogue import split_call
@@ -36,6 +36,7 @@ Guard = Callable[[Verb], Verb]
 Verbs = Callable[..., None]
 TOLERANCE = 1e-5  # of single precision, over some hundred layers
 Decorate = Callable[[Verbs], Verbs]
+TITLES = {"zigzag": "ZigZag's accelerators and layers, or Stream's cores,"}
 
 
 def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
@@ -66,7 +67,14 @@ class _Importers(click.Group):
         if known is not None or cmd_name not in importers():
             return known
         verb = guarded(partial(import_any, cmd_name))
-        return click.command(cmd_name, help="An importer that an installed package brings.")(_any_options(verb))
+        return click.command(cmd_name, help=_about(cmd_name))(_any_options(verb))
+
+
+def _about(name: str) -> str:
+    """What the help says of an importer without a verb of its own."""
+    if name not in SHIPPED:
+        return "An importer that an installed package brings."
+    return f"Read {TITLES[name]} and write workload.yaml, machine.yaml and mapping.txt, whichever they hold."
 
 
 def _any_options(verb: Verb) -> Verb:
@@ -231,7 +239,7 @@ def export_tileflow(workload: str, machine: str, mapping: str | None, clock: str
     tree = None
     if mapping is not None:
         tree = parse_mapping(file_text(mapping), chosen, where, mapping)
-    made = export(chosen, where, tree, _clock(clock))
+    made = export(chosen, where, tree, cycles_per_second(clock))
     for path in made.write(Path(output)):
         click.echo(str(path))
     _say(made.notes)
@@ -250,7 +258,7 @@ def import_tileflow(
     if output is None and statistics is None:
         raise SpecError("say -o DIR to write the files, --compare out.csv to set the counts side by side, or both")
     parameters = split_call(f"files:{settings}")[1] if settings else {}
-    found = read(files, parameters, _clock(clock))
+    found = read(files, parameters, cycles_per_second(clock))
     if output is not None:
         _write(output, found.workload, found.machine, found.mapping)
     comparison = None if statistics is None else compare(found, read_statistics(statistics))
@@ -263,14 +271,6 @@ def import_tileflow(
     if comparison is not None and not comparison.accounted:
         missing = sum(not row.accounted for row in comparison.rows)
         fail(f"{missing} of {len(comparison.rows)} numbers are not accounted for", FAILED)
-
-
-def _clock(text: str) -> float:
-    """Cycles per second."""
-    number = float(parse(text, "rate"))
-    if not 0 < number < 1e18:
-        raise SpecError(f"--clock {text}: cycles per second must be greater than zero")
-    return number
 
 
 def _write(output: str, workload: Workload | None, machine: Machine | None, mapping: Mapping | None) -> None:

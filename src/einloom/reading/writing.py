@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from secrets import token_hex
 
 from ..errors import SpecError
 from ..stops import held
@@ -152,7 +151,7 @@ def _opened(target: Path, waiting: Callable[[], None]) -> int:
 def _replace(data: bytes, target: Path) -> None:
     """Write beside the target and rename: a reader sees the whole file or the old one."""
     old = target.stat() if target.exists() else None
-    beside = target.with_name(f".{target.name[:40]}.{token_hex(4)}.tmp")
+    beside = target.with_name(f".{target.name[:40]}.{os.urandom(4).hex()}.tmp")
     with held():
         try:
             descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)

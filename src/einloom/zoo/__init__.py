@@ -7,36 +7,40 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from ..dataflows.files import NAMES as DATAFLOWS
-from ..dataflows.files import dataflow
-from ..dataflows.rules import Dataflow
 from ..errors import SpecError, nearest
-from ..machine.levels import Machine
-from ..workload.einsum import Workload
 from .catalogue import Entry
-from .machine_by_name import load_machine
-from .machine_by_name import names as known_machines
-from .workload_by_name import load_workload
-from .workload_by_name import names as known_workloads
+from .index import listed
+
+if TYPE_CHECKING:
+    from ..dataflows.rules import Dataflow
+    from ..machine.levels import Machine
+    from ..workload.einsum import Workload
 
 Value = str | int | float | bool
+LOADERS = {
+    "workloads": (".workload_by_name", "load_workload"),
+    "machines": (".machine_by_name", "load_machine"),
+    "dataflows": ("..dataflows.files", "dataflow"),
+}
+"""By kind, the module and the function that build an entry; a list needs neither, so they are imported on demand."""
 
 
 def workloads() -> tuple[Entry, ...]:
     """The workloads that ship, with their parameters."""
-    return known_workloads()
+    return listed("workloads")
 
 
 def machines() -> tuple[Entry, ...]:
     """The machines that ship, with their parameters."""
-    return known_machines()
+    return listed("machines")
 
 
 def dataflows() -> tuple[Entry, ...]:
     """The dataflows that ship: restrictions of the mapspace (docs/dataflows.md)."""
-    found = [dataflow(name) for name in DATAFLOWS]
-    return tuple(Entry(d.name, f"{d.title}, for {d.family.name}: {d.description}") for d in found)
+    return listed("dataflows")
 
 
 def load(text: str) -> Workload | Machine | Dataflow:
@@ -45,15 +49,17 @@ def load(text: str) -> Workload | Machine | Dataflow:
     Raises SpecError with a suggestion if there is none.
     """
     name = text.partition(":")[0]
-    if name in [entry.name for entry in known_workloads()]:
-        return load_workload(text)
-    machine_names = [entry.name for entry in known_machines()]
-    if name in machine_names:
-        return load_machine(text)
-    if text in DATAFLOWS:
-        return dataflow(text)
-    known = [*(entry.name for entry in known_workloads()), *machine_names, *DATAFLOWS]
+    for kind in LOADERS:
+        if (text if kind == "dataflows" else name) in [entry.name for entry in listed(kind)]:
+            found: Workload | Machine | Dataflow = _load(kind, text)
+            return found
+    known = [entry.name for kind in LOADERS for entry in listed(kind)]
     raise SpecError(f"the zoo has no {name!r}; `einloom zoo` lists what it has", suggestion=nearest(name, known))
+
+
+def _load(kind: str, text: str) -> Any:
+    module, function = LOADERS[kind]
+    return getattr(import_module(module, __name__), function)(text)
 
 
 def attribute(name: str) -> str:
@@ -70,25 +76,26 @@ def _call(name: str, parameters: dict[str, Value]) -> str:
     return f"{name}:{','.join(texts)}" if parameters else name
 
 
-def _maker(entry: Entry, load: Callable[[str], Workload | Machine]) -> Callable[..., Workload | Machine]:
+def _maker(kind: str, entry: Entry) -> Callable[..., Workload | Machine]:
     def make(**parameters: Value) -> Workload | Machine:
-        return load(_call(entry.name, parameters))
+        made: Workload | Machine = _load(kind, _call(entry.name, parameters))
+        return made
 
     make.__doc__ = f"{entry.description}: {entry.signature}"
     return make
 
 
 def __getattr__(name: str) -> Callable[..., Workload | Machine]:
-    for entries, load in ((known_workloads, load_workload), (known_machines, load_machine)):
-        for entry in entries():
+    for kind in ("workloads", "machines"):
+        for entry in listed(kind):
             if attribute(entry.name) == name:
-                return _maker(entry, load)
+                return _maker(kind, entry)
     close = nearest(name, __dir__())
     raise AttributeError(f"the zoo has no {name!r}" + (f"; did you mean {close!r}?" if close else ""))
 
 
 def __dir__() -> list[str]:
-    return [attribute(entry.name) for entry in (*known_workloads(), *known_machines())] + [
+    return [attribute(entry.name) for entry in (*workloads(), *machines())] + [
         "dataflows",
         "load",
         "machines",

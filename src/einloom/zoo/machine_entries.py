@@ -43,7 +43,7 @@ def zoo_machine(name: str, parameters: Mapping[str, str] | None = None) -> Machi
     choose(name, "machine", _stubs())
     given = dict(parameters or {})
     if given:
-        check_keys(given, entries()[name])
+        check_keys(given, _entry(_view(name)))
     return _build(name, tuple(sorted(given.items())))
 
 

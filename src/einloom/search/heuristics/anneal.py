@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from random import Random
+from typing import ClassVar
 
-from ...mapspace.space import Space
-from ...problem import Budget, Guarantee, Problem
-from ...result import Result
-from ..evaluator import Evaluator
-from ..method import Capabilities, Watcher
+from ..method import Watcher
 from .points import INFINITE, Points, Valued, accepted
+from .states import StateMethod
 
 
-class Anneal:
+@dataclass(frozen=True)
+class Anneal(StateMethod):
     """Moves at random; a worse state is accepted with probability exp(-ln(new / old) / T).
 
     seed: the same seed gives the same answer. points: evaluations of all rounds, if the budget names none.
@@ -22,28 +22,24 @@ class Anneal:
     before it is judged, as a part of the proposals between two moves.
     """
 
-    name = "anneal"
-    guarantee = Guarantee.NONE
-    able = Capabilities(starts=True, spaces=("ffm", "ragged"))
+    name: ClassVar[str] = "anneal"
+    seed: int = 0
+    points: int = 10_000
+    rounds: int = 3
+    hot: float = 0.3
+    cold: float = 0.001
+    shared: float = 0.3
+    polish: float = 1.0
 
-    def __init__(
-        self,
-        seed: int = 0,
-        points: int = 10_000,
-        rounds: int = 3,
-        hot: float = 0.3,
-        cold: float = 0.001,
-        shared: float = 0.3,
-        polish: float = 1.0,
-    ) -> None:
-        if points < 1 or rounds < 1 or not 0 < cold <= hot or not 0 <= shared <= 1 or polish < 0:
-            raise ValueError("points and rounds: at least 1; 0 < cold <= hot; shared from 0 to 1; polish: at least 0")
-        self.seed, self.points, self.rounds = seed, points, rounds
-        self.hot, self.cold, self.shared, self.polish = hot, cold, shared, polish
+    def __post_init__(self) -> None:
+        self.least(1, "points", "rounds")
+        self.least(0, "polish")
+        self.share("shared")
+        if not 0 < self.cold <= self.hot:
+            raise ValueError("0 < cold <= hot")
 
-    def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
-        """The best mapping met."""
-        rng, points = Random(self.seed), Points(problem, space, price)
+    def run(self, points: Points, rng: Random, watch: Watcher) -> None:
+        """Rounds of cooling; the last one starts from the best state."""
         begun = bool(points.begin())
         for number in range(self.rounds):
             start = points.best if points.best and (begun or number == self.rounds - 1) else points.draw(rng)
@@ -51,7 +47,6 @@ class Anneal:
                 break
             watch.stage("annealing", number, self.rounds)
             self._cooled(points, start, number, rng)
-        return price.result(self.name)
 
     def _cooled(self, points: Points, now: Valued, number: int, rng: Random) -> None:
         """One run, from hot to cold."""

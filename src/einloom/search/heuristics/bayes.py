@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import erf, log, log2, pi, sqrt
 from random import Random
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...mapspace.ffm.encoding import NoProposal, State
 from ...mapspace.ffm.encoding.rooms import tile_bits
-from ...mapspace.space import Space
-from ...problem import Budget, Guarantee, Problem
-from ...result import Result
-from ..evaluator import Evaluator
-from ..method import Capabilities, Watcher
+from ..method import Watcher
 from .points import INFINITE, Points, Valued
+from .states import StateMethod
 
 Floats = NDArray[np.float64]
 MOST = 200  # trials that the process knows; their inverse costs the cube of this
 NOISE = 1e-3
 
 
-class Bayes:
+@dataclass(frozen=True)
+class Bayes(StateMethod):
     """Trials of skeletons, each the one of a pool for which the most improvement is expected.
 
     seed: the same seed gives the same answer. points: evaluations, if the budget names none. first: trials at random.
@@ -30,20 +30,20 @@ class Bayes:
     each Einsum in a trial, for every thousand points of the search.
     """
 
-    name = "bayes"
-    guarantee = Guarantee.NONE
-    able = Capabilities(starts=True, spaces=("ffm", "ragged"))
+    name: ClassVar[str] = "bayes"
+    seed: int = 0
+    points: int = 10_000
+    first: int = 8
+    pool: int = 16
+    polish: float = 3.0
 
-    def __init__(
-        self, seed: int = 0, points: int = 10_000, first: int = 8, pool: int = 16, polish: float = 3.0
-    ) -> None:
-        if min(points, first) < 1 or pool < 2 or polish < 0:
-            raise ValueError("points and first: at least 1; pool: at least 2; polish: at least 0")
-        self.seed, self.points, self.first, self.pool, self.polish = seed, points, first, pool, polish
+    def __post_init__(self) -> None:
+        self.least(1, "points", "first")
+        self.least(2, "pool")
+        self.least(0, "polish")
 
-    def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
-        """The best trial."""
-        rng, points = Random(self.seed), Points(problem, space, price)
+    def run(self, points: Points, rng: Random, watch: Watcher) -> None:
+        """Trials, one after the other."""
         tries = int(self.polish * points.burst_size(self.points))
         trials = [(points.value(state), state) for state in points.begin()]
         while points.part(self.points) < 1:
@@ -54,7 +54,6 @@ class Bayes:
             found = points.polished((points.value(chosen), chosen), rng, tries)
             if found[0] < INFINITE:
                 trials.append(found)
-        return price.result(self.name)
 
     def _chosen(self, points: Points, trials: list[Valued], rng: Random) -> State | None:
         """The next trial; None if nothing can be drawn."""

@@ -5,90 +5,53 @@ The solver is HiGHS, as SciPy ships it (extra ``dat``).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import ceil, floor, log2
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...errors import MissingExtra
-from ...mapspace.ffm.encoding import NoProposal
-from ...mapspace.space import Space
-from ...problem import Budget, Guarantee, Problem
-from ...result import Result
-from ..evaluator import Evaluator
-from ..method import Capabilities, Watcher
+from ..method import Watcher
 from .points import INFINITE, Points, Valued
+from .states import TiledTrees
 from .tile_model import Floats, Terms, TileModel
 
-MOVES = 3  # most moves of one mutation
 DEEP, HIGH = 10, 4  # powers of two below and above the present value at which a monomial is cut into chords
 
 
-class Dat:
+@dataclass(frozen=True)
+class Dat(TiledTrees):
     """Trees compete by the best tiles that an integer program finds for each.
 
     seed: the same seed gives the same answer. points: evaluations, if the budget names none. population: trees of a
     generation. crossover, mutation: their probabilities. nodes: branch-and-bound nodes of one program.
     """
 
-    name = "dat"
-    guarantee = Guarantee.NONE
-    able = Capabilities(starts=True, spaces=("ffm", "ragged"))
+    name: ClassVar[str] = "dat"
+    seed: int = 0
+    points: int = 1000
+    population: int = 10
+    crossover: float = 0.5
+    mutation: float = 0.7
+    nodes: int = 20
 
-    def __init__(
-        self,
-        seed: int = 0,
-        points: int = 1000,
-        population: int = 10,
-        crossover: float = 0.5,
-        mutation: float = 0.7,
-        nodes: int = 20,
-    ) -> None:
-        if min(points, nodes) < 1 or population < 2:
-            raise ValueError("points and nodes: at least 1; population: at least 2")
-        if not (0 <= crossover <= 1 and 0 <= mutation <= 1):
-            raise ValueError("crossover and mutation: from 0 to 1")
-        self.seed, self.points, self.population, self.nodes = seed, points, population, nodes
-        self.crossover, self.mutation = crossover, mutation
+    def __post_init__(self) -> None:
+        self.least(1, "points", "nodes")
+        self.least(2, "population")
+        self.share("crossover", "mutation")
 
-    def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
-        """The best tiles of the best tree. Raises MissingExtra without SciPy."""
+    def run(self, points: Points, rng: Random, watch: Watcher) -> None:
+        """Generations of trees. Raises MissingExtra without SciPy."""
         _solver()
-        rng, points = Random(self.seed), Points(problem, space, price)
-        people: list[Valued] = [(points.value(state), state) for state in points.begin()]
-        while len(people) < self.population and points.part(self.points) < 1:
-            drawn = points.draw(rng)
-            if drawn is None:
-                break
-            people.append(self._tiled(points, drawn, rng))
-        while people and points.part(self.points) < 1:
-            watch.stage("generations")
-            children = [child for _ in people if (child := self._child(points, people, rng)) is not None]
-            fresh = points.draw(rng)  # a generation may propose nothing at all
-            children += [] if fresh is None else [self._tiled(points, fresh, rng)]
-            people = sorted([*people, *children], key=lambda one: one[0])[: self.population]
-        return price.result(self.name)
+        super().run(points, rng, watch)
 
-    def _child(self, points: Points, people: list[Valued], rng: Random) -> Valued | None:
-        """Another tree with tiles of its own; None if it breaks a rule or cannot be made to fit."""
-        child = min(rng.sample(people, min(2, len(people))), key=lambda one: one[0])[1]
-        try:
-            if rng.random() < self.crossover:
-                child = points.encoding.cross(child, rng.choice(people)[1], rng)
-            if rng.random() < self.mutation or any(child == state for _, state in people):
-                for _ in range(rng.randint(1, MOVES)):
-                    child = points.encoding.propose(child, rng, 0.5)
-        except NoProposal as rule:
-            points.note(str(rule))
-            return None
-        fitted = points.encoding.fitted(child, rng)
-        if fitted is None:
-            points.evaluator.refuse("capacity")
-            return None
-        return self._tiled(points, (points.value(fitted), fitted), rng)
+    def parent(self, people: list[Valued], rng: Random) -> Valued:
+        """The better one of two."""
+        return min(rng.sample(people, min(2, len(people))), key=lambda one: one[0])
 
-    def _tiled(self, points: Points, found: Valued, rng: Random) -> Valued:
+    def tiled(self, points: Points, found: Valued, rng: Random) -> Valued:
         """The tree with the tiles of its integer program, mended until they fit, if they are better."""
         if found[0] == INFINITE or not TileModel.able(points):
             return found

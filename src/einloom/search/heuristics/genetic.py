@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from random import Random
+from typing import ClassVar
 
 from ...mapspace.ffm.encoding import NoProposal
-from ...mapspace.space import Space
-from ...problem import Budget, Guarantee, Problem
-from ...result import Result
-from ..evaluator import Evaluator
-from ..method import Capabilities, Watcher
+from ..method import Watcher
 from .points import Points, Valued, changed_paths
+from .states import MOVES, StateMethod
 
-MOVES = 3  # most moves of one mutation
 REPAIRS = 50  # steps of a child's repair
 
 
-class Genetic:
+@dataclass(frozen=True)
+class Genetic(StateMethod):
     """Generations of states: tournaments of two, crossover, mutation, repair; the best one is kept.
 
     seed: the same seed gives the same answer. points: evaluations, if the budget names none. population: the states of
@@ -25,30 +24,23 @@ class Genetic:
     a better state after which new ones are drawn.
     """
 
-    name = "genetic"
-    guarantee = Guarantee.NONE
-    able = Capabilities(starts=True, spaces=("ffm", "ragged"))
+    name: ClassVar[str] = "genetic"
+    seed: int = 0
+    points: int = 10_000
+    population: int = 10
+    crossover: float = 0.7
+    mutation: float = 0.2
+    polish: float = 2.0
+    patience: int = 15
 
-    def __init__(
-        self,
-        seed: int = 0,
-        points: int = 10_000,
-        population: int = 10,
-        crossover: float = 0.7,
-        mutation: float = 0.2,
-        polish: float = 2.0,
-        patience: int = 15,
-    ) -> None:
-        if min(points, patience) < 1 or population < 2 or polish < 0:
-            raise ValueError("points and patience: at least 1; population: at least 2; polish: at least 0")
-        if not (0 <= crossover <= 1 and 0 <= mutation <= 1):
-            raise ValueError("crossover and mutation: from 0 to 1")
-        self.seed, self.points, self.population = seed, points, population
-        self.crossover, self.mutation, self.polish, self.patience = crossover, mutation, polish, patience
+    def __post_init__(self) -> None:
+        self.least(1, "points", "patience")
+        self.least(2, "population")
+        self.least(0, "polish")
+        self.share("crossover", "mutation")
 
-    def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
-        """The best state of all generations."""
-        rng, points = Random(self.seed), Points(problem, space, price)
+    def run(self, points: Points, rng: Random, watch: Watcher) -> None:
+        """Populations, each until its generations bring nothing better."""
         known = [(points.value(state), state) for state in points.begin()]
         tries = int(self.polish * points.burst_size(self.points))
         while points.part(self.points) < 1:
@@ -57,10 +49,9 @@ class Genetic:
             while len(people) < self.population and points.part(self.points) < 1:
                 drawn = points.draw(rng)
                 if drawn is None:
-                    return price.result(self.name)
+                    return
                 people.append(points.polished(drawn, rng, tries))
             self._evolve(points, people, tries, rng)
-        return price.result(self.name)
 
     def _evolve(self, points: Points, people: list[Valued], tries: int, rng: Random) -> None:
         """Generations until none has been better for a while."""

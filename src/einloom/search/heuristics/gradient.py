@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from random import Random
+from typing import ClassVar
 
 import numpy as np
 
 from ...mapspace.ffm.encoding import NoProposal, State
 from ...mapspace.ffm.encoding.skeletons import SkeletonDraft
-from ...mapspace.space import Space
-from ...problem import Budget, Guarantee, Problem
-from ...result import Result
-from ..evaluator import Evaluator
-from ..method import Capabilities, Watcher
+from ..method import Watcher
 from .points import Points, Valued
+from .states import StateMethod
 from .tile_model import Floats, Terms, TileModel
 
 STRONG = 30.0  # the weight of broken bounds and overfull memories at the end; 1 at the beginning
 REPAIRS = 60
 
 
-class Gradient:
+@dataclass(frozen=True)
+class Gradient(StateMethod):
     """Descents from drawn states, each rounded to divisors, mended, and polished.
 
     seed: the same seed gives the same answer. points: evaluations, if the budget names none. steps, rate: of a descent.
@@ -29,31 +29,25 @@ class Gradient:
     points of the search.
     """
 
-    name = "gradient"
-    guarantee = Guarantee.NONE
-    able = Capabilities(starts=True, spaces=("ffm", "ragged"))
+    name: ClassVar[str] = "gradient"
+    seed: int = 0
+    points: int = 10_000
+    steps: int = 150
+    rate: float = 0.2
+    fuse: float = 0.7
+    hot: float = 2.0
+    cold: float = 0.05
+    polish: float = 3.0
 
-    def __init__(
-        self,
-        seed: int = 0,
-        points: int = 10_000,
-        steps: int = 150,
-        rate: float = 0.2,
-        fuse: float = 0.7,
-        hot: float = 2.0,
-        cold: float = 0.05,
-        polish: float = 3.0,
-    ) -> None:
-        if points < 1 or steps < 1 or rate <= 0 or not 0 < cold <= hot or not 0 <= fuse <= 1 or polish < 0:
-            raise ValueError(
-                "points, steps: at least 1; rate above 0; 0 < cold <= hot; fuse from 0 to 1; polish: at least 0"
-            )
-        self.seed, self.points, self.steps, self.rate = seed, points, steps, rate
-        self.fuse, self.hot, self.cold, self.polish = fuse, hot, cold, polish
+    def __post_init__(self) -> None:
+        self.least(1, "points", "steps")
+        self.least(0, "polish")
+        self.share("fuse")
+        if self.rate <= 0 or not 0 < self.cold <= self.hot:
+            raise ValueError("rate above 0; 0 < cold <= hot")
 
-    def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
-        """The best end of all descents."""
-        rng, points = Random(self.seed), Points(problem, space, price)
+    def run(self, points: Points, rng: Random, watch: Watcher) -> None:
+        """Descents from draws, one after the other."""
         waiting = [(points.value(state), state) for state in points.begin()]
         tries = int(self.polish * points.burst_size(self.points))
         while points.part(self.points) < 1:
@@ -63,7 +57,6 @@ class Gradient:
             watch.stage("descending")
             end = self._rounded(points, start, rng)
             points.polished(start if end is None else end, rng, tries)
-        return price.result(self.name)
 
     def _rounded(self, points: Points, start: Valued, rng: Random) -> Valued | None:
         """The state of the descent's end; None if it is none, or if the tiles of this state have no model."""

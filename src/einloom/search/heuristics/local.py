@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from random import Random
+from typing import ClassVar
 
-from ...mapspace.space import Space
-from ...problem import Budget, Guarantee, Problem
-from ...result import Result
-from ..evaluator import Evaluator
-from ..method import Capabilities, Watcher
+from ..method import Watcher
 from .points import INFINITE, Points, Valued
+from .states import StateMethod
 
 
-class LocalSearch:
+@dataclass(frozen=True)
+class LocalSearch(StateMethod):
     """Descends from a draw until no proposal is better, then draws again.
 
     seed: the same seed gives the same answer. points: evaluations, if the budget names none. tries: proposals
@@ -21,18 +21,18 @@ class LocalSearch:
     thousand points of the search.
     """
 
-    name = "local"
-    guarantee = Guarantee.NONE
-    able = Capabilities(starts=True, spaces=("ffm", "ragged"))
+    name: ClassVar[str] = "local"
+    seed: int = 0
+    points: int = 10_000
+    tries: int = 40
+    polish: float = 3.0
 
-    def __init__(self, seed: int = 0, points: int = 10_000, tries: int = 40, polish: float = 3.0) -> None:
-        if points < 1 or tries < 1 or polish < 0:
-            raise ValueError("points and tries: at least 1; polish: at least 0")
-        self.seed, self.points, self.tries, self.polish = seed, points, tries, polish
+    def __post_init__(self) -> None:
+        self.least(1, "points", "tries")
+        self.least(0, "polish")
 
-    def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
-        """The best end of all descents."""
-        rng, points = Random(self.seed), Points(problem, space, price)
+    def run(self, points: Points, rng: Random, watch: Watcher) -> None:
+        """Descents from draws, one after the other."""
         waiting = [(points.value(state), state) for state in points.begin()]
         while points.part(self.points) < 1:
             start = waiting.pop() if waiting else points.draw(rng)
@@ -40,7 +40,6 @@ class LocalSearch:
                 break
             watch.stage("descending")
             self._descend(points, start, rng)
-        return price.result(self.name)
 
     def _descend(self, points: Points, found: Valued, rng: Random) -> None:
         before, burst = INFINITE, points.burst_size(self.points)

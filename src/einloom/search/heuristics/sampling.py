@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from random import Random
+from typing import ClassVar
 
 from ...mapspace.ffm.encoding import State
 from ...mapspace.ffm.encoding.privates import drawn
-from ...mapspace.space import Space
-from ...problem import Budget, Guarantee, Problem
-from ...result import Result
-from ..evaluator import Evaluator
-from ..method import Capabilities, Watcher
+from ..method import Watcher
 from .points import Points
+from .states import StateMethod
 
 
-class RandomSearch:
+@dataclass(frozen=True)
+class RandomSearch(StateMethod):
     """The best of mappings drawn at random.
 
     seed: the same seed gives the same answer. points: draws, if the budget names none. redraws: mappings drawn
     with new privates for each drawn skeleton.
     """
 
-    name = "random"
-    guarantee = Guarantee.NONE
-    able = Capabilities(starts=True, spaces=("ffm", "ragged"))
+    name: ClassVar[str] = "random"
+    seed: int = 0
+    points: int = 10_000
+    redraws: int = 20
 
-    def __init__(self, seed: int = 0, points: int = 10_000, redraws: int = 20) -> None:
-        if points < 1 or redraws < 0:
-            raise ValueError("points: at least 1 is needed; redraws: at least 0")
-        self.seed, self.points, self.redraws = seed, points, redraws
+    def __post_init__(self) -> None:
+        self.least(1, "points")
+        self.least(0, "redraws")
 
-    def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
-        """The best mapping drawn."""
-        rng, points = Random(self.seed), Points(problem, space, price)
+    def run(self, points: Points, rng: Random, watch: Watcher) -> None:
+        """Draws, and new privates for each."""
         points.begin()
         while points.part(self.points) < 1:
             found = points.draw(rng)
             if found is None:
                 break
-            watch.stage("drawing", price.evaluated, self.points)
+            watch.stage("drawing", points.evaluator.evaluated, self.points)
             for _ in range(self.redraws):
                 state: State | None = found[1]
                 for i in range(points.facts.count):
@@ -47,4 +46,3 @@ class RandomSearch:
                     points.note("no privates")
                 else:
                     points.value(state)
-        return price.result(self.name)

@@ -1,0 +1,34 @@
+"""What ships, as a list that is read before any of it is built: ``data/index.json``.
+
+The list repeats what the files of machines and dataflows and the recipes of workloads say of themselves; that it says
+the same is a test (tests/workload/test_zoo_index.py).
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+from .catalogue import Entry, Parameter
+
+INDEX = Path(__file__).parent / "data" / "index.json"
+
+
+def listed(kind: str) -> tuple[Entry, ...]:
+    """The entries of a kind, workloads, machines or dataflows, in the order of the list.
+
+    >>> listed("machines")[0].name
+    'simple'
+    """
+    return _index()[kind]
+
+
+@cache
+def _index() -> dict[str, tuple[Entry, ...]]:
+    kinds = json.loads(INDEX.read_text(encoding="utf-8"))
+    return {kind: tuple(_entry(*row) for row in rows) for kind, rows in kinds.items()}
+
+
+def _entry(name: str, description: str, parameters: list[list[str]]) -> Entry:
+    return Entry(name, description, tuple(Parameter(*parameter) for parameter in parameters))

@@ -1,0 +1,33 @@
+"""The list of what ships says what the files and recipes say of themselves, and is read without any of them."""
+
+from __future__ import annotations
+
+import json
+
+from einloom.dataflows.files import NAMES, dataflow
+from einloom.zoo import machine_by_name, workload_by_name
+from einloom.zoo.catalogue import Entry
+from einloom.zoo.index import INDEX, listed
+
+
+def _built() -> dict[str, tuple[Entry, ...]]:
+    """What the list should hold, from the things themselves."""
+    flows = [dataflow(name) for name in NAMES]
+    described = tuple(Entry(d.name, f"{d.title}, for {d.family.name}: {d.description}") for d in flows)
+    return {"workloads": workload_by_name.names(), "machines": machine_by_name.names(), "dataflows": described}
+
+
+def _text(kinds: dict[str, tuple[Entry, ...]]) -> str:
+    """The list as the file that ships, one entry a line."""
+    parts = []
+    for kind, entries in kinds.items():
+        rows = [[e.name, e.description, [[p.name, p.default, p.meaning] for p in e.parameters]] for e in entries]
+        parts.append(f'"{kind}": [\n' + ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n]")
+    return "{" + ",\n".join(parts) + "}\n"
+
+
+def test_the_list_is_what_ships() -> None:
+    """Where it differs, the file should be what this shows."""
+    built = _built()
+    assert {kind: listed(kind) for kind in built} == built
+    assert INDEX.read_text(encoding="utf-8") == _text(built)
