@@ -23,7 +23,7 @@ def values_of(whole: AtenGraph, inputs: Mapping[str, Array] | None, seed: int) -
 
     interpreter: Any = torch.fx.Interpreter
 
-    class Recorder(interpreter):  # type: ignore[misc]
+    class ProgramRun(interpreter):  # type: ignore[misc]
         """Runs one call after the other and keeps what each yields."""
 
         def run_node(self, n: Any) -> Any:
@@ -36,7 +36,7 @@ def values_of(whole: AtenGraph, inputs: Mapping[str, Array] | None, seed: int) -
 
     try:
         with torch.no_grad(), torch._subclasses.fake_tensor.unset_fake_temporarily():
-            Recorder(whole.program.graph_module).run(*_placeholders(whole, given, seed))
+            ProgramRun(whole.program.graph_module).run(*_placeholders(whole, given, seed))
     except MISTAKES as error:
         raise SpecError(f"the module cannot be run: {error!s:.200}", file=graph.file) from None
     return {**found, **given}
