@@ -47,6 +47,7 @@ def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callab
         ("import", "Read another tool's files.", "accelforge", import_accelforge, _import_options),
         ("import", "", "tileflow", import_tileflow, _tileflow_in),
         ("import", "", "onnx", import_onnx, _onnx_in),
+        ("import", "", "timeloop", import_timeloop, _timeloop_in),
     )
     groups: dict[str, click.Group] = {}
     for name, help_text, tool, verb, decorate in tools:
@@ -156,6 +157,40 @@ def _onnx_in(verb: Callable[..., None]) -> Callable[..., None]:
     ):
         verb = option(verb)
     return verb
+
+
+def _timeloop_in(verb: Callable[..., None]) -> Callable[..., None]:
+    for option in (
+        click.option("-o", "--output", metavar="DIR", help="The folder for the files."),
+        click.option("--set", "settings", metavar="NAME=VALUE,...", help="clock, bits, ert=FILE, or energy=none."),
+        click.option("--counts", "counted", is_flag=True, help="Print reads, fills and updates as Timeloop counts."),
+        click.argument("files", nargs=-1, required=True),
+    ):
+        verb = option(verb)
+    return verb
+
+
+def import_timeloop(files: tuple[str, ...], settings: str | None, counted: bool, output: str | None) -> None:
+    """Read Timeloop's YAML FILES of version 0.4 and write workload.yaml, machine.yaml and mapping.txt, as far as there.
+
+    Architecture, problem, mapping and ERT (energies) may stand in any files. Nothing in them is executed.
+    """
+    from ..interop.timeloop import counts, read, table_text
+
+    if output is None and not counted:
+        raise SpecError("say -o DIR to write the files, --counts to print what Timeloop counts, or both")
+    found = read(files, split_call(f"files:{settings}")[1] if settings else {})
+    workload, machine, mapping = found.workload, found.machine, found.mapping
+    if output is not None:
+        _write(output, workload, machine, mapping)
+    if counted and (workload is None or machine is None or mapping is None):
+        raise SpecError("--counts needs an architecture, a problem and a mapping")
+    if workload is not None and machine is not None and mapping is not None:
+        if counted:
+            click.echo(table_text(counts(workload, machine, mapping)), nl=False)
+        for reason in legality(workload, machine, mapping):
+            tell(f"not a legal mapping: {reason}")
+    _say(found.notes)
 
 
 def import_onnx(

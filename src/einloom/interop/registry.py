@@ -20,13 +20,15 @@ from .bundle import Bundle
 
 GROUP = "einloom.importers"
 SHIPPED: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"accelforge": (), "tileflow": (), "onnx": (".onnx",), "zigzag": ()}
+    {"accelforge": (), "tileflow": (), "onnx": (".onnx",), "zigzag": (), "timeloop": ()}
 )
 """The importers that ship, each with its suffixes."""
 OWN = (".yaml", ".yml", ".json")
 """Suffixes of einloom's own files, which no importer may claim."""
 SIGNS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("zigzag", (r"^memories\s*:", r"^operational_array\s*:")),
+    ("timeloop", (r"^architecture\s*:", r"^\s*nodes\s*:", r"!(Component|Container)\b")),
+    ("timeloop", (r"^problem\s*:", r"^\s*shape\s*:", r"^\s*data_spaces\s*:")),
     ("zigzag", (r"^\s*-?\s*equation\s*:", r"^\s*-?\s*loop_dims\s*:")),
 )
 """By what keys YAML of other tools is known: an importer, and patterns that all stand in the text."""
@@ -127,6 +129,10 @@ def _maker(name: str) -> Callable[..., Importer]:
         from .zigzag.importer import ZigzagImporter
 
         return ZigzagImporter
+    if name == "timeloop":
+        from .timeloop.importer import TimeloopImporter
+
+        return TimeloopImporter
     found: Callable[..., Importer] = loaded(GROUP, known(GROUP, "importer", name, SHIPPED))
     return found
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 
-from ...errors import nearest
 from ...machine.files import level_name, structure_problems
 from ...machine.levels import ALL, Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from ...reading.arithmetic import exact
@@ -175,10 +174,9 @@ def _allocated(item: Located, operands: tuple[str, ...], kind: str) -> str:
     """The direction of an entry such as ``I1, tl``."""
     operand, _, direction = (part.strip() for part in item.name().partition(","))
     if operand not in operands:
-        raise item.error(f"{operand!r:.40} is no operand of this memory", nearest(operand, operands))
+        raise item.unknown("operand of this memory", operand, operands)
     if direction not in _DIRECTIONS[kind]:
-        allowed = ", ".join(_DIRECTIONS[kind])
-        raise item.error(f"{direction!r:.40} is no direction of a {kind} port; known are {allowed}")
+        raise item.unknown(f"direction of a {kind} port", direction, _DIRECTIONS[kind])
     return direction
 
 
@@ -240,7 +238,7 @@ def _known(view: Located, known: tuple[str, ...], what: str) -> tuple[str, ...]:
     found = view.names()
     for name in found:
         if name not in known:
-            raise view.error(f"{name!r:.40} is no {what}; known are {', '.join(known)}", nearest(name, known))
+            raise view.unknown(what, name, known)
     return found
 
 

@@ -182,8 +182,7 @@ def _relations(view: Located | None, sizes: Mapping[str, int]) -> dict[str, tupl
         terms = []
         for factor, dimension in zip(parts[::2], parts[1::2], strict=True):
             if dimension.lower() not in sizes:
-                close = nearest(dimension.lower(), sizes)
-                raise item.error(f"{dimension} is no loop dimension; known are {', '.join(sizes)}", close)
+                raise item.unknown("loop dimension", dimension.lower(), sizes)
             if factor is not None and not re.fullmatch("[0-9]{1,9}", factor):
                 raise item.error(f"{factor!r:.40} is no whole number; write the stride or the dilation itself")
             terms.append((dimension.lower(), 1 if factor is None else int(factor)))
@@ -210,7 +209,7 @@ def _precision(view: Located, inputs: Sequence[LayerOperand]) -> dict[str, int]:
     known = (*(operand.letter for operand in inputs), *_OUTPUTS)
     for letter, key, value in table.entries():
         if letter not in known:
-            raise key.error(f"{letter!r:.40} is no operand; known are {', '.join(known)}", nearest(letter, known))
+            raise key.unknown("operand", letter, known)
         if found[letter] > 4096:
             raise value.error(f"{found[letter]} bits for a value; at most 4096 are possible")
     for letter in (*known[: len(inputs)], "O"):
