@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+import einloom as el
+from einloom.certify import again
 from einloom.cost import event
+from einloom.cost.traffic.accesses import operations
+from einloom.cost.traffic.paths import paths
 from einloom.machine.files import parse_machine
 from einloom.mapping.text import parse_mapping
 from einloom.search.method import Recorder
@@ -55,3 +59,18 @@ def test_the_matmuls_of_a_pair() -> None:
     """C[m,l] = A[m,k] B[k,l], then E[m,n] = C[m,l] D[l,n]."""
     pair = Pair(2, 3, 5, 7)
     assert (pair.first, pair.second) == (Matmul(2, 3, 5), Matmul(2, 5, 7))
+
+
+def test_a_tiny_problem_is_solved_again_by_looking_at_all_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(again, "TINY_SECONDS", 300.0)
+    found = el.map("matmul:m=2,n=2,k=2", "two-level")
+    solved = again.solve_again(found)
+    assert (solved.value, solved.method) == (found.value, "enumeration of all trees")
+
+
+def test_a_copy_has_no_operations() -> None:
+    workload = parse_workload("schema: workload/1\nname: one\neinsums: ['B[m] = copy A[m]']\nranks: {m: 24}\nbits: 8")
+    machine = parse_machine(MACHINE)
+    tree = parse_mapping("store DRAM: A B\nfor m in 24\nstore GLB: A B\ncompute B", workload, machine)
+    (path,) = paths(workload, tree)
+    assert operations(path) == 0 == operations(path, {})
