@@ -49,6 +49,10 @@ class SpecError(EinloomError):
             text += f"; did you mean {self.suggestion!r}?"
         return text
 
+    def at(self, file: str | None, line: int | None = None) -> SpecError:
+        """The same error with a place."""
+        return SpecError(self.message, file=file, line=line, suggestion=self.suggestion)
+
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild_spec_error, (self.message, self.file, self.line, self.column, self.path, self.suggestion))
 

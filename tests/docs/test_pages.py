@@ -25,6 +25,7 @@ PLAYED = (
     "how-to/my-picture.md",
     "how-to/my-space.md",
     "how-to/my-importer.md",
+    "how-to/files.md",
 )
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)
 EXAMPLES = sorted(

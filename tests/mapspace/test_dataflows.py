@@ -203,7 +203,7 @@ def test_mistakes_have_a_place(more: str, line: int, reason: str) -> None:
 def test_unknown_names() -> None:
     with pytest.raises(SpecError, match="did you mean 'flat-h'"):
         dataflow("flat-hh")
-    with pytest.raises(SpecError, match=r"no family of workloads 'attentoin'.*did you mean 'attention'") as caught:
+    with pytest.raises(SpecError, match=r"unknown family of workloads 'attentoin'.*did you mean 'attention'") as caught:
         parse_dataflow(GOOD.replace("attention", "attentoin"), "mine.yaml")
     assert "mine.yaml:3:" in str(caught.value)
     with pytest.raises(SpecError, match="one of the two"):

@@ -14,11 +14,14 @@ from click.testing import CliRunner
 
 import einloom as el
 from einloom.cli import main
+from einloom.report.draw.drawing import Box
+from einloom.report.draw.looptree import LoopTree
 from einloom.report.text import nests
 from einloom.report.text import results as text
 from einloom.report.text.live import display, line, obstacle
 from einloom.report.text.table import WIDTH
 from einloom.search.method import Recorder
+from einloom.workload.files import parse_workload
 
 HERE = Path(__file__).parent
 VIEWS: dict[str, Callable[[el.Result], str]] = {
@@ -79,6 +82,23 @@ def test_a_mapping_prints_as_text(results: dict[str, el.Result]) -> None:
     result = results["gpt3"]
     assert str(result.mapping) + "\n" == result.mapping_text
     assert f"{result.mapping}".startswith("store DRAM: ")
+
+
+def test_a_smaller_last_tile_is_told() -> None:
+    """In the text, where it is a comment, and in the picture; tiles that divide their extent say nothing."""
+    workload = parse_workload(
+        "schema: workload/1\nname: odd\neinsums: ['C[m,n] = A[m,k] * B[k,n]']\nranks: {m: 197, n: 6, k: 4}\nbits: 8"
+    )
+    loops = ("for m in 2 tile 99", "for n in 2 tile 4", "for k in 2")
+    below = ("store GLB: A B C", "for m in 99", "for n in 4", "for k in 2", "compute C @ MAC")
+    result = el.evaluate(workload, "two-level", "\n".join(("store DRAM: A B C", *loops, *below)))
+    printed = text.tree(result)
+    assert f"{loops[0]}  # the last tile: 98" in printed and f"{loops[1]}  # the last tile: 2" in printed
+    assert printed.count("last tile") == 2
+    assert el.evaluate(workload, "two-level", printed).cost == result.cost
+    drawn = LoopTree().draw(LoopTree().data([result], []))
+    tips = [shape.tip for shape in drawn.shapes if isinstance(shape, Box)]
+    assert sum("the last of 98" in tip for tip in tips) == 1 and sum("the last of" in tip for tip in tips) == 2
 
 
 def test_progress_says_what_is_in_the_way() -> None:

@@ -12,8 +12,9 @@ import click
 from .. import api as verbs
 from ..cost.evaluate import legality
 from ..errors import SpecError
-from ..interop.bundle import Bundle
-from ..interop.registry import imported, importers
+from ..interop.bundle import Bundle, ExportedFiles
+from ..interop.clocks import cycles_per_second
+from ..interop.registry import SHIPPED, imported, importers
 from ..machine.levels import Machine
 from ..machine.write import machine_text
 from ..mapping.text import parse_mapping, print_mapping
@@ -22,7 +23,6 @@ from ..mapspace.files import mapspace_text
 from ..problem import OBJECTIVES
 from ..reading import writing
 from ..reading.located import file_text
-from ..reading.units import parse
 from ..workload.einsum import Workload
 from ..workload.files import workload_text
 from ..zoo.catalogue import split_call
@@ -36,6 +36,7 @@ Guard = Callable[[Verb], Verb]
 Verbs = Callable[..., None]
 TOLERANCE = 1e-5  # of single precision, over some hundred layers
 Decorate = Callable[[Verbs], Verbs]
+TITLES = {"zigzag": "ZigZag's accelerators and layers, or Stream's cores,"}
 
 
 def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
@@ -43,9 +44,12 @@ def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callab
     tools: tuple[tuple[str, str, str, Verbs, Decorate], ...] = (
         ("export", "Write a problem as another tool's files.", "accelforge", export_accelforge, _export_options),
         ("export", "", "tileflow", export_tileflow, _tileflow_out),
+        ("export", "", "timeloop", export_timeloop, _clocked(_mapped)),
+        ("export", "", "zigzag", export_zigzag, _clocked(_asked)),
         ("import", "Read another tool's files.", "accelforge", import_accelforge, _import_options),
         ("import", "", "tileflow", import_tileflow, _tileflow_in),
         ("import", "", "onnx", import_onnx, _onnx_in),
+        ("import", "", "timeloop", import_timeloop, _timeloop_in),
     )
     groups: dict[str, click.Group] = {}
     for name, help_text, tool, verb, decorate in tools:
@@ -66,7 +70,14 @@ class _Importers(click.Group):
         if known is not None or cmd_name not in importers():
             return known
         verb = guarded(partial(import_any, cmd_name))
-        return click.command(cmd_name, help="An importer that an installed package brings.")(_any_options(verb))
+        return click.command(cmd_name, help=_about(cmd_name))(_any_options(verb))
+
+
+def _about(name: str) -> str:
+    """What the help says of an importer without a verb of its own."""
+    if name not in SHIPPED:
+        return "An importer that an installed package brings."
+    return f"Read {TITLES[name]} and write workload.yaml, machine.yaml and mapping.txt, whichever they hold."
 
 
 def _any_options(verb: Verb) -> Verb:
@@ -122,6 +133,25 @@ def _tileflow_out(verb: Callable[..., None]) -> Callable[..., None]:
     return verb
 
 
+def _asked(verb: Verbs) -> Verbs:
+    return click.argument("workload")(click.argument("machine")(verb))
+
+
+def _mapped(verb: Verbs) -> Verbs:
+    return _asked(click.argument("mapping", required=False)(verb))
+
+
+def _clocked(arguments: Decorate) -> Decorate:
+    """Options of an export that counts in cycles."""
+
+    def decorate(verb: Verbs) -> Verbs:
+        said = "Cycles per second; by default the unit's operations per second."
+        verb = click.option("--clock", help=said)(arguments(verb))
+        return click.option("-o", "--output", metavar="DIR", required=True, help="The folder for the files.")(verb)
+
+    return decorate
+
+
 def _tileflow_in(verb: Callable[..., None]) -> Callable[..., None]:
     for option in (
         click.option("-o", "--output", metavar="DIR", help="The folder for the files."),
@@ -148,6 +178,40 @@ def _onnx_in(verb: Callable[..., None]) -> Callable[..., None]:
     ):
         verb = option(verb)
     return verb
+
+
+def _timeloop_in(verb: Callable[..., None]) -> Callable[..., None]:
+    for option in (
+        click.option("-o", "--output", metavar="DIR", help="The folder for the files."),
+        click.option("--set", "settings", metavar="NAME=VALUE,...", help="clock, bits, ert=FILE, or energy=none."),
+        click.option("--counts", "counted", is_flag=True, help="Print reads, fills and updates as Timeloop counts."),
+        click.argument("files", nargs=-1, required=True),
+    ):
+        verb = option(verb)
+    return verb
+
+
+def import_timeloop(files: tuple[str, ...], settings: str | None, counted: bool, output: str | None) -> None:
+    """Read Timeloop's YAML FILES of version 0.4 and write workload.yaml, machine.yaml and mapping.txt, as far as there.
+
+    Architecture, problem, mapping and ERT (energies) may stand in any files. Nothing in them is executed.
+    """
+    from ..interop.timeloop import counts, read, table_text
+
+    if output is None and not counted:
+        raise SpecError("say -o DIR to write the files, --counts to print what Timeloop counts, or both")
+    found = read(files, split_call(f"files:{settings}")[1] if settings else {})
+    workload, machine, mapping = found.workload, found.machine, found.mapping
+    if output is not None:
+        _write(output, workload, machine, mapping)
+    if counted and (workload is None or machine is None or mapping is None):
+        raise SpecError("--counts needs an architecture, a problem and a mapping")
+    if workload is not None and machine is not None and mapping is not None:
+        if counted:
+            click.echo(table_text(counts(workload, machine, mapping)), nl=False)
+        for reason in legality(workload, machine, mapping):
+            tell(f"not a legal mapping: {reason}")
+    _say(found.notes)
 
 
 def import_onnx(
@@ -231,7 +295,33 @@ def export_tileflow(workload: str, machine: str, mapping: str | None, clock: str
     tree = None
     if mapping is not None:
         tree = parse_mapping(file_text(mapping), chosen, where, mapping)
-    made = export(chosen, where, tree, _clock(clock))
+    made = export(chosen, where, tree, cycles_per_second(clock))
+    for path in made.write(Path(output)):
+        click.echo(str(path))
+    _say(made.notes)
+
+
+def export_timeloop(workload: str, machine: str, mapping: str | None, clock: str | None, output: str) -> None:
+    """Write WORKLOAD, one Einsum, and MACHINE, and a MAPPING if one is given, as Timeloop's YAML of version 0.4.
+
+    arch.yaml, problem.yaml, map.yaml and ERT.yaml, the energies.
+    """
+    from ..interop.timeloop import export
+
+    chosen, where = load_workload(workload), load_machine(machine)
+    tree = None if mapping is None else parse_mapping(file_text(mapping), chosen, where, mapping)
+    _exported(export(chosen, where, tree, 0.0 if clock is None else cycles_per_second(clock)), output)
+
+
+def export_zigzag(workload: str, machine: str, clock: str | None, output: str) -> None:
+    """Write WORKLOAD, of products and sums of two operands, and MACHINE as ZigZag's YAML."""
+    from ..interop.zigzag import export
+
+    chosen, where = load_workload(workload), load_machine(machine)
+    _exported(export(chosen, where, 0.0 if clock is None else cycles_per_second(clock)), output)
+
+
+def _exported(made: ExportedFiles, output: str) -> None:
     for path in made.write(Path(output)):
         click.echo(str(path))
     _say(made.notes)
@@ -250,7 +340,7 @@ def import_tileflow(
     if output is None and statistics is None:
         raise SpecError("say -o DIR to write the files, --compare out.csv to set the counts side by side, or both")
     parameters = split_call(f"files:{settings}")[1] if settings else {}
-    found = read(files, parameters, _clock(clock))
+    found = read(files, parameters, cycles_per_second(clock))
     if output is not None:
         _write(output, found.workload, found.machine, found.mapping)
     comparison = None if statistics is None else compare(found, read_statistics(statistics))
@@ -263,14 +353,6 @@ def import_tileflow(
     if comparison is not None and not comparison.accounted:
         missing = sum(not row.accounted for row in comparison.rows)
         fail(f"{missing} of {len(comparison.rows)} numbers are not accounted for", FAILED)
-
-
-def _clock(text: str) -> float:
-    """Cycles per second."""
-    number = float(parse(text, "rate"))
-    if not 0 < number < 1e18:
-        raise SpecError(f"--clock {text}: cycles per second must be greater than zero")
-    return number
 
 
 def _write(output: str, workload: Workload | None, machine: Machine | None, mapping: Mapping | None) -> None:

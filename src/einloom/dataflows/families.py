@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from ..errors import SpecError, nearest
+from ..errors import nearest, unknown
 from ..reading.located import Located, read_file
 from ..workload.einsum import Einsum
 from ..workload.notation import parse_einsum
@@ -61,9 +61,7 @@ def family(name: str) -> Family:
     ('scores', 'query', 'key')
     """
     if name not in NAMES:
-        raise SpecError(
-            f"there is no family of workloads {name!r:.60}; known: {', '.join(NAMES)}", suggestion=nearest(name, NAMES)
-        )
+        raise unknown("family of workloads", name, NAMES)
     return _shipped(name)
 
 

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Literal, cast
 
-from ..errors import SpecError, nearest
+from ..errors import SpecError, nearest, unknown
 from ..reading.located import Located, read_file
 
 VERSION = 1
@@ -219,9 +219,7 @@ def fabric(name: str) -> Fabric:
     if name.endswith((".yaml", ".yml")):
         return fabric_from(read_file(name))
     if name not in NAMES:
-        raise SpecError(
-            f"there is no fabric {name!r:.60}; those that ship are {', '.join(NAMES)}", suggestion=nearest(name, NAMES)
-        )
+        raise unknown("fabric", name, NAMES)
     return _shipped(name)
 
 

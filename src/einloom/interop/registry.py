@@ -6,6 +6,7 @@ whose keyword arguments are the importer's options. How to write one: docs/how-t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -13,14 +14,24 @@ from types import MappingProxyType
 from typing import Protocol
 
 from ..errors import SpecError
+from ..reading.located import file_text
 from ..reading.plugins import MISTAKES, built, known, loaded, names_of
 from .bundle import Bundle
 
 GROUP = "einloom.importers"
-SHIPPED: Mapping[str, tuple[str, ...]] = MappingProxyType({"accelforge": (), "tileflow": (), "onnx": (".onnx",)})
+SHIPPED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"accelforge": (), "tileflow": (), "onnx": (".onnx",), "zigzag": (), "timeloop": ()}
+)
 """The importers that ship, each with its suffixes."""
 OWN = (".yaml", ".yml", ".json")
 """Suffixes of einloom's own files, which no importer may claim."""
+SIGNS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("zigzag", (r"^memories\s*:", r"^operational_array\s*:")),
+    ("timeloop", (r"^architecture\s*:", r"^\s*nodes\s*:", r"!(Component|Container)\b")),
+    ("timeloop", (r"^problem\s*:", r"^\s*shape\s*:", r"^\s*data_spaces\s*:")),
+    ("zigzag", (r"^\s*-?\s*equation\s*:", r"^\s*-?\s*loop_dims\s*:")),
+)
+"""By what keys YAML of other tools is known: an importer, and patterns that all stand in the text."""
 
 
 class Importer(Protocol):
@@ -73,9 +84,22 @@ def imported(
 
 
 def claimant(file: str) -> str | None:
-    """The name of the importer that reads a workload from a file of this suffix; None if there is none."""
+    """The name of the importer that reads such a file: by its suffix, YAML by its first keys; None if there is none."""
     suffix = Path(file).suffix.lower()
-    return None if not suffix or suffix in OWN else _suffixes().get(suffix)
+    if suffix in OWN:
+        return _recognised(file)
+    return _suffixes().get(suffix) if suffix else None
+
+
+def _recognised(file: str) -> str | None:
+    """The importer whose format the text has; None for einloom's own files and for what cannot be read."""
+    try:
+        text = file_text(file)
+    except SpecError:
+        return None  # the reader that follows says why
+    if re.search(r"^schema\s*:", text, re.MULTILINE):
+        return None
+    return next((name for name, signs in SIGNS if all(re.search(sign, text, re.MULTILINE) for sign in signs)), None)
 
 
 @cache
@@ -101,6 +125,14 @@ def _maker(name: str) -> Callable[..., Importer]:
         from .onnx.importer import OnnxImporter
 
         return OnnxImporter
+    if name == "zigzag":
+        from .zigzag.importer import ZigzagImporter
+
+        return ZigzagImporter
+    if name == "timeloop":
+        from .timeloop.importer import TimeloopImporter
+
+        return TimeloopImporter
     found: Callable[..., Importer] = loaded(GROUP, known(GROUP, "importer", name, SHIPPED))
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from collections.abc import Mapping as Table
 
 from ..workload.einsum import Workload
@@ -47,6 +48,32 @@ def shared_length(first: Trail, second: Trail) -> int:
 def tile_of(loop: Loop, extent: int) -> int:
     """The extent of a variable below `loop` when it is `extent` above."""
     return loop.tile if loop.tile is not None else -(-extent // max(1, loop.trips))
+
+
+def addresses(nest: Nest, above: Address = ()) -> Iterator[Address]:
+    """The address of every node, in the order in which a mapping's text has them, one a line."""
+    for i, node in enumerate(nest):
+        yield (*above, i)
+        if isinstance(node, Split):
+            for j, branch in enumerate(node.branches):
+                yield from addresses(branch, (*above, i, j))
+
+
+def edge_tiles(workload: Workload, nest: Nest) -> dict[Address, int]:
+    """Address of a loop that does not divide its extent -> what is left for its last tile if all above are full."""
+    found: dict[Address, int] = {}
+    for einsum, steps in addressed_paths(nest).items():
+        before: Table[str, int] = workload.extents
+        for (address, node), below in zip(steps, extents_along(workload, steps, {}, einsum), strict=True):
+            v = node.variable(einsum) if isinstance(node, Loop) else None
+            if (
+                isinstance(node, Loop) and v is not None and node.binds[-1][0] == einsum
+            ):  # who fills it may cut a window
+                last = before[v] - (node.trips - 1) * below[v]
+                if 0 < last < below[v]:
+                    found[address] = last
+            before = below
+    return found
 
 
 def extents_along(workload: Workload, steps: Trail, cuts: Cuts, einsum: str) -> tuple[Table[str, int], ...]:

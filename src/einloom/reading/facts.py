@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar, cast, get_args
 
-from ..errors import SpecError, nearest
+from ..errors import unknown
 from .arithmetic import Named, exact
 from .dimensions import PLAIN, Measure
 from .keys import TEXT, Choice, Key, Table
@@ -110,8 +110,7 @@ def read_parameters(view: Located, given: Mapping[str, str] | None) -> dict[str,
     known = [name for name, _, _ in entries]
     for name in given or {}:
         if name not in known:
-            listed = f"known are {', '.join(known)}" if known else "there are none"
-            raise SpecError(f"unknown parameter {name!r}; {listed}", file=view.file, suggestion=nearest(name, known))
+            raise unknown("parameter", name, known).at(view.file)
     for name, key, value in entries:
         table[name] = None  # should the value be unreadable, nothing below complains about the name
         with value.gather():

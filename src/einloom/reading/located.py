@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..errors import ConsequentError, SpecError, SpecErrors, combined, nearest
+from ..errors import ConsequentError, SpecError, SpecErrors, combined, nearest, unknown
 from .arithmetic import Named
 from .jsonplaces import JsonPlaces
 from .units import Quantity, parse
@@ -62,6 +62,11 @@ class Located:
             if isinstance(error, ConsequentError):
                 raise
             raise self.error(error.message, error.suggestion) from None
+
+    def unknown(self, what: str, name: str, known: Iterable[str]) -> SpecError:
+        """The error for a name at this place that is none of the known ones."""
+        said = unknown(what, name, known)
+        return self.error(said.message, said.suggestion)
 
     def gather(self) -> Gathering:
         """Keep a SpecError of the ``with`` block for `raise_gathered` and go on after the block."""
@@ -136,18 +141,18 @@ class Located:
 
     def finish(self) -> None:
         """Refuse every key of a mapping that nobody asked for, all at once, with the nearest known key."""
-        unknown = []
+        wrong = []
         for key, _ in self._node.pairs:
             name = str(key.scalar)
             if name not in self._asked:
                 known = [str(candidate) for candidate in self._asked]
                 close = nearest(name, known)
                 listed = "" if close else f"; known here are {', '.join(sorted(known)) or 'none'}"
-                unknown.append(self._child(key, "").error(f"unknown key {name!r}{listed}", close))
-                if len(unknown) >= MAX_ERRORS:
+                wrong.append(self._child(key, "").error(f"unknown key {name!r}{listed}", close))
+                if len(wrong) >= MAX_ERRORS:
                     break
-        if unknown:
-            raise combined(unknown)
+        if wrong:
+            raise combined(wrong)
 
     def _child(self, node: Node, key: str) -> Located:
         path = f"{self.path}.{key}" if self.path and key else self.path or key
@@ -271,9 +276,9 @@ class Gathering:
         return True
 
 
-def read_text(text: str, file: str = "<text>") -> Located:
-    """The view of a YAML (or JSON) text; `file` is what errors call it."""
-    return read_node(parse_yaml(text, file), file)
+def read_text(text: str, file: str = "<text>", repeated: list[SpecError] | None = None) -> Located:
+    """The view of a YAML (or JSON) text; `file` is what errors call it, `repeated` as of `parse_yaml`."""
+    return read_node(parse_yaml(text, file, repeated), file)
 
 
 def read_node(node: Node, file: str) -> Located:

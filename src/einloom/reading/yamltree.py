@@ -60,11 +60,12 @@ class _Open:
     children: list[Node]
 
 
-def parse_yaml(text: str, file: str) -> Node:
+def parse_yaml(text: str, file: str, repeated: list[SpecError] | None = None) -> Node:
     """The single document in `text`.
 
-    Raises SpecError with file, line and column for broken YAML, duplicate keys, tags, more than one document, and
-    anything larger than the limits of this module.
+    repeated: a list for the errors of duplicate keys, of which the last then counts; without it they are raised. Raises
+    SpecError with file, line and column for broken YAML, duplicate keys, tags, more than one document, and anything
+    larger than the limits of this module.
     """
     if len(text) > MAX_YAML:
         raise SpecError(f"larger than {MAX_YAML // 10**6} MB; einloom does not read such YAML", file=file, line=1)
@@ -73,7 +74,7 @@ def parse_yaml(text: str, file: str) -> Node:
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     try:
-        return _tree(YAML(typ="safe", pure=True).parse(text), file)
+        return _tree(YAML(typ="safe", pure=True).parse(text), file, repeated)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
@@ -95,7 +96,7 @@ def refuse_unreadable(text: str, file: str) -> None:
             raise SpecError(message.format(ord(match.group()[0])), file=file, line=line, column=column)
 
 
-def _tree(events: Iterator[Any], file: str) -> Node:
+def _tree(events: Iterator[Any], file: str, repeated: list[SpecError] | None = None) -> Node:
     from ruamel.yaml import events as kinds
 
     stack: list[_Open] = [_Open("stream", 1, 1, None, [])]
@@ -114,7 +115,7 @@ def _tree(events: Iterator[Any], file: str) -> Node:
                 raise SpecError(f"nested deeper than {MAX_DEPTH} levels", file=file, line=line, column=column)
         elif isinstance(event, kinds.MappingEndEvent | kinds.SequenceEndEvent):
             ended = stack.pop()
-            node, anchor = _closed(ended, file), ended.anchor
+            node, anchor = _closed(ended, file, repeated), ended.anchor
         elif isinstance(event, kinds.ScalarEvent):
             scalar = _resolve(event.value, file, line, column) if event.style in (None, "") else str(event.value)
             if isinstance(scalar, str) and SURROGATE.search(scalar):
@@ -140,24 +141,23 @@ def _tree(events: Iterator[Any], file: str) -> Node:
     return documents[0]
 
 
-def _closed(ended: _Open, file: str) -> Node:
+def _closed(ended: _Open, file: str, repeated: list[SpecError] | None) -> Node:
     if ended.kind == "list":
         return Node("list", ended.line, ended.column, items=tuple(ended.children))
     pairs = tuple(zip(ended.children[::2], ended.children[1::2], strict=True))
-    seen: dict[str, int] = {}
-    for key, _ in pairs:
+    seen: dict[str, tuple[Node, Node]] = {}
+    for key, value in pairs:
         if key.kind != "scalar":
             raise SpecError("a key must be plain text", file=file, line=key.line, column=key.column)
         name = str(key.scalar)
         if name in seen:
-            raise SpecError(
-                f"key {name!r} stands here twice, first in line {seen[name]}",
-                file=file,
-                line=key.line,
-                column=key.column,
-            )
-        seen[name] = key.line
-    return Node("mapping", ended.line, ended.column, pairs=pairs)
+            message = f"key {name!r} stands here twice, first in line {seen[name][0].line}"
+            error = SpecError(message, file=file, line=key.line, column=key.column)
+            if repeated is None:
+                raise error
+            repeated.append(error)
+        seen[name] = (key, value)
+    return Node("mapping", ended.line, ended.column, pairs=tuple(seen.values()))
 
 
 def _size(node: Node) -> int:

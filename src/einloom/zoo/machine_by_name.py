@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..errors import SpecError
+from ..interop.registry import claimant, imported
 from ..machine.files import LEVELS, read_machine
 from ..machine.levels import Machine
 from ..reading.located import Located, read_file
@@ -15,9 +17,15 @@ def load_machine(text: str) -> Machine:
     >>> load_machine("simple:dram_energy=100").memory("DRAM").read_energy
     100.0
 
-    A file's own ``parameters:`` may be set the same way. Raises SpecError for unknown names, keys and bad values.
+    A file's own ``parameters:`` may be set the same way. A file of another tool is read by its importer. Raises
+    SpecError for unknown names, keys and bad values.
     """
     name, parameters = split_call(text)
+    if name not in entries() and (reader := claimant(name)) is not None:
+        found = imported(reader, [name], parameters).machine
+        if found is None:
+            raise SpecError(f"importer {reader!r} finds no machine in it", file=name)
+        return found
     return read_machine(name, parameters) if looks_like_path(name) else zoo_machine(name, parameters)
 
 
@@ -27,7 +35,7 @@ def located_key(text: str, place: str) -> Located | None:
     None if `text` names no file.
     """
     name, _ = split_call(text)
-    if not looks_like_path(name):
+    if not looks_like_path(name) or claimant(name) is not None:
         return None
     level, *rest = place.split(".")
     for item in read_file(name).require("levels").items():

@@ -35,7 +35,7 @@ def axis_limits(view: Located, axis: str, workload: Workload | None) -> list[Axi
         word = operator.text()
         product = word.startswith(PRODUCT)
         if word.removeprefix(PRODUCT) not in OPERATORS:
-            raise operator.error(f"unknown operator {word!r:.40}; known are {', '.join(OPERATORS)}")
+            raise operator.unknown("operator", word, OPERATORS)
         allowed = _numbers(word.removeprefix(PRODUCT), value)
         for einsum in workload.einsums:
             with expression.placed():

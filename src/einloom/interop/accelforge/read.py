@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...errors import SpecError, nearest
+from ...errors import SpecError
 from ...mapspace.limits.data import UNLIMITED
 from ...mapspace.space import Mapspace
 from ...reading.located import Located
@@ -113,8 +113,7 @@ def _sections(views: Sequence[Located], notes: list[str]) -> dict[str, Located]:
             elif name in LEFT_OUT:
                 notes.append(f"{name} (settings of AccelForge itself) is left out")
             elif name not in SECTIONS:
-                known = ", ".join(SECTIONS)
-                raise key.error(f"unknown section {name!r}; known are {known}", nearest(name, SECTIONS))
+                raise key.unknown("section", name, SECTIONS)
             elif name in found:
                 raise key.error(f"section {name!r} stands in {found[name].file} already")
             else:

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ...errors import SpecError, nearest
+from ...errors import SpecError, unknown
 from .expressions import MAX_ITEMS, Value, evaluate, shown, truth
 from .includes import IncludedLine, Library
 
@@ -118,12 +118,7 @@ def _block(content: str, line: int, stack: list[_Part], file: str) -> None:
             raise SpecError(
                 f"{word!r} is not read as a block; write {{{{include_text('FILE')}}}}", file=file, line=line
             )
-        raise SpecError(
-            f"unknown block {word!r}; known are {', '.join(_WORDS)}",
-            file=file,
-            line=line,
-            suggestion=nearest(word, _WORDS),
-        )
+        raise unknown("block", word, _WORDS).at(file, line)
     top = stack[-1]
     if word == "set":
         top.inside.append(_Part("set", content, line))

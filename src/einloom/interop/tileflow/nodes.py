@@ -118,10 +118,7 @@ class _Reader:
         if kind == "scope":
             return self.scope(view, above, done)
         if kind != "op":
-            field = view.require("node-type")
-            raise field.error(
-                f"{kind!r:.40} is no node; known are Tile, Scope, Op", nearest(kind, ("tile", "scope", "op"))
-            )
+            raise view.require("node-type").unknown("node", kind, ("tile", "scope", "op"))
         return self.op(view, above, done)
 
     def op(self, view: Located, above: TileNode | None, done: Mapping[str, int]) -> Op:
@@ -147,7 +144,7 @@ class _Reader:
             found = [value for stem, value in _KINDS if stem in text]
             if len(found) != 1:
                 known = ("Sequential", "Sharing", "Parallel", "Pipeline")
-                raise field.error(f"{text!r:.40} is no scope; known are {', '.join(known)}", nearest(text, known))
+                raise field.unknown("scope", text, known)
             kind = found[0]
         children = tuple(self.node(item, above, done) for item in self.subtree(view))
         view.get("tag")
@@ -209,9 +206,7 @@ class _Reader:
             return False
         text = field.name().lower()
         if "temp" not in text and "spatial" not in text:
-            raise field.error(
-                f"{text!r:.40} is no tile; known are temporal, spatial", nearest(text, ("temporal", "spatial"))
-            )
+            raise field.unknown("type of tile", text, ("temporal", "spatial"))
         return "temp" not in text
 
     def target(self, view: Located, above: TileNode | None, spatial: bool) -> str:
@@ -221,8 +216,7 @@ class _Reader:
         if name.isdigit() and int(name) < len(self.levels):
             name = self.levels[-1 - int(name)]
         if name not in self.levels:
-            listed = ", ".join(self.levels)
-            raise field.error(f"unknown level {name!r:.60}; known are {listed}", nearest(name, self.levels))
+            raise field.unknown("level", name, self.levels)
         place = self.levels.index(name)
         before = -1 if above is None else self.levels.index(above.target)
         if above is None and (spatial or place):
@@ -248,9 +242,7 @@ class _Reader:
                 raise field.error(f"cannot read the factors from {text[at:].strip()!r:.60}; they are written M=4 L=2")
             dimension, token, ragged = match.groups()
             if dimension not in self.problem.variables:
-                listed = ", ".join(self.problem.variables)
-                close = nearest(dimension, self.problem.variables)
-                raise field.error(f"unknown dimension {dimension!r:.60}; known are {listed}", close)
+                raise field.unknown("dimension", dimension, self.problem.variables)
             if dimension in found:
                 raise field.error(f"{dimension} has two factors here")
             if ragged:

@@ -125,8 +125,7 @@ def _operator(
 
 def _known(view: Located, dimension: str, variables: Mapping[str, str]) -> str:
     if dimension not in variables:
-        listed = ", ".join(variables)
-        raise view.error(f"unknown dimension {dimension!r:.60}; known are {listed}", nearest(dimension, variables))
+        raise view.unknown("dimension", dimension, variables)
     return variables[dimension]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from ...errors import SpecError, nearest
+from ...errors import SpecError
 from ...reading.arithmetic import Number, arithmetic, exact
 from ...reading.located import Located
 
@@ -22,8 +22,7 @@ def sections(views: Sequence[Located], notes: list[str]) -> dict[str, Located]:
             if name in LEFT_OUT:
                 notes.append(f"{name} (settings of TileFlow itself) is left out")
             elif name not in READ:
-                known = (*READ, *LEFT_OUT)
-                raise key.error(f"unknown section {name!r}; known are {', '.join(known)}", nearest(name, known))
+                raise key.unknown("section", name, (*READ, *LEFT_OUT))
             elif name in found:
                 raise key.error(f"section {name!r} stands in {found[name].file} already")
             else:

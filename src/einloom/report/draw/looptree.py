@@ -88,7 +88,8 @@ class _Tree:
             elif isinstance(node, Loop):
                 shared = len(einsums_below(nest)) > 1
                 high = ROW + SECOND if node.axis and not shared else ROW
-                yield from self.loop(node, leaves, top, high, shared)
+                last = self.subject.last_tile(first, depth + offset) if self.subject else None
+                yield from self.loop(node, leaves, top, high, shared, last)
                 top += high
             elif isinstance(node, Split):
                 yield from self.split(node, first, leaves, len(einsums_below(nest)), top)
@@ -139,7 +140,9 @@ class _Tree:
                 yield Box(x + 3, y + 3, 9, ROW - 9, number[0], tip, touches=number)
             yield Words(x + 16, y + ROW / 2 - 1.5, cut(tensor, width - 18, 11), 11, touches=number)
 
-    def loop(self, node: Loop, leaves: range, top: float, high: float, shared: bool) -> Iterator[Shape]:
+    def loop(
+        self, node: Loop, leaves: range, top: float, high: float, shared: bool, last: int | None
+    ) -> Iterator[Shape]:
         names = list(dict.fromkeys(variable for _, variable in node.binds))
         short = "/".join(names[:MAX_NAMES]) + ("…" if len(names) > MAX_NAMES else "")
         binds = ", ".join(f"{einsum}.{variable}" for einsum, variable in node.binds[:MAX_USERS])
@@ -147,6 +150,7 @@ class _Tree:
         axis = f" @ {node.axis}" if node.axis else ""
         tip = f"{'spatial' if node.axis else 'temporal'} loop over {binds}: {node.trips} trips"
         tip += (f" on axis {node.axis}" if node.axis else "") + (f",{tile}" if tile else "")
+        tip += f", the last of {last}" if last else ""
         tip += "; shared by several Einsums" if shared else ""
         fill: Ink = "warm" if shared else "violet" if node.axis else "paper"
         yield self.band(leaves, top, high, fill, tip)

@@ -7,7 +7,7 @@ from functools import cached_property
 from ...cost.room.occupancy import Tile, tiles
 from ...cost.traffic.paths import Path, paths
 from ...machine.levels import Machine
-from ...mapping.extents import Address
+from ...mapping.extents import Address, edge_tiles
 from ...result import Provenance, Result
 from .scene import Scene
 
@@ -29,6 +29,14 @@ class Subject(Scene):
     @cached_property
     def tiles(self) -> tuple[Tile, ...]:
         return tiles(self.result.workload, self.result.machine, self.paths)
+
+    @cached_property
+    def _edges(self) -> dict[Address, int]:
+        return edge_tiles(self.result.workload, self.result.mapping.nest)
+
+    def last_tile(self, leaf: int, depth: int) -> int | None:
+        """The extent of a loop's last tile, if it is smaller; the loop is node number `depth` on the path to a leaf."""
+        return self._edges.get(self.paths[leaf].addresses[depth])
 
     @cached_property
     def tile_at(self) -> dict[tuple[Address, str], Tile]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from textwrap import wrap
 
+from ...mapping.extents import addresses, edge_tiles
 from ...mapping.tree import Loop, Nest, Split, Store
 from ...problem import Alternative, Certificate, Guarantee, Objective
 from ...reading.units import format as with_unit
@@ -213,8 +214,14 @@ def _cuts(loops: tuple[Loop, ...]) -> str:
 
 
 def tree(result: Result) -> str:
-    """The mapping as text, long lines folded."""
-    return "\n".join(folded for line in result.mapping_text.splitlines() for folded in fold(line, WIDTH - 2))
+    """The mapping as text, long lines folded; a comment says where the last tile of a loop is smaller."""
+    last = edge_tiles(result.workload, result.mapping.nest)
+    told = []
+    for line, address in zip(result.mapping_text.splitlines(), addresses(result.mapping.nest), strict=True):
+        told += fold(line, WIDTH - 2)
+        if address in last:
+            told[-1] += f"  # the last tile: {last[address]}"
+    return "\n".join(told)
 
 
 def by_einsum(result: Result) -> str:

@@ -1,0 +1,69 @@
+"""ZigZag's YAML files as einloom's objects: one accelerator (or Stream core), one list of layers.
+
+They may come in any order. Nothing in a file is executed, and no other file is opened. Of a key that stands
+twice the last counts, as in ZigZag, with a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ...errors import SpecError
+from ...machine.levels import Machine
+from ...reading.located import Located, file_text, read_text
+from ...workload.einsum import Workload
+from ..bundle import Bundle
+from .accelerator import accelerator_from
+from .layers import layers_from
+
+WORKLOAD_NAME = "zigzag"
+_KNOWN = "an accelerator has the keys memories and operational_array, a workload is a list of layers with equation"
+
+
+def read(files: Sequence[str | Path], clock: float = 1.0) -> Bundle:
+    """What the files say; `clock`: cycles per second. Raises SpecError with file and line for whatever is not read."""
+    return read_texts({str(file): file_text(file) for file in files}, clock)
+
+
+def read_texts(texts: Mapping[str, str], clock: float = 1.0) -> Bundle:
+    """As `read`, for texts by file name."""
+    notes: list[str] = []
+    machine: Machine | None = None
+    workload: Workload | None = None
+    if not texts:
+        raise SpecError("ZigZag's files are an accelerator, a workload, or both; none is given")
+    for name, text in texts.items():
+        repeated: list[SpecError] = []
+        view = read_text(text, name, repeated)
+        notes += [f"{error}; the last one counts, as in ZigZag" for error in repeated]
+        if view.is_list:
+            _refuse_mappings(view)
+            if workload is not None:
+                raise view.error("a second workload; one is read at a time")
+            workload = layers_from(view, WORKLOAD_NAME, notes)
+        else:
+            _refuse_systems(view)
+            if machine is not None:
+                raise view.error("a second accelerator; one is read at a time")
+            machine = accelerator_from(view, clock, notes)
+    return Bundle(workload, machine, notes=tuple(dict.fromkeys(notes)))
+
+
+def _refuse_mappings(view: Located) -> None:
+    items = view.items()
+    if items and items[0].is_mapping and "spatial_mapping" in items[0].keys:
+        raise view.error(
+            "a mapping of ZigZag (spatial_mapping); einloom searches its own, so leave this file out and limit the "
+            "search with a mapspace file"
+        )
+
+
+def _refuse_systems(view: Located) -> None:
+    keys = view.keys
+    if "cores" in keys:
+        raise view.require("cores").error(
+            "a system of Stream, several cores with links between them; give the file of one compute core instead"
+        )
+    if "memories" not in keys and "operational_array" not in keys:
+        raise view.error(f"neither an accelerator nor a workload of ZigZag: {_KNOWN}")
