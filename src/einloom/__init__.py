@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .dataflows.rewrites import rewrite
     from .errors import BudgetExhausted, EinloomError, EinloomWarning, IllegalMapping, Infeasible, SpecError
     from .interop.onnx import from_onnx
+    from .interop.torch import from_torch
     from .machine.levels import Machine
     from .mapping.tree import Mapping
     from .problem import Budget, Certificate, Guarantee, Problem
@@ -41,6 +42,7 @@ _HOMES = {
     "rewrite": "dataflows.rewrites",
     "compare": "report.compare",
     "from_onnx": "interop.onnx",
+    "from_torch": "interop.torch",
     "Result": "result",
     "Mapping": "mapping.tree",
     "Workload": "workload.einsum",
@@ -80,6 +82,7 @@ __all__ = [
     "explain",
     "figures",
     "from_onnx",
+    "from_torch",
     "load_machine",
     "load_workload",
     "map",

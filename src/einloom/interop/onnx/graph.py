@@ -49,6 +49,9 @@ class Graph:
     bits: dict[str, int] = field(default_factory=dict)
     constants: dict[str, Array | None] = field(default_factory=dict)
     file: str = ""
-    digest: str = ""
+    source: str = ""
+    """Where its facts come from: the file and its digest."""
+    cut_words: str = "--boundary {!r}"
+    """How the user asks for a cut at a node."""
     folded: int = 0
     """Nodes that constants replaced."""

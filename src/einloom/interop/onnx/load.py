@@ -100,7 +100,7 @@ def from_model(model: Any, file: str, sizes: Mapping[str, int], kept: int = KEPT
     versions = {opset.domain: opset.version for opset in model.opset_import}
     nodes = [_node(onnx, node, i, versions) for i, node in enumerate(model.graph.node)]
     graph = Graph(Path(file).stem, nodes, inputs, tuple(o.name for o in model.graph.output), constants=constants)
-    graph.file, graph.digest = file, digest
+    graph.file, graph.source = file, f"{Path(file).name}, sha256 {digest[:12]}"
     _infer(onnx, model, graph)
     graph.folded = len(nodes) - len(graph.nodes)
     graph.nodes = _read_only(graph)

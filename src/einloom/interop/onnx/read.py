@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import SpecError
+from ...errors import SpecError, nearest
 from ...workload.einsum import Workload
 from ..bundle import Bundle
 from .check import NumbersChecked, compare, interpret
@@ -26,6 +26,7 @@ from .walk import program
 CHECKED = 10**6
 """Constants of at most so many values keep them for a check."""
 WARNED = 0.05
+ValuesOf = Callable[[Mapping[str, Array] | None, int], dict[str, Array]]
 PRODUCTS = ("MatMul", "Gemm", "Conv", "Einsum")
 
 
@@ -33,16 +34,22 @@ PRODUCTS = ("MatMul", "Gemm", "Conv", "Einsum")
 class ImportedModel:
     """A network: its workload, and how it follows from the file.
 
-    groups: Einsum -> module path. absorbed: operators that became part of an Einsum, with how many of each.
+    groups: Einsum -> module path. absorbed: operators that became part of an Einsum, with how many of each. values_of:
+    runs the model itself on inputs (random ones without any) and a seed.
     """
 
-    file: str
     workload: Workload
     graph: Graph
     program: GraphProgram
     groups: Mapping[str, str]
     absorbed: Mapping[str, int]
     copies: tuple[str, ...]
+    values_of: ValuesOf = field(repr=False)
+
+    @property
+    def file(self) -> str:
+        """The file, or the class of the module."""
+        return self.graph.file
 
     @property
     def cuts(self) -> tuple[str, ...]:
@@ -82,14 +89,12 @@ class ImportedModel:
         return cut / (moved + cut) if moved + cut else 0.0
 
     def check(self, inputs: Mapping[str, Array] | None = None, seed: int = 0) -> NumbersChecked:
-        """Every tensor of the cascade against onnxruntime, or the reference implementation of the package onnx.
+        """Every tensor of the cascade against the model: by torch, onnxruntime, or the package onnx without it.
 
         inputs: of the graph, by name; random ones by default. Raises SpecError if the file keeps no weights or is too
         large to be interpreted.
         """
-        from .reference import values_of
-
-        values = values_of(self.file, self.graph, inputs, seed)
+        values = self.values_of(inputs, seed)
         try:
             with np.errstate(all="ignore"):
                 return compare(self.program, interpret(self.program, values), values)
@@ -109,21 +114,28 @@ def from_onnx(
     operands: at most so many of one Einsum. boundary: names of nodes to cut at. Raises SpecError for what is no ONNX
     file, and for every node that has no Einsum.
     """
-    return imported_model(load(path, sizes), str(path), bits, operands, boundary)
+    graph = load(path, sizes)
+
+    def values(inputs: Mapping[str, Array] | None, seed: int) -> dict[str, Array]:
+        from .reference import values_of
+
+        return values_of(str(path), graph, inputs, seed)
+
+    return imported_model(graph, values, bits, operands, boundary)
 
 
 def imported_model(
     graph: Graph,
-    file: str,
+    values_of: ValuesOf,
     bits: int | Mapping[str, int] | None = None,
     operands: int | None = None,
     boundary: frozenset[str] = frozenset(),
 ) -> ImportedModel:
-    """As `from_onnx`, of a graph that is loaded."""
+    """As `from_onnx`, of a graph that is loaded; values_of runs it."""
     names = {node.name for node in graph.nodes}
     for name in boundary:
         if name not in names:
-            raise SpecError(f"no node is called {name!r:.120}", file=file)
+            raise SpecError(f"no node is called {name!r:.120}", file=graph.file, suggestion=nearest(name, names))
     total = len(graph.nodes)
     found = program(graph, boundary)
     folded = graph.folded
@@ -132,12 +144,12 @@ def imported_model(
     simplify(found, operands)
     found.alive()
     emission = Emission(found)
-    workload = emission.workload(graph.name, bits, f"{Path(file).name}, sha256 {graph.digest[:12]}", file)
+    workload = emission.workload(graph.name, bits, graph.source, graph.file)
     absorbed = Counter(
         label for step in found.steps for label in (step.labels[1:] if step.meaning is None else step.labels[:-1])
     )
     groups = {emission.tensors[step.output]: step.group for step in found.steps if step.group}
-    return ImportedModel(file, workload, graph, found, groups, dict(absorbed), tuple(emission.copies))
+    return ImportedModel(workload, graph, found, groups, dict(absorbed), tuple(emission.copies), values_of)
 
 
 def bundle(model: ImportedModel) -> Bundle:

@@ -63,7 +63,7 @@ class _Walk:
                 self._cut(node, str(reason), isinstance(reason, Boundary))
                 continue
             except Refused as reason:
-                out = f"import one side of it, or cut there with --boundary '{node.name:.80}'"
+                out = f"import one side of it, or cut there with {self.graph.cut_words.format(node.name)}"
                 wrong.append(SpecError(f"{node} {reason}; {out}", file=self.graph.file))
                 if any(name and name not in self.graph.shapes for name in node.outputs):
                     break
