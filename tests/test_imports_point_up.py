@@ -21,11 +21,11 @@ ROOMS = {  # the same inside a folder; a later module of the list may import the
     "cost": "breakdown formulas traffic room time evaluate event batch",
     "result": "document record tables asked files unmapped sweep",
     "diagnose": "constraints easier record feasibility text document edits conflict sensitivity alternatives "
-    "relaxations",
+    "relaxations reason",
     "mapspace": "limits space files ffm registry",
     "dataflows": "families casts rewrites rules files concurrent_forms",
     "reading": "plugins writing dimensions arithmetic units yamltree jsonplaces located keys facts fields json_schema",
-    "interop": "bundle clocks accelforge tileflow onnx torch zigzag timeloop registry",
+    "interop": "bundle clocks one_unit accelforge tileflow onnx torch zigzag timeloop registry",
     "zoo": "catalogue index origins convnets networks attentions transformers encoders table2 "
     "workload_entries machine_entries workload_by_name machine_by_name",
 }

@@ -6,8 +6,9 @@ Workloads, machines and mappings may be given as objects, as the names of the zo
 from __future__ import annotations
 
 import sys
+import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as Table
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +22,9 @@ from .dataflows.files import dataflow as named_dataflow
 from .dataflows.rules import Dataflow, together
 from .defects import saved
 from .diagnose import Explanation, explain_problem, explain_result
-from .errors import Defect, EinloomWarning, SpecError, combined, nearest
+from .diagnose.reason import SECONDS as NAMING
+from .diagnose.reason import named
+from .errors import Defect, EinloomWarning, Infeasible, SpecError, combined, nearest
 from .machine.levels import Machine
 from .mapping.text import parse_mapping
 from .mapping.tree import Mapping
@@ -35,7 +38,7 @@ from .reading.located import file_text
 from .result import Result
 from .result.unmapped import Unmapped, read_answer
 from .search.door import chosen
-from .search.method import Method, Watcher
+from .search.method import Method, Recorder, Watcher
 from .search.several import Labelled, best_of
 from .search.starts import misfits, refusal
 from .workload.einsum import Workload
@@ -227,10 +230,29 @@ def solve(
     """
     budget, watch = budget or Budget(), Watcher() if watch is None else watch
     labelled = (Labelled("", asked),) if isinstance(asked, Problem) else asked
+    began = time.monotonic()
     try:
         return best_of(labelled, method, budget, watch, start)
+    except Infeasible as error:
+        reason = why_infeasible(labelled, error.witness, budget, time.monotonic() - began, watch.stopped)
+        raise Infeasible(reason, error.einsum) from error
     except Defect as defect:
         raise saved(defect) from defect.__cause__
+
+
+def why_infeasible(
+    asked: Sequence[Labelled], witness: str, budget: Budget, spent: float, stopped: Callable[[], bool]
+) -> str:
+    """The reason of a search that found no problem of these feasible: which limits, and the numbers that would do.
+
+    spent: seconds of the budget. A budget of memory leaves it at the search's own `witness`.
+    """
+    left = NAMING if budget.seconds is None else min(budget.seconds - spent, NAMING)
+    if left <= 0 or budget.memory is not None:
+        return witness
+    reason = named(asked[-1].problem, witness, left, Recorder(stop=stopped))
+    others = f"with {asked[-1].label}, as with the others: "
+    return reason if len(asked) == 1 or reason == witness else others + reason
 
 
 def starts(asked: Sequence[Labelled], known: Sequence[Known]) -> tuple[Mapping, ...]:

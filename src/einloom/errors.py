@@ -137,11 +137,17 @@ class IllegalMapping(EinloomError):
 
 
 class Infeasible(EinloomError):
-    """No mapping of the mapspace is legal; `witness` says which limit was in the way."""
+    """No mapping of the mapspace is legal; `witness` says which limit was in the way.
 
-    def __init__(self, witness: str) -> None:
-        self.witness = witness
+    einsum: one that has no mapping even by itself, if the search met one.
+    """
+
+    def __init__(self, witness: str, einsum: str | None = None) -> None:
+        self.witness, self.einsum = witness, einsum
         super().__init__(witness)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Infeasible, (self.witness, self.einsum))
 
 
 class Ended(Enum):

@@ -12,12 +12,16 @@ import timeloop_files as files
 from einloom.cli import main
 from einloom.cost.evaluate import evaluate, legality
 from einloom.errors import SpecError
-from einloom.interop.timeloop import counts, read_texts
+from einloom.interop.timeloop import counts, export, read_texts
 from einloom.interop.timeloop.importer import TimeloopImporter
 from einloom.machine.levels import Axis, Fanout, Memory
+from einloom.mapping.text import parse_mapping
 from einloom.testing.importers import importer_faults
+from einloom.workload.build import build_workload
 from einloom.workload.notation import einsum_text
 from einloom.workload.selectors import selector
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.workload_by_name import load_workload
 
 
 def texts(name: str) -> dict[str, str]:
@@ -72,6 +76,50 @@ def test_a_problem_is_an_einsum_with_coefficients() -> None:
     text = "Outputs[n,m,q,p] = Inputs[n,c,r+2*p,s+2*q] * Weights[c,m,r,s]"
     assert einsum_text(workload.einsums[0]) == text
     assert workload.tensor("Inputs").shape == (1, 3, 225, 225) and workload.tensor("Inputs").bits == 16
+
+
+@pytest.mark.parametrize("name", files.CASES)
+def test_what_is_written_says_the_same(name: str) -> None:
+    given = read_texts(texts(name), {"energy": "none"})
+    assert given.workload is not None and given.machine is not None and given.mapping is not None
+    made = export(given.workload, given.machine, given.mapping)
+    again = read_texts(made.files)
+    assert (again.workload, again.mapping, made.notes) == (given.workload, given.mapping, ())
+    assert again.machine is not None and again.workload is not None and again.mapping is not None
+    assert evaluate(again.workload, again.machine, again.mapping) == evaluate(
+        given.workload, given.machine, given.mapping
+    )
+    assert export(again.workload, again.machine, again.mapping).files == made.files
+
+
+@pytest.mark.parametrize("machine", ["simple", "nvdla", "ffm-edge"])
+def test_an_optimum_keeps_its_price(machine: str) -> None:
+    workload, where = load_workload("matmul:m=16,k=16,n=16"), load_machine(machine)
+    best = el.map(workload, where)
+    again = read_texts(export(workload, where, best.mapping).files)
+    assert again.workload is not None and again.machine is not None and again.mapping is not None
+    cost = evaluate(again.workload, again.machine, again.mapping)
+    assert (cost.energy, cost.latency) == (pytest.approx(best.energy), pytest.approx(best.latency))
+
+
+@pytest.mark.parametrize(
+    ("einsums", "says"),
+    [
+        (["Z[m] = exp(A[m])"], "multiplies and sums; Z does something else"),
+        (["Z[m] = A[m] * B[m]", "Y[m] = Z[m] * C[m]"], "one Einsum, run once; w has 2"),
+        (["Z[m] = A[m+1] * B[m]"], "no word for the constants"),
+    ],
+)
+def test_what_cannot_be_written(einsums: list[str], says: str) -> None:
+    with pytest.raises(SpecError, match=says):
+        export(build_workload("w", einsums, {"m": 4}, bits=8, shapes={"A": [5]}), load_machine("simple"))
+
+
+def test_a_mapping_without_a_place_is_refused() -> None:
+    workload, where = load_workload("matmul:m=4,k=4,n=4"), load_machine("simple")
+    text = "store DRAM: A B Z\nfor m in 4\nstore GLB: A\nfor n in 4\nstore GLB: B Z\nfor k in 4\ncompute Z @ MAC\n"
+    with pytest.raises(SpecError, match="no place for this mapping"):
+        export(workload, where, parse_mapping(text, workload, where))
 
 
 @pytest.fixture

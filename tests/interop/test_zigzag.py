@@ -12,12 +12,15 @@ import einloom as el
 import zigzag_files as files
 from einloom.cli import main
 from einloom.errors import SpecError
-from einloom.interop.zigzag import read, read_texts
+from einloom.interop.zigzag import export, read, read_texts
 from einloom.interop.zigzag.importer import ZigzagImporter
 from einloom.machine.levels import Axis, Fanout, Memory
 from einloom.testing.importers import importer_faults
+from einloom.workload.build import build_workload
 from einloom.workload.notation import einsum_text
 from einloom.workload.selectors import selector
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.workload_by_name import load_workload
 
 
 @pytest.fixture
@@ -180,6 +183,47 @@ def test_what_is_not_read(text: str, says: str) -> None:
 
 def test_the_importer_has_no_faults(folder: Path) -> None:
     assert importer_faults(ZigzagImporter, [folder / "accelerator.yaml", folder / "layers.yaml"], damaged=100) == ()
+
+
+def test_what_is_written_says_the_same_problem() -> None:
+    given = read_texts({"a.yaml": files.ACCELERATOR, "l.yaml": files.LAYERS}, 1e9)
+    assert given.workload is not None and given.machine is not None
+    made = export(given.workload, given.machine)
+    again = read_texts(made.files, 1e9)
+    assert (again.workload, again.machine) == (given.workload, given.machine) and made.notes == ()
+    assert again.machine is not None and again.workload is not None
+    assert export(again.workload, again.machine).files == made.files
+
+
+def test_a_problem_of_the_zoo_is_written(folder: Path) -> None:
+    ran = CliRunner().invoke(main, ["export", "zigzag", "matmuls:n=2,m=16,kn=16", "nvdla", "-o", "out"])
+    assert ran.exit_code == 0 and "note: DRAM: without a limit of size" in ran.output, ran.output
+    workload, machine = load_workload("out/layers.yaml"), load_machine("out/accelerator.yaml:clock=1GHz")
+    assert [einsum_text(einsum) for einsum in workload.einsums] == [
+        "O0[m,n1] = I0[m,n0] * W0[n0,n1]",
+        "O1[m,n2] = O0[m,n1] * W1[n1,n2]",
+    ]
+    theirs = load_machine("nvdla")
+    assert [level.name for level in machine.memories] == [level.name for level in theirs.memories]
+    assert [axis.size for axis in machine.axes.values()] == [axis.size for axis in theirs.axes.values()]
+    for mine, other in zip(machine.memories, theirs.memories, strict=True):
+        per_bit = other.read_energy / other.bits_per_access
+        assert mine.read_energy / mine.bits_per_access == pytest.approx(per_bit)
+
+
+@pytest.mark.parametrize(
+    ("einsum", "says"),
+    [
+        ("Z[m] = exp(A[m])", "two operands; Z does something else"),
+        ("Z[m] = A[m,k] * B[k] * C[k]", "two operands; Z does something else"),
+        ("Z[m] = A[2*m] * B[m]", "a sum of two dimensions, not 2\\*m"),
+        ("Z[m] = max[k] A[m,k] * B[k]", "two operands; Z does something else"),
+    ],
+)
+def test_what_cannot_be_written(einsum: str, says: str) -> None:
+    workload = build_workload("w", [einsum], {"m": 4, **({"k": 3} if "k" in einsum else {})}, bits=8)
+    with pytest.raises(SpecError, match=says):
+        export(workload, load_machine("simple"))
 
 
 def test_a_key_twice_counts_as_in_zigzag() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 
 import click
 
@@ -94,6 +95,9 @@ def map_verb(
         asked = verbs.problems(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use, space)
         known = verbs.starts(asked, start)
         found = _search(asked, how, budget, known, stop)
+        if isinstance(found, Unmapped) and found.status == "infeasible":
+            reason = verbs.why_infeasible(asked, found.reason, budget, found.seconds, lambda: bool(stop))
+            found = replace(found, reason=reason)
         if isinstance(found, Result):
             tree = found.mapping_text
             output.deliver(text.summary(found), (json_path, found.to_json), (text_path, lambda: tree))

@@ -12,7 +12,7 @@ import click
 from .. import api as verbs
 from ..cost.evaluate import legality
 from ..errors import SpecError
-from ..interop.bundle import Bundle
+from ..interop.bundle import Bundle, ExportedFiles
 from ..interop.clocks import cycles_per_second
 from ..interop.registry import SHIPPED, imported, importers
 from ..machine.levels import Machine
@@ -44,6 +44,8 @@ def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callab
     tools: tuple[tuple[str, str, str, Verbs, Decorate], ...] = (
         ("export", "Write a problem as another tool's files.", "accelforge", export_accelforge, _export_options),
         ("export", "", "tileflow", export_tileflow, _tileflow_out),
+        ("export", "", "timeloop", export_timeloop, _clocked(_mapped)),
+        ("export", "", "zigzag", export_zigzag, _clocked(_asked)),
         ("import", "Read another tool's files.", "accelforge", import_accelforge, _import_options),
         ("import", "", "tileflow", import_tileflow, _tileflow_in),
         ("import", "", "onnx", import_onnx, _onnx_in),
@@ -129,6 +131,25 @@ def _tileflow_out(verb: Callable[..., None]) -> Callable[..., None]:
     ):
         verb = option(verb)
     return verb
+
+
+def _asked(verb: Verbs) -> Verbs:
+    return click.argument("workload")(click.argument("machine")(verb))
+
+
+def _mapped(verb: Verbs) -> Verbs:
+    return _asked(click.argument("mapping", required=False)(verb))
+
+
+def _clocked(arguments: Decorate) -> Decorate:
+    """Options of an export that counts in cycles."""
+
+    def decorate(verb: Verbs) -> Verbs:
+        said = "Cycles per second; by default the unit's operations per second."
+        verb = click.option("--clock", help=said)(arguments(verb))
+        return click.option("-o", "--output", metavar="DIR", required=True, help="The folder for the files.")(verb)
+
+    return decorate
 
 
 def _tileflow_in(verb: Callable[..., None]) -> Callable[..., None]:
@@ -275,6 +296,32 @@ def export_tileflow(workload: str, machine: str, mapping: str | None, clock: str
     if mapping is not None:
         tree = parse_mapping(file_text(mapping), chosen, where, mapping)
     made = export(chosen, where, tree, cycles_per_second(clock))
+    for path in made.write(Path(output)):
+        click.echo(str(path))
+    _say(made.notes)
+
+
+def export_timeloop(workload: str, machine: str, mapping: str | None, clock: str | None, output: str) -> None:
+    """Write WORKLOAD, one Einsum, and MACHINE, and a MAPPING if one is given, as Timeloop's YAML of version 0.4.
+
+    arch.yaml, problem.yaml, map.yaml and ERT.yaml, the energies.
+    """
+    from ..interop.timeloop import export
+
+    chosen, where = load_workload(workload), load_machine(machine)
+    tree = None if mapping is None else parse_mapping(file_text(mapping), chosen, where, mapping)
+    _exported(export(chosen, where, tree, 0.0 if clock is None else cycles_per_second(clock)), output)
+
+
+def export_zigzag(workload: str, machine: str, clock: str | None, output: str) -> None:
+    """Write WORKLOAD, of products and sums of two operands, and MACHINE as ZigZag's YAML."""
+    from ..interop.zigzag import export
+
+    chosen, where = load_workload(workload), load_machine(machine)
+    _exported(export(chosen, where, 0.0 if clock is None else cycles_per_second(clock)), output)
+
+
+def _exported(made: ExportedFiles, output: str) -> None:
     for path in made.write(Path(output)):
         click.echo(str(path))
     _say(made.notes)

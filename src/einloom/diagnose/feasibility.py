@@ -67,11 +67,15 @@ class _Inner(Watcher):
 
 
 class Asker:
-    """Runs the exact search and keeps a record of every run. seconds: budget of wall time for all runs together."""
+    """Runs the exact search and keeps a record of every run. seconds: budget of wall time for all runs together.
+
+    unmapped: the Einsum that had no mapping by itself in the last infeasible run, if there was one.
+    """
 
     def __init__(self, watch: Watcher, seconds: float | None = None) -> None:
         self.watch = watch
         self.runs: list[SearchRun] = []
+        self.unmapped: str | None = None
         self._end = None if seconds is None else time.monotonic() + seconds
 
     def feasible(self, problem: Problem, question: str) -> Answer:
@@ -80,6 +84,7 @@ class Asker:
             found = self._any(unpriced(problem))
             if isinstance(found, Infeasible):
                 note("infeasible", found.witness)
+                self.unmapped = found.einsum
                 return Answer(len(self.runs) + 1, None, found.witness)
             wrong = objections(problem, found)
             if wrong:

@@ -145,24 +145,19 @@ class _Ways:
         memory = self.problem.machine.memory(name)
         assert memory.size is not None
         assert answer.mapping is not None
-        grain = self._grain(name)
-        low, high = memory.size // grain, self._filled(name, answer.mapping) // grain
+        step_bits = grain(self.problem, name)
+        low, high = memory.size // step_bits, self._filled(name, answer.mapping) // step_bits
         refused: int | None = None
         while high - low > 1:
             middle = min(max(isqrt(low * high), low + 1), high - 1)
-            step = steps.sized(self.problem, name, middle * grain)
+            step = steps.sized(self.problem, name, middle * step_bits)
             asked = self.ask(step)
             if asked.mapping is None:
                 low, refused = middle, asked.run if asked.reason else None
             else:
-                high = self._filled(name, asked.mapping) // grain
-        best = steps.sized(self.problem, name, high * grain)
+                high = self._filled(name, asked.mapping) // step_bits
+        best = steps.sized(self.problem, name, high * step_bits)
         return best, self.ask(best), refused, self._after(best)
-
-    def _grain(self, name: str) -> int:
-        workload, memory = self.problem.workload, self.problem.machine.memory(name)
-        widths = {memory.bits(workload, e.name, t) for e in workload.einsums for t in e.tensors}
-        return gcd(*widths) * memory.capacity_share()
 
     def _filled(self, name: str, mapping: Mapping) -> int:
         """Bits of the memory that a mapping fills."""
@@ -213,6 +208,13 @@ class _Ways:
             if (answer := self.ask(step)).feasible:
                 yield step, answer
                 return
+
+
+def grain(problem: Problem, name: str) -> int:
+    """Bits of which every occupancy of the memory is a multiple."""
+    workload, memory = problem.workload, problem.machine.memory(name)
+    widths = {memory.bits(workload, e.name, t) for e in workload.einsums for t in e.tensors}
+    return gcd(*widths) * memory.capacity_share()
 
 
 def _temporal(mapping: Mapping, einsum: str) -> int:

@@ -1,12 +1,15 @@
-"""What an importer returns: whatever the files of another tool hold, as einloom's objects."""
+"""What an importer returns, whatever the files of another tool hold as einloom's objects, and what it writes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping as Table
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..machine.levels import Machine
 from ..mapping.tree import Mapping
 from ..mapspace.space import Mapspace
+from ..reading import writing
 from ..workload.einsum import Workload
 
 
@@ -23,3 +26,18 @@ class Bundle:
     objective: str | None = None
     mapspace: Mapspace | None = None
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ExportedFiles:
+    """The text of each file by name, and what was left out."""
+
+    files: Table[str, str]
+    notes: tuple[str, ...] = ()
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write every file into `folder` and return the paths. Raises SpecError."""
+        writing.folder(folder)
+        for name, text in self.files.items():
+            writing.write(text, folder / name)
+        return [folder / name for name in self.files]

@@ -12,6 +12,7 @@ from ...reading.located import Located
 
 _INSTANCES = re.compile(r"\[[0-9]+\.\.[0-9]+\]\Z")
 _PICO = 10**12
+MOST = 1e30
 NONE = "none"
 
 
@@ -70,8 +71,8 @@ def energies_from(view: Located | None, choice: str | None) -> Energies:
         table[name] = {}
         for action in item.require("actions").items():
             energy = float(action.require("energy").number("energy", minimum=0))
-            if energy > _PICO:
-                raise action.require("energy").error(f"{energy:g} pJ is more than a joule")
+            if energy > MOST:
+                raise action.require("energy").error(f"{energy:g} pJ is too large")
             table[name][action.require("name").name()] = energy
             action.get("arguments")
             action.finish()

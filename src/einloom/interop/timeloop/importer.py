@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ...errors import SpecError
 from ..bundle import Bundle
 from .read import read
+from .write import export
 
 
 class TimeloopImporter:
-    """Reads Timeloop's files of version 0.4."""
+    """Reads and writes Timeloop's files of version 0.4."""
 
     name = "timeloop"
     suffixes: tuple[str, ...] = ()
@@ -18,3 +20,9 @@ class TimeloopImporter:
     def read(self, files: Sequence[str | Path], parameters: Mapping[str, str]) -> Bundle:
         """Workload, machine and mapping, as far as the files hold them. parameters: as of `read`."""
         return read(files, parameters)
+
+    def write(self, bundle: Bundle) -> Mapping[str, str]:
+        """The files of a problem. Raises SpecError where workload or machine are missing, or cannot be said."""
+        if bundle.workload is None or bundle.machine is None:
+            raise SpecError("Timeloop's files hold a workload and a machine; one is missing")
+        return export(bundle.workload, bundle.machine, bundle.mapping).files

@@ -218,7 +218,8 @@ def _levels(view: Located, places: Sequence[Place], dimensions: dict[str, int]) 
     levels: list[Level] = []
     left = dict(dimensions)
     for place in places:
-        levels += _fanout({name: left.pop(name) for name in dimensions if name in left and name not in place.served})
+        served = frozenset(dimensions) if place is places[0] else place.served
+        levels += _fanout({name: left.pop(name) for name in dimensions if name in left and name not in served})
         levels.append(replace(place.memory, must=HOME, may=ALL) if place is places[0] else place.memory)
     return [*levels, *_fanout(left)]
 
@@ -256,8 +257,8 @@ def truth(view: Located) -> bool:
 def picojoules(view: Located, factor: Fraction = Fraction(1)) -> float:
     """A number of pJ, times `factor`, in joules."""
     number = decimal(view)
-    if number > _PICO:
-        raise view.error(f"{float(number):g} pJ is more than a joule")
+    if number > 10**30:
+        raise view.error(f"{float(number):g} pJ is too large")
     return float(number * factor / _PICO)
 
 

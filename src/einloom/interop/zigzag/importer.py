@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ...errors import SpecError
 from ..bundle import Bundle
 from ..clocks import HERTZ, cycles_per_second, only
 from .read import read
+from .write import export
 
 
 class ZigzagImporter:
-    """Reads ZigZag's accelerators and layers, and Stream's compute cores."""
+    """Reads and writes ZigZag's accelerators and layers, and reads Stream's compute cores."""
 
     name = "zigzag"
     suffixes: tuple[str, ...] = ()
@@ -20,3 +22,9 @@ class ZigzagImporter:
         """Workload and machine, as far as the files hold them. parameters: ``clock``, by default 1 Hz."""
         only(("clock",), parameters)
         return read(files, cycles_per_second(parameters.get("clock", HERTZ)))
+
+    def write(self, bundle: Bundle) -> Mapping[str, str]:
+        """The files of a problem. Raises SpecError where workload or machine are missing, or cannot be said."""
+        if bundle.workload is None or bundle.machine is None:
+            raise SpecError("ZigZag's files hold a workload and a machine; one is missing")
+        return export(bundle.workload, bundle.machine).files

@@ -476,7 +476,7 @@ class Attempt:
 
     def _unmapped(self, position: int) -> Infeasible:
         name = self.problem.workload.einsums[position].name
-        return Infeasible(f"Einsum {name} has no mapping on its own: " + self._blame())
+        return Infeasible(f"Einsum {name} has no mapping on its own: " + self._blame(), name)
 
     def _allowed(self, position: int, found: list[list[PmappingGroup]]) -> dict[int, Allowed]:
         """For each tensor that explored Einsums share with this one, the ways in which all of them store it."""

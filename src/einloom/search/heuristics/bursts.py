@@ -51,8 +51,9 @@ class Bursts:
         self._packed: dict[tuple[int, str], _Packed] = {}
 
     def able(self, state: State, i: int) -> bool:
-        """True if the kernel speaks of this Einsum: plain indices, a unit, no open block, no limit that it lacks."""
-        if self._limited or state.owns[i].unit is None or self.uneven[i]:
+        """True if the kernel speaks of this Einsum: loops, plain indices, a unit, no open block, no limit it lacks."""
+        loops = any(self.facts.einsums[i].variables)
+        if self._limited or state.owns[i].unit is None or self.uneven[i] or not loops:
             return False
         return not _open(prefix(self.facts, state, i))
 

@@ -190,7 +190,8 @@ def signature(users: Users, position: int, merge: bool, limits: Limits = UNLIMIT
         asked = [str(x) for x in (*limits.holds, *limits.backs, *limits.tiles)]
         also = f" with {'; '.join(asked)}" if asked else ""
         raise Infeasible(
-            f"{machine.name}: what its memories must and may hold{also} leaves no choice of stores for {name}"
+            f"{machine.name}: what its memories must and may hold{also} leaves no choice of stores for {name}",
+            name,
         )
     return EinsumClass(
         extents,

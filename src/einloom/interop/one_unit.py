@@ -1,0 +1,29 @@
+"""A machine for tools that know one kind of compute unit, and neither tolls nor links."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..errors import SpecError
+from ..machine.levels import ComputeUnit, Machine, Memory
+from ..workload.einsum import Workload
+
+
+def with_one_unit(workload: Workload, machine: Machine, tool: str, notes: list[str]) -> Machine:
+    """The machine down to the one unit that executes all Einsums; the others are left out with a note.
+
+    Raises SpecError where no unit, or more than one, executes them all, and for tolls and links.
+    """
+    if machine.tolls or any(type(memory) is not Memory for memory in machine.memories):
+        raise SpecError(f"{tool} has no word for tolls and links")
+    able = [unit for unit in machine.units if all(unit.accepts(einsum) for einsum in workload.einsums)]
+    if len(able) != 1:
+        names = ", ".join(unit.name for unit in machine.units)
+        raise SpecError(f"{tool} has one kind of compute unit; of {names}, {len(able)} execute all of {workload.name}")
+    (unit,) = able
+    others = [level.name for level in machine.units if level is not unit]
+    if others:
+        notes.append(f"{tool} has one kind of compute unit; {', '.join(others)} is left out")
+    stop = machine.position[unit.name]
+    seen = tuple(level for level in machine.levels[:stop] if not isinstance(level, ComputeUnit))
+    return replace(machine, levels=(*seen, unit))

@@ -1,0 +1,157 @@
+"""The parts of the methods on states, each alone: prices by Einsum and by machine code, bounds, what comes first."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+import einloom as el
+from einloom.api import problem
+from einloom.cost.evaluate import evaluate, legality
+from einloom.errors import Infeasible, SpecError
+from einloom.mapspace.ffm.encoding import NoProposal
+from einloom.mapspace.registry import space_for
+from einloom.problem import Budget, Objective, Problem, keeps_time
+from einloom.search.door import ask
+from einloom.search.evaluator import Evaluator
+from einloom.search.heuristics import factors
+from einloom.search.heuristics.bursts import Bursts
+from einloom.search.heuristics.local import LocalSearch
+from einloom.search.heuristics.points import INFINITE, Points
+from einloom.search.registry import method
+from einloom.testing.problems.drawing import draw
+from einloom.workload.files import parse_workload
+
+STEPS = 4
+
+
+def goals(asked: Problem) -> list[Objective]:
+    memory = asked.machine.memories[-1].name
+    timed = [Objective("latency"), Objective("edp"), Objective("product", powers=(2.0, 1.0))]
+    return [Objective("energy"), Objective("traffic", memory), *(timed if keeps_time(asked.machine) else ())]
+
+
+def test_states_are_priced_as_their_trees() -> None:
+    """By Einsum and by machine code, for every objective, on problems with all that files can say."""
+    priced = in_machine_code = 0
+    for seed in range(60):
+        asked = Problem(*draw(seed).files.read, Objective("energy"))
+        if asked.mapspace.places:
+            continue
+        space, rng = space_for(asked.workload, asked.machine, asked.mapspace), Random(seed)
+        points = [
+            Points(one, space, Evaluator(one, space))
+            for one in (Problem(asked.workload, asked.machine, asked.mapspace, goal) for goal in goals(asked))
+        ]
+        try:
+            state = points[0].encoding.sample(rng)
+        except SpecError:
+            continue
+        bursts = Bursts(asked, points[0].facts)
+        for _ in range(STEPS if state else 0):
+            assert state is not None
+            tree = points[0].encoding.decode(state)
+            reasons = legality(asked.workload, asked.machine, tree)
+            if any(not reason.startswith("capacity") for reason in reasons):
+                with pytest.raises(Infeasible):  # the encoding does not see why, where nothing is legal
+                    ask(method("exact"), asked)
+                break
+            for one in points:
+                right = (
+                    one.problem.objective.value(evaluate(asked.workload, asked.machine, tree))
+                    if not reasons
+                    else INFINITE
+                )
+                assert one.apart(state) == pytest.approx(right, rel=1e-12)
+                assert one.value(state) == pytest.approx(right, rel=1e-12)
+                priced += 1
+            for i in range(points[0].facts.count):
+                if bursts.able(state, i):
+                    assert bursts.price(state, i) == pytest.approx(points[0].cost(state, i), rel=1e-12)
+                    in_machine_code += 1
+            try:
+                state = points[0].encoding.propose(state, rng)
+            except NoProposal:
+                continue
+    assert priced > 300 and in_machine_code > 40
+
+
+def test_the_tree_search_goes_by_the_upper_confidence_bound() -> None:
+    """The mean reward and, with the constant, the root of ln N / n (TileFlow, section 6)."""
+    assert factors._bound((4, 8.0), 9.0, 0.5) == 2.0 + 0.5 * 1.5
+    assert factors._bound((1, -3.0), 4.0, 1.0) == -1.0
+
+
+def test_auto_searches_a_little_before_it_proves() -> None:
+    found = el.map("matmuls:n=3,m=64,kn=64", "simple:glb_bits=16384", method="auto", method_options={"points": "200"})
+    assert found.certificate is not None
+    counts = dict(found.certificate.counts)
+    assert counts["evaluated"] > 50 and any(name.startswith("proposal: ") for name in counts)
+    alone = el.map("matmuls:n=3,m=64,kn=64", "simple:glb_bits=16384")
+    assert found.value == alone.value
+
+
+def test_a_start_in_hand_is_where_a_method_begins() -> None:
+    asked = problem("matmuls:n=2,m=16,kn=16", "simple:glb_bits=2048", "energy")
+    best = el.map("matmuls:n=2,m=16,kn=16", "simple:glb_bits=2048")
+    space = space_for(asked.workload, asked.machine, asked.mapspace)
+    points = Points(asked, space, Evaluator(asked, space, starts=(best.mapping,)))
+    begun = points.begin()
+    assert [points.value(state) for state in begun] == [best.value] and points.best is not None
+    assert points.best[0] == best.value
+
+
+def test_machine_code_leaves_an_einsum_without_loops_alone() -> None:
+    workload = parse_workload(
+        "schema: workload/1\nname: one\neinsums: ['B[] = exp(A[])', 'D[m] = C[m] * B[]']\nranks: {m: 4}\nbits: 8"
+    )
+    asked = problem(workload, "two-level", "energy")
+    space = space_for(asked.workload, asked.machine, asked.mapspace)
+    points = Points(asked, space, Evaluator(asked, space))
+    state, bursts = points.encoding.sample(Random(1)), Bursts(asked, points.facts)
+    assert state is not None
+    assert [bursts.able(state, i) for i in range(2)] == [False, True]
+    found = ask(method("anneal"), asked, Budget(steps=20_000))
+    assert found.value == ask(method("exact"), asked).value
+
+
+def small() -> Points:
+    asked = problem("matmuls:n=2,m=64,kn=64", "simple:glb_bits=16384", "energy")
+    space = space_for(asked.workload, asked.machine, asked.mapspace)
+    return Points(asked, space, Evaluator(asked, space))
+
+
+def test_what_is_too_large_is_mended() -> None:
+    points, rng, mended = small(), Random(5), 0
+    for _ in range(40):
+        state = points.encoding.sample(rng)
+        for _ in range(20):
+            try:
+                state = state and points.encoding.propose(state, rng)
+            except NoProposal:
+                continue
+            if state is not None and not points.encoding.fits(state):
+                found = points.encoding.fitted(state, rng)
+                assert found is None or (points.encoding.fits(found) and points.encoding.fault(found) is None)
+                mended += found is not None
+                state = found
+    assert mended > 10
+
+
+def test_coordinate_descent_betters_the_privates_of_an_einsum() -> None:
+    points, rng = small(), Random(2)
+    starts = [drawn for _ in range(6) if (drawn := points.draw(rng)) is not None and drawn[0] < INFINITE]
+    ends = [LocalSearch()._privates(points, start, 0, 1, rng) for start in starts]
+    assert all(end[0] <= start[0] for start, end in zip(starts, ends, strict=True))
+    assert sum(end[0] < start[0] for start, end in zip(starts, ends, strict=True)) > 3
+
+
+def test_long_searches_make_many_proposals_at_once() -> None:
+    """One where there is no time to compile; else the root of the points in tens, at most a thousand."""
+    points = small()
+    sizes = []
+    for budget in (Budget(), Budget(seconds=1.0), Budget(seconds=60.0), Budget(steps=10_000), Budget(seconds=9e9)):
+        points.evaluator.budget = budget
+        sizes.append(points.burst_size(1_000_000))
+    assert sizes == [100, 1, 244, 10, 1000]
