@@ -17,6 +17,7 @@ from einloom.search.door import ask
 from einloom.search.evaluator import Evaluator
 from einloom.search.heuristics import factors
 from einloom.search.heuristics.bursts import Bursts
+from einloom.search.heuristics.local import LocalSearch
 from einloom.search.heuristics.points import INFINITE, Points
 from einloom.search.registry import method
 from einloom.testing.problems.drawing import draw
@@ -113,3 +114,44 @@ def test_machine_code_leaves_an_einsum_without_loops_alone() -> None:
     assert [bursts.able(state, i) for i in range(2)] == [False, True]
     found = ask(method("anneal"), asked, Budget(steps=20_000))
     assert found.value == ask(method("exact"), asked).value
+
+
+def small() -> Points:
+    asked = problem("matmuls:n=2,m=64,kn=64", "simple:glb_bits=16384", "energy")
+    space = space_for(asked.workload, asked.machine, asked.mapspace)
+    return Points(asked, space, Evaluator(asked, space))
+
+
+def test_what_is_too_large_is_mended() -> None:
+    points, rng, mended = small(), Random(5), 0
+    for _ in range(40):
+        state = points.encoding.sample(rng)
+        for _ in range(20):
+            try:
+                state = state and points.encoding.propose(state, rng)
+            except NoProposal:
+                continue
+            if state is not None and not points.encoding.fits(state):
+                found = points.encoding.fitted(state, rng)
+                assert found is None or (points.encoding.fits(found) and points.encoding.fault(found) is None)
+                mended += found is not None
+                state = found
+    assert mended > 10
+
+
+def test_coordinate_descent_betters_the_privates_of_an_einsum() -> None:
+    points, rng = small(), Random(2)
+    starts = [drawn for _ in range(6) if (drawn := points.draw(rng)) is not None and drawn[0] < INFINITE]
+    ends = [LocalSearch()._privates(points, start, 0, 1, rng) for start in starts]
+    assert all(end[0] <= start[0] for start, end in zip(starts, ends, strict=True))
+    assert sum(end[0] < start[0] for start, end in zip(starts, ends, strict=True)) > 3
+
+
+def test_long_searches_make_many_proposals_at_once() -> None:
+    """One where there is no time to compile; else the root of the points in tens, at most a thousand."""
+    points = small()
+    sizes = []
+    for budget in (Budget(), Budget(seconds=1.0), Budget(seconds=60.0), Budget(steps=10_000), Budget(seconds=9e9)):
+        points.evaluator.budget = budget
+        sizes.append(points.burst_size(1_000_000))
+    assert sizes == [100, 1, 244, 10, 1000]

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import einloom as el
+from einloom.api import problem
 from einloom.certify import again
+from einloom.certify.likeness import workload_likeness
 from einloom.cost import event
 from einloom.cost.traffic.accesses import operations
 from einloom.cost.traffic.paths import paths
 from einloom.machine.files import parse_machine
 from einloom.mapping.text import parse_mapping
+from einloom.mapping.tree import Loop
+from einloom.mapspace.ffm.enumerate import enumerate_trees
+from einloom.mapspace.ffm.space import Ffm
 from einloom.search.method import Recorder
 from einloom.search.principles.matmul import Matmul
 from einloom.search.principles.pairs import Pair
@@ -74,3 +81,22 @@ def test_a_copy_has_no_operations() -> None:
     tree = parse_mapping("store DRAM: A B\nfor m in 24\nstore GLB: A B\ncompute B", workload, machine)
     (path,) = paths(workload, tree)
     assert operations(path) == 0 == operations(path, {})
+
+
+def test_the_rows_of_a_skeleton_are_the_tilings_of_its_trees() -> None:
+    """The trees of the space with the loops of one tree, in any tiles, are its rows, each once."""
+    asked = problem("matmul:m=8,n=4,k=2", "two-level", "energy")
+    space = Ffm(asked.workload, asked.machine, asked.mapspace)
+    trees = list(enumerate_trees(asked.workload, asked.machine, asked.mapspace))
+    largest = max(trees, key=lambda tree: sum(isinstance(node, Loop) for node in tree.nest))
+    skeleton = space.skeleton(largest)
+    made = [space.tree(skeleton, row) for block in space.tilings(skeleton) for row in block]
+    assert largest in made and len(made) == len(set(map(str, made))) > 1
+    assert all(tree in trees for tree in made)
+
+
+def test_a_name_of_the_zoo_with_another_persistent_tensor_is_not_the_zoos() -> None:
+    zoo = el.load_workload("matmul:m=8,n=4,k=2")
+    kept = replace(zoo, tensors=tuple(replace(tensor, persistent=tensor.name == "B") for tensor in zoo.tensors))
+    same, other = workload_likeness(zoo), workload_likeness(kept)
+    assert same is not None and same.same and other is not None and kept != zoo and not other.same
