@@ -7,8 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from einloom.errors import BudgetExhausted, Ended
+from einloom.mapspace.ffm.space import Ffm
 from einloom.mapspace.space import Mapspace
-from einloom.problem import Objective, Problem
+from einloom.problem import Budget, Objective, Problem
 from einloom.search.exact import ExactOptions
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.bounds.choices import Keys
@@ -16,6 +18,7 @@ from einloom.search.exact.einsums.spatial import RankClasses
 from einloom.search.exact.fusion.explore import Explorer
 from einloom.search.exact.fusion.floors import Floors
 from einloom.search.exact.pmappings.sweep import relaxed
+from einloom.search.exhaustive import Exhaustive
 from einloom.search.method import Watcher
 from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.workload_by_name import load_workload
@@ -53,6 +56,18 @@ def test_listing_spatial_choices(attempt: Attempt) -> None:
         with pytest.raises(Enough):
             RankClasses(signature, after(calls)).spreads(signature.units[0])
     assert RankClasses(signature, after(0)) == RankClasses(signature)
+
+
+@pytest.mark.parametrize("machine", ["simple", "tileflow-cloud"])
+def test_looking_for_the_next_tree(machine: str) -> None:
+    """The first tree of such a problem takes minutes; there was no look at the budget before it."""
+    asked = Problem(load_workload("residual-diamond"), load_machine(machine), Mapspace(), Objective("energy"))
+    with pytest.raises(BudgetExhausted) as caught:
+        Exhaustive().search(asked, Budget(memory=1))
+    assert caught.value.ended is Ended.MEMORY
+    for calls in (0, 1000):
+        with pytest.raises(Enough):
+            next(Ffm(asked.workload, asked.machine, asked.mapspace, after(calls)).trees())
 
 
 def test_pricing_choices() -> None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from ..cost.evaluate import evaluate, legality
 from ..errors import BudgetExhausted, Ended, Infeasible
 from ..mapping.tree import Mapping
+from ..mapspace.ffm.space import Ffm
 from ..mapspace.registry import space_for
 from ..problem import Budget, Guarantee, Problem
 from ..result import FrontPoint
 from .resources import resident_bytes
 
+OFTEN = 256  # steps of the grammar between two looks at the budget
 SAME = 1 + 1e-12  # sums of equal parts may differ in the last place
 
 if TYPE_CHECKING:
@@ -61,7 +65,10 @@ class Exhaustive:
         trees = legal = 0
         ended: Ended | None = None
         reasons: tuple[str, ...] = ("no tree keeps the limits of the machine and the rules of the space",)
-        for mapping in space_for(workload, machine, problem.mapspace).trees():
+        for mapping in _trees(problem, lambda: _ended(budget, 0, started, watch)):
+            if isinstance(mapping, Ended):
+                ended = mapping
+                break
             trees += 1
             over = legality(workload, machine, mapping)
             if over:
@@ -86,6 +93,30 @@ class Exhaustive:
                 raise Infeasible(f"none of {trees} trees is legal; the last one: {'; '.join(reasons)}")
             raise BudgetExhausted(0.0, ended=ended)
         return Found(best.value, best.mapping, legal, trees, ended, tuple(sorted(front, key=lambda p: p.energy)))
+
+
+def _trees(problem: Problem, spent: Callable[[], Ended | None]) -> Iterator[Mapping | Ended]:
+    """Every tree; at last what ended the search, if that was while the next tree was being looked for."""
+
+    def ask() -> None:
+        if next(calls) % OFTEN == 0 and (ended := spent()) is not None:
+            raise _Over(ended)
+
+    calls = count()
+    space = space_for(problem.workload, problem.machine, problem.mapspace)
+    if isinstance(space, Ffm):
+        space = replace(space, checkpoint=ask)
+    try:
+        yield from space.trees()
+    except _Over as over:
+        yield over.ended
+
+
+class _Over(Exception):
+    """The budget ended between two trees."""
+
+    def __init__(self, ended: Ended) -> None:
+        self.ended = ended
 
 
 def _enter(front: list[FrontPoint], point: FrontPoint) -> None:

@@ -28,10 +28,15 @@ from .rules import outside
 Binds = tuple[tuple[str, str], ...]
 
 
-def enumerate_trees(workload: Workload, machine: Machine, mapspace: Mapspace) -> Iterator[Mapping]:
-    """Every well-formed tree of `mapspace`, up to writing the same schedule differently."""
+def enumerate_trees(
+    workload: Workload, machine: Machine, mapspace: Mapspace, checkpoint: Callable[[], None] = lambda: None
+) -> Iterator[Mapping]:
+    """Every well-formed tree of `mapspace`, up to writing the same schedule differently.
+
+    checkpoint: see `candidates`.
+    """
     for one in ordered(workload, mapspace):
-        yield from _in_program_order(one, machine, mapspace)
+        yield from _in_program_order(one, machine, mapspace, checkpoint)
 
 
 def ordered(workload: Workload, mapspace: Mapspace) -> Iterator[Workload]:
@@ -39,10 +44,12 @@ def ordered(workload: Workload, mapspace: Mapspace) -> Iterator[Workload]:
     yield from orders(workload) if mapspace.order == "free" else (workload,)
 
 
-def _in_program_order(workload: Workload, machine: Machine, mapspace: Mapspace) -> Iterator[Mapping]:
+def _in_program_order(
+    workload: Workload, machine: Machine, mapspace: Mapspace, checkpoint: Callable[[], None]
+) -> Iterator[Mapping]:
     axes = {name: axis.size for name, axis in machine.axes.items()}
     emptier = "axis" in mapspace.places and any(axis.use == "full" for axis in machine.axes.values())
-    for candidate in candidates(workload, machine, mapspace.name):
+    for candidate in candidates(workload, machine, mapspace.name, checkpoint):
         if problems(workload, machine, candidate):
             continue
         inside = not outside(workload, machine, mapspace, candidate)
@@ -59,7 +66,8 @@ def candidates(
 ) -> Iterator[Mapping]:
     """Every tree that the grammar lets one write within rules 1-4; many break the others or the machine's limits.
 
-    checkpoint: called wherever a nest is begun, so that a caller can stop between two trees that are far apart.
+    checkpoint: called for every block of stores and every loop, so that a caller can stop between two trees that are
+    far apart.
     """
     grammar = _Grammar(workload, machine, space, checkpoint)
     outer = machine.memories[0].name
@@ -302,6 +310,7 @@ class _Grammar:
             for binds in sorted(self.bindings(state)):
                 grown = []
                 for loops, below in partial:
+                    self.checkpoint()
                     mine = [loop for loop in loops if loop.axis == axis.name]
                     taken = {bind for loop in mine for bind in loop.binds}
                     room = axis.size // prod(loop.trips for loop in mine)
@@ -327,6 +336,7 @@ class _Grammar:
     def bindings(self, state: _State) -> Iterator[Binds]:
         """One variable for every Einsum of the group; producer's and consumer's index one rank of their tensor."""
         for choice in product(*(self.workload.einsum(e).variables for e in state.group)):
+            self.checkpoint()
             binds = tuple(zip(state.group, choice, strict=True))
             if all(self.tied(a, b) for a, b in permutations(binds, 2)):
                 yield binds

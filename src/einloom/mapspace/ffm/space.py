@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from random import Random
@@ -29,11 +29,15 @@ BLOCK = 4096  # rows of tiles at a time
 
 @dataclass(frozen=True)
 class Ffm:
-    """Perfect tiles, one loop per rank variable between two stores, no recomputation (docs/mapspace.md)."""
+    """Perfect tiles, one loop per rank variable between two stores, no recomputation (docs/mapspace.md).
+
+    checkpoint: called again and again between two trees, which may be minutes apart; what it raises comes through.
+    """
 
     workload: Workload
     machine: Machine
     mapspace: Mapspace
+    checkpoint: Callable[[], None] = field(default=lambda: None, compare=False, repr=False)
 
     def outside(self, tree: Mapping) -> tuple[str, ...]:
         """Every rule that a legal `tree` breaks."""
@@ -45,7 +49,7 @@ class Ffm:
 
     def trees(self) -> Iterator[Mapping]:
         """Every well-formed tree inside, in the order of the grammar."""
-        return enumerate_trees(self.workload, self.machine, self.mapspace)
+        return enumerate_trees(self.workload, self.machine, self.mapspace, self.checkpoint)
 
     def sample(self, rng: Random) -> Mapping | None:
         """A legal tree inside, with sequential splits; in `ragged` with perfect tiles."""
