@@ -11,6 +11,7 @@ from einloom.api import problem
 from einloom.certify import again
 from einloom.certify.likeness import workload_likeness
 from einloom.cost import event
+from einloom.cost.batch.program import ProgramRecorder
 from einloom.cost.evaluate import evaluate
 from einloom.cost.traffic.accesses import operations
 from einloom.cost.traffic.paths import paths
@@ -28,6 +29,7 @@ from einloom.search.exact.attempt import Attempt
 from einloom.search.method import Recorder, Watcher
 from einloom.search.principles.matmul import Matmul
 from einloom.search.principles.pairs import Pair
+from einloom.search.principles.told import told
 from einloom.workload.files import parse_workload
 
 WORKLOAD = "schema: workload/1\nname: one\neinsums: ['B[m] = exp(A[m,k])']\nranks: {m: 24, k: 5}\nbits: 8"
@@ -145,3 +147,24 @@ def test_joins_without_rooms_are_for_spaces_in_which_nothing_runs_at_the_same_ti
         (together, ExactOptions(), False),
     ):
         assert Attempt(asked, options, Watcher(), {}, lambda: None).completes is right
+
+
+def test_what_is_known_while_recording_is_a_whole_number_unless_it_was_divided() -> None:
+    recorder = ProgramRecorder(1)
+    six, three, half = (
+        recorder.apply(*one) for one in (("multiply", (2, 3)), ("true_divide", (6, 2)), ("true_divide", (1, 2)))
+    )
+    assert (six, three, half) == (6, 3.0, 0.5)
+    assert [type(one) for one in (six, three, half)] == [int, float, float]
+
+
+def test_the_principles_speak_of_batches_where_there_are_several() -> None:
+    found = {}
+    for batches in (1, 3):
+        workload = parse_workload(
+            "schema: workload/1\nname: one\neinsums: ['C[b,m,n] = A[b,m,k] * B[b,k,n]']\n"
+            f"ranks: {{b: {batches}, m: 8, k: 8, n: 8}}\nbits: 8"
+        )
+        asked = problem(workload, "two-level:glb_bits=1024", "traffic:DRAM")
+        found[batches] = [line for line in told(asked).lines if "batches" in line]
+    assert found == {1: [], 3: ["all numbers are of one of 3 batches"]}
