@@ -74,3 +74,12 @@ GEMM = """
   loop_sizes: [16, 8, 32]
   operand_precision: {W: 8, I: 8, O: 8, O_final: 8}
 """
+SPREAD = """
+- name: default
+  spatial_mapping:
+    D1: ["K, 4"]
+    D2: ["C, 2", "OX, 2"]
+  memory_operand_links: {O: O, W: I2, I: I1}
+- name: Add
+  spatial_mapping: {D1: ["G, 4"], D2: ["C, 1"]}
+"""

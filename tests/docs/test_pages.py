@@ -49,6 +49,16 @@ def test_a_page_does_what_it_says(page: str, tmp_path: Path, monkeypatch: pytest
                 del sys.modules[name]
 
 
+@pytest.mark.parametrize("part", ["onnx", "torch"])
+def test_the_tutorial_of_networks_does_what_it_says(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip(part)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    _, files, modules = re.split(r"^## ", (DOCS / "tutorial-models.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert play(files if part == "onnx" else modules, tmp_path) >= 3
+    sys.modules.pop("vit", None)
+
+
 def test_a_page_that_says_something_else_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for wrong in (

@@ -198,4 +198,4 @@ def test_a_wrong_parameter(parameters: dict[str, str], says: str) -> None:
 
 def test_the_importer_has_no_faults(folder: Path) -> None:
     names = [folder / name for name in ("arch.yaml", "problem.yaml", "map.yaml")]
-    assert importer_faults(TimeloopImporter, names, {"energy": "none"}, damaged=100) == ()
+    assert importer_faults(TimeloopImporter, names, {"energy": "none"}, damaged=20) == ()

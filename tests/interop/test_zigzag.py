@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -95,10 +96,10 @@ def test_two_files_are_a_problem(folder: Path) -> None:
     assert apart == pytest.approx(el.map("layers.yaml", "accelerator.yaml:clock=1GHz").energy)
 
 
-def check_place(text: str, says: str, at: str) -> None:
+def check_place(text: str, says: str, at: str, more: Mapping[str, str] | None = None) -> None:
     """The text is refused with these words, in a line that holds `at`."""
     with pytest.raises(SpecError, match=says) as caught:
-        read_texts({"a.yaml": text})
+        read_texts({"a.yaml": text, **(more or {})})
     assert caught.value.file == "a.yaml" and caught.value.line is not None
     assert at in text.splitlines()[caught.value.line - 1], str(caught.value)
 
@@ -171,7 +172,7 @@ def test_a_mistake_in_layers_has_its_place(old: str, new: str, at: str, says: st
     ("text", "says"),
     [
         ("name: soc\ncores: {0: a.yaml, 1: b.yaml}\n", "a system of Stream"),
-        ("- name: default\n  spatial_mapping: {D1: ['K, 4']}\n", "a mapping of ZigZag"),
+        ("- name: default\n  spatial_mapping: {D1: ['K, 4']}\n", "together with its layers and its accelerator"),
         ("name: x\n", "neither an accelerator nor a workload"),
         ("[]\n", "lists no layer"),
     ],
@@ -182,7 +183,50 @@ def test_what_is_not_read(text: str, says: str) -> None:
 
 
 def test_the_importer_has_no_faults(folder: Path) -> None:
-    assert importer_faults(ZigzagImporter, [folder / "accelerator.yaml", folder / "layers.yaml"], damaged=100) == ()
+    assert importer_faults(ZigzagImporter, [folder / "accelerator.yaml", folder / "layers.yaml"], damaged=20) == ()
+
+
+def test_a_mapping_limits_what_is_spread() -> None:
+    bundle = read_texts({"m.yaml": files.SPREAD, "l.yaml": files.LAYERS, "a.yaml": files.ACCELERATOR})
+    assert bundle.mapspace is not None and bundle.workload is not None and bundle.machine is not None
+    said = [str(limit) for limit in bundle.mapspace.limits.axes]
+    assert said[:4] == [
+        "axis D1: k_0: at most 4 instances (in conv)",
+        "axis D1: b, oy, ox, c_0, fy_0, fx_0: 1 instances (in conv)",
+        "axis D2: c_0: at most 2 instances (in conv)",
+        "axis D2: ox: at most 2 instances (in conv)",
+    ]
+    assert said[-2:] == [
+        "axis D1: b, oy, ox: 1 instances (in both)",
+        "axis D2: b, g, oy, ox: 1 instances (in both)",
+    ]
+
+
+def test_a_mapping_is_kept_to(folder: Path) -> None:
+    (folder / "mapping.yaml").write_text('- name: default\n  spatial_mapping: {D1: ["N, 2"], D2: ["M, 2"]}\n')
+    asked = ["import", "zigzag", "accelerator.yaml", "gemm.yaml", "mapping.yaml", "--set", "clock=1GHz", "-o", "out"]
+    ran = CliRunner().invoke(main, asked)
+    assert ran.exit_code == 0 and "mapspace.yaml" in ran.output, ran.output
+    best = el.map("out/workload.yaml", "out/machine.yaml", mapspace="out/mapspace.yaml", objective="latency")
+    spread = {(loop.axis, loop.binds[0][1], loop.trips) for loop in best.mapping.nest if getattr(loop, "axis", None)}
+    assert spread == {("D1", "n", 2), ("D2", "m", 2)}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "at", "says"),
+    [
+        ("D1: [", "D3: [", "D3", "unknown dimension of the array 'D3'; known are D1, D2"),
+        ("K, 4", "K 4", "K 4", "spread over as in 'K, 32'"),
+        ("W: I2", "W: I1", "W: I1", "only the links I: I1, W: I2, O: O"),
+        ("- name: Add", "- name: default", "default", "two entries are called default"),
+        ("name: default", "name: Gemm", "- name: Gemm", "no entry for layer conv .Conv., and none called default"),
+        ("  spatial_mapping: {", "  temporal_ordering: [[G, 4]]\n  spatial_mapping: {", "temporal", "leave it out"),
+    ],
+)
+def test_a_mistake_in_a_mapping_has_its_place(old: str, new: str, at: str, says: str) -> None:
+    text = files.SPREAD.replace(old, new, 1)
+    assert text != files.SPREAD
+    check_place(text, says, at, {"l.yaml": files.LAYERS, "b.yaml": files.ACCELERATOR})
 
 
 def test_what_is_written_says_the_same_problem() -> None:

@@ -39,6 +39,7 @@ class Layer:
 
     id: int
     name: str
+    kind: str
     view: Located
     output: LayerOperand
     inputs: tuple[LayerOperand, ...]
@@ -60,7 +61,16 @@ class Layer:
         return 1 + sum(factor * (self.sizes[name] - 1) for name, factor in terms)
 
 
-def layers_from(view: Located, name: str, notes: list[str]) -> Workload:
+@dataclass(frozen=True)
+class CascadeOfLayers:
+    """The cascade of a file; kinds: operator type of every Einsum; names: (Einsum, dimension) -> rank variable."""
+
+    workload: Workload
+    kinds: Mapping[str, str]
+    names: Mapping[tuple[str, str], str]
+
+
+def layers_from(view: Located, name: str, notes: list[str]) -> CascadeOfLayers:
     """The cascade that the file lists. SpecError with the place of every mistake."""
     layers: list[Layer] = []
     for item in view.items():
@@ -86,7 +96,7 @@ def layers_from(view: Located, name: str, notes: list[str]) -> Workload:
     view.raise_gathered()
     used = {variable for einsum in einsums for variable in einsum.variables}
     try:
-        return build_workload(
+        workload = build_workload(
             name,
             einsums,
             {variable: size for variable, size in ranks.items() if variable in used},
@@ -95,6 +105,9 @@ def layers_from(view: Located, name: str, notes: list[str]) -> Workload:
         )
     except SpecError as error:
         raise _placed(error, layers, view) from None
+    called = {layer.id: layer.name for layer in layers}
+    kinds = {layer.name: layer.kind for layer in layers}
+    return CascadeOfLayers(workload, kinds, {(called[number], d): v for (number, d), v in names.items()})
 
 
 def _placed(error: SpecError, layers: Sequence[Layer], view: Located) -> SpecError:
@@ -121,7 +134,7 @@ def _layer(view: Located, before: Sequence[Layer], notes: list[str]) -> Layer:
     sizes = _sizes(view.require("loop_dims"), view.require("loop_sizes"))
     relations = _relations(view.get("dimension_relations"), sizes)
     sources = {letter: source for letter, source in _sources(view, inputs).items() if source != number}
-    layer = Layer(number, name, view, output, inputs, adds, sizes, relations, _precision(view, inputs), sources)
+    layer = Layer(number, name, kind, view, output, inputs, adds, sizes, relations, _precision(view, inputs), sources)
     starts, extents = _related(view, relations)
     _check_ranks(layer, view.require("equation"))
     view.finish()

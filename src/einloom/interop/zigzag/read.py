@@ -1,4 +1,4 @@
-"""ZigZag's YAML files as einloom's objects: one accelerator (or Stream core), one list of layers.
+"""ZigZag's YAML files as einloom's objects: an accelerator (or Stream core), layers, a mapping.
 
 They may come in any order. Nothing in a file is executed, and no other file is opened. Of a key that stands
 twice the last counts, as in ZigZag, with a note.
@@ -11,11 +11,12 @@ from pathlib import Path
 
 from ...errors import SpecError
 from ...machine.levels import Machine
+from ...mapspace.space import Mapspace
 from ...reading.located import Located, file_text, read_text
-from ...workload.einsum import Workload
 from ..bundle import Bundle
 from .accelerator import accelerator_from
-from .layers import layers_from
+from .layers import CascadeOfLayers, layers_from
+from .mappings import mapspace_from
 
 WORKLOAD_NAME = "zigzag"
 _KNOWN = "an accelerator has the keys memories and operational_array, a workload is a list of layers with equation"
@@ -30,7 +31,8 @@ def read_texts(texts: Mapping[str, str], clock: float = 1.0) -> Bundle:
     """As `read`, for texts by file name."""
     notes: list[str] = []
     machine: Machine | None = None
-    workload: Workload | None = None
+    layers: CascadeOfLayers | None = None
+    mapping: Located | None = None
     if not texts:
         raise SpecError("ZigZag's files are an accelerator, a workload, or both; none is given")
     for name, text in texts.items():
@@ -38,25 +40,32 @@ def read_texts(texts: Mapping[str, str], clock: float = 1.0) -> Bundle:
         view = read_text(text, name, repeated)
         notes += [f"{error}; the last one counts, as in ZigZag" for error in repeated]
         if view.is_list:
-            _refuse_mappings(view)
-            if workload is not None:
+            if _is_mapping(view):
+                if mapping is not None:
+                    raise view.error("a second mapping; one is read at a time")
+                mapping = view
+                continue
+            if layers is not None:
                 raise view.error("a second workload; one is read at a time")
-            workload = layers_from(view, WORKLOAD_NAME, notes)
+            layers = layers_from(view, WORKLOAD_NAME, notes)
         else:
             _refuse_systems(view)
             if machine is not None:
                 raise view.error("a second accelerator; one is read at a time")
             machine = accelerator_from(view, clock, notes)
-    return Bundle(workload, machine, notes=tuple(dict.fromkeys(notes)))
+    mapspace: Mapspace | None = None
+    if mapping is not None:
+        if layers is None or machine is None:
+            raise mapping.error("a mapping is read together with its layers and its accelerator")
+        mapspace = mapspace_from(mapping, layers, machine, notes)
+    workload = None if layers is None else layers.workload
+    return Bundle(workload, machine, mapspace=mapspace, notes=tuple(dict.fromkeys(notes)))
 
 
-def _refuse_mappings(view: Located) -> None:
+def _is_mapping(view: Located) -> bool:
     items = view.items()
-    if items and items[0].is_mapping and "spatial_mapping" in items[0].keys:
-        raise view.error(
-            "a mapping of ZigZag (spatial_mapping); einloom searches its own, so leave this file out and limit the "
-            "search with a mapspace file"
-        )
+    keys = items[0].keys if items and items[0].is_mapping else ()
+    return "equation" not in keys and ("spatial_mapping" in keys or "memory_operand_links" in keys)
 
 
 def _refuse_systems(view: Located) -> None:
