@@ -173,7 +173,7 @@ def test_capacity_too_small_for_any_mapping(tmp_path: Path) -> None:
     (tmp_path / "m.yaml").write_text(machine, encoding="utf-8")
     code, output = run("map", tmp_path / "w.yaml", tmp_path / "m.yaml", "--method", "exhaustive")
     assert code == 1
-    assert "GLB holds 8 bits, needs" in output
+    assert "B needs at least 16 bits in GLB for tiles of A, B, but GLB holds 8" in output
 
 
 def test_an_illegal_mapping_says_every_reason(tmp_path: Path) -> None:

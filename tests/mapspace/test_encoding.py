@@ -24,7 +24,8 @@ from einloom.mapspace.space import Mapspace
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
 from einloom.workload.selectors import selector
-from einloom.zoo import load_machine, load_workload
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.workload_by_name import load_workload
 from tiny_problems import tiny_problem
 
 DRAM = Memory("DRAM", None, 10.0, 12.0, read_throughput=2.0, write_throughput=2.0)
