@@ -163,6 +163,7 @@ def test_small_networks_are_mapped_priced_verified_and_executed(name: str, machi
     [  # multiply-accumulates as frameworks count them; BERT and ViT by hand: see the formula
         ("resnet50", 72, 4.089),
         ("mobilenet-v2", 64, 0.3008),
+        ("mobilenet-v3", 91, 0.2166),
         ("efficientnet-b0", 124, 0.3858),
         ("bert-base", 244, 11.17),
         ("gpt2-124m", 244, 16.11),

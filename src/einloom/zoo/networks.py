@@ -1,4 +1,4 @@
-"""Whole convolutional networks of the zoo: ResNet-50, MobileNet v2, EfficientNet-B0, by their published dimensions.
+"""Whole convolutional networks of the zoo by their dimensions: ResNet-50, MobileNet v2 and v3, EfficientNet-B0.
 
 As in `convnets`, batch normalisation, biases and activations are left out, and an average is a sum. Squeeze and excite
 is a reduction, two products and an elementwise product.
@@ -12,9 +12,27 @@ from .convnets import CLASSES, RESNET_TABLE, Network, Plane
 from .origins import CHOSEN, Values
 
 MOBILENET_TABLE = "Sandler et al. 2018 (MobileNetV2), Table 2"
+MOBILENET3_TABLE = "Howard et al. 2019 (MobileNetV3), Table 1; squeezes to a quarter in multiples of 8"
 EFFICIENTNET_TABLE = "Tan and Le 2019 (EfficientNet), Table 1, with MBConv's expansion and squeeze ratio of MnasNet"
 RESNET50 = ((64, 3), (128, 4), (256, 6), (512, 3))
 MOBILENET = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
+MOBILENET3 = (  # kernel, expanded channels, channels, squeeze and excite, stride
+    (3, 16, 16, False, 1),
+    (3, 64, 24, False, 2),
+    (3, 72, 24, False, 1),
+    (5, 72, 40, True, 2),
+    (5, 120, 40, True, 1),
+    (5, 120, 40, True, 1),
+    (3, 240, 80, False, 2),
+    (3, 200, 80, False, 1),
+    (3, 184, 80, False, 1),
+    (3, 184, 80, False, 1),
+    (3, 480, 112, True, 1),
+    (3, 672, 112, True, 1),
+    (5, 672, 160, True, 2),
+    (5, 960, 160, True, 1),
+    (5, 960, 160, True, 1),
+)
 EFFICIENTNET = (
     (1, 16, 1, 1, 3),
     (6, 24, 2, 2, 3),
@@ -33,10 +51,14 @@ def _empty(name: str, source: str, v: Values) -> Network:
     return Network(name, source if v["image"] == 224 else CHOSEN, v["image"] != 224, {"b": v["batch"]})
 
 
-def _classified(net: Network, plane: Plane, bits: int) -> Workload:
-    """The network with global pooling and a classifier behind `plane`."""
+def _classified(net: Network, plane: Plane, bits: int, hidden: int = 0) -> Workload:
+    """The network with global pooling and a classifier behind `plane`. hidden: the width of a layer between them."""
     net.add(f"POOL[b,{plane.channels}] = {plane}")
-    net.add(f"FC[b,{net.size('n', CLASSES)}] = POOL[b,{plane.channels}] * WFC[{plane.channels},n]")
+    pooled, channels = "POOL", plane.channels
+    if hidden:
+        net.add(f"HID[b,{net.size('h', hidden)}] = POOL[b,{channels}] * WHID[{channels},h]")
+        pooled, channels = "HID", "h"
+    net.add(f"FC[b,{net.size('n', CLASSES)}] = {pooled}[b,{channels}] * WFC[{channels},n]")
     return net.build(bits)
 
 
@@ -60,8 +82,24 @@ def mobilenet_v2(v: Values) -> Workload:
     plane = net.convolution(net.image(3, v["image"]), 32, stride=2)
     for expansion, channels, blocks, first in MOBILENET:
         for block in range(blocks):
-            plane = _inverted(net, plane, expansion, channels, first if not block else 1, 3, 0)
+            wide = expansion * net.ranks[plane.channels]
+            plane = _inverted(net, plane, wide, channels, first if not block else 1, 3, 0)
     return _classified(net, net.convolution(plane, 1280, kernel=1), v["bits"])
+
+
+def mobilenet_v3(v: Values) -> Workload:
+    """MobileNet v3 large: inverted residuals, eight of them with squeeze and excite."""
+    net = _empty("mobilenet-v3", MOBILENET3_TABLE, v)
+    plane = net.convolution(net.image(3, v["image"]), 16, stride=2)
+    for kernel, wide, channels, excite, stride in MOBILENET3:
+        plane = _inverted(net, plane, wide, channels, stride, kernel, _eighths(wide / 4) if excite else 0)
+    return _classified(net, net.convolution(plane, 960, kernel=1), v["bits"], hidden=1280)
+
+
+def _eighths(channels: float) -> int:
+    """The nearest multiple of 8 that is no less than nine tenths of them."""
+    near = max(8, int(channels + 4) // 8 * 8)
+    return near + 8 if near < 0.9 * channels else near
 
 
 def efficientnet_b0(v: Values) -> Workload:
@@ -70,18 +108,18 @@ def efficientnet_b0(v: Values) -> Workload:
     plane = net.convolution(net.image(3, v["image"]), 32, stride=2)
     for expansion, channels, blocks, first, kernel in EFFICIENTNET:
         for block in range(blocks):
-            plane = _inverted(net, plane, expansion, channels, first if not block else 1, kernel, 4)
+            narrow = net.ranks[plane.channels]
+            stride = first if not block else 1
+            plane = _inverted(net, plane, expansion * narrow, channels, stride, kernel, narrow // 4)
     return _classified(net, net.convolution(plane, 1280, kernel=1), v["bits"])
 
 
-def _inverted(
-    net: Network, plane: Plane, expansion: int, channels: int, stride: int, kernel: int, squeeze: int
-) -> Plane:
-    """One inverted residual. squeeze: the input's channels over those of the squeeze; 0 for none."""
+def _inverted(net: Network, plane: Plane, wide: int, channels: int, stride: int, kernel: int, squeeze: int) -> Plane:
+    """One inverted residual. wide: channels inside; squeeze: channels of the squeeze, 0 for none."""
     narrow = net.ranks[plane.channels]
-    inner = plane if expansion == 1 else net.convolution(plane, expansion * narrow, kernel=1)
+    inner = plane if wide == narrow else net.convolution(plane, wide, kernel=1)
     inner = net.depthwise(inner, kernel, stride)
     if squeeze:
-        inner = net.excited(inner, narrow // squeeze)
+        inner = net.excited(inner, squeeze)
     made = net.convolution(inner, channels, kernel=1)
     return net.residual(made, plane) if stride == 1 and channels == narrow else made

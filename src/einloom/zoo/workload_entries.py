@@ -17,7 +17,7 @@ from .attentions import SHAPES, attention
 from .catalogue import Entry, Parameter, check_keys, choose
 from .convnets import resnet18, vgg16
 from .encoders import NETWORKS
-from .networks import efficientnet_b0, mobilenet_v2, resnet50
+from .networks import efficientnet_b0, mobilenet_v2, mobilenet_v3, resnet50
 from .origins import CHOSEN, INPUTS, Values, bits_fact, chosen_facts, rank_facts
 from .table2 import MODELS, attention_pair, layer
 from .transformers import gpt3, llama3_8b
@@ -208,6 +208,7 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
             ),
             _recipe("resnet50", "ResNet-50, whole", "batch=1 image=224 bits=8", resnet50),
             _recipe("mobilenet-v2", "MobileNet v2, whole", "batch=1 image=224 bits=8", mobilenet_v2),
+            _recipe("mobilenet-v3", "MobileNet v3 large, whole", "batch=1 image=224 bits=8", mobilenet_v3),
             _recipe("efficientnet-b0", "EfficientNet-B0, whole", "batch=1 image=224 bits=8", efficientnet_b0),
             *(
                 _recipe(each.name, f"{each.title}; norms and softmax in parts", each.parameters, each.build)
