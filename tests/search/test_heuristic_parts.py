@@ -11,6 +11,8 @@ from einloom.api import problem
 from einloom.cost.evaluate import evaluate, legality
 from einloom.errors import Infeasible, SpecError
 from einloom.mapspace.ffm.encoding import NoProposal
+from einloom.mapspace.ffm.encoding.privates import _fits
+from einloom.mapspace.ffm.encoding.rooms import tile_bits
 from einloom.mapspace.registry import space_for
 from einloom.problem import Budget, Objective, Problem, keeps_time
 from einloom.search.door import ask
@@ -155,3 +157,10 @@ def test_long_searches_make_many_proposals_at_once() -> None:
         points.evaluator.budget = budget
         sizes.append(points.burst_size(1_000_000))
     assert sizes == [100, 1, 244, 10, 1000]
+
+
+def test_a_tile_fits_into_its_bits_and_not_into_fewer() -> None:
+    facts = small().facts
+    tensor, extents = facts.einsums[0].tensors[0], dict(facts.extents)
+    bits = tile_bits(facts, 0, 1, tensor, extents)
+    assert _fits(facts, 0, 1, tensor, extents, bits) and not _fits(facts, 0, 1, tensor, extents, bits - 1)

@@ -11,16 +11,25 @@ from einloom.api import problem
 from einloom.certify import again
 from einloom.certify.likeness import workload_likeness
 from einloom.cost import event
+from einloom.cost.batch.program import ProgramRecorder
+from einloom.cost.evaluate import evaluate
 from einloom.cost.traffic.accesses import operations
 from einloom.cost.traffic.paths import paths
 from einloom.machine.files import parse_machine
+from einloom.mapping.legality.concurrency import stages
 from einloom.mapping.text import parse_mapping
-from einloom.mapping.tree import Loop
+from einloom.mapping.tree import Compute, Loop, Split
+from einloom.mapspace.ffm.encoding.privates import _joined
 from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.ffm.space import Ffm
-from einloom.search.method import Recorder
+from einloom.mapspace.space import Mapspace
+from einloom.problem import Problem
+from einloom.search.exact import ExactOptions
+from einloom.search.exact.attempt import Attempt
+from einloom.search.method import Recorder, Watcher
 from einloom.search.principles.matmul import Matmul
 from einloom.search.principles.pairs import Pair
+from einloom.search.principles.told import told
 from einloom.workload.files import parse_workload
 
 WORKLOAD = "schema: workload/1\nname: one\neinsums: ['B[m] = exp(A[m,k])']\nranks: {m: 24, k: 5}\nbits: 8"
@@ -84,15 +93,17 @@ def test_a_copy_has_no_operations() -> None:
 
 
 def test_the_rows_of_a_skeleton_are_the_tilings_of_its_trees() -> None:
-    """The trees of the space with the loops of one tree, in any tiles, are its rows, each once."""
-    asked = problem("matmul:m=8,n=4,k=2", "two-level", "energy")
+    """All rows of all skeletons are the trees of the space; eight values have two tilings by two loops."""
+    asked = problem("matmul:m=8,n=2,k=1", "two-level", "energy")
     space = Ffm(asked.workload, asked.machine, asked.mapspace)
-    trees = list(enumerate_trees(asked.workload, asked.machine, asked.mapspace))
-    largest = max(trees, key=lambda tree: sum(isinstance(node, Loop) for node in tree.nest))
-    skeleton = space.skeleton(largest)
-    made = [space.tree(skeleton, row) for block in space.tilings(skeleton) for row in block]
-    assert largest in made and len(made) == len(set(map(str, made))) > 1
-    assert all(tree in trees for tree in made)
+    trees = {str(tree): tree for tree in enumerate_trees(asked.workload, asked.machine, asked.mapspace)}
+    made: dict[str, int] = {}
+    for name, tree in trees.items():
+        skeleton = space.skeleton(tree)
+        rows = {str(space.tree(skeleton, row)) for block in space.tilings(skeleton) for row in block}
+        assert name in rows <= trees.keys()
+        made[name] = len(rows)
+    assert max(made.values()) > 1
 
 
 def test_a_name_of_the_zoo_with_another_persistent_tensor_is_not_the_zoos() -> None:
@@ -100,3 +111,60 @@ def test_a_name_of_the_zoo_with_another_persistent_tensor_is_not_the_zoos() -> N
     kept = replace(zoo, tensors=tuple(replace(tensor, persistent=tensor.name == "B") for tensor in zoo.tensors))
     same, other = workload_likeness(zoo), workload_likeness(kept)
     assert same is not None and same.same and other is not None and kept != zoo and not other.same
+
+
+def test_an_unknown_latency_rule_is_refused_by_the_analysis_itself() -> None:
+    found = el.map("matmul:m=2,n=2,k=2", "two-level")
+    with pytest.raises(el.SpecError, match="latency rule"):
+        evaluate(found.workload, found.machine, found.mapping, "tiles")
+
+
+def test_a_pipeline_below_a_loop_is_one_stage() -> None:
+    """Pipe(a, Pipe(b, c)) has three stages; with a loop around the inner one, two."""
+    inner = Split("pipelined", ((Compute("b", None),), (Compute("c", None),)))
+    loop = Loop((("b", "m"), ("c", "m")), 2)
+    flat = Split("pipelined", ((Compute("a", None),), (inner,)))
+    looped = Split("pipelined", ((Compute("a", None),), (loop, inner)))
+    assert stages(flat) == (("a",), ("b",), ("c",))
+    assert stages(looped) == (("a",), ("b", "c"))
+
+
+def test_segments_that_become_one_multiply_their_trips() -> None:
+    assert _joined((("m", 6), ("n", 2)), (("m", 3), ("k", 5))) == (("m", 18), ("n", 2), ("k", 5))
+
+
+def test_what_is_too_large_for_a_table_without_pruning_is_not_small() -> None:
+    assert again._small(problem("matmul:m=8,n=8,k=8", "two-level", "energy"))
+    assert not again._small(problem("matmul:m=5040,n=5040,k=5040", "two-level", "energy"))
+
+
+def test_joins_without_rooms_are_for_spaces_in_which_nothing_runs_at_the_same_time() -> None:
+    alone = problem("matmuls:n=2,m=4,kn=4", "two-level", "energy")
+    together = Problem(alone.workload, alone.machine, Mapspace(concurrent="any"), alone.objective)
+    for asked, options, right in (
+        (alone, ExactOptions(), True),
+        (alone, ExactOptions(completions=False), False),
+        (together, ExactOptions(), False),
+    ):
+        assert Attempt(asked, options, Watcher(), {}, lambda: None).completes is right
+
+
+def test_what_is_known_while_recording_is_a_whole_number_unless_it_was_divided() -> None:
+    recorder = ProgramRecorder(1)
+    six, three, half = (
+        recorder.apply(*one) for one in (("multiply", (2, 3)), ("true_divide", (6, 2)), ("true_divide", (1, 2)))
+    )
+    assert (six, three, half) == (6, 3.0, 0.5)
+    assert [type(one) for one in (six, three, half)] == [int, float, float]
+
+
+def test_the_principles_speak_of_batches_where_there_are_several() -> None:
+    found = {}
+    for batches in (1, 3):
+        workload = parse_workload(
+            "schema: workload/1\nname: one\neinsums: ['C[b,m,n] = A[b,m,k] * B[b,k,n]']\n"
+            f"ranks: {{b: {batches}, m: 8, k: 8, n: 8}}\nbits: 8"
+        )
+        asked = problem(workload, "two-level:glb_bits=1024", "traffic:DRAM")
+        found[batches] = [line for line in told(asked).lines if "batches" in line]
+    assert found == {1: [], 3: ["all numbers are of one of 3 batches"]}

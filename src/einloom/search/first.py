@@ -23,11 +23,15 @@ from .method import Watcher
 AFTER = 0.3  # seconds of a search without a mapping before one is drawn
 PLAIN = 5  # draws with nothing fused that need not be, before fused ones
 TRIES = 12  # proposals for the privates of each Einsum in a descent
+ANEW = 0.2  # of the descents begin at a new state, the others near the best one
+KICKS = 4  # moves away from it, at most
 SHARED = 40  # proposals in a row for what Einsums share that may come to nothing
 
 
 class FirstMappings:
-    """Draws and descents, a piece at a time; `best` is the best legal mapping inside the space so far.
+    """Draws, and descents from them and from near the best, a piece at a time.
+
+    best: the best legal mapping inside the space so far.
 
     watch: hears of each better mapping, and says when to stop.
     """
@@ -38,6 +42,7 @@ class FirstMappings:
         self._prices: Evaluator | None = None
         self._points: Points | None = None
         self._ready: Valued | None = None
+        self._top: Valued | None = None
 
     @property
     def best(self) -> Mapping | None:
@@ -80,7 +85,7 @@ class FirstMappings:
         while self.best is not None:
             if found is not None:
                 yield from self._descent(points, found, rng)
-            found = self._drawn(points, rng, None)
+            found = self._drawn(points, rng, None) if rng.random() < ANEW else self._kicked(points, rng)
             yield
 
     def _offer(self) -> None:
@@ -92,11 +97,21 @@ class FirstMappings:
     def _seen(self, found: Valued) -> Valued:
         if self._ready is None or found[0] < self._ready[0]:
             self._ready = found
+        if self._top is None or found[0] < self._top[0]:
+            self._top = found
         return found
 
     def _drawn(self, points: Points, rng: Random, fuse: float | None) -> Valued | None:
         state = points.encoding.sample(rng, fuse)
         return None if state is None else self._seen((points.apart(state), state))
+
+    def _kicked(self, points: Points, rng: Random) -> Valued | None:
+        """The best state so far after some moves at random, good or bad (iterated local search)."""
+        found = self._top
+        for _ in range(rng.randint(1, KICKS)):
+            near = None if found is None else self._near(points, found[1], rng, 0.5)
+            found = near if near is not None and near[0] < float("inf") else found
+        return found
 
     def _descent(self, points: Points, found: Valued, rng: Random) -> Iterator[None]:
         """Better states one move away, of the privates first and then of what Einsums share."""

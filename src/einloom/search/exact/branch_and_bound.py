@@ -40,6 +40,7 @@ FIRST_FEASIBLE = (HEURISTICS[0], HEURISTICS[-1])
 BELOW = 1 - 3 * TIE  # of a value: what is below this is better
 SLICE = 0.05  # seconds of drawing at a time
 PROVING, HURRIED = 19, 4  # seconds of search for one of drawing, without a budget and with one
+EARLY = 1.0  # seconds of drawing, with a budget, in which search and drawing take turns: then a second brings most
 SOONER = 0.1  # limits up to this share of the way from the bound to a known value are tried before it
 
 
@@ -162,6 +163,7 @@ class Run:
         self.bound = 0.0
         self.started = time.monotonic()
         self.first = None if options.limit is not None else FirstMappings(problem, watcher)
+        self._drawing = 0.0
         self._draw_at = self.started + (AFTER if budget.steps is None else np.inf)  # steps give the same answer twice
 
     def checkpoint(self) -> None:
@@ -179,7 +181,9 @@ class Run:
         if self.first is not None and now >= self._draw_at and self.best is None:
             self.first.work(now + SLICE)
             end = time.monotonic()
-            self._draw_at = end + (end - now) * (PROVING if self.budget == Budget() else HURRIED)
+            self._drawing += end - now
+            turns = PROVING if self.budget == Budget() else 1 if self._drawing < EARLY else HURRIED
+            self._draw_at = end + (end - now) * turns
 
     def drawn(self) -> Solution | None:
         """The best of the mappings that were drawn, for a search that was cut off; None without any."""

@@ -17,7 +17,7 @@ from .classes import AxisSignature, EinsumClass, UnitOption
 from .holds import Placement, backing
 
 SpatialChoice = tuple[tuple[int, ...], ...]
-OFTEN = 1 << 12  # choices between two questions whether to stop
+OFTEN = 1 << 8  # choices between two questions whether to stop
 
 T = TypeVar("T")
 
