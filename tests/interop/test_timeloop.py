@@ -78,6 +78,44 @@ def test_a_problem_is_an_einsum_with_coefficients() -> None:
     assert workload.tensor("Inputs").shape == (1, 3, 225, 225) and workload.tensor("Inputs").bits == 16
 
 
+def limited(*lines: str) -> str:
+    """The architecture of the weight registers, with constraints on its mesh."""
+    spread = f"    constraints: {{spatial: {{{', '.join(lines)}}}}}\n"
+    return files.STATIONARY.replace("meshY: 16}\n", "meshY: 16}\n" + spread)
+
+
+def test_constraints_on_a_mesh_limit_the_mapspace(folder: Path) -> None:
+    text = limited("permutation: [C, M]", "split: 1", "factors: [R=1, S=1, P=1, Q=1, M<=8]")
+    found = read_texts({"a.yaml": text, "p.yaml": files.CONV2D}, {"energy": "none"})
+    assert found.mapspace is not None
+    assert [str(limit) for limit in found.mapspace.limits.axes] == [
+        "axis PE_X: m, r, s, n, p, q: 1 instances",
+        "axis PE_Y: c, r, s, p, q: 1 instances",
+        "axis PE_Y: m: at most 8 instances",
+    ]
+    (folder / "limited.yaml").write_text(text)
+    (folder / "conv.yaml").write_text(files.CONV2D)
+    ran = CliRunner().invoke(
+        main, ["import", "timeloop", "limited.yaml", "conv.yaml", "--set", "energy=none", "-o", "o"]
+    )
+    assert ran.exit_code == 0 and "mapspace.yaml" in ran.output, ran.output
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        (["factors: [R>=2]"], "cannot read 'R>=2'"),
+        (["factors: [X=1]"], "unknown dimension 'X'"),
+        (["permutation: [C, X]"], "unknown dimension 'X'"),
+        (["splt: 1"], "unknown key 'splt'"),
+    ],
+)
+def test_a_wrong_constraint(lines: list[str], says: str) -> None:
+    with pytest.raises(SpecError, match=says) as caught:
+        read_texts({"a.yaml": limited(*lines), "p.yaml": files.CONV2D}, {"energy": "none"})
+    assert caught.value.file == "a.yaml" and caught.value.line is not None
+
+
 @pytest.mark.parametrize("name", files.CASES)
 def test_what_is_written_says_the_same(name: str) -> None:
     given = read_texts(texts(name), {"energy": "none"})

@@ -203,7 +203,9 @@ def import_timeloop(files: tuple[str, ...], settings: str | None, counted: bool,
     found = read(files, split_call(f"files:{settings}")[1] if settings else {})
     workload, machine, mapping = found.workload, found.machine, found.mapping
     if output is not None:
-        _write(output, workload, machine, mapping)
+        _deliver(found, output)
+    else:
+        _say(found.notes)
     if counted and (workload is None or machine is None or mapping is None):
         raise SpecError("--counts needs an architecture, a problem and a mapping")
     if workload is not None and machine is not None and mapping is not None:
@@ -211,7 +213,6 @@ def import_timeloop(files: tuple[str, ...], settings: str | None, counted: bool,
             click.echo(table_text(counts(workload, machine, mapping)), nl=False)
         for reason in legality(workload, machine, mapping):
             tell(f"not a legal mapping: {reason}")
-    _say(found.notes)
 
 
 def import_onnx(

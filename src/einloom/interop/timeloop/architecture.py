@@ -37,6 +37,7 @@ class _Walk:
     levels: list[Level] = field(default_factory=list)
     places: dict[str, Located] = field(default_factory=dict)
     inherited: dict[str, Located] = field(default_factory=dict)
+    spreads: dict[str, Located] = field(default_factory=dict)
     last: Located | None = None
 
     def node(self, view: Located) -> None:
@@ -150,17 +151,16 @@ class _Walk:
         )
 
     def constraints(self, view: Located) -> tuple[Selector, Selector] | None:
-        """(must, may) of a node's data spaces; the rest of its constraints become a note."""
+        """(must, may) of a node's data spaces; what it says of its mesh is kept for `spreads`."""
         limits = view.get("constraints")
         if limits is None:
             return None
         label = view.get("name")
         name = "a node" if label is None else label.name()
-        others = [key for key in ("temporal", "spatial", "maxoverbookingproportion") if limits.get(key) is not None]
-        if others:
-            self.notes.append(
-                f"{name}: constraints on {' and '.join(others)} loops are left out; write a mapspace file"
-            )
+        if limits.get("temporal") is not None:
+            self.notes.append(f"{name}: constraints on temporal loops are left out; a mapspace file says such")
+        if (spread := limits.get("spatial")) is not None:
+            self.spreads[name] = spread
         spaces = limits.get("dataspace")
         limits.finish()
         if spaces is None:
@@ -219,7 +219,15 @@ def cycle(found: Mapping[str, Located]) -> float | None:
     return float(1 / exact(seconds))
 
 
-def machine_from(view: Located, energies: Energies, clock: float, notes: list[str]) -> Machine:
+@dataclass(frozen=True)
+class ConstrainedMachine:
+    """A machine; spreads: fanout -> what the file says of its spatial loops."""
+
+    machine: Machine
+    spreads: Mapping[str, Located]
+
+
+def machine_from(view: Located, energies: Energies, clock: float, notes: list[str]) -> ConstrainedMachine:
     """The machine; `clock`: cycles per second. SpecError with the place of every mistake."""
     check_version(view)
     walk = _Walk(energies, clock, notes)
@@ -242,7 +250,8 @@ def machine_from(view: Located, energies: Energies, clock: float, notes: list[st
         raise (nodes if index is None else walk.places[levels[index].name]).error(message)
     energies.check(nodes)
     facts = () if energies.free else _facts(levels)
-    return Machine("timeloop" if title is None else title.name(), tuple(levels), facts=facts)
+    machine = Machine("timeloop" if title is None else title.name(), tuple(levels), facts=facts)
+    return ConstrainedMachine(machine, walk.spreads)
 
 
 def _facts(levels: list[Level]) -> tuple[Fact, ...]:

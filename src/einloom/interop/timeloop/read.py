@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ...errors import SpecError
-from ...reading.located import file_text
+from ...reading.located import Located, file_text
 from ..bundle import Bundle
 from ..clocks import cycles_per_second, only
 from .architecture import cycle, machine_from
@@ -17,6 +17,7 @@ from .energies import energies_from
 from .mappings import mapping_from
 from .problem import workload_from
 from .sections import sections, words
+from .spreads import mapspace_from
 
 PARAMETERS = ("clock", "bits", "energy", "ert")
 DEFAULT_BITS = 8
@@ -41,20 +42,26 @@ def read_texts(texts: Mapping[str, str], parameters: Mapping[str, str] | None = 
     said = cycle(found)
     clock = cycles_per_second(chosen["clock"]) if "clock" in chosen else said or cycles_per_second()
     energies = energies_from(found.get("ERT"), chosen.get("energy"))
-    machine = workload = mapping = None
+    machine = workload = mapping = mapspace = None
+    spreads: Mapping[str, Located] = {}
     if (section := found.get("architecture")) is not None:
-        machine = machine_from(section, energies, clock, notes)
+        architecture = machine_from(section, energies, clock, notes)
+        machine, spreads = architecture.machine, architecture.spreads
     if (section := found.get("problem")) is not None:
         widths = () if machine is None else machine.memories[0].widths
         workload = workload_from(section, _bits(chosen.get("bits"), widths[0][1] if widths else DEFAULT_BITS))
+        dimensions = words(section.require("shape").require("dimensions"))
+        if machine is not None:
+            mapspace = mapspace_from(spreads, machine, dimensions, notes)
+    elif spreads:
+        notes.append(f"constraints on the loops of {', '.join(spreads)} are left out without the problem")
     if (section := found.get("mapping")) is not None:
         if machine is None or workload is None:
             raise section.error("a mapping is read together with its problem and its architecture")
-        dimensions = words(found["problem"].require("shape").require("dimensions"))
         mapping = mapping_from(section, workload, machine, dimensions)
     if machine is None and workload is None:
         raise SpecError("the files hold neither an architecture nor a problem", file=next(iter(texts), None))
-    return Bundle(workload, machine, mapping, notes=tuple(dict.fromkeys(notes)))
+    return Bundle(workload, machine, mapping, mapspace=mapspace, notes=tuple(dict.fromkeys(notes)))
 
 
 def _bits(text: str | None, default: int) -> int:
