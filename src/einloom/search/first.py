@@ -7,62 +7,83 @@ before it has a mapping of its own; a proof that ends never looks at it (docs/ex
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from operator import itemgetter
 from random import Random
 
 from ..errors import Infeasible
 from ..mapping.tree import Mapping
 from ..mapspace.ffm.encoding import NoProposal, State
+from ..mapspace.ffm.encoding.privates import drawn
+from ..mapspace.ffm.encoding.rooms import overflow
 from ..mapspace.ffm.space import Ffm
 from ..mapspace.registry import space_for
 from ..problem import Budget, Problem
-from .evaluator import Evaluator
+from .evaluator import SURELY, Evaluator
+from .heuristics.alike import alike, copied
 from .heuristics.points import Points, Valued
 from .method import Watcher
 
 AFTER = 0.3  # seconds of a search without a mapping before one is drawn
 PLAIN = 5  # draws with nothing fused that need not be, before fused ones
-TRIES = 12  # proposals for the privates of each Einsum in a descent
-ANEW = 0.2  # of the descents begin at a new state, the others near the best one
+TRIES = 12  # proposals for the privates of an Einsum at a time
+BURST = 300  # the same in machine code
+ROUNDS = 60  # of so many proposals, at most, for each Einsum of its kind, before anything is fused
+TIRED = 12  # rounds in a row that brought nothing to an Einsum, after which it is left alone
+ANEW = 0.2  # of the descents begin at a new state, of the rounds with new privates; the others near the best
 KICKS = 4  # moves away from it, at most
 SHARED = 40  # proposals in a row for what Einsums share that may come to nothing
+CHECKING = 4  # seconds of drawing for one of pricing what was drawn as a whole
+LOADS = 0.5  # seconds of drawing after which machine code is loaded, if it has been compiled before
 
 
 class FirstMappings:
     """Draws, and descents from them and from near the best, a piece at a time.
 
-    best: the best legal mapping inside the space so far.
+    best: the best legal mapping inside the space so far, of those that were priced as a whole.
 
-    watch: hears of each better mapping, and says when to stop.
+    watch: hears of each better mapping, and says when to stop. machine_code: whether there is time to load that.
     """
 
-    def __init__(self, problem: Problem, watch: Watcher) -> None:
-        self.problem, self.watch = problem, watch
+    def __init__(self, problem: Problem, watch: Watcher, machine_code: bool = False) -> None:
+        self.problem, self.watch, self._machine_code = problem, watch, machine_code
         self._pieces: Iterator[None] | None = None
         self._prices: Evaluator | None = None
         self._points: Points | None = None
         self._ready: Valued | None = None
         self._top: Valued | None = None
+        self._spent = self._checking = self._since = 0.0
 
     @property
     def best(self) -> Mapping | None:
         return None if self._prices is None else self._prices.best
 
+    @property
+    def value(self) -> float:
+        """The objective of the best mapping; infinite without one."""
+        return float("inf") if self._prices is None else self._prices.value
+
     def work(self, until: float) -> None:
         """Go on until this moment of `time.monotonic`, a piece at least; a piece takes milliseconds an Einsum."""
+        begun = time.process_time()
         if self._pieces is None:
             self._pieces = self._visits()
         for _ in self._pieces:
             if time.monotonic() >= until:
                 break
-        self._offer()
+        took = time.process_time() - begun
+        self._spent, self._since = self._spent + took, self._since + took
+        if self.best is None or self._since >= CHECKING * self._checking:
+            self._offer()
 
     def draw(self) -> Mapping | None:
         """The best mapping so far; without one the first is drawn now. None if a good number of draws had none."""
         if self._pieces is None:
             self._pieces = self._visits()
+        self._offer()
         while self.best is None and next(self._pieces, self) is not self:
-            pass
+            self._offer()
         return self.best
 
     def _visits(self) -> Iterator[None]:
@@ -82,6 +103,8 @@ class FirstMappings:
             yield
             if self.best is not None:
                 break
+        if found is not None and points.additive:
+            found = yield from self._apart(points, found, rng)
         while self.best is not None:
             if found is not None:
                 yield from self._descent(points, found, rng)
@@ -90,8 +113,11 @@ class FirstMappings:
 
     def _offer(self) -> None:
         """Have the state that is ready priced as a whole, and kept if it is the best."""
-        if self._ready is not None and self._points is not None and self._ready[0] < self._points.evaluator.value:
-            self._points.value(self._ready[1])
+        begun, points = time.process_time(), self._points
+        if self._ready is not None and points is not None and self._ready[0] < points.evaluator.value:
+            points.value(self._ready[1])
+            points.evaluator.settle()
+            self._checking, self._since = time.process_time() - begun, 0.0
         self._ready = None
 
     def _seen(self, found: Valued) -> Valued:
@@ -113,13 +139,59 @@ class FirstMappings:
             found = near if near is not None and near[0] < float("inf") else found
         return found
 
+    # -- one Einsum at a time ----------------------------------------------------------------------------------------
+
+    def _apart(self, points: Points, found: Valued, rng: Random) -> Generator[None, None, Valued]:
+        """Better privates, for all Einsums that are alike at once; most often for those that cost most."""
+        groups = alike(points.facts)
+        tired = dict.fromkeys(groups, 0)
+        for _ in range(ROUNDS * len(groups)):
+            awake = [group for group in groups if tired[group] < TIRED]
+            if not awake:
+                break
+            weights = [points.part_of(found[1], group) * 0.8 ** tired[group] for group in awake]
+            group = rng.choices(awake, weights)[0] if sum(weights) > 0 else rng.choice(awake)
+            near = self._for_all(points, found[1], group, rng)
+            tired[group] = 0 if near[0] < found[0] * SURELY else tired[group] + 1
+            found = self._seen(near) if near[0] < found[0] else found
+            yield
+        return found
+
+    def _for_all(self, points: Points, state: State, group: tuple[int, ...], rng: Random) -> Valued:
+        """The state with other privates of all Einsums of a group, perhaps better ones, and its value."""
+        facts, i, times = points.facts, group[0], len(group)
+        start = drawn(facts, state, i, rng) if rng.random() < ANEW else state
+        rest = points.sums(state, set(group))
+        if start is None or overflow(facts, start) is not None:
+            start = state
+        if self._fast(points) and points.bursts.able(start, i):
+            alone = (rest[0] / times, rest[1] / times, rest[2] / times)
+            best = points.bursts.run(start, i, alone, BURST, BURST, 0.0, rng).best
+        else:
+            best, value = start, points.with_more(rest, points.cost(start, i), times)
+            for _ in range(TRIES):
+                with suppress(NoProposal):
+                    near = points.encoding.propose(best, rng, 0.0, i)
+                    now = points.with_more(rest, points.cost(near, i), times)
+                    if now < value and overflow(facts, near) is None:
+                        best, value = near, now
+        every = copied(facts, best, group, i)
+        return points.apart(every), every
+
+    def _fast(self, points: Points) -> bool:
+        """True if proposals are made in machine code."""
+        if self._machine_code and self._spent >= LOADS and not points.machine_code:
+            self._machine_code = points.load()
+        return points.machine_code
+
+    # -- all together ------------------------------------------------------------------------------------------------
+
     def _descent(self, points: Points, found: Valued, rng: Random) -> Iterator[None]:
         """Better states one move away, of the privates first and then of what Einsums share."""
         count = points.facts.count
         for i in range(count):
-            for _ in range(TRIES):
-                found = self._seen(self._better(points, found, rng, i))
-                yield
+            found = self._seen(self._better(points, found, rng, i))
+            yield
         failed = 0
         while failed < SHARED and points.facts.floating:
             before = found[0]
@@ -134,8 +206,14 @@ class FirstMappings:
             yield
 
     def _better(self, points: Points, found: Valued, rng: Random, i: int) -> Valued:
-        near = self._near(points, found[1], rng, 0.0, i)
-        return found if near is None or near[0] >= found[0] else near
+        """The state after some proposals for the privates of Einsum i; worse ones are not taken."""
+        if self._fast(points) and points.bursts.able(found[1], i):
+            best = points.bursts.run(found[1], i, points.sums(found[1], {i}), BURST, BURST, 0.0, rng).best
+            return min(found, (points.apart(best), best), key=itemgetter(0))
+        for _ in range(TRIES):
+            near = self._near(points, found[1], rng, 0.0, i)
+            found = found if near is None or near[0] >= found[0] else near
+        return found
 
     @staticmethod
     def _near(points: Points, state: State, rng: Random, shared: float, i: int | None = None) -> Valued | None:
