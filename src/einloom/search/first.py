@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from operator import itemgetter
 from random import Random
 
@@ -17,25 +18,38 @@ from ..mapping.tree import Mapping
 from ..mapspace.ffm.encoding import NoProposal, State
 from ..mapspace.ffm.encoding.privates import drawn
 from ..mapspace.ffm.encoding.rooms import overflow
+from ..mapspace.ffm.encoding.state import Own
 from ..mapspace.ffm.space import Ffm
 from ..mapspace.registry import space_for
 from ..problem import Budget, Problem
 from .evaluator import SURELY, Evaluator
 from .heuristics.alike import alike, copied
-from .heuristics.points import Points, Valued
+from .heuristics.points import Points, Sums, Valued
 from .method import Watcher
 
 AFTER = 0.3  # seconds of a search without a mapping before one is drawn
 PLAIN = 5  # draws with nothing fused that need not be, before fused ones
 TRIES = 12  # proposals for the privates of an Einsum at a time
 BURST = 300  # the same in machine code
-ROUNDS = 60  # of so many proposals, at most, for each Einsum of its kind, before anything is fused
-TIRED = 12  # rounds in a row that brought nothing to an Einsum, after which it is left alone
-ANEW = 0.2  # of the descents begin at a new state, of the rounds with new privates; the others near the best
+ROUNDS = 12  # of so many proposals, at most, for each Einsum of its kind, before anything is fused
+TIRED = 25  # rounds in a row that brought nothing to an Einsum, after which it is left alone
+STALE = 3  # of them after which it gets new privates
+HEATS = (0.0, 0.03, 0.1, 0.3)  # temperatures of bursts
+ANEW = 0.1  # of the descents begin at a new state, the others near the best one
 KICKS = 4  # moves away from it, at most
 SHARED = 40  # proposals in a row for what Einsums share that may come to nothing
 CHECKING = 4  # seconds of drawing for one of pricing what was drawn as a whole
 LOADS = 0.5  # seconds of drawing after which machine code is loaded, if it has been compiled before
+
+
+@dataclass
+class _Trial:
+    """Privates that some Einsums try. tired, stale: rounds since the best ones got better, and since these did."""
+
+    group: tuple[int, ...]
+    own: Own
+    tired: int = 0
+    stale: int = 0
 
 
 class FirstMappings:
@@ -108,8 +122,12 @@ class FirstMappings:
         while self.best is not None:
             if found is not None:
                 yield from self._descent(points, found, rng)
-            found = self._drawn(points, rng, None) if rng.random() < ANEW else self._kicked(points, rng)
+            anew = rng.random() < ANEW
+            found = self._drawn(points, rng, None) if anew else self._kicked(points, rng)
             yield
+            for i in range(points.facts.count) if anew and found is not None else ():
+                found = self._seen(self._better(points, found, rng, i))
+                yield
 
     def _offer(self) -> None:
         """Have the state that is ready priced as a whole, and kept if it is the best."""
@@ -143,40 +161,53 @@ class FirstMappings:
 
     def _apart(self, points: Points, found: Valued, rng: Random) -> Generator[None, None, Valued]:
         """Better privates, for all Einsums that are alike at once; most often for those that cost most."""
-        groups = alike(points.facts)
-        tired = dict.fromkeys(groups, 0)
-        for _ in range(ROUNDS * len(groups)):
-            awake = [group for group in groups if tired[group] < TIRED]
+        trials = [_Trial(group, found[1].owns[group[0]]) for group in alike(points.facts)]
+        for _ in range(ROUNDS * len(trials)):
+            awake = [trial for trial in trials if trial.tired < TIRED]
             if not awake:
                 break
-            weights = [points.part_of(found[1], group) * 0.8 ** tired[group] for group in awake]
-            group = rng.choices(awake, weights)[0] if sum(weights) > 0 else rng.choice(awake)
-            near = self._for_all(points, found[1], group, rng)
-            tired[group] = 0 if near[0] < found[0] * SURELY else tired[group] + 1
+            weights = [points.part_of(found[1], trial.group) * 0.9**trial.tired for trial in awake]
+            trial = rng.choices(awake, weights)[0] if sum(weights) > 0 else rng.choice(awake)
+            near = self._for_all(points, found, trial, rng)
+            trial.tired = 0 if near[0] < found[0] * SURELY else trial.tired + 1
             found = self._seen(near) if near[0] < found[0] else found
             yield
         return found
 
-    def _for_all(self, points: Points, state: State, group: tuple[int, ...], rng: Random) -> Valued:
+    def _for_all(self, points: Points, found: Valued, trial: _Trial, rng: Random) -> Valued:
         """The state with other privates of all Einsums of a group, perhaps better ones, and its value."""
-        facts, i, times = points.facts, group[0], len(group)
-        start = drawn(facts, state, i, rng) if rng.random() < ANEW else state
-        rest = points.sums(state, set(group))
-        if start is None or overflow(facts, start) is not None:
-            start = state
+        facts, group, i = points.facts, trial.group, trial.group[0]
+        start = found[1].with_own(i, trial.own)
+        if overflow(facts, start) is not None:
+            start = found[1]
+        rest, times = points.sums(start, set(group)), len(group)
+        before = points.with_more(rest, points.cost(start, i), times)
         if self._fast(points) and points.bursts.able(start, i):
             alone = (rest[0] / times, rest[1] / times, rest[2] / times)
-            best = points.bursts.run(start, i, alone, BURST, BURST, 0.0, rng).best
+            done = points.bursts.run(start, i, alone, BURST, BURST, rng.choice(HEATS), rng)
+            best, end = done.best, done.state
         else:
-            best, value = start, points.with_more(rest, points.cost(start, i), times)
-            for _ in range(TRIES):
-                with suppress(NoProposal):
-                    near = points.encoding.propose(best, rng, 0.0, i)
-                    now = points.with_more(rest, points.cost(near, i), times)
-                    if now < value and overflow(facts, near) is None:
-                        best, value = near, now
+            best = end = self._privates(points, start, i, rest, times, rng)
+        value = points.with_more(rest, points.cost(best, i), times)
+        trial.stale = 0 if value < before * SURELY else trial.stale + 1
+        trial.own = end.owns[i]
+        if trial.stale >= STALE:
+            fresh = drawn(facts, found[1], i, rng)
+            trial.own, trial.stale = found[1].owns[i] if fresh is None else fresh.owns[i], 0
         every = copied(facts, best, group, i)
         return points.apart(every), every
+
+    @staticmethod
+    def _privates(points: Points, state: State, i: int, rest: Sums, times: int, rng: Random) -> State:
+        """The state after some proposals for the privates of Einsum i, which count so many times."""
+        value = points.with_more(rest, points.cost(state, i), times)
+        for _ in range(TRIES):
+            with suppress(NoProposal):
+                near = points.encoding.propose(state, rng, 0.0, i)
+                now = points.with_more(rest, points.cost(near, i), times)
+                if now <= value and overflow(points.facts, near) is None:
+                    state, value = near, now
+        return state
 
     def _fast(self, points: Points) -> bool:
         """True if proposals are made in machine code."""
@@ -187,12 +218,8 @@ class FirstMappings:
     # -- all together ------------------------------------------------------------------------------------------------
 
     def _descent(self, points: Points, found: Valued, rng: Random) -> Iterator[None]:
-        """Better states one move away, of the privates first and then of what Einsums share."""
-        count = points.facts.count
-        for i in range(count):
-            found = self._seen(self._better(points, found, rng, i))
-            yield
-        failed = 0
+        """Better states one move away; what changes for Einsums that share something else changes their privates."""
+        count, failed = points.facts.count, 0
         while failed < SHARED and points.facts.floating:
             before = found[0]
             near = self._near(points, found[1], rng, 0.5)
