@@ -23,7 +23,7 @@ from einloom.mapping.tree import Compute, Loop, Split
 from einloom.mapspace.ffm.encoding.privates import _joined
 from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.ffm.space import Ffm
-from einloom.mapspace.limits.data import Limits, LoopLimit, Numbers
+from einloom.mapspace.limits.data import Limits, LoopLimit, Numbers, TileLimit
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact, ExactOptions
@@ -60,6 +60,17 @@ par m in 2 @ x
 store Reg: A B
 for k in 5
 compute B @ MAC
+"""
+
+
+BEHIND = """
+schema: machine/1
+name: behind
+levels:
+  - {memory: DRAM, read_energy: 1, write_energy: 1}
+  - {fanout: X, axes: [{axis: x, size: 2}]}
+  - {memory: Reg, backs: intermediate}
+  - {compute: MAC, energy: 1}
 """
 
 
@@ -155,6 +166,15 @@ def test_joins_without_rooms_are_for_spaces_in_which_nothing_runs_at_the_same_ti
         (together, ExactOptions(), False),
     ):
         assert Attempt(asked, options, Watcher(), {}, lambda: None).completes is right
+
+
+def test_tiles_that_need_not_agree_bound_the_others_without_limits_of_tiles_and_with_fused_loops_in_time() -> None:
+    alone = problem("matmuls:n=2,m=4,kn=4", "two-level", "energy")
+    limits = Limits(tiles=(TileLimit("GLB", selector("all"), ("m",), Numbers(most=2)),))
+    limited = Problem(alone.workload, alone.machine, Mapspace(limits=limits), alone.objective)
+    below = Problem(alone.workload, parse_machine(BEHIND), Mapspace(), alone.objective)
+    for asked, right in ((alone, True), (limited, False), (below, False)):
+        assert Attempt(asked, ExactOptions(), Watcher(), {}, lambda: None).relaxes is right
 
 
 def test_what_is_known_while_recording_is_a_whole_number_unless_it_was_divided() -> None:
