@@ -125,9 +125,8 @@ class FirstMappings:
             anew = rng.random() < ANEW
             found = self._drawn(points, rng, None) if anew else self._kicked(points, rng)
             yield
-            for i in range(points.facts.count) if anew and found is not None else ():
-                found = self._seen(self._better(points, found, rng, i))
-                yield
+            if anew and found is not None:
+                found = yield from self._polished(points, found, rng)
 
     def _offer(self) -> None:
         """Have the state that is ready priced as a whole, and kept if it is the best."""
@@ -240,6 +239,13 @@ class FirstMappings:
         for _ in range(TRIES):
             near = self._near(points, found[1], rng, 0.0, i)
             found = found if near is None or near[0] >= found[0] else near
+        return found
+
+    def _polished(self, points: Points, found: Valued, rng: Random) -> Generator[None, None, Valued]:
+        """A state with better privates of each Einsum in turn."""
+        for i in range(points.facts.count):
+            found = self._seen(self._better(points, found, rng, i))
+            yield
         return found
 
     @staticmethod

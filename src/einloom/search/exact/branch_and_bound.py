@@ -110,6 +110,8 @@ def refuse_uncarried(problem: Problem) -> None:
         raise SpecError(f"exact searches the mapspaces ffm and ragged, not {name!r}", suggestion="ffm")
     if name == "ragged" and places:
         raise SpecError("exact searches no groups of Einsums in the space 'ragged' yet", suggestion="concurrent: none")
+    if problem.mapspace.stores != "own":
+        raise SpecError("exact searches no stores that serve several Einsums yet", suggestion="stores: own")
     if problem.mapspace.order == "free":
         if places:
             raise SpecError("exact searches groups of Einsums in program order only", suggestion="order: program")
