@@ -31,12 +31,12 @@ def test_a_drawn_mapping_at_the_bound_is_proven(monkeypatch: pytest.MonkeyPatch)
     """Listing spatial choices would take seconds; the first mappings of this one cost what every mapping costs."""
     met = []
 
-    class Seen(engine.Met):
+    class Seen(engine.AtTheBound):
         def __init__(self, solution: engine.Solution) -> None:
             met.append(solution)
             super().__init__(solution)
 
-    monkeypatch.setattr(engine, "Met", Seen)
+    monkeypatch.setattr(engine, "AtTheBound", Seen)
     monkeypatch.setattr(engine, "AFTER", 0.0)
     found = Exact().search(problem("matmul", "tileflow-fused", "latency"), Budget(seconds=300))
     assert len(met) == 1 and found.ended is None and found.certificate is not None
@@ -51,7 +51,7 @@ def test_a_drawn_mapping_above_the_bound_ends_nothing() -> None:
     run.bound = run.first.value * 0.99
     run._end_if_met()
     run.bound = run.first.value
-    with pytest.raises(engine.Met):
+    with pytest.raises(engine.AtTheBound):
         run._end_if_met()
 
 

@@ -90,7 +90,7 @@ class Exact:
                 solutions = run.solve_front() if pareto else [run.solve()]
             solution = min(solutions, key=lambda found: found.value)
             guarantee, bound = Guarantee.OPTIMAL, None
-        except Met as met:
+        except AtTheBound as met:
             solution, guarantee, bound = met.solution, Guarantee.OPTIMAL, None
         except (Stopped, MemoryError) as error:
             ended = error.ended if isinstance(error, Stopped) else run.budget.without_memory
@@ -160,7 +160,7 @@ class Stopped(Exception):
         self.ended = ended
 
 
-class Met(Exception):
+class AtTheBound(Exception):
     """A drawn mapping costs no more than what is proven that every mapping costs."""
 
     def __init__(self, solution: Solution) -> None:
@@ -206,11 +206,11 @@ class Run:
             self._end_if_met()
 
     def _end_if_met(self) -> None:
-        """Raise Met if the best drawn mapping is at the bound; of a Pareto set one point is not enough."""
+        """Raise AtTheBound if the best drawn mapping is at the bound; of a Pareto set one point is not enough."""
         if self.first is None or self.best is not None or self.problem.objective.name == "pareto":
             return
         if self.first.best is not None and self.first.value <= self.bound * (1 + TIE):
-            raise Met(self._solution(self.first.best))
+            raise AtTheBound(self._solution(self.first.best))
 
     def known(self) -> Solution | None:
         """The best mapping of a search that was cut off, found or drawn; None without any."""
