@@ -29,7 +29,7 @@ from .machine.levels import Machine
 from .mapping.text import parse_mapping
 from .mapping.tree import Mapping
 from .mapspace.files import check_mapspace, located_limit, read_mapspace
-from .mapspace.space import Mapspace, Order, known_space
+from .mapspace.space import Mapspace, Order, Stores, known_space
 from .oracle.simulate import Simulation
 from .oracle.simulate import simulate as _simulate
 from .problem import Budget, Problem, known_rule, objective
@@ -62,16 +62,17 @@ def problem(
     full_use: bool = False,
     space: str | None = None,
     order: Order | None = None,
+    stores: Stores | None = None,
 ) -> Problem:
     """The mapping problem; names and files are read. Raises SpecError for whatever does not fit together.
 
     mapspace: an object or a file; `max_fused_loops` replaces its limit. dataflow: instead, an object, a name or a file,
     or several, whose limits all hold. full_use: every Einsum uses as many instances of the axes as it can. space: the
     named space (``ffm``, ``ragged``) that `mapspace` or `dataflow` limits, instead of the one that they name. order: of
-    the Einsums, ``program`` or ``free``, likewise. Warns (EinloomWarning) of selectors that select none of the
-    workload's tensors.
+    the Einsums, ``program`` or ``free``, likewise. stores: ``own`` or ``shared``, likewise. Warns (EinloomWarning) of
+    selectors that select none of the workload's tensors.
     """
-    asked = _problem(workload, machine, goal, max_fused_loops, mapspace, dataflow, full_use, space, order)
+    asked = _problem(workload, machine, goal, max_fused_loops, mapspace, dataflow, full_use, space, order, stores)
     _warn(asked, machine, mapspace)
     return asked
 
@@ -86,6 +87,7 @@ def _problem(
     full_use: bool,
     space: str | None,
     order: Order | None,
+    stores: Stores | None,
 ) -> Problem:
     cascade = load_workload(workload) if isinstance(workload, str) else workload
     hardware = load_machine(machine) if isinstance(machine, str) else machine
@@ -109,6 +111,8 @@ def _problem(
         limited = replace(limited, name=known_space(space))
     if order is not None:
         limited = replace(limited, order=order)
+    if stores is not None:
+        limited = replace(limited, stores=stores)
     return Problem(cascade, hardware, limited, objective(goal, hardware))
 
 
@@ -122,6 +126,7 @@ def problems(
     full_use: bool = False,
     space: str | None = None,
     order: Order | None = None,
+    stores: Stores | None = None,
 ) -> tuple[Labelled, ...]:
     """The mapping problems of which the best is asked: one, or one per number of tiles of a dataflow that rewrites.
 
@@ -130,11 +135,15 @@ def problems(
     flows = _flows(dataflow)
     if not flows or flows[0].rewrite is None:
         return (
-            Labelled("", problem(workload, machine, goal, max_fused_loops, mapspace, flows, full_use, space, order)),
+            Labelled(
+                "", problem(workload, machine, goal, max_fused_loops, mapspace, flows, full_use, space, order, stores)
+            ),
         )
     cascade = load_workload(workload) if isinstance(workload, str) else workload
     found = tuple(
-        Labelled(choice.label, _problem(one, machine, goal, max_fused_loops, mapspace, flows, full_use, space, order))
+        Labelled(
+            choice.label, _problem(one, machine, goal, max_fused_loops, mapspace, flows, full_use, space, order, stores)
+        )
         for choice in flows[0].choices(cascade)
         for one in (choice.workload,)
     )
@@ -196,6 +205,7 @@ def map(
     full_use: bool = False,
     space: str | None = None,
     order: Order | None = None,
+    stores: Stores | None = None,
     method: Method | str = "exact",
     method_options: Table[str, object] | None = None,
     seconds: float | None = None,
@@ -216,7 +226,8 @@ def map(
     (docs/dataflows.md), or of several together. full_use: every Einsum uses as many instances of the axes as it can, as
     if the machine said ``use: full`` of all of them. space: ``ffm``, or ``ragged`` with uneven tiles
     (docs/mapspace.md), instead of the one that mapspace or dataflow name. order: ``program``, or ``free``: in any order
-    of the Einsums that their data allows. method: an object or a name, with its options
+    of the Einsums that their data allows. stores: ``own``, or ``shared``: one store may serve several Einsums that read
+    its tensor. method: an object or a name, with its options
     (docs/how-to/my-optimizer.md). seconds, steps, memory: a budget of wall time, of evaluated
     points, of bytes that the process may hold; what is found by then comes back with a bound. start: mappings that are
     known already, as objects, results, texts or files; methods that can, as ``exact``, look below
@@ -225,7 +236,7 @@ def map(
     another package is wrong about its answer; and Defect, if einloom contradicts itself: what is
     found is checked once more, and the problem is saved in the working directory so that it can be reported.
     """
-    asked = problems(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use, space, order)
+    asked = problems(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use, space, order, stores)
     known = starts(asked, (start,) if isinstance(start, Mapping | Result | str) else start)
     refuse_relaxation(asked, relax)
     budget = Budget(seconds, steps, memory)

@@ -14,7 +14,7 @@ from .. import stops
 from ..certify.verdict import Check, Verdict
 from ..errors import Ended, SpecError
 from ..mapping.tree import Mapping
-from ..mapspace.space import ORDERS, Order
+from ..mapspace.space import ORDERS, STORES, Order, Stores
 from ..problem import OBJECTIVES, Budget
 from ..reading.units import parse
 from ..report.text import answers
@@ -58,6 +58,7 @@ objective_option = click.option(
 )
 @click.option("--order", type=click.Choice(tuple(ORDERS)), help="Of the Einsums; free: any that their data allows.")
 @click.option("--relax", metavar="NAME", help="integer: say, too, how near this is to mappings with any integer tiles.")
+@click.option("--stores", type=click.Choice(STORES), help="shared: one may serve several Einsums that read its tensor.")
 @click.option("--full-use", is_flag=True, help="Every Einsum uses as many instances of the axes as it can.")
 @click.option("--method", default="exact", show_default=True, help=f"{', '.join(SHIPPED)}, or one of a package.")
 @click.option("--method-option", "options", multiple=True, metavar="KEY=VALUE", help="Of the method; repeatable.")
@@ -78,6 +79,7 @@ def map_verb(
     space: str | None,
     order: Order | None,
     relax: str | None,
+    stores: Stores | None,
     full_use: bool,
     method: str,
     options: tuple[str, ...],
@@ -98,7 +100,7 @@ def map_verb(
     how = chosen(method, _options(options))
     with stops.politely() as stop:
         asked = verbs.problems(
-            workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use, space, order
+            workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use, space, order, stores
         )
         known = verbs.starts(asked, start)
         verbs.refuse_relaxation(asked, relax)

@@ -11,7 +11,7 @@ from .. import api as verbs
 from .. import stops
 from ..diagnose import Explanation, explain_problem, explain_result, parse_explanation
 from ..errors import SpecError
-from ..mapspace.space import ORDERS, Order
+from ..mapspace.space import ORDERS, STORES, Order, Stores
 from ..problem import OBJECTIVES, Problem
 from ..report.text.live import display
 from ..result import Result, document
@@ -36,6 +36,7 @@ def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callab
     @click.option("--dataflow", multiple=True, metavar="NAME|FILE", help="Limits of dataflows, as of `einloom map`.")
     @click.option("--space", metavar="NAME", help="As of `einloom map`.")
     @click.option("--order", type=click.Choice(tuple(ORDERS)), help="As of `einloom map`.")
+    @click.option("--stores", type=click.Choice(STORES), help="As of `einloom map`.")
     @click.option("--full-use", is_flag=True, help="As of `einloom map`.")
     @click.option("--principles", is_flag=True, help="Say instead which of FuseCU's principles holds, and its cost.")
     @click.option("--quick", is_flag=True, help="Search for no optima; of a result show only what it takes.")
@@ -51,6 +52,7 @@ def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callab
         dataflow: tuple[str, ...],
         space: str | None,
         order: Order | None,
+        stores: Stores | None,
         full_use: bool,
         principles: bool,
         quick: bool,
@@ -70,9 +72,13 @@ def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callab
         asked: Answer
         if machine is not None:
             goal = objective or "energy"
-            asked = verbs.problem(workload, machine, goal, max_fused_loops, mapspace, dataflow, full_use, space, order)
+            asked = verbs.problem(
+                workload, machine, goal, max_fused_loops, mapspace, dataflow, full_use, space, order, stores
+            )
         elif (
-            dataflow or full_use or any(one is not None for one in (objective, max_fused_loops, mapspace, space, order))
+            dataflow
+            or full_use
+            or any(one is not None for one in (objective, max_fused_loops, mapspace, space, order, stores))
         ):
             raise SpecError("a saved answer brings its own objective and mapspace; give a workload and a machine")
         else:

@@ -8,6 +8,7 @@ concurrent: any                      # groups of Einsums at the same time: none,
                                      # axis, or everywhere (all three)
 max_group: 3                         # most Einsums of a group
 order: free                          # of the Einsums: program, or free, any that their data allows
+stores: shared                       # one for several Einsums that read a tensor; own: one for each
 memories:
   GLB: {keep: QK | AV, bypass: weight}               # also may_keep, once; per Einsum: [{keep: Q, einsums: [QK]}, ...]
 fusion:
@@ -38,7 +39,7 @@ from ..reading.yamltree import dump_yaml
 from ..workload.einsum import Workload
 from ..workload.selectors import selector, unknown_names
 from .limits.data import AxisLimit, BackLimit, HoldLimit, HoldRule, Limit, Limits, LoopLimit, Numbers, TileLimit
-from .space import CONCURRENT, LARGEST_GROUP, ORDERS, SPACES, Mapspace, space_names
+from .space import CONCURRENT, LARGEST_GROUP, ORDERS, SPACES, STORES, Mapspace, space_names
 
 VERSION = 1
 AnyLimit = TypeVar("AnyLimit", bound=Limit)
@@ -76,17 +77,20 @@ def space_of(found: dict[str, Any], title: str | None, name: str, limits: Limits
     """The mapspace of values of keys, as mapspace and result files share them."""
     group = found.get("max_group", LARGEST_GROUP)
     concurrent, order = found.get("concurrent", "none"), found.get("order", "program")
-    return Mapspace(name, found.get("max_fused_loops"), limits, title, concurrent, group, order)
+    stores = found.get("stores", "own")
+    return Mapspace(name, found.get("max_fused_loops"), limits, title, concurrent, group, order, stores)
 
 
 def splits_data(mapspace: Mapspace) -> dict[str, object]:
-    """Where groups of Einsums may run at the same time, and in which order; nothing where splits are sequential and in
-    program order."""
+    """Where groups of Einsums may run at the same time, in which order, and whether they share stores; nothing where
+    splits are sequential and in program order, and every Einsum has its own."""
     data: dict[str, object] = {}
     if mapspace.places:
         data = {"concurrent": mapspace.concurrent, "max_group": mapspace.max_group}
     if mapspace.order != "program":
         data["order"] = mapspace.order
+    if mapspace.stores != "own":
+        data["stores"] = mapspace.stores
     return data
 
 
@@ -123,6 +127,7 @@ SPLITS = (
     Key("concurrent", Choice(CONCURRENT), "where groups of Einsums may run at the same time"),
     Key("max_group", Number("count", minimum=2, sourced=False, plain=True), "most Einsums of a group"),
     Key("order", Choice(tuple(ORDERS)), "in which order the Einsums may run"),
+    Key("stores", Choice(STORES), "whether a store may serve several Einsums that read its tensor"),
 )
 SPACE = Later("a named mapspace", lambda: Choice(space_names()))
 EINSUMS = Key("einsums", NAMES, "the Einsums that it speaks of; by default all")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Concurrent = Literal["none", "unit", "shared", "any", "axis", "everywhere"]
 Order = Literal["program", "free"]
+Stores = Literal["own", "shared"]
 GROUP = "einloom.spaces"
 LARGEST_GROUP = 4
 SPACES = ("ffm", "ragged")
@@ -39,6 +40,7 @@ ORDERS: dict[Order, str] = {
     "program": "sequential splits in program order",
     "free": "sequential splits in any order of the Einsums that their data allows",
 }
+STORES: tuple[Stores, ...] = ("own", "shared")
 TITLES = {"unit": "@ unit", "axis": "@ AXIS in shares of a quarter"}
 
 
@@ -60,7 +62,8 @@ class Mapspace:
     Einsum stand above its lowest backing store that is not in the outermost memory; None means no limit. limits: what
     else a user asks (rule 12). title: what the user calls this choice of limits. concurrent: where groups of Einsums
     may run at the same time (rule 13): nowhere, ``@ unit``, ``shared``, on either, ``@ AXIS``, or on all three.
-    max_group: most Einsums of one group. order: in which the Einsums stand (rule 1), ``program`` or ``free``.
+    max_group: most Einsums of one group. order: in which the Einsums stand (rule 1), ``program`` or ``free``. stores:
+    whether those that are not their tensor's backing store serve one Einsum, or may serve several (rule 8).
     """
 
     name: str = "ffm"
@@ -70,6 +73,7 @@ class Mapspace:
     concurrent: Concurrent = "none"
     max_group: int = LARGEST_GROUP
     order: Order = "program"
+    stores: Stores = "own"
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -81,9 +85,10 @@ class Mapspace:
         limit = "any number of" if self.max_fused_loops is None else f"at most {self.max_fused_loops}"
         loops = "loop" if self.max_fused_loops == 1 else "loops"
         tiles = TILES.get(self.name, "tiles of its own")
+        stores = "stores that may serve several readers, " if self.stores == "shared" else ""
         line = (
             f"{self.name}: {tiles}, one loop per rank variable between two stores, {ORDERS[self.order]}, "
-            f"no recomputation, {limit} fused {loops}"
+            f"{stores}no recomputation, {limit} fused {loops}"
         )
         if self.places:
             where = " or ".join(TITLES.get(place, place) for place in self.places)

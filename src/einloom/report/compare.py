@@ -217,10 +217,15 @@ def _differences(rows: tuple[ComparisonRow, ...]) -> list[str]:
 
 
 def _space(space: Mapspace) -> str:
-    """The name of a space, its limit on fused loops, and the order of Einsums if it is free."""
+    """The name of a space, its limit on fused loops, and what else is not as usual."""
     most = space.max_fused_loops
     limit = "" if most is None else f" with at most {most} fused loop{'' if most == 1 else 's'}"
-    return space.name + limit + (" in free order" if space.order == "free" else "")
+    return (
+        space.name
+        + limit
+        + (" in free order" if space.order == "free" else "")
+        + (" with shared stores" if space.stores == "shared" else "")
+    )
 
 
 def _ratio(value: float, best: float) -> float | None:

@@ -86,6 +86,8 @@ def _mapper(objective: Objective, mapspace: Mapspace) -> dict[str, object]:
         raise SpecError(f"AccelForge searches the space 'ffm', not {mapspace.name!r}")
     if mapspace.order != "program":
         raise SpecError("AccelForge keeps the Einsums in program order", suggestion="order: program")
+    if mapspace.stores != "own":
+        raise SpecError("AccelForge has no stores that serve several Einsums", suggestion="stores: own")
     if mapspace.max_fused_loops is not None:
         data["max_fused_loops"] = mapspace.max_fused_loops
     return data

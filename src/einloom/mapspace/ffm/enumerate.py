@@ -20,7 +20,7 @@ from ...mapping.legality.structure import problems
 from ...mapping.tree import Compute, Loop, Mapping, Nest, Split, Store
 from ...workload.einsum import Workload
 from ...workload.orders import orders
-from ..space import Mapspace
+from ..space import Mapspace, Stores
 from .concurrency import grouped_forms
 from .ragged import tiles
 from .rules import outside
@@ -49,7 +49,7 @@ def _in_program_order(
 ) -> Iterator[Mapping]:
     axes = {name: axis.size for name, axis in machine.axes.items()}
     emptier = "axis" in mapspace.places and any(axis.use == "full" for axis in machine.axes.values())
-    for candidate in candidates(workload, machine, mapspace.name, checkpoint):
+    for candidate in candidates(workload, machine, mapspace.name, checkpoint, mapspace.stores):
         if problems(workload, machine, candidate):
             continue
         inside = not outside(workload, machine, mapspace, candidate)
@@ -62,14 +62,18 @@ def _in_program_order(
 
 
 def candidates(
-    workload: Workload, machine: Machine, space: str = "ffm", checkpoint: Callable[[], None] = lambda: None
+    workload: Workload,
+    machine: Machine,
+    space: str = "ffm",
+    checkpoint: Callable[[], None] = lambda: None,
+    stores: Stores = "own",
 ) -> Iterator[Mapping]:
     """Every tree that the grammar lets one write within rules 1-4; many break the others or the machine's limits.
 
     checkpoint: called for every block of stores and every loop, so that a caller can stop between two trees that are
     far apart.
     """
-    grammar = _Grammar(workload, machine, space, checkpoint)
+    grammar = _Grammar(workload, machine, space, checkpoint, stores)
     outer = machine.memories[0].name
     einsums = tuple(e.name for e in workload.einsums)
     user = {t: e.name for e in reversed(workload.einsums) for t in e.tensors}
@@ -127,8 +131,11 @@ class _State:
 class _Grammar:
     """Chooses the next node in every possible way."""
 
-    def __init__(self, workload: Workload, machine: Machine, space: str, checkpoint: Callable[[], None]) -> None:
+    def __init__(
+        self, workload: Workload, machine: Machine, space: str, checkpoint: Callable[[], None], stores: Stores
+    ) -> None:
         self.workload, self.machine, self.space, self.checkpoint = workload, machine, space, checkpoint
+        self.stores = stores
         self.allowed: dict[tuple[str, str, str], bool] = {}
         self.known: dict[tuple[_State, bool], tuple[Nest, ...]] = {}
 
@@ -260,7 +267,9 @@ class _Grammar:
         place = self.machine.position
         users = [e for e in self.workload.einsums if tensor in e.tensors]
         here = [e for e in users if e.name in state.group]
-        backed = any(t == tensor for _, t in state.stored)
+        above = sum(t == tensor for _, t in state.stored)
+        backed = above > 0
+        lends = self.stores == "shared" and above == 1 and all(e.output.tensor != tensor for e in here)
         free = [
             memory.name
             for memory in self.machine.memories[1:]
@@ -271,7 +280,8 @@ class _Grammar:
         ]
         for chosen in _subsets(free):
             own = len(chosen) if backed else len(chosen) - 1
-            if not chosen or ((len(here) == 1 or own == 0) and (backed or len(here) == len(users))):
+            alone = len(here) == 1 or own == 0 or (own == 1 and lends)
+            if not chosen or (alone and (backed or len(here) == len(users))):
                 yield chosen
 
     def may_stand(self, memory: Memory, einsum: str, tensor: str) -> bool:

@@ -318,8 +318,55 @@ def _own_stores(tree: _Tree, einsum: str) -> Iterator[str]:
             if backings[tensor] == i:
                 continue
             served = [e for e in tree.below[address] if tensor in tree.workload.einsum(e).tensors]
-            if len(served) > 1:
-                yield f"rule 8: the store of {tensor} in {node.memory} serves {', '.join(served)}, not one Einsum"
+            if len(served) > 1 and (why := _unshared(tree, einsum, tensor, i, served)) is not None:
+                yield f"rule 8: the store of {tensor} in {node.memory} serves {', '.join(served)}, {why}"
+
+
+def _unshared(tree: _Tree, einsum: str, tensor: str, i: int, served: list[str]) -> str | None:
+    """Why the store of a tensor at `i` of the path, not its backing store, may not serve `einsum` among others; None if
+    it may."""
+    if tree.mapspace.stores == "own":
+        return "not one Einsum"
+    steps, first = tree.paths[einsum], tree.backings(einsum)[tensor]
+    mine, theirs = (tree.workload.einsum(name).access(tensor) for name in (einsum, served[0]))
+    if tree.workload.producers.get(tensor) in served:
+        return "one of which writes it"
+    if tree.workload.tensor(tensor).persistent or not _plainly(tree.workload, mine, theirs):
+        return f"but it is persistent, or {served[0]} and {einsum} do not index it plainly and alike"
+    between = (n for _, n in steps[first + 1 : i] if isinstance(n, Store))
+    if tree.memory(einsum, first) != tree.outermost or any(tensor in tree.mine(einsum, n) for n in between):
+        return f"but it is not next to a backing store in {tree.outermost}"
+    loops = [n for _, n in steps[:i] if isinstance(n, Loop)]
+    for loop in loops:
+        if _alone(mine, loop.variable(einsum)) != _alone(theirs, loop.variable(served[0])):
+            return f"but {served[0]} and {einsum} do not index it alike by '{describe(loop)}'"
+    inner = next((n for n in reversed(loops) if n.axis is None), None)
+    if inner is not None and _alone(mine, inner.variable(einsum)) is None:
+        return f"but '{describe(inner)}', the innermost temporal loop above it, does not move it"
+    if not any(
+        _reaches(tree, einsum, i, j) for t, j in tree.backings(einsum).items() if t in tree.workload.intermediates
+    ):
+        return f"but {einsum} accesses no intermediate that an inner memory backs there or further in"
+    return None
+
+
+def _plainly(workload: Workload, one: Access, other: Access) -> bool:
+    """True if every rank of the tensor is one variable of its own in both accesses, of equal extents."""
+    ways = []
+    for access in (one, other):
+        if not all(index.simple for index in access.indices) or len(set(access.variables)) < len(access.indices):
+            return False
+        ways.append([workload.extents[index.variables[0]] for index in access.indices])
+    return ways[0] == ways[1]
+
+
+def _reaches(tree: _Tree, einsum: str, i: int, j: int) -> bool:
+    """True if the store at `j` of a path, not in the outermost memory, stands below the one at `i` or in one block with
+    it, in its memory or one further in."""
+    mine, other = tree.memory(einsum, i), tree.memory(einsum, j)
+    if other == tree.outermost or tree.place(other) < tree.place(mine):
+        return False
+    return j > i or all(isinstance(node, Store) for _, node in tree.paths[einsum][j:i])
 
 
 def _limits(tree: _Tree, einsum: str) -> Iterator[str]:

@@ -19,6 +19,7 @@ from .bounds.arc_consistency import Consistency, Rest, common, keys_of
 from .bounds.choices import Agreement, Choices, Keys, wanted
 from .bounds.cutoff import TIE, Cutoff, settled
 from .bounds.relaxation import alone_bound, column_limits, einsum_bound
+from .bounds.unlisted import unlisted_least
 from .einsums.classes import EinsumClass, fuses_below_fanout, signatures
 from .einsums.orders import JoinStep, Layer, layers
 from .einsums.spatial import RankClasses
@@ -140,8 +141,17 @@ class Attempt:
         """How often an Einsum occurs on average, up to renaming."""
         return len(self.signatures) / len(set(self.signatures))
 
-    def lower_bound(self, enough: float = float("inf")) -> float:
-        """The objective of the sums of what every Einsum costs at least.
+    def begin(self) -> float:
+        """A first lower bound, known before spatial choices are listed; none where Einsums may run at the same time."""
+        if self.problem.mapspace.places:
+            return 0.0
+        machine = self.problem.machine
+        found = {sig: unlisted_least(machine, sig, self.objectives) for sig in dict.fromkeys(self.signatures)}
+        self.least = np.array([found[sig] for sig in self.signatures])
+        return self.bound
+
+    def lower_bound(self, enough: float = float("inf"), proven: Callable[[float], None] = lambda bound: None) -> float:
+        """The objective of the sums of what every Einsum costs at least. proven: hears of it as it rises.
 
         Raises Infeasible as soon as it is above `enough`.
         """
@@ -157,6 +167,7 @@ class Attempt:
                     raise self._unmapped(i)
                 if self.bound > enough:
                     raise Infeasible("no combination of mappings stays within the limit")
+                proven(self.bound)
         self.agreed = self._agree()
         if not self.bound <= enough:
             raise Infeasible("no combination of mappings stays within the limit")

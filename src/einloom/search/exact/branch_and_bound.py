@@ -7,6 +7,7 @@ argument for every rule: docs/exact.md, docs/model/pruning.md (after FFM, sectio
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -106,6 +107,8 @@ def refuse_uncarried(problem: Problem) -> None:
         raise SpecError(f"exact searches the mapspaces ffm and ragged, not {name!r}", suggestion="ffm")
     if name == "ragged" and places:
         raise SpecError("exact searches no groups of Einsums in the space 'ragged' yet", suggestion="concurrent: none")
+    if problem.mapspace.stores != "own":
+        raise SpecError("exact searches no stores that serve several Einsums yet", suggestion="stores: own")
     if problem.mapspace.order == "free":
         if places:
             raise SpecError("exact searches groups of Einsums in program order only", suggestion="order: program")
@@ -224,11 +227,17 @@ class Run:
         most = None if self.options.limit is None else self.options.limit / attempt.repeats * (1 + TIE)
         if most is not None and self.best is not None and self.best.value <= most:
             most = None
-        bound = attempt.lower_bound(float("inf") if most is None else most * (1 + TIE))
+        if most is None:
+            self._prove(attempt.begin() * attempt.repeats)
+        bound = attempt.lower_bound(float("inf") if most is None else most * (1 + TIE), self._rising(attempt))
         self._prove(bound * attempt.repeats)
         if most is not None:
             return self._within(attempt, most)
         return self._every_tile(attempt, bound) if attempt.tied else self._climb(attempt, bound)
+
+    def _rising(self, attempt: Attempt) -> Callable[[float], None]:
+        """What hears of the bound of one repeat while it rises."""
+        return lambda bound: self._prove(bound * attempt.repeats)
 
     def _every_tile(self, attempt: Attempt, bound: float) -> Solution:
         """The best cascade where Einsums may cut ranks alike and unevenly."""

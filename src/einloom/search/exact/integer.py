@@ -33,6 +33,8 @@ def refuse_unbounded(problem: Problem) -> None:
         why = f"it holds under latency rule 'einsum', not {problem.latency_rule!r}"
     elif mapspace.places:
         why = "groups of Einsums that run at the same time are not in it"
+    elif mapspace.stores != "own":
+        why = "stores that serve several Einsums are not in it"
     elif limits.tiles or limits.loops or limits.axes:
         why = "the mapspace limits tiles, loops or axes"
     elif fuses_below_fanout(Users(problem.workload, problem.machine, mapspace.order == "free")):

@@ -79,6 +79,8 @@ def buffer_values(problem: Problem) -> int:
 def checked(problem: Problem) -> tuple[Roles, ...]:
     """The parts of the workload's Einsums. Raises SpecError for every problem that the closed forms do not answer."""
     machine = problem.machine
+    if problem.mapspace.stores != "own":
+        raise _refused("a store may serve several Einsums (stores: shared)")
     if problem.mapspace.limits or problem.mapspace.places:
         raise _refused("the mapspace has limits or groups")
     if len(machine.memories) != 2 or machine.fanouts or machine.tolls:

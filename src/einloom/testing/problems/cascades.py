@@ -14,7 +14,7 @@ from ...errors import SpecError
 from ...workload.build import build_workload
 from ...workload.einsum import Workload
 from ...workload.notation import parse_einsum
-from .dimensions import TESTS, apart, several_orders
+from .dimensions import TESTS, apart, several_orders, several_readers
 from .files import Data
 
 LARGE = (997, 10007, 1000003)
@@ -28,10 +28,11 @@ OWN = (
 SEVERAL = (
     *("readers with the fused rank", "readers without it", "read output", "unequal Einsums"),
     *("wider for a consumer", "store over two readers", "store behind what backs", "home by role", "free order"),
+    "shared stores",
 )
 MORE_THAN_COPIED = ("constant index", "window", "padding", "repeated operand", "maximum")
 """What another Einsum beside a copy has."""
-READERS = ("readers with the fused rank", "readers without it", "store over two readers")
+READERS = ("readers with the fused rank", "readers without it", "store over two readers", "shared stores")
 NEEDED: dict[str, Callable[[Workload], bool]] = {
     "wider for a consumer": lambda w: bool(w.intermediates),
     "store over two readers": lambda w: any(everywhere for _, _, everywhere in apart(w)),
@@ -39,6 +40,7 @@ NEEDED: dict[str, Callable[[Workload], bool]] = {
     "home by role": lambda w: any(w.consumers[t] for t in w.outputs),
     "copy held behind a fanout": lambda w: any(e.kind == "copy" for e in w.einsums),
     "free order": several_orders,
+    "shared stores": several_readers,
 }
 """What a workload must have for dimensions that it shares with the machine."""
 TRIES = 60

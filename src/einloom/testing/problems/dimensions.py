@@ -162,6 +162,11 @@ def several_orders(w: Workload) -> bool:
     return len(list(islice(orders(w), 2))) > 1
 
 
+def several_readers(w: Workload) -> bool:
+    """Is there a tensor that several Einsums read?"""
+    return any(len(w.consumers[t.name]) > 1 for t in w.tensors)
+
+
 Test = Callable[[Workload, Machine, Mapspace], bool]
 TESTS: dict[str, Test] = {
     "scalar": lambda w, m, s: any(not t.shape for t in w.tensors),
@@ -216,6 +221,7 @@ TESTS: dict[str, Test] = {
     "axis limit": lambda w, m, s: bool(s.limits.axes),
     "uneven tiles": lambda w, m, s: s.name == "ragged",
     "free order": lambda w, m, s: s.order == "free" and several_orders(w),
+    "shared stores": lambda w, m, s: s.stores == "shared" and several_readers(w),
     "fewer fused loops": lambda w, m, s: s.max_fused_loops is not None,
     "groups": lambda w, m, s: bool({"unit", "shared"} & set(s.places)),
     "shares": lambda w, m, s: "axis" in s.places,

@@ -126,7 +126,7 @@ def few(files: Files, most: int = CANDIDATES, longest: int = STEPS) -> list[Mapp
 
     found = []
     for one in ordered(workload, mapspace):
-        for tree in candidates(one, chip, mapspace.name, step):
+        for tree in candidates(one, chip, mapspace.name, step, mapspace.stores):
             found.append(tree)
             if len(found) > most:
                 raise TooLarge

@@ -125,6 +125,10 @@ def space(rng: Random, on: Collection[str], workload: Workload, machine: Machine
         data["order"] = "free"
     elif rng.random() < 0.1:
         data["order"] = "program"
+    if "shared stores" in on:
+        data["stores"] = "shared"
+    elif rng.random() < 0.1:
+        data["stores"] = "own"
     if "keep or bypass" in on or "fetched once" in on:
         data["memories"] = drawn.holds()
     elif narrow and (bypassed := drawn.bypasses()):

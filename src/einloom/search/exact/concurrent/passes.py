@@ -119,10 +119,11 @@ class ConcurrentAttempt(Attempt):
 
     # ---- bounds ---------------------------------------------------------------------------------------------------
 
-    def lower_bound(self, enough: float = float("inf")) -> float:
+    def lower_bound(self, enough: float = float("inf"), proven: Callable[[float], None] = lambda bound: None) -> float:
         """The objective of the sums of what every Einsum adds at least, alone or in a group.
 
-        Whether that is above `enough` is known only at the end: a group may take less than its members alone.
+        It is known only at the end, and so is whether it is above `enough`: a group may take less than its members
+        alone.
         """
         super().lower_bound()
         self.sequential.least = self.least.copy()

@@ -174,12 +174,12 @@ def _every_spread(classes: RankClasses, option: UnitOption, uneven: bool = False
     axes = [axis for axis in s.axes if axis.fanout < option.fanouts]
     if s.copy and not _backs_behind_fanouts(s, option):
         return (tuple((1,) * len(classes.members) for _ in axes),)
-    padded = _padded(s)
+    outside = padded(s)
 
     def allowed(axis: AxisSignature, d: int) -> tuple[int, ...]:
         """What class d may take of an axis, as far as the axis alone tells."""
         share = [numbers for v, numbers in axis.shares if v in classes.members[d] and not s.copy]
-        whole = all(v not in padded for v in classes.members[d])
+        whole = all(v not in outside for v in classes.members[d])
         whole = whole and not any(classes.relevant(t, d) for t in axis.barred)
         every = divisors(classes.extents[d]) if whole else (1,)
         if whole and uneven and classes.uneven[d]:
@@ -361,7 +361,7 @@ def _backs_behind_fanouts(s: EinsumClass, option: UnitOption) -> bool:
     return any(option.above[m] for m in (*homes, *backs))
 
 
-def _padded(s: EinsumClass) -> frozenset[int]:
+def padded(s: EinsumClass) -> frozenset[int]:
     """Variables of ranks whose windows reach outside the declared shape."""
     found: set[int] = set()
     for tensor in s.tensors:

@@ -1,0 +1,97 @@
+"""What every Einsum costs at least, before its spatial choices are listed: no tree is below, and mistakes are seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+import pytest
+
+from einloom.api import problem
+from einloom.errors import Infeasible, SpecError
+from einloom.problem import Budget, Objective, Problem
+from einloom.search.exact.attempt import Attempt, ExactOptions
+from einloom.search.exact.bounds import unlisted
+from einloom.search.exact.bounds.unlisted import unlisted_least
+from einloom.search.exact.branch_and_bound import Run
+from einloom.search.exact.fusion.floors import Floors
+from einloom.search.method import Watcher
+from einloom.testing.problems.claims import ProblemTrees
+from einloom.testing.problems.drawing import draw
+
+SEEDS = range(30)
+
+
+def attempt(asked: Problem) -> Attempt:
+    return Run(asked, ExactOptions(), Budget(), Watcher())._pass()
+
+
+@cache
+def cases() -> tuple[tuple[Attempt, float], ...]:
+    """Random problems that have everything that files can say, each with the least value of all its trees."""
+    found = []
+    for seed in SEEDS:
+        subject = ProblemTrees(*draw(seed).files.read, seed)
+        memory = subject.machine.memories[-1].name
+        for goal in (Objective("latency"), Objective("edp"), Objective("traffic", memory)):
+            best = subject.best(goal)
+            if best is not None and not subject.mapspace.places:
+                with suppress(Infeasible, SpecError):  # what `exact` refuses
+                    found.append((attempt(subject.problem(goal)), best))
+    return tuple(found)
+
+
+def places() -> Counter[str]:
+    """Where bounds are, as seen from the best tree."""
+    found: Counter[str] = Counter()
+    for once, best in cases():
+        bound = once.begin() * once.repeats
+        found["above" if bound > best * (1 + 1e-9) else "below" if bound < best * (1 - 1e-9) else "at it"] += 1
+    return found
+
+
+def test_no_tree_is_below() -> None:
+    found = places()
+    assert not found["above"] and found["at it"] > 10, found
+
+
+_elements: Callable[[Any, int], tuple[int, int]] = unlisted._OnUnit._elements
+
+MISTAKES: dict[str, tuple[str, Callable[..., Any]]] = {
+    "each instance reads for itself": ("_instances", lambda mine, t, top, bottom, joined=None: 1),
+    "one instance works": ("_used", lambda mine, fanouts: 1),
+    "no sum begins anew": ("_sums", lambda mine, t, inner: 0),
+    "elements move with each iteration": (
+        "_elements",
+        lambda mine, t: (_elements(mine, t)[1], _elements(mine, t)[1]),
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_seen(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, wrong = MISTAKES[mistake]
+    monkeypatch.setattr(unlisted._OnUnit, name, wrong)
+    assert places()["above"] > 0
+
+
+ZOO = (
+    ("gpt3-6.7b:tokens=64", "tpu-v4i"),
+    ("mobilenet-block", "nvdla"),
+    ("conv-chain", "ffm-edge-vector"),
+    ("tileflow-bert-s", "simple"),
+)
+
+
+@pytest.mark.parametrize(("workload", "machine"), ZOO)
+def test_no_listed_choice_is_below(workload: str, machine: str) -> None:
+    for goal in (Objective("energy"), Objective("latency")):
+        once = attempt(problem(workload, machine, goal.name))
+        assert once.begin() > 0
+        for sig in set(once.signatures):
+            quick = unlisted_least(once.problem.machine, sig, (goal,))[0]
+            listed = Floors(once.setting, once.classes[sig]).least()
+            assert 0.2 * listed <= quick <= listed * (1 + 1e-9)
