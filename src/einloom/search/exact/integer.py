@@ -20,7 +20,7 @@ from .einsums.classes import fuses_below_fanout
 from .einsums.users import Users
 from .pmappings.prune import Rules
 
-STEPS = (1e-4, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # limits tried, as shares above the bound
+NEARER = (1e-4, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # limits tried, as shares above the bound
 
 
 def refuse_unbounded(problem: Problem) -> None:
@@ -108,7 +108,7 @@ def _raise(run: Run, attempt: Attempt, value: float, proven: _Proven) -> None:
     try:
         bound = attempt.lower_bound(most * (1 + TIE))
         proven.rise(bound * repeats)
-        for step in STEPS:
+        for step in NEARER:
             limit = bound * (1 + step)
             if limit >= most * BELOW:
                 break
