@@ -22,7 +22,7 @@ ROOMS = {  # the same inside a folder; a later module of the list may import the
     "result": "document record tables asked files unmapped sweep",
     "diagnose": "constraints easier record feasibility text document edits conflict sensitivity alternatives "
     "relaxations reason",
-    "mapspace": "limits space files ffm registry",
+    "mapspace": "divisors limits space files ffm registry",
     "dataflows": "families casts rewrites rules files concurrent_forms",
     "reading": "plugins writing dimensions arithmetic units yamltree jsonplaces located keys facts fields json_schema",
     "interop": "bundle clocks one_unit accelforge tileflow onnx torch zigzag timeloop registry",

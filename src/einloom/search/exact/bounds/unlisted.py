@@ -15,10 +15,10 @@ from math import inf, prod
 import numpy as np
 
 from ....machine.levels import Machine
+from ....mapspace.divisors import divisors
 from ....problem import Objective
 from ..einsums.classes import AxisSignature, EinsumClass, UnitOption
 from ..einsums.spatial import padded
-from ..numerics.divisibility import divisors
 from ..numerics.pareto import FloatArray
 from ..prices.columns import leakage
 

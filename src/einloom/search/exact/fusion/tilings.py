@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....cost.formulas import terms
+from ....mapspace.divisors import divisors
 from ..einsums.classes import EinsumClass
 from ..einsums.spatial import RankClasses, SpatialChoice
-from ..numerics.divisibility import divisors
 from ..numerics.pareto import FloatArray, IntArray
 from ..numerics.uneven import balanced, met, tile_list
 from ..prices.traffic import Prices

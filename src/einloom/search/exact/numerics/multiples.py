@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .divisibility import divisors
+from ....mapspace.divisors import divisors
 from .pareto import IntArray
 from .uneven import ceil, multiples, smallest_tiles
 

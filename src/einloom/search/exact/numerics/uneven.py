@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .divisibility import divisors
+from ....mapspace.divisors import divisors
 from .pareto import IntArray
 
 ROUND = 128  # tiles are rounded up to multiples of the powers of two up to this

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..numerics.divisibility import divisors
+from ....mapspace.divisors import divisors
 from ..numerics.multiples import IntegerMultiples, Multiples, UnevenMultiples
 from ..numerics.pareto import FloatArray, IntArray
 from ..numerics.uneven import ceil

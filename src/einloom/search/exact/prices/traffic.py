@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....cost.formulas import terms, windows
+from ....mapspace.divisors import divisors
 from ....mapspace.limits.data import Numbers
 from ..einsums.spatial import RankClasses
-from ..numerics.divisibility import divisors
 from ..numerics.multiples import ragged_ranges
 from ..numerics.pareto import FloatArray, IntArray
 from ..numerics.uneven import balanced, ceil, largest_tile, met, smallest_tiles
