@@ -25,6 +25,7 @@ RESULTS = Path(__file__).parent / "results" / "mappers.csv"
 TINY = RESULTS.with_name("mappers-tiny.csv")
 PROBLEMS = {  # name -> workload, machine, objective, dataflow, full use
     "GPT-3 6.7B, EDP": ("gpt3-6.7b:batch=1,tokens=2048", "tpu-v4i", "edp", None, False),
+    "GPT-3 6.7B, energy": ("gpt3-6.7b:batch=1,tokens=2048", "tpu-v4i", "energy", None, False),
     "16 matmuls, energy": (
         "matmuls:n=16,m=8192,kn=4096,bits=8",
         "simple:dram_energy=100,glb_bits=8388608",
@@ -33,8 +34,10 @@ PROBLEMS = {  # name -> workload, machine, objective, dataflow, full use
         False,
     ),
     "BERT attention, latency": ("tileflow-bert-s", "tileflow-edge", "latency", "spread-attention", True),
+    "MobileNet block, energy": ("mobilenet-block", "two-level", "energy", None, False),
+    "ResNet-18, EDP": ("resnet18", "tpu-v4i", "edp", None, False),
 }
-MARKS = (100, 1000, 10_000)
+MARKS = (100, 1000, 10_000, 100_000)
 FEW = {"random": 1000, "tileflow": 1000, "gradient": 1000, "bayes": 1000, "dat": 100}  # points, for the sake of time
 
 
@@ -119,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, and write the CSV."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--points", type=int, default=10_000)
+    parser.add_argument("--points", type=int, default=100_000)
     parser.add_argument("--folder", type=Path, default=Path("mappers-runs"))
     parser.add_argument("--problem", action="append", choices=list(PROBLEMS))
     parser.add_argument("--tiny", type=int, metavar="PROBLEMS", help="of so many tiny problems, how many are solved")

@@ -5,12 +5,18 @@ from __future__ import annotations
 from einloom.published.dataflow_table import table
 
 from . import dataflows, first
-from .pages import Column, MeasuredTable, Row
+from .mutants.table import by_folder
+from .pages import Column, MeasuredTable, Row, markdown
 from .truth.table import CLAIM_COLUMNS
 
 
 def _dataflows(rows: list[Row]) -> str:
     return f"```text\n{table(dataflows.cells_of(rows))}```"
+
+
+def _mutants(rows: list[Row]) -> str:
+    names = ("seed", "part", "mutants", "change nothing", "may change an answer", "caught", "share")
+    return markdown([Column(name, name) for name in names], by_folder(rows))
 
 
 def _gap(text: str) -> str:
@@ -122,6 +128,7 @@ TABLES: tuple[MeasuredTable, ...] = (
         "python -m bench.first --seconds 1",
         render=first.table,
     ),
+    MeasuredTable("mutants", "docs/model/trust.md", "mutants.csv", "python -m bench.mutants run", render=_mutants),
     MeasuredTable(
         "mappers",
         "docs/mappers.md",

@@ -15,14 +15,14 @@ ORDER = (
 ).split()
 ROOMS = {  # the same inside a folder; a later module of the list may import the earlier ones, and its own folder's
     "search/exact": "numerics einsums prices pmappings model fusion traceback bounds joining attempt front concurrent "
-    "branch_and_bound",
+    "branch_and_bound integer",
     "report": "data text draw frames compare pictures page notebook figures",
     "mapping": "tree extents analysed normal text legality",
     "cost": "breakdown formulas traffic room time evaluate event batch",
     "result": "document record tables asked files unmapped sweep",
     "diagnose": "constraints easier record feasibility text document edits conflict sensitivity alternatives "
     "relaxations reason",
-    "mapspace": "limits space files ffm registry",
+    "mapspace": "divisors limits space files ffm registry",
     "dataflows": "families casts rewrites rules files concurrent_forms",
     "reading": "plugins writing dimensions arithmetic units yamltree jsonplaces located keys facts fields json_schema",
     "interop": "bundle clocks one_unit accelforge tileflow onnx torch zigzag timeloop registry",

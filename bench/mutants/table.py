@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.mutants.draw import Mutant
 from bench.mutants.trial import Verdict
-from bench.rows import append
+from bench.rows import append, stamp
 from einloom.reading.located import read_file
 
 Identity = tuple[str, str, str, str]
@@ -39,6 +39,7 @@ def row(mutant: Mutant, verdict: Verdict, seed: int, commit: str, known: Mapping
         "reaching": verdict.reaching,
         "cpu_seconds": f"{verdict.cpu:.1f}",
         "seconds": f"{verdict.seconds:.1f}",
+        **{key: value for key, value in stamp().items() if key != "commit"},
     }
 
 
@@ -81,6 +82,23 @@ def equivalents(path: Path = KNOWN) -> list[Equivalent]:
         found.append(Equivalent((file, function, was, now), item.require("reason").text()))
         item.finish()
     view.finish()
+    return found
+
+
+def by_folder(rows: Iterable[Row]) -> list[dict[str, str]]:
+    """Per seed and part of the sources, and per seed: mutants drawn, and how many of each verdict."""
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for one in rows:
+        for folder in (one["folder"], "all"):
+            counts.setdefault((one["seed"], folder), Counter())[one["verdict"]] += 1
+    found = []
+    for (seed, folder), words in sorted(counts.items(), key=lambda item: (item[0][0], item[0][1] == "all", item[0][1])):
+        caught = words["caught"] + words["time"]
+        changing = words.total() - words["equivalent"]
+        numbers = (words.total(), words["equivalent"], changing, caught)
+        names = ("mutants", "change nothing", "may change an answer", "caught")
+        share = f"{caught / changing:.1%}" if changing else "-"
+        found.append({"seed": seed, "part": folder, **dict(zip(names, map(str, numbers), strict=True)), "share": share})
     return found
 
 

@@ -39,7 +39,14 @@ def machine(double: bool) -> Machine:
 
 
 def two_products(
-    split: str, cores: int, *, tokens: int = 4, double: bool = False, slots: int | None = None, below: bool = True
+    split: str,
+    cores: int,
+    *,
+    tokens: int = 4,
+    double: bool = False,
+    slots: int | None = None,
+    below: bool = True,
+    between: str = "",
 ) -> tuple[Simulation, float]:
     """C = A B and E = C D, tile by tile of two rows; C goes through G. What happens, and the recurrence's seconds."""
     text = "E0: C[m,l] = A[m,k] * B[k,l]\nE1: E[p,n] = C[p,q] * D[q,n]"
@@ -48,7 +55,7 @@ def two_products(
     kept = "" if below else "store L: B D\n"
     mapping = (
         f"store G: A B D E\n{kept}for E0.m, E1.p in {tokens} tile 2\nstore G: C{f' slots {slots}' if slots else ''}\n"
-        f"split {split}:\n"
+        f"{between}split {split}:\n"
         f"  - {own[0]}\n    par l in {cores} @ core\n    for l in {4 // cores}\n    for m in 2\n    for k in 4\n"
         "    compute E0 @ MAC\n"
         f"  - {own[1]}\n    par n in {cores} @ core\n    for n in {4 // cores}\n    for p in 2\n    for q in 4\n"
@@ -344,3 +351,12 @@ def test_the_recurrence_is_what_happens_without_contention(make: Callable[[int],
         seen, equal = seen + 1, equal + same
     assert seen > 120
     assert equal > (40 if make is concurrent_case else 120)
+
+
+def test_a_loop_of_one_trip_gives_the_writer_no_more_room() -> None:
+    """C has one slot in G: E0 waits for E1 there, with such a loop between the store and the split, too."""
+    plain, _ = two_products(HALVES, 2, slots=1)
+    idle, _ = two_products(HALVES, 2, slots=1, between="for E0.l, E1.q in 1\n")
+    free, _ = two_products(HALVES, 2, slots=4)
+    assert plain.cycles is not None and free.cycles is not None
+    assert free.cycles < plain.cycles == idle.cycles

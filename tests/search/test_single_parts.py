@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,7 @@ from einloom.certify.likeness import workload_likeness
 from einloom.cost import event
 from einloom.cost.batch.program import ProgramRecorder
 from einloom.cost.evaluate import evaluate
-from einloom.cost.traffic.accesses import operations
+from einloom.cost.traffic.accesses import links, operations
 from einloom.cost.traffic.paths import paths
 from einloom.machine.files import parse_machine
 from einloom.mapping.legality.concurrency import stages
@@ -22,15 +23,22 @@ from einloom.mapping.tree import Compute, Loop, Split
 from einloom.mapspace.ffm.encoding.privates import _joined
 from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.ffm.space import Ffm
+from einloom.mapspace.limits.data import Limits, LoopLimit, Numbers, TileLimit
 from einloom.mapspace.space import Mapspace
-from einloom.problem import Problem
-from einloom.search.exact import ExactOptions
+from einloom.problem import Objective, Problem
+from einloom.search.exact import Exact, ExactOptions
 from einloom.search.exact.attempt import Attempt
+from einloom.search.exact.einsums.classes import _loop_limits
+from einloom.search.exact.numerics.pareto import IntArray
+from einloom.search.exact.pmappings.expand import Expansion
+from einloom.search.exact.pmappings.rows import PROMISE, Rows
+from einloom.search.exact.prices.traffic import Slide
 from einloom.search.method import Recorder, Watcher
 from einloom.search.principles.matmul import Matmul
 from einloom.search.principles.pairs import Pair
 from einloom.search.principles.told import told
 from einloom.workload.files import parse_workload
+from einloom.workload.selectors import selector
 
 WORKLOAD = "schema: workload/1\nname: one\neinsums: ['B[m] = exp(A[m,k])']\nranks: {m: 24, k: 5}\nbits: 8"
 MACHINE = """
@@ -52,6 +60,17 @@ par m in 2 @ x
 store Reg: A B
 for k in 5
 compute B @ MAC
+"""
+
+
+BEHIND = """
+schema: machine/1
+name: behind
+levels:
+  - {memory: DRAM, read_energy: 1, write_energy: 1}
+  - {fanout: X, axes: [{axis: x, size: 2}]}
+  - {memory: Reg, backs: intermediate}
+  - {compute: MAC, energy: 1}
 """
 
 
@@ -149,6 +168,15 @@ def test_joins_without_rooms_are_for_spaces_in_which_nothing_runs_at_the_same_ti
         assert Attempt(asked, options, Watcher(), {}, lambda: None).completes is right
 
 
+def test_tiles_that_need_not_agree_bound_the_others_without_limits_of_tiles_and_with_fused_loops_in_time() -> None:
+    alone = problem("matmuls:n=2,m=4,kn=4", "two-level", "energy")
+    limits = Limits(tiles=(TileLimit("GLB", selector("all"), ("m",), Numbers(most=2)),))
+    limited = Problem(alone.workload, alone.machine, Mapspace(limits=limits), alone.objective)
+    below = Problem(alone.workload, parse_machine(BEHIND), Mapspace(), alone.objective)
+    for asked, right in ((alone, True), (limited, False), (below, False)):
+        assert Attempt(asked, ExactOptions(), Watcher(), {}, lambda: None).relaxes is right
+
+
 def test_what_is_known_while_recording_is_a_whole_number_unless_it_was_divided() -> None:
     recorder = ProgramRecorder(1)
     six, three, half = (
@@ -168,3 +196,89 @@ def test_the_principles_speak_of_batches_where_there_are_several() -> None:
         asked = problem(workload, "two-level:glb_bits=1024", "traffic:DRAM")
         found[batches] = [line for line in told(asked).lines if "batches" in line]
     assert found == {1: [], 3: ["all numbers are of one of 3 batches"]}
+
+
+TWO_READERS = """
+schema: workload/1
+name: two-readers
+einsums: ['B[m] = exp(T[m])', 'C[m,k] = mul(T[k], D[k])']
+ranks: {m: 6, k: 6}
+bits: 8
+"""
+BOTH = """
+store DRAM: T B C D
+for m in 3
+for m in 1
+store GLB: T
+split sequential:
+  - store GLB: B
+    for m in 2
+    compute B @ MAC
+  - store GLB: C D
+    for m in 2
+    for k in 6
+    compute C @ MAC
+"""
+
+
+def test_whether_a_step_keeps_elements_of_a_tile_that_a_loop_moves_for_one_of_its_users() -> None:
+    """The loop over m moves what B needs; C needs all of T in every step: it stays. A loop of one trip has no step."""
+    workload, machine = parse_workload(TWO_READERS), parse_machine(MACHINE)
+    found = links(workload, machine, paths(workload, parse_mapping(BOTH, workload, machine)))
+    (shared,) = (link.unlike for link in found if link.unlike is not None)
+    assert (shared.overlaps(1), shared.overlaps(2)) == (True, False)
+
+
+TRANSPOSED = """
+schema: workload/1
+name: transposed
+einsums: ['T[m,n] = exp(A[m,n])', 'Z[n,m] = exp(T[n,m])']
+ranks: {m: 4, n: 4}
+bits: 8
+"""
+
+
+def test_a_limit_of_loops_concerns_the_einsums_that_it_names() -> None:
+    """Rank m of T is called n by its reader: what is said of T's m there does not concern m here."""
+    workload = parse_workload(TRANSPOSED)
+    asked = Limits(loops=(LoopLimit(selector("T"), ("m",), Numbers(most=1), ("T",)),))
+    for name, count in (("T", 1), ("Z", 0)):
+        tensors = workload.einsum(name).tensors
+        assert (
+            len(_loop_limits(workload, asked, name, {"m": 0, "n": 1}, {t: i for i, t in enumerate(tensors)})) == count
+        )
+
+
+CONVOLUTION = """
+schema: workload/1
+name: convolution
+einsums: ['O[m,p] = I[p+r] * F[m,r]']
+ranks: {m: 2, p: 6, r: 3}
+bits: 1
+"""
+SMALL = """
+schema: machine/1
+name: small
+levels:
+  - {memory: DRAM, read_energy: 10, write_energy: 10}
+  - {memory: GLB, size: 5, read_energy: 1, write_energy: 1}
+  - {memory: Reg, size: 3, read_energy: 0.5, write_energy: 0.5}
+  - {compute: MAC, energy: 0.25}
+"""
+
+
+def test_rows_are_charged_by_the_sliding_loop_that_they_promise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Class and trips of the promise; nothing for rows that promise none."""
+    charged: list[tuple[int, int, Slide | None]] = []
+    by_slide = Expansion._by_slide
+
+    def seen(self: Expansion, rows: Rows, mine: IntArray, *place: int) -> Iterator[tuple[IntArray, Slide | None]]:
+        for chosen, slide in by_slide(self, rows, mine, *place):
+            if place[0] == self.prices.sliding:
+                charged.extend((d, trips, slide) for d, trips in rows.marks[chosen, PROMISE][:, :2].tolist())
+            yield chosen, slide
+
+    monkeypatch.setattr(Expansion, "_by_slide", seen)
+    Exact().search(Problem(parse_workload(CONVOLUTION), parse_machine(SMALL), Mapspace(), Objective("energy")))
+    assert {d > 0 for d, _, _ in charged} == {True, False}
+    assert all(slide[:2] == (d - 1, trips) if slide else d == 0 for d, trips, slide in charged)

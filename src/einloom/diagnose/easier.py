@@ -13,13 +13,13 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from ..machine.levels import NOTHING, Fanout, Level, Machine, Memory
+from ..mapspace.divisors import divisors
 from ..mapspace.limits.checks import may_back
 from ..mapspace.limits.data import BackLimit
 from ..problem import Problem
 from ..search.exact.einsums.classes import signatures
 from ..search.exact.einsums.spatial import RankClasses
 from ..search.exact.einsums.users import Users
-from ..search.exact.numerics.divisibility import divisors
 from ..workload.selectors import Selector, select, selector
 
 TAME_LOOPS = 1

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import permutations, product
 from math import prod
 
-from ..search.exact.numerics.divisibility import divisors
+from ..mapspace.divisors import divisors
 
 BATCH, TOKENS, HEADS, WIDTH = 16, 1024, 12, 64
 BUFFER = 131_072

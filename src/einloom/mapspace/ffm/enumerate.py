@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import combinations, pairwise, permutations, product
-from math import gcd, isqrt, prod
+from math import gcd, prod
 
 from ...machine.levels import Machine, Memory
 from ...mapping.extents import tile_of
@@ -20,6 +19,7 @@ from ...mapping.legality.structure import problems
 from ...mapping.tree import Compute, Loop, Mapping, Nest, Split, Store
 from ...workload.einsum import Workload
 from ...workload.orders import orders
+from ..divisors import divisors
 from ..space import Mapspace, Stores
 from .concurrency import grouped_forms
 from .ragged import tiles
@@ -86,13 +86,6 @@ def candidates(
         state = _State(einsums, extents, frozenset((outer, t) for t in top))
         for nest in grammar.nests(state, fresh=True, looped=True):
             yield Mapping((Store(outer, top), *nest) if top else nest)
-
-
-@lru_cache(maxsize=4096)
-def _divisors(number: int) -> tuple[int, ...]:
-    """The divisors from 2 up, ascending."""
-    small = [n for n in range(1, isqrt(number) + 1) if number % n == 0]
-    return tuple(sorted({*small, *(number // n for n in small)} - {1}))
 
 
 def _subsets(items: list[str]) -> Iterator[tuple[str, ...]]:
@@ -335,7 +328,7 @@ class _Grammar:
         """Every loop of at least 2 trips: an even one for any extents, an uneven one for equal ones that are whole."""
         extents = [state.left(einsum, variable) for einsum, variable in binds]
         if self.space == "ffm" or len(set(extents)) > 1:
-            yield from (Loop(binds, n, None, axis) for n in _divisors(gcd(*extents)))
+            yield from (Loop(binds, n, None, axis) for n in divisors(gcd(*extents))[1:])
             return
         extent = extents[0]
         whole = all(self.workload.extents[variable] == extent for _, variable in binds)

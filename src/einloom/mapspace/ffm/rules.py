@@ -28,7 +28,7 @@ from ..limits.checks import share_allowed, total_allowed, unmet
 from ..limits.data import UNLIMITED, Limits
 from ..space import Mapspace
 from .concurrency import group_reasons
-from .ragged import busiest, chains, ragged_reasons
+from .ragged import busiest, chains, done_by_busiest, ragged_reasons
 from .shares import axes_left
 
 Steps = tuple[tuple[Address, Node], ...]
@@ -194,8 +194,9 @@ class _Tree:
 
 def _tiled(tree: _Tree, einsum: str) -> Iterator[str]:
     """Rule 2, as the space has it."""
-    if tree.mapspace.name == "ragged":
-        return ragged_reasons(tree.workload, tree.paths[einsum], tree.cuts, einsum)
+    if tree.mapspace.name in ("ragged", "integer"):
+        integer = tree.mapspace.name == "integer"
+        return ragged_reasons(tree.workload, tree.paths[einsum], tree.cuts, einsum, integer)
     return _perfect(tree, einsum)
 
 
@@ -399,10 +400,11 @@ def _limits(tree: _Tree, einsum: str) -> Iterator[str]:
     full = {axis.name for axis in tree.machine.axes.values() if axis.use == "full"}
     used = prod(n.trips for _, n in steps if isinstance(n, Loop) and n.axis in full)
     most = full_use(tree.workload, tree.machine, einsum, leaf.unit, tree.mapspace.limits, axes_left(steps))
-    if tree.mapspace.name == "ragged":
+    if tree.mapspace.name in ("ragged", "integer"):
         extents = {v: tree.workload.extents[v] for v in tree.workload.einsum(einsum).variables}
+        doing = busiest if tree.mapspace.name == "ragged" else done_by_busiest
         work, least = (
-            busiest(extents, chains(tree.workload, steps, tree.cuts, einsum), full),
+            doing(extents, chains(tree.workload, steps, tree.cuts, einsum), full),
             prod(extents.values()) // most,
         )
         if work > least:

@@ -93,7 +93,8 @@ class Attempt:
         self.repeats = problem.workload.repeat**problem.objective.degree
         workload, machine = problem.workload, problem.machine
         self.users = Users(workload, machine, problem.mapspace.order == "free", problem.mapspace.stores == "shared")
-        self.signatures = signatures(self.users, problem.mapspace.limits, problem.mapspace.name == "ragged", tiling)
+        uneven = problem.mapspace.name == "ragged" or tiling == "integer"
+        self.signatures = signatures(self.users, problem.mapspace.limits, uneven, tiling)
         self.classes = {sig: RankClasses(sig, checkpoint) for sig in self.signatures}
         self.setting = self._setting()
         self.objectives = settled(problem.objective)

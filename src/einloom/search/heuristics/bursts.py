@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...cost.traffic.even import EvenPaths
+from ...mapspace.divisors import primes
 from ...mapspace.ffm.encoding.facts import Facts
-from ...mapspace.ffm.encoding.privates import primes
 from ...mapspace.ffm.encoding.rooms import loads, own_bits
 from ...mapspace.ffm.encoding.state import Own, State, Word, branch_items, tidy, word
 from ...mapspace.limits.checks import may_hold

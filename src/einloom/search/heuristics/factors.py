@@ -11,9 +11,9 @@ from dataclasses import replace
 from math import gcd, log, log10, prod, sqrt
 from random import Random
 
+from ...mapspace.divisors import divisors
 from ...mapspace.ffm.encoding import State
 from ...mapspace.ffm.encoding.checks import fault
-from ...mapspace.ffm.encoding.privates import divisors
 from ...mapspace.ffm.encoding.state import Segment, frame_of, tidy
 from .points import INFINITE, Points, Valued
 

@@ -18,6 +18,8 @@ from functools import lru_cache
 from math import ceil, sqrt
 from typing import Literal
 
+from ...mapspace.divisors import divisors
+
 Accounting = Literal["once", "read-modify-write"]
 Cutting = Literal["integer", "divisors"]
 Room = Literal["together", "apart"]
@@ -159,20 +161,14 @@ def ceil_div(a: int, b: int) -> int:
 
 def tile_sizes(extent: int, cutting: Cutting = "integer") -> tuple[int, ...]:
     """The tile sizes that matter, ascending: the smallest of each number of trips, or the divisors."""
-    return _divisors(extent) if cutting == "divisors" else _smallest(extent)
+    return divisors(extent) if cutting == "divisors" else _smallest(extent)
 
 
 def largest_tile(extent: int, limit: int, cutting: Cutting) -> int:
     """The tile of at most `limit` with the fewest trips; of equal ones the smallest."""
     if cutting == "divisors":
-        return max(t for t in _divisors(extent) if t <= limit)
+        return max(t for t in divisors(extent) if t <= limit)
     return ceil_div(extent, ceil_div(extent, min(limit, extent)))
-
-
-@lru_cache(maxsize=4096)
-def _divisors(extent: int) -> tuple[int, ...]:
-    low = [d for d in range(1, int(sqrt(extent)) + 1) if extent % d == 0]
-    return tuple(sorted({*low, *(extent // d for d in low)}))
 
 
 @lru_cache(maxsize=4096)

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from math import prod
 from random import Random
 
+from ...divisors import divisors, primes
 from .checks import path_fault
 from .facts import Facts
-from .privates import divisors, drawn, mended, primes, slots_for, spread
+from .privates import drawn, mended, slots_for, spread
 from .rooms import held, own_tiles, tile_bits
 from .skeletons import NoProposal, Rank, SkeletonDraft, tile_loops
 from .state import Own, Segment, State, frame_of, replaced, tidy

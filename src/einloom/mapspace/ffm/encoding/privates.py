@@ -3,36 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from functools import lru_cache
 from math import gcd, prod
 from random import Random
 
+from ...divisors import divisors
 from .checks import path_fault
 from .facts import Facts, Spread
 from .rooms import tile_bits
 from .state import Own, Raised, State, frame_of, private_trips, tidy, trips_above
 
 TRIES = 6
-
-
-@lru_cache(maxsize=65536)
-def divisors(number: int) -> tuple[int, ...]:
-    """All divisors, ascending."""
-    low = [n for n in range(1, int(number**0.5) + 1) if number % n == 0]
-    return tuple(sorted({*low, *(number // n for n in low)}))
-
-
-@lru_cache(maxsize=65536)
-def primes(number: int) -> tuple[int, ...]:
-    """The prime factors, each once, ascending."""
-    found, factor = [], 2
-    while factor * factor <= number:
-        if number % factor == 0:
-            found.append(factor)
-            while number % factor == 0:
-                number //= factor
-        factor += 1
-    return (*found, number) if number > 1 else tuple(found)
 
 
 def drawn(facts: Facts, state: State, i: int, rng: Random) -> State | None:

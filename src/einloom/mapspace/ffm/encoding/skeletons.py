@@ -5,9 +5,10 @@ from __future__ import annotations
 from math import gcd
 from random import Random
 
+from ...divisors import divisors
 from .checks import path_fault, skeleton_fault
 from .facts import Facts
-from .privates import divisors, refitted
+from .privates import refitted
 from .rooms import tile_bits
 from .state import Frame, SharedLoop, State, Word, frame_of, word
 

@@ -162,7 +162,8 @@ def _ragged(signature: EinsumClass, tiling: Tiling) -> EinsumClass:
     uneven = _uneven(signature)
     links = [tensor for tensor in signature.tensors if tensor.intermediate]
     tied = frozenset(v for v in uneven if any(tensor.simple_rank(v) is not None for tensor in links))
-    return replace(signature, uneven=uneven, tied=tied, tiling=tiling if tied or tiling == "coarse" else "loose")
+    told = tied or tiling in ("coarse", "integer")
+    return replace(signature, uneven=uneven, tied=tied, tiling=tiling if told else "loose")
 
 
 def _uneven(signature: EinsumClass) -> frozenset[int]:

@@ -10,13 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ....mapspace.divisors import divisors
 from .pareto import IntArray
-
-
-def divisors(n: int) -> tuple[int, ...]:
-    """The divisors of n, ascending."""
-    small = [i for i in range(1, int(n**0.5) + 1) if n % i == 0]
-    return tuple(sorted({*small, *(n // i for i in small)}))
 
 
 class Lattice:
