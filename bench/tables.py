@@ -100,6 +100,22 @@ TABLES: tuple[MeasuredTable, ...] = (
         ),
     ),
     MeasuredTable(
+        "integer-gaps",
+        "docs/model/integer-tiles.md",
+        "integer_gaps.csv",
+        "python -m bench.integer_gaps",
+        (
+            Column("problem", "problem"),
+            Column("machine", "machine"),
+            Column("ragged, J s", "ragged_edp"),
+            Column("gap in ragged", "ragged_gap"),
+            Column("any integer tiles at least, J s", "bound_edp"),
+            Column("within", "gap"),
+            Column("CPU s of the search", "search_cpu_s"),
+            Column("CPU s of the bound", "bound_cpu_s"),
+        ),
+    ),
+    MeasuredTable(
         "truth",
         "docs/model/trust.md",
         "truth.csv",

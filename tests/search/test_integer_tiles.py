@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,6 +23,10 @@ from einloom.errors import SpecError
 from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.ffm.rules import outside
 from einloom.search.exact.attempt import Attempt
+from einloom.search.exact.einsums.classes import EinsumClass
+from einloom.search.exact.einsums.spatial import RankClasses
+from einloom.search.exact.fusion.templates import FusedLoop, OwnStore
+from einloom.search.exact.fusion.tilings import Tilings
 from einloom.search.exact.integer import integer_bound
 from einloom.search.exact.numerics.multiples import IntegerMultiples, UnevenMultiples
 from einloom.search.exact.numerics.uneven import largest_tile, smallest_tiles
@@ -230,3 +235,13 @@ def test_the_command_line_prints_it(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "any integer tiles" in done.output
     assert CliRunner().invoke(main, ["verify", str(tmp_path / "r.json")]).exit_code == 0
+
+
+def test_tiles_that_stand_for_others_are_not_counted_one_in_another() -> None:
+    """A fused loop's 8 stands for itself, 5 in the relaxation: 10 in tiles of 5 and 4 has more pieces."""
+    classes = RankClasses(EinsumClass((10,), (), False, (), (), False, uneven=frozenset({0}), tied=frozenset({0})))
+    loops = (FusedLoop(0, None), FusedLoop(0, None))
+    grid = Tilings(classes, loops, np.array([[5, 4], [8, 4]]))
+    prices = SimpleNamespace(relevant=np.array([[False]]))
+    store = OwnStore(tensor=0, memory=1, depth=2)
+    assert grid._entered(prices, store, lambda *_: False).tolist() == [3, 3]  # type: ignore[arg-type]
