@@ -46,6 +46,7 @@ from .workload.selectors import unknown_names
 from .zoo.machine_by_name import load_machine, located_key
 from .zoo.workload_by_name import load_workload
 
+RELAXATIONS = ("integer",)
 SIMULATED_POINTS = 2_000_000
 Known = Mapping | Result | str
 Flows = Dataflow | str | Sequence[Dataflow | str]
@@ -212,6 +213,7 @@ def map(
     memory: int | None = None,
     start: Known | Sequence[Known] = (),
     watch: Watcher | None = None,
+    relax: str | None = None,
 ) -> Result:
     """The best mapping of a workload onto a machine, with its certificate.
 
@@ -229,13 +231,38 @@ def map(
     (docs/how-to/my-optimizer.md). seconds, steps, memory: a budget of wall time, of evaluated
     points, of bytes that the process may hold; what is found by then comes back with a bound. start: mappings that are
     known already, as objects, results, texts or files; methods that can, as ``exact``, look below
-    the best of them (docs/exact.md). Raises SpecError, Infeasible, BudgetExhausted; BrokenMethod, if a method of
+    the best of them (docs/exact.md). relax: ``integer`` adds to the certificate what no mapping with any integer tiles
+    is below (docs/model/integer-tiles.md). Raises SpecError, Infeasible, BudgetExhausted; BrokenMethod, if a method of
     another package is wrong about its answer; and Defect, if einloom contradicts itself: what is
     found is checked once more, and the problem is saved in the working directory so that it can be reported.
     """
     asked = problems(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use, space, order, stores)
     known = starts(asked, (start,) if isinstance(start, Mapping | Result | str) else start)
-    return solve(asked, chosen(method, method_options), Budget(seconds, steps, memory), watch, known)
+    refuse_relaxation(asked, relax)
+    budget = Budget(seconds, steps, memory)
+    return relaxed(solve(asked, chosen(method, method_options), budget, watch, known), relax, budget, watch)
+
+
+def refuse_relaxation(asked: Sequence[Labelled], relax: str | None) -> None:
+    """Raise SpecError for an unknown relaxation, and where it would be no bound."""
+    if relax is None:
+        return
+    if relax not in RELAXATIONS:
+        raise SpecError(f"unknown relaxation {relax!r}; known: {', '.join(RELAXATIONS)}", suggestion=RELAXATIONS[0])
+    if len(asked) > 1:
+        raise SpecError("no bound over any integer tiles: the answer is the best of several workloads")
+    from .search.exact.integer import refuse_unbounded
+
+    refuse_unbounded(asked[0].problem)
+
+
+def relaxed(found: Result, relax: str | None, budget: Budget, watch: Watcher | None = None) -> Result:
+    """A result with the bound of a relaxation in its certificate, if one is asked for."""
+    if relax is None:
+        return found
+    from .search.exact.integer import with_integer_bound
+
+    return with_integer_bound(found, budget, watch)
 
 
 def solve(

@@ -57,6 +57,15 @@ def solve_again(result: Result) -> SecondSolution:
     return _proven(Exact(options).search(problem), route)
 
 
+def below_integer(problem: Problem, bound: float) -> bool:
+    """True if the relaxation of any integer tiles has something below `bound`, looked for without the rules that leave
+    out loops. Raises SpecError where there is no such relaxation."""
+    from ..search.exact import Rules
+    from ..search.exact.integer import is_below
+
+    return is_below(problem, bound, Rules(stationary=False, lowering=False, settled=False))
+
+
 def _ragged(result: Result) -> SecondSolution:
     """Tile by tile where the space `ragged` has a proof: one multiplication on one buffer, or what every mapping moves.
 

@@ -20,7 +20,7 @@ from ..errors import BudgetExhausted, EinloomError, Infeasible, SpecError
 from ..mapspace.registry import space_for
 from ..problem import MODEL_VERSION, Certificate, Guarantee
 from ..result import Provenance, Result
-from .again import SecondSolution, solve_again
+from .again import SecondSolution, below_integer, solve_again
 from .likeness import machine_likeness, title_likeness, workload_likeness
 from .recorded import contradictions, recorded
 from .verdict import Check, Verdict
@@ -63,6 +63,8 @@ def checks(result: Result, quick: bool = False, solver: Solver = solve_again) ->
             yield Check("again", None, "not solved a second time")
         else:
             yield _solved_again(result, result.certificate, solver)
+            if result.certificate.integer is not None:
+                yield _bounded_again(result, result.certificate.integer)
 
 
 def _claims(result: Result) -> Iterator[Check]:
@@ -227,6 +229,8 @@ def _certificate(result: Result, cost: Cost) -> Iterator[Check]:
         "value", same, f"{value!r}" if same else f"certified {certificate.value!r}, the mapping gives {value!r}"
     )
     yield _bound(certificate)
+    if certificate.integer is not None:
+        yield _integer(certificate, certificate.integer)
     yield from _alternatives(certificate)
     described = result.mapspace.describe()
     same = certificate.mapspace == described
@@ -242,6 +246,12 @@ def _bound(certificate: Certificate) -> Check:
     if certificate.guarantee is Guarantee.OPTIMAL and not isclose(value, bound, rel_tol=SAME_OPTIMUM):
         return Check("bound", False, f"said to be optimal, but bound {bound!r} is below the value {value!r}")
     return Check("bound", True, f"{certificate.guarantee.value}, {bound!r}")
+
+
+def _integer(certificate: Certificate, bound: float) -> Check:
+    if not isfinite(bound) or bound > certificate.value * (1 + SAME_OPTIMUM):
+        return Check("integer", False, f"the bound of any integer tiles {bound!r} is above {certificate.value!r}")
+    return Check("integer", True, f"no mapping with any integer tiles below {bound!r}")
 
 
 def _alternatives(certificate: Certificate) -> Iterator[Check]:
@@ -271,6 +281,16 @@ def _same_points(mine: Points, theirs: Points) -> bool:
         for one, other in zip(mine, theirs, strict=True)
         for a, b in zip(one, other, strict=True)
     )
+
+
+def _bounded_again(result: Result, bound: float) -> Check:
+    """Look for something below the bound of any integer tiles, with every loop everywhere."""
+    try:
+        below = below_integer(result.problem, bound)
+    except SpecError as error:
+        return Check("any tiles", False, error.message)
+    words = f"the relaxation has {'something' if below else 'nothing'} below {bound!r}"
+    return Check("any tiles", not below, words)
 
 
 def _solved_again(result: Result, certificate: Certificate, solver: Solver) -> Check:

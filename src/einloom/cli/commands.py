@@ -57,6 +57,7 @@ objective_option = click.option(
     "--space", metavar="NAME", help="ffm, perfect tiles (the default), or ragged: tiles that need not divide."
 )
 @click.option("--order", type=click.Choice(tuple(ORDERS)), help="Of the Einsums; free: any that their data allows.")
+@click.option("--relax", metavar="NAME", help="integer: say, too, how near this is to mappings with any integer tiles.")
 @click.option("--stores", type=click.Choice(STORES), help="shared: one may serve several Einsums that read its tensor.")
 @click.option("--full-use", is_flag=True, help="Every Einsum uses as many instances of the axes as it can.")
 @click.option("--method", default="exact", show_default=True, help=f"{', '.join(SHIPPED)}, or one of a package.")
@@ -77,6 +78,7 @@ def map_verb(
     dataflow: tuple[str, ...],
     space: str | None,
     order: Order | None,
+    relax: str | None,
     stores: Stores | None,
     full_use: bool,
     method: str,
@@ -101,7 +103,8 @@ def map_verb(
             workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use, space, order, stores
         )
         known = verbs.starts(asked, start)
-        found = _search(asked, how, budget, known, stop)
+        verbs.refuse_relaxation(asked, relax)
+        found = _search(asked, how, budget, known, stop, relax)
         if isinstance(found, Unmapped) and found.status == "infeasible":
             reason = verbs.why_infeasible(asked, found.reason, budget, found.seconds, lambda: bool(stop))
             found = replace(found, reason=reason)
@@ -145,12 +148,18 @@ def _options(texts: tuple[str, ...]) -> dict[str, object]:
 
 
 def _search(
-    asked: tuple[Labelled, ...], method: Method, budget: Budget, known: tuple[Mapping, ...], stop: list[int]
+    asked: tuple[Labelled, ...],
+    method: Method,
+    budget: Budget,
+    known: tuple[Mapping, ...],
+    stop: list[int],
+    relax: str | None,
 ) -> Result | Unmapped:
     """The answer, shown while it comes; `stop` is not empty once it should end."""
     with display(asked[-1].problem.objective) as shown:
         recorder = Recorder(on_change=shown, stop=lambda: bool(stop))
-        return answer(asked, method, budget, recorder, known)
+        found = answer(asked, method, budget, recorder, known)
+        return verbs.relaxed(found, relax, budget, recorder) if isinstance(found, Result) else found
 
 
 @click.command("evaluate")

@@ -203,7 +203,8 @@ class Certificate:
     """Proof data of a result: `value` was reached, nothing in `mapspace` is below `bound`.
 
     counts: points seen and points dropped, by pruning rule. alternatives: where the answer is the best of several
-    problems, each; `bound` is that of all of them.
+    problems, each; `bound` is that of all of them. integer: where it was asked, no mapping with any integer tiles has
+    less (docs/model/integer-tiles.md).
     """
 
     guarantee: Guarantee
@@ -212,15 +213,26 @@ class Certificate:
     mapspace: str
     counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     alternatives: tuple[Alternative, ...] = ()
+    integer: float | None = None
 
     @property
     def gap(self) -> float:
         """(value - bound) / value; 0 when the value is proven optimal."""
-        return 0.0 if self.value == 0 else max(0.0, (self.value - self.bound) / self.value)
+        return self._gap_to(self.bound)
+
+    @property
+    def integer_gap(self) -> float | None:
+        """(value - integer) / value; 0 when no mapping with any integer tiles is better, None where that was not
+        asked."""
+        return None if self.integer is None else self._gap_to(self.integer)
+
+    def _gap_to(self, bound: float) -> float:
+        return 0.0 if self.value == 0 else max(0.0, (self.value - bound) / self.value)
 
     def __reduce__(self) -> tuple[object, ...]:
         counts = dict(self.counts)
-        return (_rebuild, (self.guarantee, self.value, self.bound, self.mapspace, counts, self.alternatives))
+        proven = (self.guarantee, self.value, self.bound, self.mapspace, counts, self.alternatives, self.integer)
+        return (_rebuild, proven)
 
 
 def _rebuild(
@@ -230,5 +242,6 @@ def _rebuild(
     mapspace: str,
     counts: dict[str, int],
     alternatives: tuple[Alternative, ...],
+    integer: float | None,
 ) -> Certificate:
-    return Certificate(guarantee, value, bound, mapspace, MappingProxyType(counts), alternatives)
+    return Certificate(guarantee, value, bound, mapspace, MappingProxyType(counts), alternatives, integer)

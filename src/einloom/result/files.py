@@ -81,6 +81,7 @@ def _certificate_data(certificate: Certificate) -> dict[str, Any]:
         "mapspace": certificate.mapspace,
         "counts": dict(certificate.counts),
         **({"alternatives": [asdict(one) for one in certificate.alternatives]} if certificate.alternatives else {}),
+        **({} if certificate.integer is None else {"integer": certificate.integer}),
     }
 
 

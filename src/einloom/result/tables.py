@@ -55,7 +55,8 @@ def _tuple(view: Located, found: dict[str, Any]) -> tuple[Any, ...]:
 
 def _certificate(view: Located, found: dict[str, Any]) -> Certificate:
     guarantee, others = Guarantee(found["guarantee"]), found.get("alternatives", ())
-    made = Certificate(guarantee, found["value"], found["bound"], found["mapspace"], dict(found["counts"]), others)
+    counts, integer = dict(found["counts"]), found.get("integer")
+    made = Certificate(guarantee, found["value"], found["bound"], found["mapspace"], counts, others, integer)
     if found["gap"] != made.gap:
         raise view.require("gap").error(f"the gap is {found['gap']!r}, but value and bound give {made.gap!r}")
     return made
@@ -79,6 +80,7 @@ CERTIFICATE = Record(
         must("mapspace", TEXT, "the space that the proof speaks of"),
         must("counts", Table(WHOLE), "points dropped, by rule"),
         Key("alternatives", ALTERNATIVES, "the best of several problems: what is proven of each"),
+        Key("integer", FLOAT, "no mapping with any integer tiles has less"),
     ),
     build=_certificate,
 )

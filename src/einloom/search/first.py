@@ -7,62 +7,98 @@ before it has a mapping of its own; a proof that ends never looks at it (docs/ex
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from operator import itemgetter
 from random import Random
 
 from ..errors import Infeasible
 from ..mapping.tree import Mapping
 from ..mapspace.ffm.encoding import NoProposal, State
+from ..mapspace.ffm.encoding.privates import drawn
+from ..mapspace.ffm.encoding.rooms import overflow
+from ..mapspace.ffm.encoding.state import Own
 from ..mapspace.ffm.space import Ffm
 from ..mapspace.registry import space_for
 from ..problem import Budget, Problem
-from .evaluator import Evaluator
-from .heuristics.points import Points, Valued
+from .evaluator import SURELY, Evaluator
+from .heuristics.alike import alike, copied
+from .heuristics.points import Points, Sums, Valued
 from .method import Watcher
 
 AFTER = 0.3  # seconds of a search without a mapping before one is drawn
 PLAIN = 5  # draws with nothing fused that need not be, before fused ones
-TRIES = 12  # proposals for the privates of each Einsum in a descent
-ANEW = 0.2  # of the descents begin at a new state, the others near the best one
+TRIES = 12  # proposals for the privates of an Einsum at a time
+BURST = 300  # the same in machine code
+DRAWS = 8  # of the privates of Einsums that are alike, before rounds begin
+ROUNDS = 12  # of so many proposals, at most, for each Einsum of its kind, before anything is fused
+TIRED = 25  # rounds in a row that brought nothing to an Einsum, after which it is left alone
+STALE = 3  # of them after which it gets new privates
+HEATS = (0.0, 0.03, 0.1, 0.3)  # temperatures of bursts
+ANEW = 0.1  # of the descents begin at a new state, the others near the best one
 KICKS = 4  # moves away from it, at most
 SHARED = 40  # proposals in a row for what Einsums share that may come to nothing
+CHECKING = 4  # seconds of drawing for one of pricing what was drawn as a whole
+LOADS = 0.5  # seconds of drawing after which machine code is loaded, if it has been compiled before
+
+
+@dataclass
+class _Trial:
+    """Privates that some Einsums try. tired, stale: rounds since the best ones got better, and since these did."""
+
+    group: tuple[int, ...]
+    own: Own
+    tired: int = 0
+    stale: int = 0
 
 
 class FirstMappings:
     """Draws, and descents from them and from near the best, a piece at a time.
 
-    best: the best legal mapping inside the space so far.
+    best: the best legal mapping inside the space so far, of those that were priced as a whole.
 
-    watch: hears of each better mapping, and says when to stop.
+    watch: hears of each better mapping, and says when to stop. machine_code: whether there is time to load that.
     """
 
-    def __init__(self, problem: Problem, watch: Watcher) -> None:
-        self.problem, self.watch = problem, watch
+    def __init__(self, problem: Problem, watch: Watcher, machine_code: bool = False) -> None:
+        self.problem, self.watch, self._machine_code = problem, watch, machine_code
         self._pieces: Iterator[None] | None = None
         self._prices: Evaluator | None = None
         self._points: Points | None = None
         self._ready: Valued | None = None
         self._top: Valued | None = None
+        self._spent = self._checking = self._since = 0.0
 
     @property
     def best(self) -> Mapping | None:
         return None if self._prices is None else self._prices.best
 
+    @property
+    def value(self) -> float:
+        """The objective of the best mapping; infinite without one."""
+        return float("inf") if self._prices is None else self._prices.value
+
     def work(self, until: float) -> None:
         """Go on until this moment of `time.monotonic`, a piece at least; a piece takes milliseconds an Einsum."""
+        begun = time.process_time()
         if self._pieces is None:
             self._pieces = self._visits()
         for _ in self._pieces:
             if time.monotonic() >= until:
                 break
-        self._offer()
+        took = time.process_time() - begun
+        self._spent, self._since = self._spent + took, self._since + took
+        if self.best is None or self._since >= CHECKING * self._checking:
+            self._offer()
 
     def draw(self) -> Mapping | None:
         """The best mapping so far; without one the first is drawn now. None if a good number of draws had none."""
         if self._pieces is None:
             self._pieces = self._visits()
+        self._offer()
         while self.best is None and next(self._pieces, self) is not self:
-            pass
+            self._offer()
         return self.best
 
     def _visits(self) -> Iterator[None]:
@@ -82,16 +118,24 @@ class FirstMappings:
             yield
             if self.best is not None:
                 break
+        if found is not None and points.additive:
+            found = yield from self._apart(points, found, rng)
         while self.best is not None:
             if found is not None:
                 yield from self._descent(points, found, rng)
-            found = self._drawn(points, rng, None) if rng.random() < ANEW else self._kicked(points, rng)
+            anew = rng.random() < ANEW
+            found = self._drawn(points, rng, None) if anew else self._kicked(points, rng)
             yield
+            if anew and found is not None:
+                found = yield from self._polished(points, found, rng)
 
     def _offer(self) -> None:
         """Have the state that is ready priced as a whole, and kept if it is the best."""
-        if self._ready is not None and self._points is not None and self._ready[0] < self._points.evaluator.value:
-            self._points.value(self._ready[1])
+        begun, points = time.process_time(), self._points
+        if self._ready is not None and points is not None and self._ready[0] < points.evaluator.value:
+            points.value(self._ready[1])
+            points.evaluator.settle()
+            self._checking, self._since = time.process_time() - begun, 0.0
         self._ready = None
 
     def _seen(self, found: Valued) -> Valued:
@@ -113,14 +157,83 @@ class FirstMappings:
             found = near if near is not None and near[0] < float("inf") else found
         return found
 
+    # -- one Einsum at a time ----------------------------------------------------------------------------------------
+
+    def _apart(self, points: Points, found: Valued, rng: Random) -> Generator[None, None, Valued]:
+        """Better privates, for all Einsums that are alike at once; most often for those that cost most."""
+        trials = [_Trial(group, found[1].owns[group[0]]) for group in alike(points.facts)]
+        for trial in trials:
+            found = self._seen(self._redrawn(points, found, trial, rng))
+            yield
+        for _ in range(ROUNDS * len(trials)):
+            awake = [trial for trial in trials if trial.tired < TIRED]
+            if not awake:
+                break
+            weights = [points.part_of(found[1], trial.group) * 0.9**trial.tired for trial in awake]
+            trial = rng.choices(awake, weights)[0] if sum(weights) > 0 else rng.choice(awake)
+            near = self._for_all(points, found, trial, rng)
+            trial.tired = 0 if near[0] < found[0] * SURELY else trial.tired + 1
+            found = self._seen(near) if near[0] < found[0] else found
+            yield
+        return found
+
+    @staticmethod
+    def _redrawn(points: Points, found: Valued, trial: _Trial, rng: Random) -> Valued:
+        """The state with the best of some privates at random for all Einsums of a group, if they are better."""
+        facts, group, i = points.facts, trial.group, trial.group[0]
+        draws = (drawn(facts, found[1], i, rng) for _ in range(DRAWS))
+        fitting = [state for state in draws if state is not None and overflow(facts, state) is None]
+        best = min([found[1], *fitting], key=lambda state: points.of(*points.sums(state)))
+        trial.own = best.owns[i]
+        every = copied(facts, best, group, i)
+        return min(found, (points.apart(every), every), key=itemgetter(0))
+
+    def _for_all(self, points: Points, found: Valued, trial: _Trial, rng: Random) -> Valued:
+        """The state with other privates of all Einsums of a group, perhaps better ones, and its value."""
+        facts, group, i = points.facts, trial.group, trial.group[0]
+        start = found[1].with_own(i, trial.own)
+        if overflow(facts, start) is not None:
+            start = found[1]
+        rest, times = points.sums(start, set(group)), len(group)
+        before = points.with_more(rest, points.cost(start, i), times)
+        if self._fast(points) and points.bursts.able(start, i):
+            alone = (rest[0] / times, rest[1] / times, rest[2] / times)
+            done = points.bursts.run(start, i, alone, BURST, BURST, rng.choice(HEATS), rng)
+            best, end = done.best, done.state
+        else:
+            best = end = self._privates(points, start, i, rest, times, rng)
+        value = points.with_more(rest, points.cost(best, i), times)
+        trial.stale = 0 if value < before * SURELY else trial.stale + 1
+        trial.own = end.owns[i]
+        if trial.stale >= STALE:
+            fresh = drawn(facts, found[1], i, rng)
+            trial.own, trial.stale = found[1].owns[i] if fresh is None else fresh.owns[i], 0
+        every = copied(facts, best, group, i)
+        return points.apart(every), every
+
+    @staticmethod
+    def _privates(points: Points, state: State, i: int, rest: Sums, times: int, rng: Random) -> State:
+        """The state after some proposals for the privates of Einsum i, which count so many times."""
+        value = points.with_more(rest, points.cost(state, i), times)
+        for _ in range(TRIES):
+            with suppress(NoProposal):
+                near = points.encoding.propose(state, rng, 0.0, i)
+                now = points.with_more(rest, points.cost(near, i), times)
+                if now <= value and overflow(points.facts, near) is None:
+                    state, value = near, now
+        return state
+
+    def _fast(self, points: Points) -> bool:
+        """True if proposals are made in machine code."""
+        if self._machine_code and self._spent >= LOADS and not points.machine_code:
+            self._machine_code = points.load()
+        return points.machine_code
+
+    # -- all together ------------------------------------------------------------------------------------------------
+
     def _descent(self, points: Points, found: Valued, rng: Random) -> Iterator[None]:
-        """Better states one move away, of the privates first and then of what Einsums share."""
-        count = points.facts.count
-        for i in range(count):
-            for _ in range(TRIES):
-                found = self._seen(self._better(points, found, rng, i))
-                yield
-        failed = 0
+        """Better states one move away; what changes for Einsums that share something else changes their privates."""
+        count, failed = points.facts.count, 0
         while failed < SHARED and points.facts.floating:
             before = found[0]
             near = self._near(points, found[1], rng, 0.5)
@@ -134,8 +247,21 @@ class FirstMappings:
             yield
 
     def _better(self, points: Points, found: Valued, rng: Random, i: int) -> Valued:
-        near = self._near(points, found[1], rng, 0.0, i)
-        return found if near is None or near[0] >= found[0] else near
+        """The state after some proposals for the privates of Einsum i; worse ones are not taken."""
+        if self._fast(points) and points.bursts.able(found[1], i):
+            best = points.bursts.run(found[1], i, points.sums(found[1], {i}), BURST, BURST, 0.0, rng).best
+            return min(found, (points.apart(best), best), key=itemgetter(0))
+        for _ in range(TRIES):
+            near = self._near(points, found[1], rng, 0.0, i)
+            found = found if near is None or near[0] >= found[0] else near
+        return found
+
+    def _polished(self, points: Points, found: Valued, rng: Random) -> Generator[None, None, Valued]:
+        """A state with better privates of each Einsum in turn."""
+        for i in range(points.facts.count):
+            found = self._seen(self._better(points, found, rng, i))
+            yield
+        return found
 
     @staticmethod
     def _near(points: Points, state: State, rng: Random, shared: float, i: int | None = None) -> Valued | None:

@@ -1,4 +1,4 @@
-"""Rule 2 of the space `ragged`: which uneven tiles a mapping may have. Definition: docs/mapspace.md.
+"""Rule 2 of the spaces `ragged` and `integer`: which uneven tiles a mapping may have. Definition: docs/mapspace.md.
 
 Comes in: the path of an Einsum. Goes out: why its loops are not in the space; and for the enumeration, every tile that
 one loop may have.
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 
+from ...cost.formulas import terms
 from ...mapping.extents import Cuts, Trail, extents_along, tile_of
 from ...mapping.tree import Loop, describe
 from ...workload.einsum import Workload
@@ -49,8 +50,8 @@ def chains(workload: Workload, steps: Trail, cuts: Cuts, einsum: str) -> dict[st
     return found
 
 
-def ragged_reasons(workload: Workload, steps: Trail, cuts: Cuts, einsum: str) -> Iterator[str]:
-    """Rule 2 of `ragged`, for every loop on the path of `einsum`."""
+def ragged_reasons(workload: Workload, steps: Trail, cuts: Cuts, einsum: str, integer: bool = False) -> Iterator[str]:
+    """Rule 2 of `ragged` or of `integer`, for every loop on the path of `einsum`."""
     window = windowed(workload, einsum)
     for v, chain in chains(workload, steps, cuts, einsum).items():
         for n, cut in enumerate(chain):
@@ -59,11 +60,12 @@ def ragged_reasons(workload: Workload, steps: Trail, cuts: Cuts, einsum: str) ->
                 yield f"{title} has fewer than 2 trips"
             elif (einsum, cut.place) in cuts:
                 yield f"{title} cuts {einsum}.{v} as its consumers need it"
-            elif cut.uneven and n:
+            elif cut.uneven and n and not integer:
                 yield f"{title} cuts {einsum}.{v} of extent {cut.extent} unevenly below another loop over it"
             elif cut.uneven and v in window:
                 yield f"{title} cuts {einsum}.{v} of extent {cut.extent} unevenly, and it moves a window"
-        yield from _spatial_reasons(einsum, v, workload.extents[v], chain)
+        if not integer:
+            yield from _spatial_reasons(einsum, v, workload.extents[v], chain)
 
 
 def _spatial_reasons(einsum: str, variable: str, whole: int, chain: list[Cutting]) -> Iterator[str]:
@@ -84,6 +86,15 @@ def busiest(extents: Mapping[str, int], cuts: Mapping[str, list[Cutting]], axes:
     return prod(-(-extent // trips[v]) for v, extent in extents.items())
 
 
+def done_by_busiest(extents: Mapping[str, int], cuts: Mapping[str, list[Cutting]], axes: Collection[str]) -> int:
+    """Iterations of the first instance of these axes, which is the busiest, in the loops as they are."""
+    found = 1
+    for v, extent in extents.items():
+        chain = tuple(terms.LoopCut(c.tile, once=int(c.loop.axis in axes)) for c in cuts.get(v, ()))
+        found *= int(terms.covered(extent, chain))
+    return found
+
+
 def shares(whole: int, trips: list[int]) -> set[int]:
     """ceil(whole / product) for the products of all subsets of the trips of spatial loops."""
     every = (chosen for size in range(len(trips) + 1) for chosen in combinations(trips, size))
@@ -102,5 +113,5 @@ def balanced(extent: int, instances: int, tile: int) -> bool:
 
 def tiles(space: str, extent: int, whole: bool) -> Iterator[int]:
     """Every tile, smaller than the extent, that one loop may have. whole: no loop above it cuts the variable."""
-    anything = space == "ragged" and whole
+    anything = space == "integer" or (space == "ragged" and whole)
     yield from (tile for tile in range(1, extent) if anything or extent % tile == 0)

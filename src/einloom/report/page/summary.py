@@ -23,6 +23,8 @@ def header(result: Result, tag: str = "h1") -> Html:
             Guarantee.BOUNDED: (f"within {certificate.gap:.2%} of the bound", "bounded"),
             Guarantee.NONE: ("no guarantee", "none"),
         }[certificate.guarantee]
+        if certificate.integer_gap is not None:
+            words += f", within {certificate.integer_gap:.2%} of any integer tiles"
     title = el(tag, result.workload.name, el("span", " on "), result.machine.name)
     line = el("p", "minimises ", el("b", str(result.objective)), " · ", el("span", words, class_=f"badge {classes}"))
     return el("header", title, line, id="top" if tag == "h1" else None)

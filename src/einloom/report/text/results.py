@@ -136,6 +136,7 @@ def certificate_lines(result: Result) -> list[tuple[str, str]]:
     how = f"method '{result.method}', {result.seconds:.3g} s" + (f"; {counts}" if counts else "")
     return [
         ("proof", proof(result.objective, certificate)),
+        *([] if certificate.integer is None else [("any tiles", any_tiles(result.objective, certificate))]),
         *([("ended", f"{result.ended.words}; this is the best so far")] if result.ended else []),
         *([("choices", choices(result.objective, certificate))] if certificate.alternatives else []),
         ("space", certificate.mapspace),
@@ -166,6 +167,16 @@ def proof(objective: Objective, certificate: Certificate) -> str:
     if certificate.guarantee is Guarantee.BOUNDED:
         return f"bounded: no mapping of the space has less than {bound} (gap {certificate.gap:.3%})"
     return "none: this method proves nothing"
+
+
+def any_tiles(objective: Objective, certificate: Certificate) -> str:
+    """What is proven of mappings with any integer tiles."""
+    gap, bound = certificate.integer_gap, certificate.integer
+    if gap is None or bound is None:
+        return "not asked"
+    if gap == 0:
+        return "as good as any integer tiles can be"
+    return f"within {gap:.3%} of any integer tiles: no such mapping has less than {objective_value(objective, bound)}"
 
 
 def fusion(result: Result) -> str:

@@ -44,6 +44,7 @@ BELOW = 1 - 3 * TIE  # of a value: what is below this is better
 SLICE = 0.05  # seconds of drawing at a time
 PROVING, HURRIED = 19, 4  # seconds of search for one of drawing, without a budget and with one
 EARLY = 1.0  # seconds of drawing, with a budget, in which search and drawing take turns: then a second brings most
+LOADS_FROM = 2.0  # seconds of a budget from which it is worth it to load machine code for drawing
 SOONER = 0.1  # limits up to this share of the way from the bound to a known value are tried before it
 
 
@@ -89,10 +90,12 @@ class Exact:
                 solutions = run.solve_front() if pareto else [run.solve()]
             solution = min(solutions, key=lambda found: found.value)
             guarantee, bound = Guarantee.OPTIMAL, None
+        except AtTheBound as met:
+            solution, guarantee, bound = met.solution, Guarantee.OPTIMAL, None
         except (Stopped, MemoryError) as error:
             ended = error.ended if isinstance(error, Stopped) else run.budget.without_memory
         if ended is not None:  # out here, where the error keeps no tables alive
-            known = run.best or run.drawn()
+            known = run.known()
             if known is None:
                 raise BudgetExhausted(run.bound, ended=ended)
             solution, guarantee, bound = known, Guarantee.BOUNDED, run.bound
@@ -102,14 +105,18 @@ class Exact:
 
 def refuse_uncarried(problem: Problem) -> None:
     """Raise SpecError for other spaces, and for what the search of uneven tiles or of any order does not carry yet."""
-    name, places = problem.mapspace.name, problem.mapspace.places
+    name, places, order = problem.mapspace.name, problem.mapspace.places, problem.mapspace.order
     if name not in SPACES:
         raise SpecError(f"exact searches the mapspaces ffm and ragged, not {name!r}", suggestion="ffm")
     if name == "ragged" and places:
         raise SpecError("exact searches no groups of Einsums in the space 'ragged' yet", suggestion="concurrent: none")
     if problem.mapspace.stores != "own":
-        raise SpecError("exact searches no stores that serve several Einsums yet", suggestion="stores: own")
-    if problem.mapspace.order == "free":
+        others = {"groups of Einsums": places, "uneven tiles": name == "ragged", "free order": order == "free"}
+        if refused := " and ".join(what for what, there in others.items() if there):
+            raise SpecError(
+                f"exact searches no stores that serve several Einsums together with {refused}", suggestion="stores: own"
+            )
+    if order == "free":
         if places:
             raise SpecError("exact searches groups of Einsums in program order only", suggestion="order: program")
         refuse_first_readers(problem.workload, problem.machine)
@@ -157,6 +164,13 @@ class Stopped(Exception):
         self.ended = ended
 
 
+class AtTheBound(Exception):
+    """A drawn mapping costs no more than what is proven that every mapping costs."""
+
+    def __init__(self, solution: Solution) -> None:
+        self.solution = solution
+
+
 class Run:
     """One search under a budget: the attempts, the best solution and the bound so far."""
 
@@ -170,7 +184,8 @@ class Run:
         self.best: Solution | None = None
         self.bound = 0.0
         self.started = time.monotonic()
-        self.first = None if options.limit is not None else FirstMappings(problem, watcher)
+        loads = budget.seconds is None or budget.seconds >= LOADS_FROM
+        self.first = None if options.limit is not None else FirstMappings(problem, watcher, loads)
         self._drawing = 0.0
         self._draw_at = self.started + (AFTER if budget.steps is None else np.inf)  # steps give the same answer twice
 
@@ -192,11 +207,21 @@ class Run:
             self._drawing += end - now
             turns = PROVING if self.budget == Budget() else 1 if self._drawing < EARLY else HURRIED
             self._draw_at = end + (end - now) * turns
+            self._end_if_met()
 
-    def drawn(self) -> Solution | None:
-        """The best of the mappings that were drawn, for a search that was cut off; None without any."""
-        mapping = None if self.first is None else self.first.draw()
-        return None if mapping is None else self._solution(mapping)
+    def _end_if_met(self) -> None:
+        """Raise AtTheBound if the best drawn mapping is at the bound; of a Pareto set one point is not enough."""
+        if self.first is None or self.best is not None or self.problem.objective.name == "pareto":
+            return
+        if self.first.best is not None and self.first.value <= self.bound * (1 + TIE):
+            raise AtTheBound(self._solution(self.first.best))
+
+    def known(self) -> Solution | None:
+        """The best mapping of a search that was cut off, found or drawn; None without any."""
+        drawing = self.first is not None and (self.best is None or self.first.best is not None)
+        mapping = self.first.draw() if self.first is not None and drawing else None
+        drawn = [] if mapping is None else [self._solution(mapping)]
+        return min([*([] if self.best is None else [self.best]), *drawn], key=lambda one: one.value, default=None)
 
     def begin(self) -> None:
         """Take the known mappings: the best of them is the best so far. Raises SpecError for one that does not fit."""

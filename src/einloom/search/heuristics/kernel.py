@@ -489,3 +489,10 @@ def anneal(
             _copy(sto, tri, orders, spa, best_sto, best_tri, best_orders, best_spa)
             best_ns, best_value = ns, new
     return ns, best_ns, value, best_value, legal, overfull, refused
+
+
+def compiled() -> bool:
+    """True if this machine code is in the cache: then it takes a part of a second to load, else twenty to make."""
+    cache = getattr(anneal, "_cache", None)  # Numba has no public question for it
+    index = getattr(getattr(cache, "_cache_file", None), "_load_index", None)
+    return index is not None and bool(index())

@@ -6,7 +6,7 @@ one Einsum prices one path. Whatever is kept is priced by `evaluate` as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cached_property
 from math import exp, log, sqrt
 from random import Random
@@ -40,6 +40,7 @@ INFINITE = float("inf")
 
 
 Valued = tuple[float, State]
+Sums = tuple[float, float, float]  # joules, seconds, bits through the objective's memory
 
 
 def accepted(new: float, old: float, heat: float, rng: Random) -> bool:
@@ -71,6 +72,7 @@ class Points:
         ]
         self._costs: dict[object, tuple[float, float, int]] = {}
         self.best: Valued | None = None  # of all states met
+        self.machine_code = False  # known to be compiled
 
     def value(self, state: State) -> float:
         """The objective of a state that keeps the rules, infinite if it does not fit."""
@@ -94,14 +96,27 @@ class Points:
         return INFINITE if overflow(self.facts, state) is not None else self._value(state)
 
     def _value(self, state: State) -> float:
-        energy = latency = 0.0
-        traffic = 0
-        for i in range(self.facts.count):
-            one = self.cost(state, i)
-            energy, latency, traffic = energy + one[0], latency + one[1], traffic + one[2]
-        return self.of(energy, latency, traffic)
+        return self.of(*self.sums(state))
 
-    def of(self, energy: float, latency: float, traffic: int) -> float:
+    def sums(self, state: State, without: Collection[int] = ()) -> Sums:
+        """(joules, seconds, bits through the objective's memory) of all Einsums, but for some."""
+        energy = latency = traffic = 0.0
+        for i in range(self.facts.count):
+            if i not in without:
+                one = self.cost(state, i)
+                energy, latency, traffic = energy + one[0], latency + one[1], traffic + one[2]
+        return energy, latency, traffic
+
+    def with_more(self, rest: Sums, one: Sums, times: int = 1) -> float:
+        """The objective of sums and so many times those of one Einsum more."""
+        return self.of(rest[0] + times * one[0], rest[1] + times * one[1], rest[2] + times * one[2])
+
+    def part_of(self, state: State, einsums: Collection[int]) -> float:
+        """The part of the objective that goes with these Einsums, from 0 to 1."""
+        every = self._value(state)
+        return 1 - self.of(*self.sums(state, einsums)) / every if every > 0 else 0.0
+
+    def of(self, energy: float, latency: float, traffic: float) -> float:
         """The objective of these sums."""
         goal = self.problem.objective
         if goal.name == "energy":
@@ -200,6 +215,13 @@ class Points:
                 value, state = near
         return value, state
 
+    def load(self) -> bool:
+        """Load machine code, if it has been compiled before; False if not."""
+        from .kernel import compiled
+
+        self.machine_code = compiled()
+        return self.machine_code
+
     @cached_property
     def bursts(self) -> Bursts:
         from .bursts import Bursts  # Numba is loaded only where it is worth it
@@ -209,8 +231,7 @@ class Points:
     def _in_machine_code(self, state: State, i: int, tries: int, heat: float, rng: Random) -> Valued:
         evaluator = self.evaluator
         evaluator.checkpoint()
-        costs = [self.cost(state, j) for j in range(self.facts.count) if j != i]
-        rest = (sum(c[0] for c in costs), sum(c[1] for c in costs), float(sum(c[2] for c in costs)))
+        rest = self.sums(state, {i})
         left = tries
         if evaluator.budget.steps is not None:
             left = min(tries, evaluator.budget.steps - evaluator.evaluated - evaluator.illegal)

@@ -91,15 +91,16 @@ class _OnUnit:
 
     def _moves(self, t: int) -> FloatArray:
         """[choices of memories that hold the tensor, 2 memories]: bits read, then bits written, in each memory."""
-        chains = {tuple(m for m, held in enumerate(held) if t in held) for held in self.option.held}
-        return np.array([self._along(t, chain) for chain in sorted(chains)])
-
-    def _along(self, t: int, chain: Chain) -> FloatArray:
-        tensor, count = self.einsum.tensors[t], len(self.machine.memories)
+        held = [[t in choice[m] for choice in self.option.held] for m in range(len(self.option.above))]
+        chains = {tuple(m for m, holds in enumerate(mask) if holds) for mask in set(zip(*held, strict=True))}
         elements, points = self._elements(t)
+        return np.array([self._along(t, chain, elements, points) for chain in sorted(chains)])
+
+    def _along(self, t: int, chain: Chain, elements: int, points: int) -> FloatArray:
+        tensor, count = self.einsum.tensors[t], len(self.machine.memories)
         moved = np.zeros((2, count))
         for parent, child in pairwise(chain):
-            if not (tensor.housed and parent < tensor.home):
+            if not (tensor.housed and parent < tensor.home) and not (tensor.joins and parent == 0):
                 moved[int(tensor.output), parent] += elements * tensor.bits[parent]
                 moved[int(not tensor.output), child] += elements * tensor.bits[child]
         if not self.einsum.copy:
@@ -114,7 +115,11 @@ class _OnUnit:
     def _elements(self, t: int) -> tuple[int, int]:
         """(elements of the tensor that the Einsum meets, iterations that meet one)."""
         tensor, elements, points = self.einsum.tensors[t], 1, 1
-        for rank, constant, size in zip(tensor.ranks, tensor.constants, tensor.shape, strict=True):
+        for r, (rank, constant, size) in enumerate(zip(tensor.ranks, tensor.constants, tensor.shape, strict=True)):
+            if tensor.simple(r):
+                reached = min(self.einsum.extents[rank[0][0]], size)
+                elements, points = elements * reached, points * reached
+                continue
             places, met = np.array([constant]), np.ones(1, np.int64)
             for v, coefficient in rank:
                 every = places[:, None] + coefficient * np.arange(self.einsum.extents[v])

@@ -67,8 +67,14 @@ class RankClasses:
     @cached_property
     def loose(self) -> tuple[bool, ...]:
         """Per class: may tiles below the fused loops, of as many trips at least, not divide theirs? (A relaxation.)"""
-        loose = self.signature.tiling == "loose"
-        return tuple(loose and any(v in self.signature.tied for v in group) for group in self.members)
+        s = self.signature
+        free = {"loose": s.tied, "integer": s.uneven}.get(s.tiling, frozenset())
+        return tuple(any(v in free for v in group) for group in self.members)
+
+    @property
+    def integer(self) -> bool:
+        """True if no uneven tile need divide another: the relaxation of the space `integer`."""
+        return self.signature.tiling == "integer"
 
     def listed(self, d: int) -> tuple[int, ...] | None:
         """The tiles that a class may have; None: the smallest multiples of what stands below."""
@@ -76,7 +82,7 @@ class RankClasses:
             return tile_list(self.extents[d], "every")
         tiling = self.signature.tiling
         tied = tiling == "coarse" or any(v in self.signature.tied for v in self.members[d])
-        return tile_list(self.extents[d], tiling) if tied and tiling != "loose" else None
+        return tile_list(self.extents[d], tiling) if tied and tiling not in ("loose", "integer") else None
 
     @cached_property
     def pinned(self) -> frozenset[int]:
@@ -115,6 +121,21 @@ class RankClasses:
         spread, and of the choices on `use: full` axes only those with the largest product stay (copies are exempt).
         """
         return self._spreads[option]
+
+    @cached_property
+    def _fewer(self) -> dict[UnitOption, dict[SpatialChoice, SpatialChoice]]:
+        return {}
+
+    def fewer(self, option: UnitOption) -> dict[SpatialChoice, SpatialChoice]:
+        """For each spatial choice, per group of `like_axes` and class, how many instances are fewer for sure than those
+        that have work in a mapping with this choice (docs/model/integer-tiles.md).
+
+        One axis: one less than it takes. Several: the next smaller number that goes with the other classes' numbers,
+        whatever stands further in.
+        """
+        if option not in self._fewer:
+            self._fewer[option] = _fewer(self, option)
+        return self._fewer[option]
 
     def undivided(self, option: UnitOption, memory: int) -> NDArray[np.bool_]:
         """Mask of the spatial choices without loops above a memory."""
@@ -172,6 +193,10 @@ def _every_spread(classes: RankClasses, option: UnitOption, uneven: bool = False
             found = [((*row, z), room // z) for row, room in found for z in take if z <= room and fits(n, z)]
         return [row for row, _ in found if s.copy or all(total.allow(prod(row)) for total in axis.totals)]
 
+    def rest(n: int, z: int, cut: bool) -> int:
+        """What an instance may have left: its share; with any tiles one more than the largest with z - 1 full ones."""
+        return 1 + (n - 1) // (z - 1) if uneven and classes.integer and cut and z > 1 else -(-n // z)
+
     def fits(n: int, z: int) -> bool:
         return z <= n if uneven else n % z == 0
 
@@ -183,7 +208,7 @@ def _every_spread(classes: RankClasses, option: UnitOption, uneven: bool = False
         classes.checkpoint()
         counts = axes[i].full and not s.copy
         return [
-            (row, tuple(-(-n // z) for n, z in zip(left, row, strict=True)), prod(row) if counts else 1)
+            (row, tuple(map(rest, left, row, classes.uneven)), prod(row) if counts else 1)
             for row in rows(axes[i], left, takes[i])
         ]
 
@@ -274,20 +299,59 @@ def _apart(
     Like axes join the same tensors under the same limits, so prices see what they take together. That holds as long as
     no partner asks which axis a rank is on: where no memory behind the fanout backs a tensor that others access.
     """
+    groups = like_axes(s, option, axes)
+    if len(groups) == len(axes):
+        return tuple(spreads)
+    once: dict[SpatialChoice, SpatialChoice] = {}
+    for spread in _watched(spreads, checkpoint):
+        once.setdefault(together(spread, groups), spread)
+    return tuple(once.values())
+
+
+def like_axes(s: EinsumClass, option: UnitOption, axes: list[AxisSignature]) -> list[list[int]]:
+    """Groups of axes whose loops may change places: `_apart` says when."""
     shared = {t for t, tensor in enumerate(s.tensors) if tensor.fusable}
     deepest = max((option.above[backing(held, t)] for held in option.held for t in shared), default=0)
     marks = [
         (axis.fanout, replace(axis, size=0)) if axis.fanout >= deepest else (axis.fanout, i)
         for i, axis in enumerate(axes)
     ]
-    if len(set(marks)) == len(marks):
-        return tuple(spreads)
-    groups = [[i for i, mark in enumerate(marks) if mark == one] for one in dict.fromkeys(marks)]
-    once: dict[SpatialChoice, SpatialChoice] = {}
-    for spread in _watched(spreads, checkpoint):
-        together = tuple(tuple(map(prod, zip(*(spread[i] for i in group), strict=True))) for group in groups)
-        once.setdefault(together, spread)
-    return tuple(once.values())
+    return [[i for i, mark in enumerate(marks) if mark == one] for one in dict.fromkeys(marks)]
+
+
+def together(spread: SpatialChoice, groups: list[list[int]]) -> SpatialChoice:
+    """Instances that each class takes of each group of axes."""
+    return tuple(tuple(map(prod, zip(*(spread[i] for i in group), strict=True))) for group in groups)
+
+
+def _fewer(classes: RankClasses, option: UnitOption) -> dict[SpatialChoice, SpatialChoice]:
+    axes = [axis for axis in classes.signature.axes if axis.fanout < option.fanouts]
+    groups = like_axes(classes.signature, option, axes)
+    fanouts = [axes[group[0]].fanout for group in groups]
+    every = {spread: together(spread, groups) for spread in classes.spreads(option)}
+    places = [(g, d) for g, group in enumerate(groups) if len(group) > 1 for d in range(len(classes.members))]
+    least: dict[tuple[object, ...], int] = {}
+    keys: dict[tuple[SpatialChoice, int, int], tuple[object, ...]] = {}
+    for g, d in places:
+        sizes: dict[tuple[object, ...], list[int]] = {}
+        alike = {}
+        for spread, taken in _watched(every.items(), classes.checkpoint):
+            others = tuple((*row[:d], 0, *row[d + 1 :]) if i == g else row for i, row in enumerate(taken))
+            alike[spread] = others
+            sizes.setdefault(others, []).append(taken[g][d])
+        for spread, others in alike.items():
+            mine = every[spread][g][d]
+            smaller = max((n for n in sizes[others] if n < mine), default=0)
+            upper = tuple(row for row, fanout in zip(every[spread], fanouts, strict=True) if fanout <= fanouts[g])
+            key = keys[spread, g, d] = (g, d, upper)
+            least[key] = min(least.get(key, smaller), smaller)
+    return {
+        spread: tuple(
+            tuple(least[keys[spread, g, d]] if (spread, g, d) in keys else n - 1 for d, n in enumerate(row))
+            for g, row in enumerate(taken)
+        )
+        for spread, taken in every.items()
+    }
 
 
 def _backs_behind_fanouts(s: EinsumClass, option: UnitOption) -> bool:

@@ -90,7 +90,8 @@ class Tilings:
         pieces = prices.pieces(store.tensor, self.below(store.depth))
         cost = np.tile(-prices.elements(store.tensor) * skipped[choice], (len(self), 1))
         for part in parts:
-            cost += (pieces * self._entered(prices, store, part.counts_once))[:, None] * part.price[choice]
+            moved = pieces * self._entered(prices, store, part.counts_once)
+            cost += part.amount(moved, prices.elements(store.tensor), choice)[:, None] * part.price[choice]
         return cost
 
     def _entered(self, prices: Prices, store: OwnStore, once: Callable[[int, frozenset[int]], bool]) -> IntArray:
@@ -104,7 +105,10 @@ class Tilings:
                     axis = None if loop.axis is None else axes[loop.axis]
                     kept = i in store.over if axis is None else once(axis.fanout, axis.joined)
                     cuts.append(terms.LoopCut(self.below(i + 1)[:, d], once=int(kept)))
-            if cuts:
+            if self.classes.loose[d]:  # tiles need not divide: at least one entry for each of the last that counts
+                last = [cut.tile for cut in cuts if not cut.once]
+                total = total * (terms.trips_of(self.below(0)[:, d], last[-1]) if last else 1)
+            elif cuts:
                 total = total * terms.visits(self.below(0)[:, d], tuple(cuts))
         return np.asarray(total)
 

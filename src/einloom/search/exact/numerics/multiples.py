@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ....mapspace.divisors import divisors
 from .pareto import IntArray
-from .uneven import ceil, multiples
+from .uneven import ceil, multiples, smallest_tiles
 
 
 def ragged_ranges(counts: IntArray) -> tuple[IntArray, IntArray]:
@@ -98,3 +98,18 @@ class UnevenMultiples(Multiples):
         below = [y for y in found if y <= room and y < self.extent and (y > x or self.least == 1)]
         whole = instances == 1 and (x < self.extent or self.least == 1)
         return np.array([*below, self.extent] if whole else below, np.int64)
+
+
+class IntegerMultiples(UnevenMultiples):
+    """As `UnevenMultiples`, with tiles that need not be multiples of what stands below: of each number of trips the
+    smallest.
+
+    most: per spatial choice the largest tile that there can be.
+    """
+
+    def __init__(self, extent: int, most: IntArray, least: int) -> None:
+        super().__init__(extent, most, least, None)
+
+    def _above(self, kind: int, x: int) -> IntArray:
+        own = [x] if self.least == 1 else []
+        return np.array([*own, *(y for y in smallest_tiles(self.extent) if x < y <= self.spread[kind])], np.int64)

@@ -50,9 +50,10 @@ def multiples(extent: int, inner: int) -> tuple[int, ...]:
     return (*(x for x in below if x < extent), extent)
 
 
-Tiling = Literal["loose", "coarse", "rounded", "every"]
+Tiling = Literal["loose", "coarse", "rounded", "every", "integer"]
 """Which tiles ranks may have that several Einsums cut alike: the smallest of every number of trips, where inner tiles
-need not divide the fused one (a relaxation); for dives divisors, where there are many; a list of round ones; or all."""
+need not divide the fused one (a relaxation); for dives divisors, where there are many; a list of round ones; or all.
+``integer`` speaks of all ranks that may be cut unevenly: no tile of theirs need divide another (a relaxation)."""
 
 
 @lru_cache(maxsize=1024)
@@ -70,6 +71,16 @@ def tile_list(extent: int, tiling: Tiling) -> tuple[int, ...]:
         return smallest_tiles(extent)
     inner = (1 << k for k in range(ROUND.bit_length()))
     return tuple(sorted({tile for x in inner if x <= extent for tile in multiples(extent, x)}))
+
+
+def largest_tile(extent: int, tile: IntArray) -> IntArray:
+    """The largest tile with as many trips over an extent.
+
+    >>> largest_tile(10, np.array([2, 4, 5, 10])).tolist()
+    [2, 4, 9, 10]
+    """
+    trips = ceil(extent, tile)
+    return np.asarray(np.where(trips > 1, ceil(extent, np.maximum(trips - 1, 1)) - 1, extent))
 
 
 def balanced(extent: IntArray, instances: IntArray, tile: IntArray) -> NDArray[np.bool_]:

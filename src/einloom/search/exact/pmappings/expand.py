@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....mapspace.divisors import divisors
-from ..numerics.multiples import Multiples, UnevenMultiples
+from ..numerics.multiples import IntegerMultiples, Multiples, UnevenMultiples
 from ..numerics.pareto import FloatArray, IntArray
 from ..numerics.uneven import ceil
 from ..prices.traffic import Slide
@@ -57,11 +57,12 @@ class Expansion:
         key = (d, at, least)
         if key not in self._multiples:
             extent, instances = int(self.prices.whole[d]), self.prices.links.instances[at][:, d]
-            self._multiples[key] = (
-                UnevenMultiples(extent, instances, least, self.classes.listed(d))
-                if self.prices.uneven[d]
-                else Multiples(extent, self.prices.whole[d] // instances, least)
-            )
+            if not self.prices.uneven[d]:
+                self._multiples[key] = Multiples(extent, self.prices.whole[d] // instances, least)
+            elif self.classes.integer:
+                self._multiples[key] = IntegerMultiples(extent, self.prices.links.widest[at][:, d], least)
+            else:
+                self._multiples[key] = UnevenMultiples(extent, instances, least, self.classes.listed(d))
         return self._multiples[key]
 
     @cached_property

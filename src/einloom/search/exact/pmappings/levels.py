@@ -143,7 +143,7 @@ class Levels:
     @cached_property
     def width(self) -> int:
         """Columns of the marks of rows."""
-        if self.deferred and self.prices.uneven.any():
+        if self.deferred and self.prices.uneven.any() and not self.prices.classes.integer:
             return RIMS + self.memories * len(self.prices.whole)
         return NEXT if self.prices.sliding is None else RIMS
 

@@ -172,10 +172,15 @@ class _Sweep:
         even = ~self.prices.uneven
         room = self.prices.whole[even] // links.instances[memory][spread][:, even]
         fits = (room % x[:, even] == 0).all(axis=1)
-        for d in np.flatnonzero(~even).tolist():
+        integer = self.prices.classes.integer
+        for d in np.flatnonzero(~even).tolist() if not integer else ():
             x[:, d], fair = self.prices.shared_out(rows.x[index, d], spread, d, memory, below)
             fits &= fair
         index, x, spread = index[fits], x[fits], spread[fits]
+        for d in np.flatnonzero(~even).tolist() if integer else ():
+            above, row = self.prices.spanned(rows.x[index, d], spread, d, memory, below)
+            index, x, spread = index[row], x[row], spread[row]
+            x[:, d] = above
         settled = (rows.marks[index, OPEN] == 0) & (rows.marks[index, FRESH] == 0)
         crossed = rows.derived(
             index, ("cross", memory), x=x, spread=np.where(settled, links.alike[memory][spread], spread)

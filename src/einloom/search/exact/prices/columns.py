@@ -6,7 +6,7 @@ counts come from `cost.formulas.terms`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import Any, Literal
@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from ....cost.formulas import terms
 from ....machine.levels import Fanout, Machine, Toll
 from ....problem import Objective
-from ..einsums.spatial import RankClasses, SpatialChoice
+from ..einsums.classes import AxisSignature
+from ..einsums.spatial import RankClasses, SpatialChoice, like_axes, together
 from ..numerics.pareto import FloatArray, IntArray
+from ..numerics.uneven import largest_tile
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,8 @@ class Column:
 @dataclass(frozen=True, eq=False)
 class LinkCharge:
     """What one side of a link charges per element moved, where tiles need not divide: then how often an element is
-    moved differs from side to side. price [choices, columns].
+    moved differs from side to side. price [choices, columns]. free [choices]: of so many moves of an element nothing is
+    charged (first results that are not read back, where that many is only known from above).
 
     Spatial loops over classes that the tensor lacks count once there if their fanout is above the side (number below
     `top`) and it is the `busiest` instance that counts, or if it is on the way (below `bottom`) and joins the tensor.
@@ -48,6 +51,11 @@ class LinkCharge:
     top: int
     bottom: int
     busiest: bool
+    free: IntArray | None = None
+
+    def amount(self, moved: NDArray[Any], elements: int, choice: IntArray | int) -> NDArray[Any]:
+        """Elements that are charged, of those `moved` under a choice. elements: of the tensor."""
+        return moved if self.free is None else np.maximum(moved - elements * self.free[choice], 0)
 
     def counts_once(self, fanout: int, joined: frozenset[int]) -> bool:
         """True if the instances of an axis count once."""
@@ -145,9 +153,67 @@ class LinkPrices:
         found: list[list[tuple[int, ...]]] = []
         whole, uneven = np.array(self.classes.extents, np.int64), np.array(self.classes.uneven, bool)
         for upper in self.instances:
-            again = uneven & (whole % upper > 0) & (self.instances[-1] > upper)
+            again = uneven & (whole % upper > 0) & (self.instances[-1] > upper) & (not self.classes.integer)
             some = again.any()
             found.append([tuple(np.flatnonzero(row).tolist()) if some else () for row in again])
+        return tuple(found)
+
+    @cached_property
+    def _groups(self) -> tuple[tuple[list[AxisSignature], IntArray, IntArray], ...]:
+        """(axes, instances, fewer for sure) of every group of like axes; the last two per choice and class."""
+        mine = (o for o in self.classes.signature.units if (o.unit, o.above) == (self.unit, self.above))
+        option = next(mine)
+        axes = [axis for axis in self.classes.signature.axes if axis.fanout < self.fanouts]
+        fewer = self.classes.fewer(option)
+        found = []
+        for g, group in enumerate(like_axes(self.classes.signature, option, axes)):
+            taken = np.array([together(spread, [group])[0] for spread in self.spreads], np.int64)
+            less = np.array([fewer[spread][g] for spread in self.spreads], np.int64)
+            shape = len(self.spreads), len(self.classes.members)
+            found.append(([axes[i] for i in group], taken.reshape(shape), less.reshape(shape)))
+        return tuple(found)
+
+    def piled(self, top: int, bottom: int, d: int) -> tuple[IntArray, IntArray, IntArray]:
+        """What an extent of class d above the fanouts `top` <= number < `bottom` has of tiles below them, per choice.
+
+        It is larger than the first number of tiles, or, if temporal loops over the class directly above went below,
+        than the second number of tiles that are one smaller; and at most the third number of tiles. All 1 where none of
+        the fanouts takes the class.
+        """
+        low, other, high = (np.ones(len(self.spreads), np.int64) for _ in range(3))
+        for axes, taken, less in self._groups:
+            if top <= axes[0].fanout < bottom:
+                low = low * np.where(taken[:, d] > 1, np.maximum(less[:, d], 1), 1)
+                other = other * np.where(taken[:, d] > 1, less[:, d] + 1, 1)
+                high = high * taken[:, d]
+        return low, other, high
+
+    def beginning(self, part: LinkCharge, d: int, top: int, bottom: int) -> IntArray:
+        """At least so many instances of the fanouts `top` <= number < `bottom` that count apart have work of class d in
+        the first iteration, per choice."""
+        most = np.ones(len(self.spreads), np.int64)
+        for fanout in range(top, bottom):
+            mine = np.ones(len(self.spreads), np.int64)
+            some = np.zeros(len(self.spreads), bool)
+            for axes, taken, less in self._groups:
+                if axes[0].fanout == fanout and not part.counts_once(fanout, axes[0].joined):
+                    mine = mine * np.where(taken[:, d] > 1, np.maximum(less[:, d], 1), 1)
+                    some |= taken[:, d] > 1
+            most = np.maximum(most, mine + some)
+        return most
+
+    @cached_property
+    def widest(self) -> tuple[IntArray, ...]:
+        """For each memory, then the unit: the largest tile of each class that an instance may have, per choice."""
+        found = []
+        for stop in (*self.above, self.fanouts):
+            tiles = np.tile(np.array(self.classes.extents, np.int64), (len(self.spreads), 1))
+            for fanout in range(stop):
+                for d in range(tiles.shape[1]):
+                    low, other, high = self.piled(fanout, fanout + 1, d)
+                    full = tiles[:, d] - 1
+                    tiles[:, d] = np.where(high > 1, np.maximum(full // low, full // other + 1), tiles[:, d])
+            found.append(tiles)
         return tuple(found)
 
     def upper(self, choice: int, stop: int) -> SpatialChoice:
@@ -210,6 +276,8 @@ class LinkPrices:
         out = self._sides(tensor, up, parent, child, bottom)
         if child is not None and self.machine.partial_sums == "once":
             return tuple(out), zero
+        if self.classes.integer:
+            return (*out, *(replace(part, free=self._most_holders(tensor, part)) for part in found)), zero
         skipped = zero
         for part in found:
             skipped = skipped + part.price * self._holders(tensor, part)[:, None]
@@ -221,6 +289,20 @@ class LinkPrices:
         for fanout, joined, row in self._axes:
             if fanout < part.bottom and not part.counts_once(fanout, joined):
                 total = total * row[:, ~np.array(self.classes.relevance[tensor], bool)].prod(axis=1)
+        return total
+
+    def _most_holders(self, tensor: int, part: LinkCharge) -> IntArray:
+        """As `_holders`, at most, where spatial choices stand for all with as many passes."""
+        total = np.ones(len(self.spreads), np.int64)
+        for axes, taken, _ in self._groups:
+            if axes[0].fanout >= part.bottom or part.counts_once(axes[0].fanout, axes[0].joined):
+                continue
+            for d in np.flatnonzero(~np.array(self.classes.relevance[tensor], bool)).tolist():
+                mine, extent = taken[:, d], self.classes.extents[d]
+                if self.classes.uneven[d]:
+                    same = largest_tile(extent, mine) if len(axes) == 1 else np.where(mine > 1, extent, 1)
+                    mine = np.minimum(same, prod(axis.size for axis in axes))
+                total = total * mine
         return total
 
     def _sides(

@@ -18,8 +18,9 @@ from ....cost.formulas import terms, windows
 from ....mapspace.divisors import divisors
 from ....mapspace.limits.data import Numbers
 from ..einsums.spatial import RankClasses
+from ..numerics.multiples import ragged_ranges
 from ..numerics.pareto import FloatArray, IntArray
-from ..numerics.uneven import balanced, met
+from ..numerics.uneven import balanced, ceil, largest_tile, met, smallest_tiles
 from .columns import LinkCharge, LinkPrices
 
 Slide = tuple[int, int, int]
@@ -300,7 +301,7 @@ class Prices:
             count = pieces.astype(np.float64)
             for d in np.flatnonzero(~self.relevant[tensor]).tolist():
                 count = count * self._entries(part, d, x[:, d], spread, child, at, rims)
-            cost = cost + count[:, None] * part.price[spread]
+            cost = cost + part.amount(count, self.elements(tensor), spread)[:, None] * part.price[spread]
         return np.asarray(cost)
 
     def _entries(
@@ -318,6 +319,9 @@ class Prices:
             return np.asarray(terms.trips_of(part.share(self.whole, d, 0, self.links.fanouts)[spread], x))
         # deferral: the tile stays over the loops up to `at`, below which spatial loops share what is left
         top, pricing = self.links.above[at], self.links
+        if self.classes.integer and self.uneven[d]:  # the first tile at `at` is full; at least one entry for each other
+            first = pricing.beginning(part, d, top, pricing.above[child])[spread]
+            return np.asarray(terms.trips_of(part.share(self.whole, d, 0, top)[spread], x) + first - 1)
         cuts = [terms.LoopCut(x)]
         for memory in range(at, child):
             axes = pricing.crossing(pricing.above[memory], pricing.above[memory + 1], d)
@@ -354,8 +358,27 @@ class Prices:
             tile = np.minimum(grown, extent)
         return tile, good & (tile <= terms.trips_of(extent, pricing.instances[memory][spread, d]))
 
+    def spanned(self, x: IntArray, spread: IntArray, d: int, memory: int, below: int) -> tuple[IntArray, IntArray]:
+        """As `shared_out`, where tiles need not divide: (extents above, place of the row each belongs to), of every
+        number of tiles of the class the least extent that so many instances may share."""
+        extent, tiles = int(self.whole[d]), np.array(smallest_tiles(int(self.whole[d])), np.int64)
+        low, other, high = (n[spread] for n in self.links.piled(self.links.above[memory], below, d))
+        least = np.where(x > 1, np.minimum(low * x, other * (x - 1)), low * x) + 1
+        least = np.where(high > 1, least, x)
+        most = np.where(high > 1, np.minimum(high * largest_tile(extent, x), extent), x)
+        first = np.searchsorted(tiles, ceil(extent, ceil(extent, np.minimum(least, extent))))
+        last = np.searchsorted(tiles, ceil(extent, ceil(extent, np.minimum(most, extent))))
+        widest = self.links.widest[memory][spread, d]
+        row, within = ragged_ranges(np.where(least <= np.minimum(most, widest), last - first + 1, 0))
+        above = np.maximum(tiles[first[row] + within], least[row])
+        good = above <= widest[row]
+        return above[good], row[good]
+
     def least(self, tensor: int, parent: int, child: int) -> FloatArray:
-        """The least cost of a store, per choice: every element that is accessed moves once."""
+        """The least cost of a store, per choice: every element that is accessed moves once; nothing where another
+        Einsum may have filled it."""
+        if parent == 0 and self.classes.signature.tensors[tensor].joins:
+            return np.zeros((len(self.links.spreads), len(self.links.columns)))
         if self.uneven.any():
             return self._least_uneven(tensor, parent, child)
         price, skipped = self.link(tensor, parent, child)
@@ -372,13 +395,18 @@ class Prices:
             return np.zeros_like(skipped)
         spread = np.arange(len(skipped))
         x = terms.trips_of(self.whole, self.links.instances[child])
+        if self.classes.integer:
+            x = np.where(self.uneven, np.maximum(self.links.widest[child], 1), x)
         elements: IntArray | int = self.accessed(tensor, child) if tensor in self.compound else self.elements(tensor)
         cost = -self.elements(tensor) * skipped
         for part in parts:
             count = np.broadcast_to(elements, len(spread)).astype(np.float64)
             for d in np.flatnonzero(~self.relevant[tensor]).tolist():
-                count = count * self._entries(part, d, x[:, d], spread, child, None, None)
-            cost = cost + count[:, None] * part.price
+                entries = self._entries(part, d, x[:, d], spread, child, None, None)
+                if self.classes.integer and self.uneven[d]:  # a tile may be kept
+                    entries = np.minimum(entries, self.links.beginning(part, d, 0, self.links.above[child]))
+                count = count * entries
+            cost = cost + part.amount(count, self.elements(tensor), spread)[:, None] * part.price
         return np.asarray(cost)
 
     def accessed(self, tensor: int, child: int) -> IntArray:

@@ -1,0 +1,122 @@
+"""A lower bound of every mapping with any integer tiles, where the optimum of a smaller space is known.
+
+The tables of the exact search, where no uneven tile need divide another. The space and the argument:
+docs/model/integer-tiles.md."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from ...errors import Ended, Infeasible, SpecError
+from ...problem import Budget, Problem
+from ...result import Result
+from ..method import Watcher
+from .attempt import Attempt, ExactOptions
+from .bounds.compulsory import compulsory
+from .bounds.cutoff import TIE
+from .branch_and_bound import BELOW, Run, Stopped
+from .einsums.classes import fuses_below_fanout
+from .einsums.users import Users
+from .pmappings.prune import Rules
+
+NEARER = (1e-4, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # limits tried, as shares above the bound
+
+
+def refuse_unbounded(problem: Problem) -> None:
+    """Raise SpecError where the relaxation is no bound, with what stands in the way."""
+    mapspace, limits = problem.mapspace, problem.mapspace.limits
+    why = None
+    if problem.objective.name == "pareto":
+        why = "a Pareto set has no single bound"
+    elif problem.latency_rule != "einsum":
+        why = f"it holds under latency rule 'einsum', not {problem.latency_rule!r}"
+    elif mapspace.places:
+        why = "groups of Einsums that run at the same time are not in it"
+    elif mapspace.stores != "own":
+        why = "stores that serve several Einsums are not in it"
+    elif limits.tiles or limits.loops or limits.axes:
+        why = "the mapspace limits tiles, loops or axes"
+    elif fuses_below_fanout(Users(problem.workload, problem.machine, mapspace.order == "free")):
+        why = "a memory behind a fanout may back what several Einsums share"
+    if why is not None:
+        raise SpecError(f"no bound over any integer tiles: {why}", suggestion="leave --relax out")
+
+
+def integer_bound(
+    problem: Problem, value: float, budget: Budget | None = None, watch: Watcher | None = None
+) -> tuple[float, Ended | None]:
+    """(a lower bound of the objective over the space `integer`, what ended the search for it if anything did).
+
+    value: of a mapping in that space; the bound is at most that, and equal to it if no mapping of the space is better.
+    Raises SpecError where there is no such bound.
+    """
+    refuse_unbounded(problem)
+    run = Run(problem, ExactOptions(), budget or Budget(), watch or Watcher())
+    run.first = None
+    proven = _Proven(compulsory(problem))
+    try:
+        _raise(run, Attempt(problem, run.options, run.watcher, run.counts, run.checkpoint, "integer"), value, proven)
+    except Stopped as stopped:
+        return min(proven.bound, value), stopped.ended
+    except MemoryError:
+        return min(proven.bound, value), run.budget.without_memory
+    return min(proven.bound, value), None
+
+
+def is_below(problem: Problem, bound: float, rules: Rules) -> bool:
+    """True if the relaxation has something below a bound, by more than rounding. Raises SpecError as
+    `integer_bound`."""
+    refuse_unbounded(problem)
+    run = Run(problem, ExactOptions(rules), Budget(), Watcher())
+    run.first = None
+    attempt = Attempt(problem, run.options, run.watcher, run.counts, run.checkpoint, "integer")
+    limit = bound / attempt.repeats * BELOW
+    try:
+        attempt.lower_bound(limit)
+        attempt.towards_least(limit)
+    except Infeasible:
+        return False
+    return True
+
+
+def with_integer_bound(found: Result, budget: Budget, watch: Watcher | None = None) -> Result:
+    """The result, its certificate with a bound over any integer tiles, looked for in what is left of the budget."""
+    if found.certificate is None:
+        return found
+    began = time.monotonic()
+    seconds = None if budget.seconds is None else max(budget.seconds - found.seconds, 1e-3)
+    bound, _ = integer_bound(found.problem, found.value, replace(budget, seconds=seconds), watch)
+    certificate = replace(found.certificate, integer=bound)
+    return replace(found, certificate=certificate, seconds=found.seconds + time.monotonic() - began)
+
+
+class _Proven:
+    """The largest bound so far."""
+
+    def __init__(self, bound: float) -> None:
+        self.bound = bound
+
+    def rise(self, bound: float) -> None:
+        self.bound = max(self.bound, bound)
+
+
+def _raise(run: Run, attempt: Attempt, value: float, proven: _Proven) -> None:
+    """Raise a limit until the relaxation has something below it, or nothing below the value."""
+    most, repeats = value / attempt.repeats, attempt.repeats
+    run.watcher.stage("bounding any integer tiles")
+    try:
+        bound = attempt.lower_bound(most * (1 + TIE))
+        proven.rise(bound * repeats)
+        for step in NEARER:
+            limit = bound * (1 + step)
+            if limit >= most * BELOW:
+                break
+            try:
+                proven.rise(attempt.towards_least(limit) * repeats)
+                return
+            except Infeasible:
+                proven.rise(limit * repeats)
+        proven.rise(attempt.towards_least(most * BELOW) * repeats)
+    except Infeasible:
+        proven.rise(value)

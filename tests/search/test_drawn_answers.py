@@ -1,0 +1,119 @@
+"""Drawn mappings: which of them end a search as proven, whom their privates serve, and when machine code is loaded."""
+
+from __future__ import annotations
+
+import time
+from random import Random
+
+import pytest
+
+from einloom.api import problem
+from einloom.errors import Ended
+from einloom.mapspace.ffm.space import Ffm
+from einloom.mapspace.registry import space_for
+from einloom.problem import Budget, Guarantee, Problem
+from einloom.search.evaluator import Evaluator
+from einloom.search.exact import Exact
+from einloom.search.exact import branch_and_bound as engine
+from einloom.search.first import FirstMappings
+from einloom.search.heuristics.alike import alike, copied
+from einloom.search.heuristics.points import Points
+from einloom.search.method import Watcher
+
+
+def points_of(asked: Problem) -> Points:
+    space = space_for(asked.workload, asked.machine, asked.mapspace)
+    assert isinstance(space, Ffm)
+    return Points(asked, space, Evaluator(asked, space))
+
+
+def test_a_drawn_mapping_at_the_bound_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Listing spatial choices would take seconds; the first mappings of this one cost what every mapping costs."""
+    met = []
+
+    class Seen(engine.AtTheBound):
+        def __init__(self, solution: engine.Solution) -> None:
+            met.append(solution)
+            super().__init__(solution)
+
+    monkeypatch.setattr(engine, "AtTheBound", Seen)
+    monkeypatch.setattr(engine, "AFTER", 0.0)
+    found = Exact().search(problem("matmul", "tileflow-fused", "latency"), Budget(seconds=300))
+    assert len(met) == 1 and found.ended is None and found.certificate is not None
+    assert found.certificate.guarantee is Guarantee.OPTIMAL
+    assert found.certificate.bound == found.value == met[0].value
+
+
+def test_a_drawn_mapping_above_the_bound_ends_nothing() -> None:
+    asked = problem("residual-diamond", "simple:dram_energy=10,glb_bits=512", "edp")
+    run = engine.Run(asked, engine.ExactOptions(), Budget(), Watcher())
+    assert run.first is not None and run.first.draw() is not None
+    run.bound = run.first.value * 0.99
+    run._end_if_met()
+    run.bound = run.first.value
+    with pytest.raises(engine.AtTheBound):
+        run._end_if_met()
+
+
+def test_the_better_of_what_was_found_and_drawn_is_the_answer() -> None:
+    asked = problem("residual-diamond", "simple:dram_energy=10,glb_bits=512", "edp")
+    optimum = Exact().search(asked)
+    run = engine.Run(asked, engine.ExactOptions(), Budget(), Watcher())
+    assert run.first is not None
+    first = run.first.draw()
+    assert first is not None
+    drawn = run._solution(first)
+    for best in (None, run._solution(optimum.mapping), engine.Solution(drawn.value * 2, drawn.cost, drawn.mapping)):
+        run.best = best
+        known = run.known()
+        assert known is not None and known.value == min(drawn.value, drawn.value if best is None else best.value)
+
+
+@pytest.mark.parametrize("workload", ["gpt3-6.7b:tokens=64", "resnet18:stages=1,image=32", "matmuls:n=4"])
+def test_einsums_that_are_alike_take_over_privates(workload: str) -> None:
+    points, rng, served = points_of(problem(workload, "ffm-edge", "edp")), Random(0), 0
+    facts = points.facts
+    groups = [group for group in alike(facts) if len(group) > 1]
+    for _ in range(20):
+        state = points.encoding.sample(rng, 0.0)
+        if state is None:
+            continue
+        for group in groups:
+            found = copied(facts, state, group, group[0])
+            if not state.owns[group[0]].raised and not any(found.shared[i] for i in group):
+                assert points.encoding.fault(found) in (None, "capacity")
+                same = [points.cost(found, i) == points.cost(found, group[0]) for i in group]
+                served += sum(same) - 1
+    assert groups and served > 10
+
+
+def test_machine_code_is_loaded_only_if_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first seconds of a search are no time for a compiler."""
+    from einloom.search.heuristics import kernel
+
+    asked = problem("matmuls:n=3", "nvdla", "edp")
+    drawing, cold = FirstMappings(asked, Watcher(), True), FirstMappings(asked, Watcher(), True)
+    monkeypatch.setattr("einloom.search.first.LOADS", 0.0)
+    compiles = kernel.compiled()
+    for one, there in ((cold, False), (drawing, compiles)):
+        monkeypatch.setattr(kernel, "compiled", lambda there=there: there)
+        one.work(time.monotonic() + 0.3)
+        assert one._points is not None and one._points.machine_code is there and one.best is not None
+        assert one.draw() is not None
+
+
+def test_drawing_gets_better() -> None:
+    """In 150 pieces the value of the first mapping falls to less than a tenth."""
+    asked = problem("gpt3-6.7b:tokens=2048", "tpu-v4i", "edp")
+    drawing = FirstMappings(asked, Watcher())
+    drawing.work(0.0)
+    first = drawing.value
+    for _ in range(150):
+        drawing.work(0.0)
+    assert drawing.draw() is not None and drawing.value < 0.1 * first
+
+
+def test_a_stop_gives_what_was_drawn() -> None:
+    asked = problem("tileflow-cc1", "tileflow-cloud", "edp")
+    found = Exact().search(asked, Budget(seconds=1.0))
+    assert found.ended is Ended.SECONDS and found.certificate is not None and 0 < found.certificate.bound < found.value
