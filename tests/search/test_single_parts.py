@@ -19,7 +19,7 @@ from einloom.cost.traffic.paths import paths
 from einloom.machine.files import parse_machine
 from einloom.mapping.legality.concurrency import stages
 from einloom.mapping.text import parse_mapping
-from einloom.mapping.tree import Compute, Loop, Split
+from einloom.mapping.tree import Compute, Loop, Mapping, Split
 from einloom.mapspace.ffm.encoding.privates import _joined
 from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.ffm.space import Ffm
@@ -33,10 +33,12 @@ from einloom.search.exact.numerics.pareto import IntArray
 from einloom.search.exact.pmappings.expand import Expansion
 from einloom.search.exact.pmappings.rows import PROMISE, Rows
 from einloom.search.exact.prices.traffic import Slide
+from einloom.search.exhaustive import Exhaustive
 from einloom.search.method import Recorder, Watcher
 from einloom.search.principles.matmul import Matmul
 from einloom.search.principles.pairs import Pair
 from einloom.search.principles.told import told
+from einloom.search.resources import _least
 from einloom.workload.files import parse_workload
 from einloom.workload.selectors import selector
 
@@ -282,3 +284,19 @@ def test_rows_are_charged_by_the_sliding_loop_that_they_promise(monkeypatch: pyt
     Exact().search(Problem(parse_workload(CONVOLUTION), parse_machine(SMALL), Mapspace(), Objective("energy")))
     assert {d > 0 for d, _, _ in charged} == {True, False}
     assert all(slide[:2] == (d - 1, trips) if slide else d == 0 for d, trips, slide in charged)
+
+
+def test_a_negative_limit_of_memory_is_none() -> None:
+    assert [_least(5, -1), _least(5, -1, 3), _least(5, 7)] == [5, 3, 5]
+
+
+def test_looking_at_all_trees_tells_of_every_better_one() -> None:
+    told: list[float] = []
+
+    class Told(Watcher):
+        def incumbent(self, value: float, mapping: Mapping) -> None:
+            told.append(value)
+
+    found = Exhaustive().search(problem("matmul:m=2,n=2,k=2", "two-level", "energy"), None, Told())
+    assert told == sorted(told, reverse=True)
+    assert told[-1] == found.value
