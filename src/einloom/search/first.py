@@ -31,6 +31,7 @@ AFTER = 0.3  # seconds of a search without a mapping before one is drawn
 PLAIN = 5  # draws with nothing fused that need not be, before fused ones
 TRIES = 12  # proposals for the privates of an Einsum at a time
 BURST = 300  # the same in machine code
+DRAWS = 8  # of the privates of Einsums that are alike, before rounds begin
 ROUNDS = 12  # of so many proposals, at most, for each Einsum of its kind, before anything is fused
 TIRED = 25  # rounds in a row that brought nothing to an Einsum, after which it is left alone
 STALE = 3  # of them after which it gets new privates
@@ -161,6 +162,9 @@ class FirstMappings:
     def _apart(self, points: Points, found: Valued, rng: Random) -> Generator[None, None, Valued]:
         """Better privates, for all Einsums that are alike at once; most often for those that cost most."""
         trials = [_Trial(group, found[1].owns[group[0]]) for group in alike(points.facts)]
+        for trial in trials:
+            found = self._seen(self._redrawn(points, found, trial, rng))
+            yield
         for _ in range(ROUNDS * len(trials)):
             awake = [trial for trial in trials if trial.tired < TIRED]
             if not awake:
@@ -172,6 +176,17 @@ class FirstMappings:
             found = self._seen(near) if near[0] < found[0] else found
             yield
         return found
+
+    @staticmethod
+    def _redrawn(points: Points, found: Valued, trial: _Trial, rng: Random) -> Valued:
+        """The state with the best of some privates at random for all Einsums of a group, if they are better."""
+        facts, group, i = points.facts, trial.group, trial.group[0]
+        draws = (drawn(facts, found[1], i, rng) for _ in range(DRAWS))
+        fitting = [state for state in draws if state is not None and overflow(facts, state) is None]
+        best = min([found[1], *fitting], key=lambda state: points.of(*points.sums(state)))
+        trial.own = best.owns[i]
+        every = copied(facts, best, group, i)
+        return min(found, (points.apart(every), every), key=itemgetter(0))
 
     def _for_all(self, points: Points, found: Valued, trial: _Trial, rng: Random) -> Valued:
         """The state with other privates of all Einsums of a group, perhaps better ones, and its value."""
