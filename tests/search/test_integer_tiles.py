@@ -22,6 +22,7 @@ from einloom.cost.formulas import terms
 from einloom.errors import SpecError
 from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.ffm.rules import outside
+from einloom.report.page.summary import header
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.einsums.classes import EinsumClass
 from einloom.search.exact.einsums.spatial import RankClasses
@@ -235,6 +236,7 @@ def test_the_certificate_carries_the_bound() -> None:
     again = el.Result.from_json(found.to_json())
     assert again.certificate == found.certificate
     assert verify.verify(again).ok
+    assert "of any integer tiles" in str(el.explain(found, quick=True)) and "of any integer tiles" in header(found)
 
 
 def test_a_bound_that_is_too_high_is_refused() -> None:
