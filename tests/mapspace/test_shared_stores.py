@@ -79,7 +79,7 @@ LARGE = Machine("large", (SMALL.levels[0], Memory("B"), Memory("C"), SMALL.level
         ("store D: X E Z T\nstore B: E\nsplit sequential:\n{apart}", "accesses no intermediate"),
         ("store D: X E Z\nstore B: E\nstore C: E\nfor m in 2\nstore C: T\n{both}", "not next to a backing store"),
         ("store D: X E Z\nfor m in 2\nstore B: T\nstore C: E\n{both}", "does not move it"),
-        ("store D: X E Z\nstore B: T\nstore C: E\nsplit sequential:\n{apart}", "backs there or further in"),
+        ("store D: X E Z\nstore B: T\nstore C: E\nsplit sequential:\n{apart}", "a store of B stands between"),
     ],
 )
 def test_what_may_not_be_shared(text: str, why: str) -> None:

@@ -329,8 +329,8 @@ def _unshared(tree: _Tree, einsum: str, tensor: str, i: int, served: list[str]) 
         return "not one Einsum"
     steps, first = tree.paths[einsum], tree.backings(einsum)[tensor]
     mine, theirs = (tree.workload.einsum(name).access(tensor) for name in (einsum, served[0]))
-    if tree.workload.producers.get(tensor) in served:
-        return "one of which writes it"
+    if tree.workload.producers.get(tensor) in served or tree.workload.einsum(einsum).kind == "copy":
+        return "one of which writes or copies it"
     if tree.workload.tensor(tensor).persistent or not _plainly(tree.workload, mine, theirs):
         return f"but it is persistent, or {served[0]} and {einsum} do not index it plainly and alike"
     between = (n for _, n in steps[first + 1 : i] if isinstance(n, Store))
@@ -343,10 +343,27 @@ def _unshared(tree: _Tree, einsum: str, tensor: str, i: int, served: list[str]) 
     inner = next((n for n in reversed(loops) if n.axis is None), None)
     if inner is not None and _alone(mine, inner.variable(einsum)) is None:
         return f"but '{describe(inner)}', the innermost temporal loop above it, does not move it"
+    if (other := _beside(tree, einsum, i)) is not None:
+        return f"but a store of {other} stands between the same loops"
     if not any(
         _reaches(tree, einsum, i, j) for t, j in tree.backings(einsum).items() if t in tree.workload.intermediates
     ):
         return f"but {einsum} accesses no intermediate that an inner memory backs there or further in"
+    return None
+
+
+def _beside(tree: _Tree, einsum: str, i: int) -> str | None:
+    """Another inner memory with a store between the store at `i` of a path and the loop above it, or with a backing
+    store between it and the loop below."""
+    steps, backings = tree.paths[einsum], set(tree.backings(einsum).values())
+    for way, backing in ((range(i - 1, -1, -1), False), (range(i + 1, len(steps)), True)):
+        for j in way:
+            node = steps[j][1]
+            if isinstance(node, Loop):
+                break
+            counts = isinstance(node, Store) and tree.mine(einsum, node) and (not backing or j in backings)
+            if counts and (name := tree.memory(einsum, j)) not in (tree.outermost, tree.memory(einsum, i)):
+                return name
     return None
 
 

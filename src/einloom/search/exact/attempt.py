@@ -92,7 +92,7 @@ class Attempt:
         self.checkpoint = checkpoint
         self.repeats = problem.workload.repeat**problem.objective.degree
         workload, machine = problem.workload, problem.machine
-        self.users = Users(workload, machine, problem.mapspace.order == "free")
+        self.users = Users(workload, machine, problem.mapspace.order == "free", problem.mapspace.stores == "shared")
         uneven = problem.mapspace.name == "ragged" or tiling == "integer"
         self.signatures = signatures(self.users, problem.mapspace.limits, uneven, tiling)
         self.classes = {sig: RankClasses(sig, checkpoint) for sig in self.signatures}
@@ -390,8 +390,8 @@ class Attempt:
         return layers(self.problem.workload, self.problem.mapspace.order == "free")
 
     def _serving(self, blocks: list[list[PmappingGroup]]) -> Serving | None:
-        """What follows own stores along the cascade; None if no row asks for anything."""
-        asking = [frozenset[Alone]().union(*(block.structure.alone for block in mine)) for mine in blocks]
+        """What follows own stores and those for several readers along the cascade; None if no row asks for anything."""
+        asking = [frozenset[Alone]().union(*(block.structure.asks for block in mine)) for mine in blocks]
         return Serving(self.problem.workload, asking) if any(asking) else None
 
     def _joiner(self) -> Joiner:

@@ -105,14 +105,18 @@ class Exact:
 
 def refuse_uncarried(problem: Problem) -> None:
     """Raise SpecError for other spaces, and for what the search of uneven tiles or of any order does not carry yet."""
-    name, places = problem.mapspace.name, problem.mapspace.places
+    name, places, order = problem.mapspace.name, problem.mapspace.places, problem.mapspace.order
     if name not in SPACES:
         raise SpecError(f"exact searches the mapspaces ffm and ragged, not {name!r}", suggestion="ffm")
     if name == "ragged" and places:
         raise SpecError("exact searches no groups of Einsums in the space 'ragged' yet", suggestion="concurrent: none")
     if problem.mapspace.stores != "own":
-        raise SpecError("exact searches no stores that serve several Einsums yet", suggestion="stores: own")
-    if problem.mapspace.order == "free":
+        others = {"groups of Einsums": places, "uneven tiles": name == "ragged", "free order": order == "free"}
+        if refused := " and ".join(what for what, there in others.items() if there):
+            raise SpecError(
+                f"exact searches no stores that serve several Einsums together with {refused}", suggestion="stores: own"
+            )
+    if order == "free":
         if places:
             raise SpecError("exact searches groups of Einsums in program order only", suggestion="order: program")
         refuse_first_readers(problem.workload, problem.machine)

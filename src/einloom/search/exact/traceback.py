@@ -5,6 +5,7 @@ tree."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
 from math import gcd, prod
@@ -31,7 +32,8 @@ class Piece:
     """One Einsum's part: fused loops (variable, trips, tile, axis), stores by depth (memory, tensor, own?), the nodes
     below.
 
-    kept: the own stores (depth, memory, tensor) that keep their tile over the loops above, so above splits.
+    kept: the own stores (depth, memory, tensor) that keep their tile over the loops above, so above splits. lent:
+    stores for several readers (depth, memory, tensor, the Einsum's part in it).
     """
 
     einsum: str
@@ -39,6 +41,7 @@ class Piece:
     stores: tuple[tuple[int, int, str, bool], ...]
     below: tuple[Node, ...]
     kept: frozenset[tuple[int, int, str]] = frozenset()
+    lent: tuple[tuple[int, int, str, str], ...] = ()
 
 
 def piece(workload: Workload, machine: Machine, position: int, block: PmappingGroup, row: int) -> Piece:
@@ -58,7 +61,7 @@ def piece(workload: Workload, machine: Machine, position: int, block: PmappingGr
         loops.append((v, -(-left[v] // tile), tile, axis))
         left[v] = tile
     stores = tuple((depth, m, names[t], False) for t, m, depth in structure.backings)
-    stores += tuple((s.depth, s.memory, names[s.tensor], True) for s in variant.own)
+    stores += tuple((s.depth, s.memory, names[s.tensor], True) for s in variant.own if not s.part)
     boundary = [1] * len(classes.members)
     for d, members in enumerate(classes.members):
         for v in members:
@@ -67,7 +70,8 @@ def piece(workload: Workload, machine: Machine, position: int, block: PmappingGr
     unwinder = _Unwinder(machine, classes, variables, names, einsum.name, left, axis_names, links, spread)
     below = unwinder.nodes(variant.remainder, remainder, boundary)
     kept = frozenset((s.depth, s.memory, names[s.tensor]) for s in variant.own if s.over)
-    return Piece(einsum.name, tuple(loops), stores, (*below, Compute(einsum.name, variant.option.unit)), kept)
+    lent = tuple((s.depth, s.memory, names[s.tensor], s.part) for s in variant.own if s.part)
+    return Piece(einsum.name, tuple(loops), stores, (*below, Compute(einsum.name, variant.option.unit)), kept, lent)
 
 
 def _choice(rows: Backpointers, row: int) -> int:
@@ -183,9 +187,19 @@ def tree(
     outer = machine.memories[0].name
     on_chip = away | {t for p in pieces for _, m, t, own in p.stores if not own and m > 0}
     top = tuple(t.name for t in workload.tensors if t.name not in on_chip)
-    builder = _TreeBuilder(workload, machine, pieces, shared, groups)
+    builder = _TreeBuilder(workload, machine, pieces, shared, groups, _lenders(pieces))
     nest = builder.group(0, len(pieces) - 1, 0, set())
     return Mapping((Store(outer, top), *nest) if top else tuple(nest))
+
+
+def _lenders(pieces: list[Piece]) -> list[tuple[tuple[int, Made], ...]]:
+    """Per piece its stores for several readers: the loops above, and the store by the Einsum that fills it."""
+    filled: dict[str, str] = {}
+    found = []
+    for p in pieces:
+        filled.update({t: p.einsum for _, _, t, part in p.lent if part == "fills"})
+        found.append(tuple((depth, (filled[t], m, t)) for depth, m, t, _ in p.lent))
+    return found
 
 
 @dataclass
@@ -195,6 +209,7 @@ class _TreeBuilder:
     pieces: list[Piece]
     shared: list[int]
     groups: Table[tuple[int, int], Where]
+    lent: list[tuple[tuple[int, Made], ...]]
 
     def group(self, low: int, high: int, depth: int, done: set[Made]) -> list[Node]:
         """Nodes of Einsums low..high below their first `depth` common loops."""
@@ -214,7 +229,9 @@ class _TreeBuilder:
             for t in self._tensors(low, high, depth)
             if sum(any(self._uses(i, t) for i in range(a, b + 1)) for a, b in zip(starts, ends, strict=True)) > 1
         }
-        stores = self._stores(low, high, depth, done, own=False, only=spanning)
+        across = Counter(x for a, b in zip(starts, ends, strict=True) for x in self._lenders(a, b, depth))
+        wide = {made for made, branches in across.items() if branches > 1}
+        stores = self._stores(low, high, depth, done, own=False, only=spanning, wide=wide)
         branches = tuple(tuple(self.group(a, b, depth, done)) for a, b in zip(starts, ends, strict=True))
         group = self.groups.get((low, high))
         return [*stores, Split("sequential", branches) if group is None else Split("pipelined", branches, *group)]
@@ -228,6 +245,10 @@ class _TreeBuilder:
                 v, trips, tile, axis = p.loops[d]
                 nodes.append(Loop(((p.einsum, v),), trips, tile, axis))
         return [*nodes, *p.below]
+
+    def _lenders(self, low: int, high: int, depth: int) -> set[Made]:
+        """The stores for several readers at `depth` of some Einsums."""
+        return {made for mine in self.lent[low : high + 1] for d, made in mine if d == depth}
 
     def _uses(self, i: int, tensor: str) -> bool:
         return tensor in self.workload.einsum(self.pieces[i].einsum).tensors
@@ -244,10 +265,16 @@ class _TreeBuilder:
         done: set[Made],
         own: bool,
         only: set[str] | None = None,
+        wide: set[Made] | None = None,
     ) -> list[Node]:
         """Stores at `depth` not made yet. own: also those of one Einsum; else only those that keep their tile or cannot
-        stand below these or a backing store of `only` that the Einsum uses, because their memory is further out."""
+        stand below these or a backing store of `only` that the Einsum uses, because their memory is further out. wide:
+        of the stores for several readers only these."""
         found: dict[int, list[str]] = {}
+        for made in sorted(self._lenders(low, high, depth) - done):
+            if wide is None or made in wide:
+                done.add(made)
+                found.setdefault(made[1], []).append(made[2])
         for p in self.pieces[low : high + 1]:
             backs = (m for d, m, t, mine in p.stores if d == depth and not mine and only is not None and t in only)
             inner = max((*backs, *(m for d, m, _ in p.kept if d == depth)), default=0)

@@ -251,6 +251,11 @@ _NEVER: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ),
     ("uneven tiles", ("groups", "shares"), "exact searches no groups with uneven tiles"),
     ("free order", ("groups", "shares"), "exact searches groups in program order"),
+    (
+        "shared stores",
+        ("groups", "shares", "free order", "uneven tiles"),
+        "exact searches stores for several readers without them",
+    ),
     ("nothing costs", ("non-integer energies", "leakage"), "nothing is no cost"),
 )
 

@@ -22,9 +22,9 @@ def einsum_bound(setting: Setting, classes: RankClasses, checkpoint: Callable[[]
     A valid bound: any mapping of the Einsum inside a cascade places the same own stores under at least as many loops
     that count, so each of its moves costs at least as much. Found by raising a limit from `Floors.least` until some
     row stays below it. Infinite if nothing fits. For latency the floor itself is nearly always attained and is
-    returned."""
+    returned; so it is where a store may be filled by another Einsum, which a row does not know."""
     floor = Floors(setting, classes, checkpoint).least()
-    if setting.objective.name == "latency":
+    if setting.objective.name == "latency" or any(tensor.joins for tensor in classes.signature.tensors):
         return floor
     for step in RELAXATION_CUTOFFS:
         limit = floor * (1 + step) if np.isfinite(step) and floor > 0 else np.inf

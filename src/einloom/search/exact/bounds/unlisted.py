@@ -100,7 +100,7 @@ class _OnUnit:
         tensor, count = self.einsum.tensors[t], len(self.machine.memories)
         moved = np.zeros((2, count))
         for parent, child in pairwise(chain):
-            if not (tensor.housed and parent < tensor.home):
+            if not (tensor.housed and parent < tensor.home) and not (tensor.joins and parent == 0):
                 moved[int(tensor.output), parent] += elements * tensor.bits[parent]
                 moved[int(not tensor.output), child] += elements * tensor.bits[child]
         if not self.einsum.copy:

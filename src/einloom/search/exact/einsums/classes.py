@@ -17,7 +17,7 @@ from ....workload.einsum import Access, Workload
 from ....workload.selectors import Selector, select
 from ..numerics.uneven import Tiling
 from .holds import Placement, held_choices, holding
-from .users import Users, is_shared
+from .users import Part, Users, is_shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,8 @@ class TensorSignature:
     aside for the whole run. home: the memory that backs an input or output of the cascade. intermediate: it links
     Einsums, and several memories or an inner one may back it. lent: an input that several Einsums read and an inner
     memory backs. persistent: no loop stands above its backing store. contested: another Einsum that accesses it may
-    stand with this one below loops that are above no backing store of it. tolls: for each toll the bits of a value that
+    stand with this one below loops that are above no backing store of it. parts: those that the Einsum may have in a
+    store of the tensor for several readers. tolls: for each toll the bits of a value that
     it charges on the way (down, up), 0 where it does not.
     """
 
@@ -46,6 +47,12 @@ class TensorSignature:
     home: int = 0
     lent: bool = False
     contested: bool = False
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def joins(self) -> bool:
+        """True if a store below the outermost memory may be filled already, by a reader before."""
+        return "ends" in self.parts
 
     @property
     def fusable(self) -> bool:
@@ -231,6 +238,7 @@ def _tensor(users: Users, position: int, access: Access, variables: dict[str, in
         home=home,
         lent=home > 0 and shared and not links,
         contested=shared and users.contested(position, name),
+        parts=users.parts(position, name) if shared else (),
     )
 
 

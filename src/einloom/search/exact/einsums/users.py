@@ -9,10 +9,13 @@ from collections.abc import Mapping
 from functools import cached_property
 from itertools import pairwise
 from math import prod
+from typing import Literal
 
 from ....machine.levels import Machine
 from ....workload.einsum import Workload
 from .holds import homes
+
+Part = Literal["fills", "keeps", "ends"]  # in a store for several readers: the first, one between, the last
 
 
 def is_shared(workload: Workload, tensor: str) -> bool:
@@ -21,12 +24,14 @@ def is_shared(workload: Workload, tensor: str) -> bool:
 
 
 class Users:
-    """The tensors of one cascade on one machine. free: its Einsums run in any order that their data allows."""
+    """The tensors of one cascade on one machine. free: its Einsums run in any order that their data allows. lending: a
+    store may serve several readers."""
 
-    def __init__(self, workload: Workload, machine: Machine, free: bool = False) -> None:
+    def __init__(self, workload: Workload, machine: Machine, free: bool = False, lending: bool = False) -> None:
         self.workload = workload
         self.machine = machine
         self.free = free
+        self.lending = lending
 
     @cached_property
     def homes(self) -> Mapping[str, Mapping[str, int | None]]:
@@ -50,6 +55,30 @@ class Users:
     def away(self) -> frozenset[str]:
         """Inputs and outputs of the cascade that an inner memory backs."""
         return frozenset(t for found in self.homes.values() for t, home in found.items() if home)
+
+    def parts(self, position: int, tensor: str) -> tuple[Part, ...]:
+        """The parts that the Einsum at `position` may have in a store of the tensor that serves several readers."""
+        mine = self._plain(position, tensor)
+        if not self.lending or mine is None or self.homes[self.workload.einsums[position].name].get(tensor, 0) != 0:
+            return ()
+        alike = [i for i in self._places[tensor] if self._plain(i, tensor) == mine]
+        found: list[Part] = []
+        if alike[-1] != position:
+            found.append("fills")
+        if alike[0] != position:
+            found += ["keeps", "ends"] if alike[-1] != position else ["ends"]
+        return tuple(found)
+
+    def _plain(self, position: int, tensor: str) -> tuple[int, ...] | None:
+        """The extents of the tensor's ranks where each is one variable of its own of an Einsum that reads it; None
+        where that is not so, and for what no store may serve several readers of (rule 8)."""
+        einsum = self.workload.einsums[position]
+        access = einsum.access(tensor)
+        if einsum.output.tensor == tensor or einsum.kind == "copy" or self.workload.tensor(tensor).persistent:
+            return None
+        if not all(index.simple for index in access.indices) or len(set(access.variables)) < len(access.indices):
+            return None
+        return tuple(self.workload.extents[index.variables[0]] for index in access.indices)
 
     def first(self, tensor: str) -> str:
         """The first Einsum that accesses the tensor; a tile that several share is as wide as this one has it."""

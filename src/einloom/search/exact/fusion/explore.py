@@ -346,7 +346,8 @@ class Explorer:
         for s in own:
             parent = max((m for m in range(s.memory) if s.tensor in held[m]), default=None)
             if parent is not None:
-                fixed += grid.moves(prices, remainder.choice, s, parent)[index]
+                if not s.joins:
+                    fixed += grid.moves(prices, remainder.choice, s, parent)[index]
                 twice |= grid.again(prices, remainder.choice, s)[index]
         index, fixed = index[~twice], fixed[~twice]
         if self.setting.rules.limits:
@@ -410,9 +411,10 @@ class Explorer:
         """Mask of the tiles whose backed tiles and own stores alone fit each memory and keep the mapspace's limits."""
         good = np.ones(len(grid), bool)
         filled: dict[int, IntArray] = {}
+        met = frozenset((s.tensor, s.memory) for s in own if s.joins)  # as wide as their first reader has them
         stores = [*structure.backings, *((s.tensor, s.memory, s.depth) for s in own)]
         for i, (t, m, depth) in enumerate(stores):
-            if m in levels.limited:
+            if m in levels.limited and (t, m) not in met:
                 bits = grid.bits(levels.prices, t, m, depth, i < len(structure.backings))
                 filled[m] = filled[m] + bits if m in filled else bits
             if self.classes.pinned:
@@ -444,7 +446,7 @@ class Explorer:
             alone = [t for t, tensor in enumerate(self.signature.tensors) if not (tensor.shared or tensor.home)]
             reserved[:, tracked.index(0), 0] += sum(int(levels.prices.tile_bits(t, whole, 0, True)[0]) for t in alone)
         for s in own:
-            if s.memory in tracked:
+            if s.memory in tracked and not s.part:
                 bits = grid.bits(levels.prices, s.tensor, s.memory, s.depth, False)
                 alive = structure.temporal(s.over[0] if s.over else s.depth)
                 reserved[:, tracked.index(s.memory), alive] += bits[which]

@@ -56,7 +56,7 @@ class ServingStep:
     open: loops that it shares with the next; live: loops above each tensor that is still needed.
 
     first: place of the first member of its group, if it is in one; outer: loops above the split that holds the group;
-    closing: the group ends with it.
+    closing: the group ends with it. ended: stores for several readers of which it is the last.
     """
 
     step: JoinStep
@@ -67,10 +67,12 @@ class ServingStep:
     first: int = -1
     outer: int = 0
     closing: bool = False
+    ended: tuple[Guard, ...] = ()
 
 
 class Serving:
-    """Follows own stores along a cascade. asking: per place what the own stores of any row there ask."""
+    """Follows own stores along a cascade. asking: per place what the own stores of any row there ask, and the stores
+    for several readers."""
 
     def __init__(self, workload: Workload, asking: Sequence[frozenset[Alone]]) -> None:
         self._names = [einsum.tensors for einsum in workload.einsums]
@@ -115,7 +117,7 @@ class Serving:
     def after(self, before: Served, step: ServingStep) -> Served | None:
         """What is known after one Einsum more; None if an own store would serve two."""
         later = self._later(step.step.done)
-        if not step.alone and not before.guards and not later:
+        if not step.alone and not step.ended and not before.guards and not later:
             return NOTHING
         names = self._names[step.step.position]
         if any(x.tensor in names and x.member < 0 and step.shared > x.loops for x in before.guards):
@@ -123,7 +125,7 @@ class Serving:
         seen = dict(before.seen)
         guards: set[Guard] = set()
         fresh = [self._guard(x, names, seen, before.split, step) for x in step.alone]
-        for guard in (*before.guards, *fresh):
+        for guard in (*before.guards, *step.ended, *fresh):
             if guard is None or (kept := self._kept(guard, step)) is None:
                 return None
             if kept.loops < step.open and self._needed(kept.tensor, step.step):

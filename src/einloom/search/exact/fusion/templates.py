@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from ..einsums.classes import UnitOption
 from ..einsums.holds import Placement, backing
 from ..einsums.spatial import RankClasses, SpatialChoice
+from ..einsums.users import Part
 
 Shape = tuple[int, tuple[tuple[int | None, int | None], ...]]
 
@@ -53,15 +55,30 @@ class Alone:
     late: bool = False
 
 
+class LentStore(NamedTuple):
+    """A store for several readers: tensor, memory, loops above, and the Einsum's part in it."""
+
+    tensor: int
+    memory: int
+    depth: int
+    part: Part
+
+
 @dataclass(frozen=True, slots=True)
 class FusedTemplate:
-    """What partners must agree on, but for tiles: loops in order, and (tensor, memory, loops above) per backed tensor;
-    and what its own stores ask of the splits above them and of other Einsums."""
+    """What partners must agree on, but for tiles: loops in order, (tensor, memory, loops above) per backed tensor, and
+    stores for several readers; and what its own stores ask of the splits above them and of other Einsums."""
 
     loops: tuple[FusedLoop, ...]
     backings: tuple[tuple[int, int, int], ...]
     asked: frozenset[SplitConstraint] = frozenset()
     alone: frozenset[Alone] = frozenset()
+    lent: tuple[LentStore, ...] = ()
+
+    @property
+    def asks(self) -> frozenset[Alone]:
+        """What own stores ask, and stores for several readers of those that they do not serve."""
+        return self.alone | {Alone(x.tensor, x.depth) for x in self.lent}
 
     @property
     def depth(self) -> int:
@@ -78,7 +95,7 @@ class OwnStore:
     """A store of the fused part that serves this Einsum alone: `depth` loops stand above it.
 
     over: the temporal loops above it, innermost first, over which its tile stays though it cannot stand above them.
-    asked: what that asks of the splits.
+    asked: what that asks of the splits. part: the Einsum's part in it, if it serves others as well.
     """
 
     tensor: int
@@ -86,6 +103,12 @@ class OwnStore:
     depth: int
     over: tuple[int, ...] = ()
     asked: frozenset[SplitConstraint] = frozenset()
+    part: Part | None = None
+
+    @property
+    def joins(self) -> bool:
+        """True if another Einsum has filled it."""
+        return self.part in ("keeps", "ends")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +131,9 @@ class Stack:
 
     def after(self, tensor: int, last: bool = False) -> bool:
         """True if a store of a higher number stands at this depth of this memory: that order was tried already. last:
-        the tensor has to come after own stores that keep their tile."""
+        the tensor has to come after own stores that keep their tile or serve others."""
         depth = len(self.loops)
-        own = (s for s in self.stores if not (last and s.over))
+        own = (s for s in self.stores if not (last and (s.over or s.part)))
         placed = [s.tensor for s in own if s.depth == depth and s.memory == self.memory]
         placed += [t for t, m, d in self.backs if d == depth and m == self.memory]
         return any(other > tensor for other in placed)
@@ -217,7 +240,9 @@ class Stacker:
         if not at.left and at.memory == self.memory:
             if max((d for _, _, d in at.backs), default=0) == depth and self._ends(at):
                 asked = frozenset[SplitConstraint]().union(*(s.asked for s in at.stores))
-                yield FusedTemplate(at.loops, tuple(sorted(at.backs)), asked, frozenset(self._alone(at))), at.stores
+                lent = tuple(sorted(LentStore(s.tensor, s.memory, s.depth, s.part) for s in at.stores if s.part))
+                backs = tuple(sorted(at.backs))
+                yield FusedTemplate(at.loops, backs, asked, frozenset(self._alone(at)), lent), at.stores
             return
         if not at.left:
             yield from self._cross(at)
@@ -229,12 +254,14 @@ class Stacker:
             if t in self._backed(at.memory):
                 if not self._hoistable(at) or (at.waiting == {t} and not self._closes(at, left)):
                     continue
+                if any(s.part and s.depth == depth and s.memory < at.memory for s in at.stores):
+                    continue
                 if t in self.welcome and (at.memory, self._above(t, at.loops)) not in self.welcome[t]:
                     continue
                 backs = (*at.backs, (t, at.memory, depth))
                 yield from self._descend(Stack(at.memory, at.loops, at.stores, backs, left, at.waiting - {t}))
             elif not self._halo_above(t, at.loops):
-                for store in self._standing(t, at):
+                for store in (*self._standing(t, at), *self._lent(t, at)):
                     stores = (*at.stores, store)
                     yield from self._descend(Stack(at.memory, at.loops, stores, at.backs, left, at.waiting))
         limit = self.max_fused_loops
@@ -268,6 +295,18 @@ class Stacker:
                 real = frozenset(x for x in asked if x.least <= x.most)
                 yield OwnStore(tensor, at.memory, depth, tuple(run[:kept]), real)
 
+    def _lent(self, tensor: int, at: Stack) -> Iterator[OwnStore]:
+        """The stores of a tensor for several readers that may stand here (rule 8), one for each part in them."""
+        parts, depth = self.classes.signature.tensors[tensor].parts, len(at.loops)
+        if not parts or self._backing(tensor) > 0 or any(tensor in held for held in self.held[1 : at.memory]):
+            return
+        inner = next((x.variable for x in reversed(at.loops) if x.axis is None), None)
+        beside = [s.memory for s in at.stores if s.depth == depth] + [m for _, m, d in at.backs if d == depth]
+        linked = at.waiting | {t for t, m, d in at.backs if (m, d) == (at.memory, depth)}
+        moved = inner is None or inner in self._simple[tensor]
+        if moved and self._linking(linked) and all(memory == at.memory for memory in beside):
+            yield from (OwnStore(tensor, at.memory, depth, part=part) for part in parts)
+
     @staticmethod
     def _barred(at: Stack, loop: int) -> bool:
         """True if a store that comes next cannot stand above loop number `loop` instead, the innermost temporal one."""
@@ -286,12 +325,15 @@ class Stacker:
         all of its memory stand above them."""
         if at.memory < self.memory:
             return True
-        return not left and all(s.depth < len(at.loops) or s.over for s in at.stores if s.memory == self.memory)
+        mine = (s for s in at.stores if s.memory == self.memory)
+        return not left and all(s.depth < len(at.loops) or s.over or s.part for s in mine)
 
     def _alone(self, at: Stack) -> Iterator[Alone]:
         """What the own stores ask of other Einsums that access their tensors."""
         for s in at.stores:
             tensor = self.classes.signature.tensors[s.tensor]
+            if s.part:
+                continue
             here = [x for x in at.stores if x.depth == s.depth and x.over]
             if not tensor.shared:
                 continue
@@ -343,7 +385,7 @@ class Stacker:
         depth = len(at.loops)
         usable = self._looping & self._common(at.waiting) - {x.variable for x in at.loops if x.axis is None}
         for s in at.stores:
-            if s.depth == depth and s.memory in self.lowering and not s.over:
+            if s.depth == depth and s.memory in self.lowering and not s.over and not s.part:
                 usable -= self._simple[s.tensor] & self._free
         for v in sorted(usable):
             loops = (*at.loops, FusedLoop(v))

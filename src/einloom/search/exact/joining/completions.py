@@ -55,7 +55,8 @@ class _Frame:
     def _renamed(compatibility: Compatibility, rename: Callable[[str], str]) -> Compatibility:
         live = (replace(x, tensor=rename(x.tensor)) for x in compatibility.live)
         served = NOTHING if compatibility.served == NOTHING else compatibility.served.renamed(rename)
-        return replace(compatibility, live=tuple(sorted(live, key=lambda x: x.tensor)), served=served)
+        loans = frozenset(replace(x, tensor=rename(x.tensor)) for x in compatibility.loans)
+        return replace(compatibility, live=tuple(sorted(live, key=lambda x: x.tensor)), served=served, loans=loans)
 
 
 @dataclass(frozen=True, eq=False)

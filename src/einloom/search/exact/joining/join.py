@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
+from math import prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -24,6 +25,8 @@ from ..fusion.serving import NOTHING, Served, Serving, ServingStep
 from ..fusion.templates import FusedLoop, SplitConstraint
 from ..model import Setting
 from ..numerics.pareto import FloatArray, IntArray, pack, skyline
+from .lending import NONE as NONE_LENT
+from .lending import Lent, Loan, Part, lend
 from .matching import Meeting, matching_pairs
 from .reservations import Reservations, Reserved, reserve, worst_moment
 
@@ -75,7 +78,7 @@ class Compatibility:
 
     splits: how many loops stand above each split that the next Einsum is below. asked: what the Einsums so far ask of
     the splits to come. Both are known only if some Einsum asks for anything. served: what own stores ask of the Einsums
-    to come.
+    to come. loans: stores for several readers that are in use.
     """
 
     axes: tuple[str | None, ...]
@@ -84,6 +87,7 @@ class Compatibility:
     splits: frozenset[int] = frozenset()
     asked: frozenset[SplitConstraint] = frozenset()
     served: Served = NOTHING
+    loans: frozenset[Loan] = frozenset()
 
     def temporal(self, depth: int) -> int:
         return sum(axis is None for axis in self.axes[:depth])
@@ -285,7 +289,7 @@ class Joiner:
         self.counts["bound"] = self.counts.get("bound", 0) + len(left) - len(hopeful)
         left, right, cost = left[hopeful], right[hopeful], cost[hopeful]
         tiles = block.tiles[right]
-        reserved, lasting, fits = self._reserve(partial, block, fresh, compatibility, left, right, tiles)
+        reserved, lasting, fits = self._reserve(step, partial, block, fresh, compatibility, left, right, tiles)
         index = np.flatnonzero(fits)
         self.counts["joint capacity"] = self.counts.get("joint capacity", 0) + len(left) - len(index)
         return Partial(
@@ -330,11 +334,12 @@ class Joiner:
         if group is False:
             return None
         asked = self._asked(before, block, open_loops)
-        served = self._served(step, before, block, after, open_loops, group)
-        if asked is None or served is None:
+        lent = self._lent(step, before, block, open_loops)
+        served = None if lent is None else self._served(step, before, block, after, open_loops, group, lent)
+        if asked is None or lent is None or served is None:
             return None
         splits = frozenset({*(d for d in before.splits if d < open_loops), open_loops} if self.asking else ())
-        return Compatibility(axes, live_after, group, splits, asked, served)
+        return Compatibility(axes, live_after, group, splits, asked, served, lent.loans)
 
     def _reasoned(self, after: list[LiveTensor]) -> int | None:
         """The loops that the next Einsum shares: those above the stores of intermediates that are still needed.
@@ -344,6 +349,28 @@ class Joiner:
         loops = max((live.depth for live in after if live.tensor in self.workload.producers), default=0)
         return None if any(live.depth > loops for live in after) else loops
 
+    def _lent(self, step: JoinStep, before: Compatibility, block: PmappingGroup, open_loops: int) -> Lent | None:
+        """The stores for several readers that are in use after the Einsum; None if it may not follow."""
+        if not before.loans and not block.structure.lent:
+            return NONE_LENT
+        names, seen = self.workload.einsums[step.position].tensors, dict(before.served.seen)
+        parts = self._borrowed(step.position, block)
+        return lend(before.loans, parts, names, len(before.axes), seen, open_loops)
+
+    def _borrowed(self, position: int, block: PmappingGroup) -> list[Part]:
+        """What the Einsum has to do with stores for several readers."""
+        einsum, found = self.workload.einsums[position], []
+        for number, m, depth, part in block.structure.lent:
+            access, memory = einsum.access(einsum.tensors[number]), self.setting.machine.memories[m]
+            extents = [self.workload.extents[index.variables[0]] for index in access.indices]
+            bits = prod(extents) * memory.bits(self.workload, einsum.name, access.tensor) * memory.capacity_share()
+            ranks = []
+            for loop in block.structure.loops[:depth]:
+                rank = access.rank_of(einsum.variables[loop.variable])
+                ranks.append(None if rank is None else (rank, extents[rank]))
+            found.append(Part(Loan(access.tensor, m, depth, tuple(ranks), bits), part))
+        return found
+
     def _served(
         self,
         step: JoinStep,
@@ -352,6 +379,7 @@ class Joiner:
         after: list[LiveTensor],
         open_loops: int,
         group: Opened,
+        lent: Lent,
     ) -> Served | None:
         """What own stores ask of the Einsums to come; None if one of them would serve two Einsums."""
         if self.serving is None:
@@ -359,7 +387,8 @@ class Joiner:
         live = {x.tensor: x.depth for x in after}
         alone, shared = block.structure.alone, len(before.axes)
         grouped = self._grouped(step.position, before, group)
-        return self.serving.after(before.served, ServingStep(step, alone, shared, open_loops, live, *grouped))
+        serving = ServingStep(step, alone, shared, open_loops, live, *grouped, lent.guards)
+        return self.serving.after(before.served, serving)
 
     def _grouped(self, position: int, before: Compatibility, group: Opened) -> tuple[int, int, bool]:
         """(first member of the Einsum's group, loops above the split that holds it, whether the group ends here)."""
@@ -393,6 +422,7 @@ class Joiner:
 
     def _reserve(
         self,
+        step: JoinStep,
         partial: Partial,
         block: PmappingGroup,
         fresh: dict[str, LiveTensor],
@@ -403,7 +433,7 @@ class Joiner:
     ) -> tuple[Reservations, IntArray, np.ndarray]:
         """(reservations, lasting, fits) after the Einsum has run inside the open loops."""
         before = Reservations(partial.alive[left], partial.peak[left])
-        held = self._tiles(partial.compatibility, block, fresh, after, tiles)
+        held = self._tiles(step, partial.compatibility, block, fresh, after, tiles)
         reserved, over = reserve(before, held, block.own[right], after.depth, self._at_once(block))
         lasting = self._lasting(partial.lasting[left], fresh, over)
         worst = worst_moment(reserved, over)
@@ -414,6 +444,7 @@ class Joiner:
 
     def _tiles(
         self,
+        step: JoinStep,
         before: Compatibility,
         block: PmappingGroup,
         fresh: dict[str, LiveTensor],
@@ -431,6 +462,11 @@ class Joiner:
                 bits = self._tile(live, tiles)
                 bits = self._standing(bits, live, block, new) if depth >= deepest else bits
                 yield Reserved(self.setting.tracked.index(live.memory), depth, bits)
+        filled = {x.loan for x in self._borrowed(step.position, block) if x.part == "fills"}
+        for loan in (*before.loans, *filled):
+            depth = block.structure.temporal(loan.depth)
+            if loan.memory in self.setting.tracked and (loan in filled or depth >= before.depth):
+                yield Reserved(self.setting.tracked.index(loan.memory), depth, loan.tile(tiles))
 
     def _lasting(self, before: IntArray, fresh: dict[str, LiveTensor], moment: IntArray) -> IntArray:
         """Bits that stay for the whole run and the worst moment so far, per memory. moment: what is over at depth 0."""

@@ -376,7 +376,10 @@ class Prices:
         return above[good], row[good]
 
     def least(self, tensor: int, parent: int, child: int) -> FloatArray:
-        """The least cost of a store, per choice: every element that is accessed moves once."""
+        """The least cost of a store, per choice: every element that is accessed moves once; nothing where another
+        Einsum may have filled it."""
+        if parent == 0 and self.classes.signature.tensors[tensor].joins:
+            return np.zeros((len(self.links.spreads), len(self.links.columns)))
         if self.uneven.any():
             return self._least_uneven(tensor, parent, child)
         price, skipped = self.link(tensor, parent, child)
