@@ -284,6 +284,27 @@ def bring_home(facts: Facts, state: State, number: int, memory: int, part: float
     return draft.settled(rng)
 
 
+def adopt(facts: Facts, state: State, rng: Random) -> State:
+    """A tensor comes home below all loops that one of its Einsums has over its ranks, the spatial ones too.
+
+    Its other Einsums take them over at once: one by one they would have other instances, and no room for the tile.
+    """
+    number = _floating(facts, rng)
+    tensor = facts.floating[number]
+    homes = [m for m in tensor.homes if m]
+    if not homes:
+        raise NoProposal("nothing to move")
+    memory, user = rng.choice(homes), rng.choice(tensor.users)
+    own = state.owns[user]
+    mine = [*state.shared[user], *((v, n, None) for segment in own.segments for v, n in segment)]
+    mine += [(v, n, axis) for axis, v, n in own.spatial if facts.axis_place[axis] < facts.place[memory]]
+    given = [(facts.simple_rank(user, tensor.name, v), n, axis) for v, n, axis in mine]
+    loops = [(rank, n, axis) for rank, n, axis in given if rank is not None]
+    draft = SkeletonDraft(facts, state)
+    draft.fuse(number, memory, loops)
+    return draft.settled(rng)
+
+
 def _spatial_ranks(facts: Facts, number: int, memory: int, rng: Random) -> list[Rank]:
     """Shared spatial loops over the axes above the memory."""
     tensor = facts.floating[number]
@@ -513,6 +534,6 @@ PRIVATE: tuple[list[Private], list[float]] = (
     [10, 2, 2, 2, 2, 2, 1, 0.5, 0.5, 0.5],
 )
 SKELETON: tuple[list[Shared], list[float]] = (
-    [trips, home, refuse, depth, insert, swap, rank, axis],
-    [4, 3, 1, 2, 0.5, 0.5, 0.5, 0.5],
+    [trips, home, refuse, adopt, depth, insert, swap, rank, axis],
+    [4, 3, 1, 1, 2, 0.5, 0.5, 0.5, 0.5],
 )
