@@ -40,6 +40,7 @@ ANEW = 0.1  # of the descents begin at a new state, the others near the best one
 KICKS = 4  # moves away from it, at most
 SHARED = 40  # proposals in a row for what Einsums share that may come to nothing
 CHECKING = 4  # seconds of drawing for one of pricing what was drawn as a whole
+LATEST = 0.2  # seconds of wall time that drawing takes at a time
 LOADS = 0.5  # seconds of drawing after which machine code is loaded, if it has been compiled before
 
 
@@ -80,12 +81,13 @@ class FirstMappings:
         return float("inf") if self._prices is None else self._prices.value
 
     def work(self, until: float) -> None:
-        """Go on until this moment of `time.monotonic`, a piece at least; a piece takes milliseconds an Einsum."""
-        begun = time.process_time()
+        """Go on until this moment of `time.process_time`, a piece at least, and no longer than `LATEST`; a piece takes
+        milliseconds an Einsum."""
+        begun, latest = time.process_time(), time.monotonic() + LATEST
         if self._pieces is None:
             self._pieces = self._visits()
         for _ in self._pieces:
-            if time.monotonic() >= until:
+            if time.process_time() >= until or time.monotonic() >= latest:
                 break
         took = time.process_time() - begun
         self._spent, self._since = self._spent + took, self._since + took

@@ -186,7 +186,7 @@ class Run:
         self.started = time.monotonic()
         loads = budget.seconds is None or budget.seconds >= LOADS_FROM
         self.first = None if options.limit is not None else FirstMappings(problem, watcher, loads)
-        self._drawing = 0.0
+        self._drawing = self._draw_again = 0.0  # CPU seconds: a busy machine does not change the shares
         self._draw_at = self.started + (AFTER if budget.steps is None else np.inf)  # steps give the same answer twice
 
     def checkpoint(self) -> None:
@@ -201,12 +201,14 @@ class Run:
             raise Stopped(Ended.MEMORY)
         if self.watcher.stopped():
             raise Stopped(Ended.STOPPED)
-        if self.first is not None and now >= self._draw_at and self.best is None:
-            self.first.work(now + SLICE)
-            end = time.monotonic()
-            self._drawing += end - now
+        drawing = now >= self._draw_at and time.process_time() >= self._draw_again
+        if self.first is not None and drawing and self.best is None:
+            begun = time.process_time()
+            self.first.work(begun + SLICE)
+            took = time.process_time() - begun
+            self._drawing += took
             turns = PROVING if self.budget == Budget() else 1 if self._drawing < EARLY else HURRIED
-            self._draw_at = end + (end - now) * turns
+            self._draw_again = begun + took + took * turns
             self._end_if_met()
 
     def _end_if_met(self) -> None:
