@@ -22,6 +22,7 @@ from einloom.cost.formulas import terms
 from einloom.errors import SpecError
 from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.ffm.rules import outside
+from einloom.report.page.summary import header
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.einsums.classes import EinsumClass
 from einloom.search.exact.einsums.spatial import RankClasses
@@ -29,7 +30,7 @@ from einloom.search.exact.fusion.templates import FusedLoop, OwnStore
 from einloom.search.exact.fusion.tilings import Tilings
 from einloom.search.exact.integer import integer_bound
 from einloom.search.exact.numerics.multiples import IntegerMultiples, UnevenMultiples
-from einloom.search.exact.numerics.uneven import largest_tile, smallest_tiles
+from einloom.search.exact.numerics.uneven import filled, largest_tile, smallest_tiles
 from einloom.search.exact.prices.columns import LinkPrices
 from einloom.testing.ragged import ragged_problem
 
@@ -132,7 +133,7 @@ def missed(make: Callable[[int], UnevenMultiples]) -> list[tuple[int, int, int]]
 
 
 def test_any_tile_may_stand_above_another() -> None:
-    assert not missed(lambda extent: IntegerMultiples(extent, np.array([extent]), 1))
+    assert not missed(lambda extent: IntegerMultiples(extent, np.array([extent]), np.array([1]), np.array([0]), 1))
 
 
 def test_divisibility_that_is_kept_is_noticed() -> None:
@@ -162,6 +163,39 @@ def test_extents_of_spatial_loops_are_known() -> None:
 
 def test_lanes_taken_as_balanced_are_noticed() -> None:
     assert lanes_missed(lambda n, tile: n * tile)
+
+
+def idle_missed(fewer: int) -> list[tuple[int, int, int, int]]:
+    """(extent, first tile, second tile, lanes) of chains above lanes of which a tile leaves more lanes idle in its last
+    pass than what the first lane does in all allows. fewer: of these lanes are not allowed."""
+    found = []
+    for extent in range(2, 31):
+        for lanes in (2, 3, 4, 5):
+            for first in range(1, extent + 1):
+                for second in range(1, first + 1):
+                    cuts = (terms.LoopCut(first), terms.LoopCut(second), terms.LoopCut(1, once=0))
+                    pieces = [min(first, extent - at) for at in range(0, extent, first)]
+                    inner = [min(second, piece - at) for piece in pieces for at in range(0, piece, second)]
+                    assert terms.visits(extent, cuts) == extent == sum(inner)
+                    most = sum(-(-piece // lanes) for piece in inner)
+                    allowed = lanes * most - extent - fewer
+                    tiles = np.array([first, second])
+                    least = filled(extent, smallest_with(extent, tiles), np.array([lanes]), np.array([allowed]))
+                    if (least > tiles).any():
+                        found.append((extent, first, second, lanes))
+    return found
+
+
+def smallest_with(extent: int, tiles: np.ndarray) -> np.ndarray:
+    return np.asarray(-(-extent // -(-extent // tiles)))
+
+
+def test_what_lanes_leave_idle_is_allowed() -> None:
+    assert not idle_missed(0)
+
+
+def test_lanes_that_must_be_fuller_are_noticed() -> None:
+    assert idle_missed(1)
 
 
 # ---- planted mistakes in the search -------------------------------------------------------------------------------
@@ -202,6 +236,7 @@ def test_the_certificate_carries_the_bound() -> None:
     again = el.Result.from_json(found.to_json())
     assert again.certificate == found.certificate
     assert verify.verify(again).ok
+    assert "of any integer tiles" in str(el.explain(found, quick=True)) and "of any integer tiles" in header(found)
 
 
 def test_a_bound_that_is_too_high_is_refused() -> None:

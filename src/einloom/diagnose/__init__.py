@@ -148,7 +148,9 @@ def _words(result: Result, value: float, base: int | None) -> str:
     found = f"{objective} {result.value:.8g} {objective.unit}"
     if base is None:
         proven = result.certificate is not None and result.certificate.guarantee is Guarantee.OPTIMAL
-        return f"{found}, {'an optimum by its certificate' if proven else 'not known to be an optimum'}"
+        gap = None if result.certificate is None else result.certificate.integer_gap
+        near = "" if gap is None else f", within {gap:.3%} of any integer tiles"
+        return f"{found}, {'an optimum by its certificate' if proven else 'not known to be an optimum'}{near}"
     above = 0.0 if value == 0 else (result.value - value) / value
     return (
         f"{found}, {above:.3%} above the optimum {value:.8g} {objective.unit}" if above > 1e-9 else f"{found}, optimal"

@@ -249,6 +249,15 @@ def _uneven_instances(classes: RankClasses, option: UnitOption, axis: AxisSignat
     return tile_list(extent, s.tiling) if s.tiling == "coarse" else smallest_tiles(extent)
 
 
+def most_work(classes: RankClasses, option: UnitOption) -> int:
+    """The most iterations that the busiest instance of the full-use axes may have (rule 9 where tiles need not divide):
+    those of the best even choice."""
+    axes = [axis for axis in classes.signature.axes if axis.fanout < option.fanouts]
+    full = [i for i, axis in enumerate(axes) if axis.full and not classes.signature.copy]
+    even = _every_spread(classes, option)
+    return prod(classes.extents) // max((prod(prod(spread[i]) for i in full) for spread in even), default=1)
+
+
 def _busy(
     classes: RankClasses,
     option: UnitOption,
@@ -259,9 +268,7 @@ def _busy(
     than alone where limits allow no even one (rule 9)."""
     s = classes.signature
     full = [i for i, axis in enumerate(axes) if axis.full and not s.copy]
-    even = _every_spread(classes, option)
-    used = max((prod(prod(spread[i]) for i in full) for spread in even), default=1)
-    most = prod(classes.extents) // used
+    most = most_work(classes, option)
     reach = [prod(axes[j].size for j in full if j > i) for i in range(len(axes))]
 
     def work(rows: SpatialChoice) -> int:

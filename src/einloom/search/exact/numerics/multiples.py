@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ....mapspace.divisors import divisors
 from .pareto import IntArray
-from .uneven import ceil, multiples, smallest_tiles
+from .uneven import ceil, filled, multiples, smallest_tiles
 
 
 def ragged_ranges(counts: IntArray) -> tuple[IntArray, IntArray]:
@@ -104,12 +104,16 @@ class IntegerMultiples(UnevenMultiples):
     """As `UnevenMultiples`, with tiles that need not be multiples of what stands below: of each number of trips the
     smallest.
 
-    most: per spatial choice the largest tile that there can be.
+    most: per spatial choice the largest tile that there can be; lanes, idle: as `filled` wants them.
     """
 
-    def __init__(self, extent: int, most: IntArray, least: int) -> None:
-        super().__init__(extent, most, least, None)
+    def __init__(self, extent: int, most: IntArray, lanes: IntArray, idle: IntArray, least: int) -> None:
+        self.kinds, kind = np.unique(np.stack([most, lanes, idle], axis=1), axis=0, return_inverse=True)
+        super().__init__(extent, kind.reshape(-1), least, None)
 
     def _above(self, kind: int, x: int) -> IntArray:
+        most, lanes, idle = self.kinds[kind]
+        tiles = np.array(smallest_tiles(self.extent), np.int64)
+        found = filled(self.extent, tiles[tiles > x], lanes, idle)
         own = [x] if self.least == 1 else []
-        return np.array([*own, *(y for y in smallest_tiles(self.extent) if x < y <= self.spread[kind])], np.int64)
+        return np.array([*own, *found[found <= most].tolist()], np.int64)

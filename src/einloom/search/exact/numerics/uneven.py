@@ -83,6 +83,17 @@ def largest_tile(extent: int, tile: IntArray) -> IntArray:
     return np.asarray(np.where(trips > 1, ceil(extent, np.maximum(trips - 1, 1)) - 1, extent))
 
 
+def filled(extent: int, tile: IntArray, lanes: IntArray, idle: IntArray) -> IntArray:
+    """The least tile of as many trips, no smaller, that leaves at most `idle` of so many lanes without work in its last
+    pass; one larger than the extent where there is none.
+
+    >>> filled(768, np.array([154, 384]), np.array([32]), np.array([0])).tolist()
+    [160, 384]
+    """
+    found = np.where(ceil(tile, lanes) * lanes - tile <= idle, tile, ceil(tile, lanes) * lanes - idle)
+    return np.asarray(np.where(found <= largest_tile(extent, tile), found, extent + 1))
+
+
 def balanced(extent: IntArray, instances: IntArray, tile: IntArray) -> NDArray[np.bool_]:
     """Mask of tiles of spatial loops that share out an extent evenly: the last pass could do with no smaller one."""
     left = extent % (instances * tile)

@@ -60,7 +60,9 @@ class Expansion:
             if not self.prices.uneven[d]:
                 self._multiples[key] = Multiples(extent, self.prices.whole[d] // instances, least)
             elif self.classes.integer:
-                self._multiples[key] = IntegerMultiples(extent, self.prices.links.widest[at][:, d], least)
+                links = self.prices.links
+                lanes, idle = (one[:, d] for one in links.idle[at])
+                self._multiples[key] = IntegerMultiples(extent, links.widest[at][:, d], lanes, idle, least)
             else:
                 self._multiples[key] = UnevenMultiples(extent, instances, least, self.classes.listed(d))
         return self._multiples[key]

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from ....cost.formulas import terms
 from ....machine.levels import Fanout, Machine, Toll
 from ....problem import Objective
-from ..einsums.classes import AxisSignature
-from ..einsums.spatial import RankClasses, SpatialChoice, like_axes, together
+from ..einsums.classes import AxisSignature, UnitOption
+from ..einsums.spatial import RankClasses, SpatialChoice, like_axes, most_work, together
 from ..numerics.pareto import FloatArray, IntArray
 from ..numerics.uneven import largest_tile
 
@@ -159,10 +159,41 @@ class LinkPrices:
         return tuple(found)
 
     @cached_property
+    def _option(self) -> UnitOption:
+        units = self.classes.signature.units
+        return next(o for o in units if (o.unit, o.above) == (self.unit, self.above))
+
+    def _lanes(self, top: int, bottom: int) -> IntArray:
+        """The most instances of full-use axes of the fanouts `top` <= number < `bottom` that a class may really have,
+        per choice [n, classes]."""
+        total = np.ones((len(self.spreads), len(self.classes.members)), np.int64)
+        for axes, taken, _ in self._groups:
+            if axes[0].full and top <= axes[0].fanout < bottom:
+                same = [largest_tile(n, taken[:, d]) for d, n in enumerate(self.classes.extents)]
+                total *= np.minimum(np.stack(same, axis=1), prod(axis.size for axis in axes))
+        return total
+
+    @cached_property
+    def idle(self) -> tuple[tuple[IntArray, IntArray], ...]:
+        """For each memory: (instances of full-use axes further in, how many of them a full extent of a class there may
+        leave without work in its last pass), per choice [n, classes]; beyond that the busiest instance would have more
+        than rule 9 allows. (1, 0) below spatial loops over the class: there extents of the tables need not be some
+        mapping's."""
+        extents = np.array(self.classes.extents, np.int64)
+        if self.classes.signature.copy:
+            return tuple((np.ones_like(self.instances[0]), np.zeros_like(self.instances[0])) for _ in self.above)
+        shares = terms.trips_of(extents, self._lanes(0, self.fanouts))
+        most = most_work(self.classes, self._option) // (shares.prod(axis=1, keepdims=True) // shares)
+        found = []
+        for stop, upper in zip(self.above, self.instances, strict=False):
+            inner = np.where(upper == 1, self._lanes(stop, self.fanouts), 1)
+            found.append((inner, np.where(upper == 1, inner * most - extents, 0)))
+        return tuple(found)
+
+    @cached_property
     def _groups(self) -> tuple[tuple[list[AxisSignature], IntArray, IntArray], ...]:
         """(axes, instances, fewer for sure) of every group of like axes; the last two per choice and class."""
-        mine = (o for o in self.classes.signature.units if (o.unit, o.above) == (self.unit, self.above))
-        option = next(mine)
+        option = self._option
         axes = [axis for axis in self.classes.signature.axes if axis.fanout < self.fanouts]
         fewer = self.classes.fewer(option)
         found = []

@@ -20,7 +20,7 @@ from ....mapspace.limits.data import Numbers
 from ..einsums.spatial import RankClasses
 from ..numerics.multiples import ragged_ranges
 from ..numerics.pareto import FloatArray, IntArray
-from ..numerics.uneven import balanced, ceil, largest_tile, met, smallest_tiles
+from ..numerics.uneven import balanced, ceil, filled, largest_tile, met, smallest_tiles
 from .columns import LinkCharge, LinkPrices
 
 Slide = tuple[int, int, int]
@@ -370,7 +370,8 @@ class Prices:
         last = np.searchsorted(tiles, ceil(extent, ceil(extent, np.minimum(most, extent))))
         widest = self.links.widest[memory][spread, d]
         row, within = ragged_ranges(np.where(least <= np.minimum(most, widest), last - first + 1, 0))
-        above = np.maximum(tiles[first[row] + within], least[row])
+        lanes, idle = (one[spread, d][row] for one in self.links.idle[memory])
+        above = filled(extent, np.maximum(tiles[first[row] + within], least[row]), lanes, idle)
         good = above <= widest[row]
         return above[good], row[good]
 
