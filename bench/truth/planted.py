@@ -149,6 +149,10 @@ PLANTS = (
         needs=("store behind what backs",),
     ),
     plant(
+        "kept-over-stores",
+        (f"{EXACT}.pmappings.expand", "Expansion.below_kept", "if not self.pruner.rules.lowering:", "if True:"),
+    ),
+    plant(
         "free-front",
         (f"{EXACT}.bounds.cutoff", "Cutoff.beyond", " & (latency > 0)", ""),
     ),

@@ -25,6 +25,7 @@ from .rows import (
     CONTEXT,
     FAR,
     FRESH,
+    LEAF,
     NEAR,
     OPEN,
     PLACED,
@@ -93,13 +94,22 @@ class Expansion:
             yield grown, index
             start = stop
 
-    def ordered(self, rows: Rows, dims: list[int], at: int, closing: bool, first: bool = True) -> list[Rows]:
+    def ordered(
+        self,
+        rows: Rows,
+        dims: list[int],
+        at: int,
+        closing: bool,
+        first: bool = True,
+        below: NDArray[np.bool_] | None = None,
+    ) -> list[Rows]:
         """Loops above rows with open stores, innermost first, in every order that decides what those stores keep.
 
         A store keeps its tile over loops that its tensor lacks until the first loop that it has: then it is charged.
         dims: classes still without a loop here. closing: nothing follows once all are charged; else loops that may
-        stand below a store of TARGET do. The first loop must be one that every open tensor lacks, unless such a loop
-        stands further in already: otherwise charging at once is the same.
+        stand below a store of TARGET do: those of `below` [levels, tensors, classes], or of `rest`. The first loop must
+        be one that every open tensor lacks, unless such a loop stands further in already: otherwise charging at once is
+        the same.
         """
         found = []
         for d in dims:
@@ -117,10 +127,12 @@ class Expansion:
             absorbed = step.marks[:, OPEN] != 0
             step = step.derived(np.arange(len(step)), ("loops", d), x=x, promise=promise, absorbed=absorbed)
             step = step.take(np.flatnonzero(keep & self.pruner.hopeful(step, at, closing)))
-            found += self._after(step, [e for e in dims if e != d], d, at, closing)
+            found += self._after(step, [e for e in dims if e != d], d, at, closing, below)
         return found
 
-    def _after(self, step: Rows, others: list[int], d: int, at: int, closing: bool) -> list[Rows]:
+    def _after(
+        self, step: Rows, others: list[int], d: int, at: int, closing: bool, below: NDArray[np.bool_] | None
+    ) -> list[Rows]:
         """`ordered` after its loop over class d."""
         found: list[Rows] = []
         done = np.flatnonzero(step.marks[:, OPEN] == 0)
@@ -128,8 +140,9 @@ class Expansion:
             found.append(step.take(done))
         elif len(done):
             ready = step.take(done)
-            may = self._rest[ready.marks[:, TARGET]].copy()
-            may[:, [e for e in range(len(self.prices.whole)) if e not in others]] = False
+            target = ready.marks[:, TARGET]
+            may = self.rest[target] if below is None else below[ready.marks[:, CONTEXT], target]
+            may = may & np.isin(np.arange(len(self.prices.whole)), others)
             for x, index in self.loops(ready.x, ready.marks[:, SPREAD], may, at):
                 keep, promise = self.resolve(ready.x[index], x, ready.marks[index, PROMISE])
                 found.append(ready.derived(index[keep], ("loops", None), x=x[keep], promise=promise[keep]))
@@ -138,11 +151,11 @@ class Expansion:
             step = step.take(left)
             kept = self.pruner.front(step, (CONTEXT, SPREAD, PLACED, TARGET), self.pruner.coming(step, at))
             found.append(kept)
-            found += self.ordered(kept, others, at, closing, False)
+            found += self.ordered(kept, others, at, closing, False, below)
         return found
 
     @cached_property
-    def _rest(self) -> NDArray[np.bool_]:
+    def rest(self) -> NDArray[np.bool_]:
         """[tensors, classes]: may a loop stand directly below a store of the tensor?"""
         if not self.pruner.rules.lowering:
             return np.ones_like(self.prices.relevant)
@@ -151,17 +164,29 @@ class Expansion:
         plain = [[self.classes.plain(t, d) and moves[d] for d in dims] for t in tensors]
         return np.asarray(~(self.prices.relevant & np.array(plain, bool).reshape(self.prices.relevant.shape)))
 
-    @cached_property
-    def may_stand(self) -> NDArray[np.bool_]:
-        """[top + 1, tensors, classes]: is a loop worth considering between store `top` below and a store of the
-        tensor?"""
-        below = np.ones((self.levels.tensors + 1, 1, len(self.prices.whole)), bool)
+    def below_kept(self, memory: int) -> NDArray[np.bool_] | None:
+        """[levels, tensors, classes]: may a loop be wanted directly below a store of `memory` whose charge is put off,
+        though `rest` does not allow it? So it is where a store that lacks its variable stands between the store and
+        the loops over which it keeps its tile. With what `rest` allows; None if that is all."""
+        if not self.pruner.rules.lowering:
+            return None
+        found = np.zeros((len(self.levels.contexts.levels[memory]), *self.rest.shape), bool)
+        deferred = {(t, parent) for t, parent, m in self.levels.deferred if m == memory}
+        for at, level in enumerate(self.levels.contexts.levels[memory]):
+            for t in (t for t in level.own if (t, level.parents[t]) in deferred):
+                between = [u for u, m in enumerate(level.parents) if u != t and m >= max(level.parents[t], 1)]
+                found[at, t] = ~self.prices.relevant[between].all(axis=0) & ~self.rest[t]
+        return found | self.rest if found.any() else None
+
+    def may_stand(self, top: IntArray, rest: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """[rows, classes]: is a loop worth considering between store `top` below and a store below which those of
+        `rest` [rows, classes] are?"""
+        may = rest
         if self.pruner.rules.stationary:
-            below[1:, 0] = self.prices.relevant
-        may = below & self._rest
+            may = may & ((top == LEAF)[:, None] | self.prices.relevant[top])
         if self.prices.sliding is not None:
-            may |= self.prices.relevant[self.prices.sliding]
-        return np.asarray(may)
+            may = may | self.prices.relevant[self.prices.sliding]
+        return may
 
     def _bits_of(self, d: int) -> np.int64:
         """Bits of all links whose tensor has class d."""
@@ -231,7 +256,14 @@ class Expansion:
         return found
 
     def store(
-        self, rows: Rows, index: IntArray, target: IntArray, x: IntArray, promise: IntArray, memory: int
+        self,
+        rows: Rows,
+        index: IntArray,
+        target: IntArray,
+        x: IntArray,
+        promise: IntArray,
+        memory: int,
+        charges: tuple[bool, ...] = (False, True),
     ) -> list[Rows]:
         """Place stores of the targets in `memory` on top of `rows[index]` with loops up to `x`; over-full and hopeless
         rows are dropped. Every choice of the next sliding loop and of deferring the charge is a row."""
@@ -250,7 +282,7 @@ class Expansion:
                 mine = np.flatnonzero(good)
             if choice is not None:
                 mine = mine[self._cuts(choice, x[mine], memory)]
-            for deferred in (False, True):
+            for deferred in charges:
                 if deferred:
                     mine = mine[self.levels.bit[memory][link[mine]] != 0]
                 if len(mine):

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..numerics.multiples import ragged_ranges
 from ..numerics.pareto import IntArray
@@ -223,35 +224,67 @@ class _Sweep:
         target = np.concatenate([np.full(len(i), t, np.int64) for i, t in pairs])
         waiting = (marks[:, OPEN] != 0)[index] | (marks[:, FRESH] != 0)[index]
         parts: list[Rows] = []
+        kept = expansion.below_kept(memory)
         mine, goal = index[~waiting], target[~waiting]
-        may = expansion.may_stand[marks[mine, TOP] + 1, goal]
-        for x, i in expansion.loops(rows.x[mine], marks[mine, SPREAD], may, memory):
-            self.checkpoint()
-            keep, promise = expansion.resolve(rows.x[mine[i]], x, marks[mine[i], PROMISE])
-            i = i[keep]
-            parts += expansion.store(rows, mine[i], goal[i], x[keep], promise[keep], memory)
-            parts = self._thinned(parts, memory)
+        parts = self._above_loops(parts, rows, mine, goal, memory, None)
+        if kept is not None:
+            parts = self._above_loops(parts, rows, mine, goal, memory, kept)
         mine, goal = index[waiting], target[waiting]
         if len(mine):
             parts += expansion.store(rows, mine, goal, rows.x[mine], marks[mine, PROMISE], memory)
             unfresh = np.flatnonzero(marks[mine, FRESH] == 0)
             for some in (unfresh[i : i + PART] for i in range(0, len(unfresh), PART)):
                 self.checkpoint()
-                parts = self._thinned(parts + self._put_off(rows, mine[some], goal[some], memory), memory)
+                parts = self._thinned(parts + self._put_off(rows, mine[some], goal[some], memory, None), memory)
+                if kept is not None:
+                    parts = self._thinned(parts + self._put_off(rows, mine[some], goal[some], memory, kept), memory)
         if not parts:
             return rows.take(np.zeros(0, np.int64))
         return _undominated(expansion, union(parts), memory, TOP)
 
-    def _put_off(self, rows: Rows, index: IntArray, target: IntArray, memory: int) -> list[Rows]:
-        """Stores above loops on which the charges of open stores depend."""
+    def _above_loops(
+        self,
+        parts: list[Rows],
+        rows: Rows,
+        index: IntArray,
+        target: IntArray,
+        memory: int,
+        kept: NDArray[np.bool_] | None,
+    ) -> list[Rows]:
+        """The parts, and stores above loops that may stand directly below them. kept: as `Expansion.below_kept`: then
+        of stores whose charge is put off those above a loop that stands there for them only."""
+        expansion, marks = self.expansion, rows.marks
+        rest = expansion.rest[target]
+        wide = rest if kept is None else kept[marks[index, CONTEXT], target]
+        if kept is not None:
+            some = np.flatnonzero((wide != rest).any(axis=1))
+            index, target, rest, wide = index[some], target[some], rest[some], wide[some]
+        may = expansion.may_stand(marks[index, TOP], wide)
+        for x, i in expansion.loops(rows.x[index], marks[index, SPREAD], may, memory):
+            self.checkpoint()
+            keep, promise = expansion.resolve(rows.x[index[i]], x, marks[index[i], PROMISE])
+            if kept is not None:
+                keep = keep & ((x != rows.x[index[i]]) & wide[i] & ~rest[i]).any(axis=1)
+            i = i[keep]
+            charges = (False, True) if kept is None else (True,)
+            parts += expansion.store(rows, index[i], target[i], x[keep], promise[keep], memory, charges)
+            parts = self._thinned(parts, memory)
+        return parts
+
+    def _put_off(
+        self, rows: Rows, index: IntArray, target: IntArray, memory: int, kept: NDArray[np.bool_] | None
+    ) -> list[Rows]:
+        """Stores above loops on which the charges of open stores depend. kept: as `Expansion.below_kept`, for stores
+        whose own charge is put off."""
         loose = rows.take(index)
         loose.marks[:, TARGET] = target
-        ordered = self.expansion.ordered(loose, list(range(len(self.prices.whole))), memory, False)
+        ordered = self.expansion.ordered(loose, list(range(len(self.prices.whole))), memory, False, True, kept)
         if not ordered:
             return []
         held = union(ordered)
         every = np.arange(len(held))
-        return self.expansion.store(held, every, held.marks[:, TARGET], held.x, held.marks[:, PROMISE], memory)
+        charges = (False, True) if kept is None else (True,)
+        return self.expansion.store(held, every, held.marks[:, TARGET], held.x, held.marks[:, PROMISE], memory, charges)
 
     def _thinned(self, parts: list[Rows], memory: int) -> list[Rows]:
         """The rows so far, reduced once they are many more than after the last time."""

@@ -1,0 +1,90 @@
+"""One Einsum on three or four memories: a store may keep its tile over loops above the stores of other memories, and
+then wants loops below it that would else stand above it (docs/model/pruning.md, lowering)."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from einloom.errors import Infeasible
+from einloom.machine.files import parse_machine
+from einloom.mapspace.ffm.enumerate import enumerate_trees
+from einloom.mapspace.space import Mapspace
+from einloom.problem import Objective, Problem
+from einloom.search.exact import Exact, ExactOptions, Rules
+from einloom.search.exact.pmappings.expand import Expansion
+from einloom.search.exhaustive import Exhaustive
+from einloom.testing.problems.files import read_folder
+from einloom.workload.files import parse_workload
+
+EINSUMS = (
+    "T1[a] = add(I0[a], I2[b], T0[a])",
+    "Z[a] = A[a,b] * B[b]",
+    "Z[a] = mul(A[b], B[a])",
+    "Z[a,b] = A[a] * B[b]",
+    "Z[a] = A[a] * B[b] * C[a,b]",
+)
+FEW = 300
+FOUND = Path(__file__).parent / "found" / "exact-is-all-trees-8365"
+
+
+def problem(seed: int) -> Problem:
+    """Two or three small memories below the outermost, each for some of the tensors."""
+    rng = Random(seed)
+    sizes = f"a: {rng.choice((2, 4))}, b: {rng.choice((2, 2, 4))}"
+    workload = parse_workload(
+        f"schema: workload/1\nname: one\neinsums: ['{rng.choice(EINSUMS)}']\nranks: {{{sizes}}}\nbits: 1"
+    )
+    tensors = workload.einsums[0].tensors
+    levels = ["{memory: D, read_energy: 5, write_energy: 5, read_throughput: 1, write_throughput: 1}"]
+    for number in range(rng.choice((2, 2, 3))):
+        may = [tensor for tensor in tensors if rng.random() < 0.5] or [rng.choice(tensors)]
+        energy = rng.choice((0, 0.5, 1))
+        levels.append(
+            f"{{memory: M{number}, size: {rng.choice((1, 1, 2, 3, 8, 64))}, may: {' | '.join(may)}, "
+            f"read_energy: {energy}, write_energy: {energy}, read_throughput: 4, write_throughput: 4}}"
+        )
+    levels.append("{compute: MAC, throughput: 8}")
+    machine = parse_machine("schema: machine/1\nname: m\nlevels:\n" + "".join(f"  - {level}\n" for level in levels))
+    return Problem(workload, machine, Mapspace(), Objective(rng.choice(("energy", "latency", "edp"))))
+
+
+def small(seed: int) -> bool:
+    one = problem(seed)
+    return sum(1 for _ in islice(enumerate_trees(one.workload, one.machine, one.mapspace), FEW + 1)) <= FEW
+
+
+def best(method: Exact | Exhaustive, asked: Problem) -> float | None:
+    try:
+        return method.search(asked).value
+    except Infeasible:
+        return None
+
+
+def missed(seeds: range) -> list[int]:
+    """The seeds of the small problems among these for which `exact` and all trees differ."""
+    return [
+        seed
+        for seed in seeds
+        if small(seed) and best(Exact(), problem(seed)) != pytest.approx(best(Exhaustive(), problem(seed)))
+    ]
+
+
+@pytest.mark.parametrize("first", [0, 50, *(pytest.param(n, marks=pytest.mark.slow) for n in range(100, 1000, 50))])
+def test_exact_finds_what_all_trees_say(first: int) -> None:
+    assert missed(range(first, first + 50)) == []
+
+
+def test_with_every_loop_above_the_stores_that_it_moves_optima_are_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Expansion, "below_kept", lambda self, memory: None)
+    assert missed(range(60, 80)) == [66, 76]
+
+
+def test_a_tile_of_the_inner_memory_stays_while_the_outer_one_changes() -> None:
+    """I2 is loaded once although each value of T0 in M0, which has room for one, is followed by all of I2."""
+    workload, machine, space = read_folder(FOUND)
+    asked = Problem(workload, machine, space, Objective("latency"))
+    assert Exact().search(asked).value == Exact(ExactOptions(Rules(lowering=False))).search(asked).value == 12
