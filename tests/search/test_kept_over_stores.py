@@ -12,6 +12,7 @@ import pytest
 from einloom.errors import Infeasible
 from einloom.machine.files import parse_machine
 from einloom.mapspace.ffm.enumerate import enumerate_trees
+from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact, ExactOptions, Rules
@@ -88,3 +89,30 @@ def test_a_tile_of_the_inner_memory_stays_while_the_outer_one_changes() -> None:
     workload, machine, space = read_folder(FOUND)
     asked = Problem(workload, machine, space, Objective("latency"))
     assert Exact().search(asked).value == Exact(ExactOptions(Rules(lowering=False))).search(asked).value == 12
+
+
+UNEVEN = """
+schema: workload/1
+name: uneven
+einsums: ['T[m,n] = A[m] * B[n]', 'Z[m] = T[m,n] * C[n]']
+ranks: {m: 9, n: 5}
+bits: 1
+"""
+WITH_CORES = """
+schema: machine/1
+name: with-cores
+levels:
+  - {memory: DRAM, read_energy: 10, write_energy: 12, read_throughput: 8, write_throughput: 8}
+  - {memory: GLB, size: 10, write_energy: 1, read_throughput: 32, write_throughput: 32}
+  - {fanout: F, axes: [{axis: F0, size: 5, multicast: nothing, reduce: nothing}]}
+  - {memory: LB, size: 61, read_energy: 1, write_energy: 4, backs: nothing}
+  - {compute: MAC, throughput: 1, energy: 1}
+"""
+
+
+def test_loops_over_which_a_tile_stays_are_one_loop_of_a_variable() -> None:
+    """A row in which B stays in LB over three of nine steps of m is as fast as others; its tree has one of nine."""
+    asked = Problem(parse_workload(UNEVEN), parse_machine(WITH_CORES), Mapspace("ragged"), Objective("latency"))
+    found = Exact().search(asked)
+    assert outside(asked.workload, asked.machine, asked.mapspace, found.mapping) == ()
+    assert found.value == Exact(ExactOptions(Rules(deferral=False))).search(asked).value == 18

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cases import cascade, machine
-from einloom.errors import EinloomError, Infeasible
+from einloom.errors import Defect, EinloomError, Infeasible
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Objective, Problem
@@ -85,7 +85,11 @@ def test_tiles_kept_further_in_than_every_backing_store(seed: int, space: str, m
     least = best_of_all(problem)
     assert same(optimum(problem), least)
     monkeypatch.setattr(Explorer, "_may_keep", lambda *_: False)
-    assert not same(optimum(problem), least)
+    try:
+        missed = not same(optimum(problem), least)
+    except Defect as defect:  # a mapping that was drawn meanwhile is below what was proven
+        missed = "is above the value" in str(defect)
+    assert missed
 
 
 @pytest.mark.parametrize("seed", [seed for seed, _, pays in SEEDS if pays][:5])

@@ -102,6 +102,7 @@ class _Unwinder:
     def nodes(self, rows: Backpointers, row: int, boundary: list[int]) -> list[Node]:
         """The nodes from a boundary down to the leaf."""
         found: list[Node] = []
+        whole = dict(self.left)
         found += self._block(boundary, rows.x[row], _promised(rows, row))
         while rows.action[0] != "leaf":
             source, previous = rows.sources[rows.source[row]], int(rows.row[row])
@@ -116,7 +117,38 @@ class _Unwinder:
             elif rows.action[0] == "cross":
                 found += self._spatial(rows.action[1], source.x[previous])
             rows, row = source, previous
+        return self._merged(found, whole)
+
+    def _merged(self, nodes: list[Node], extents: dict[str, int]) -> list[Node]:
+        """The nodes with one temporal loop of a variable between two stores (rule 4): the inner one of two takes all.
+
+        A row whose charge was put off may end with one more loop outside of that over which a store keeps its tile. The
+        store keeps it over both, so the cost is no more. extents: above the nodes.
+        """
+        found: list[Node] = []
+        above: dict[str, int] = {}
+        for node in nodes:
+            if isinstance(node, Loop):
+                v = str(node.variable(self.einsum))
+                before, extents[v] = extents[v], node.tile or extents[v] // node.trips
+                twice = self._same(found, v) if node.axis is None else None
+                if twice is not None:
+                    found = [other for other in found if other is not twice]
+                    trips = -(-above[v] // extents[v])
+                    node = Loop(node.binds, trips, node.tile)
+                else:
+                    above[v] = before
+            found.append(node)
         return found
+
+    def _same(self, nodes: list[Node], variable: str) -> Loop | None:
+        """The last temporal loop of the variable, if only such loops stand behind it."""
+        for node in reversed(nodes):
+            if not isinstance(node, Loop) or node.axis is not None:
+                return None
+            if node.variable(self.einsum) == variable:
+                return node
+        return None
 
     def _take(self, d: int, trips: int, tile: int) -> list[tuple[str, int, int | None]]:
         """Share the trips of a class out to its variables: (variable, trips, tile)."""
