@@ -23,6 +23,11 @@ def _gap(text: str) -> str:
     return f"{float(text):.1%}" if text else "-"
 
 
+def _worst(row: Row) -> str:
+    """The gap of the worst run at the last mark that the method reaches."""
+    return _gap(next((row[f"worst_gap_{n}"] for n in (100_000, 10_000, 1000, 100) if row[f"worst_gap_{n}"]), ""))
+
+
 TABLES: tuple[MeasuredTable, ...] = (
     MeasuredTable(
         "dataflows",
@@ -149,14 +154,16 @@ TABLES: tuple[MeasuredTable, ...] = (
         "mappers",
         "docs/mappers.md",
         "mappers.csv",
-        "python -m bench.mappers --seeds 3 --points 1000",
+        "python -m bench.mappers",
         (
             Column("problem", "problem"),
             Column("method", "method"),
             Column("seeds", "runs"),
             Column("gap after 100 points", lambda row: _gap(row["median_gap_100"])),
             Column("after 1,000", lambda row: _gap(row["median_gap_1000"])),
-            Column("worst seed", lambda row: _gap(row["worst_gap_1000"])),
+            Column("after 10,000", lambda row: _gap(row["median_gap_10000"])),
+            Column("after 100,000", lambda row: _gap(row["median_gap_100000"])),
+            Column("worst seed at the end", _worst),
             Column("CPU s", "cpu_seconds"),
         ),
     ),
