@@ -89,7 +89,7 @@ class Facts:
         found = []
         for tensor in self.workload.tensors:
             users = self._users(tensor.name)
-            if tensor.name in self.workload.intermediates:
+            if tensor.name in self.workload.intermediates and tensor.name not in self.workload.outputs:
                 homes = tuple(
                     m for m, memory in enumerate(self.memories) if self._may_back(m, memory.name, users, tensor.name)
                 )
