@@ -203,7 +203,7 @@ def test_a_macro_costs_what_the_other_tool_finds(sizes: tuple[int, ...], joules:
 
 
 LESS = {343552: (286208, 160), 699648: (503040, 336)}
-"""Joules and seconds where all weights stay in the cells while the buffer changes, as in no mapping of the other tool."""
+"""Joules and seconds where all weights stay in the cells while the buffer changes: no mapping of the other tool."""
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,15 @@ import pytest
 import einloom as el
 from einloom.api import problem
 from einloom.errors import BudgetExhausted, Ended
+from einloom.mapspace.registry import space_for
 from einloom.problem import Budget
 from einloom.result.unmapped import Unmapped, read_answer
 from einloom.search import resources
 from einloom.search.answer import answer
+from einloom.search.evaluator import Evaluator
 from einloom.search.exact import branch_and_bound as engine
+from einloom.search.heuristics import kernel
+from einloom.search.heuristics.points import Points
 from einloom.search.method import Recorder
 from einloom.search.several import Labelled
 
@@ -155,6 +159,20 @@ def test_growth_is_refused_and_the_limit_put_back() -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run([sys.executable, "-c", GROWTH], capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.split() == ["refused", "8", "6", "True", "True"]
+
+
+@linux
+@pytest.mark.parametrize(("room", "loaded"), [(64, False), (256, True)])
+def test_machine_code_needs_room(room: int, loaded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Native libraries that are refused memory while they are loaded wait for ever."""
+    monkeypatch.setattr(kernel, "compiled", lambda: True)
+    asked = problem("matmul:m=4,n=4,k=4", "two-level")
+    space = space_for(asked.workload, asked.machine, asked.mapspace)
+    points = Points(asked, space, Evaluator(asked, space))
+    with resources.at_most(resources.resident_bytes() + room * (1 << 20)):
+        assert resources.growth_left() <= room * (1 << 20)
+        assert points.load() is loaded
+    assert resources.growth_left() == float("inf")
 
 
 @linux

@@ -105,6 +105,16 @@ def _ceiling(second: int) -> int | None:
     return None if free is None else resident_bytes() + free - free // SPARED
 
 
+def growth_left() -> float:
+    """Bytes that the process may still ask for within the limit that `at_most` has set; infinite without one."""
+    if not sys.platform.startswith("linux"):
+        return float("inf")
+    import resource
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    return float("inf") if soft < 0 else soft - _pages()[5] * os.sysconf("SC_PAGE_SIZE")
+
+
 def _least(wanted: int, *limits: int) -> int:
     """The smallest of the limits; negative ones are none."""
     return min([wanted, *(limit for limit in limits if limit >= 0)])

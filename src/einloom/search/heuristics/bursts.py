@@ -22,6 +22,7 @@ from ...mapspace.ffm.encoding.rooms import loads, own_bits
 from ...mapspace.ffm.encoding.state import Own, State, Word, branch_items, tidy, word
 from ...mapspace.limits.checks import may_hold
 from ...problem import Problem
+from ..resources import unlimited
 from . import kernel
 
 MOST_SPREADS = 4096  # spatial choices that are packed
@@ -89,12 +90,13 @@ class Bursts:
         fixed = _Fixed(tables, state, i)
         now = tables.arrays(own)
         best = tuple(np.empty_like(part) for part in now)
-        ns, best_ns, value, best_value, legal, overfull, refused = kernel.anneal(
-            rng.getrandbits(31), tries, points, heat, np.array(rest), fixed.items, fixed.base, len(own.stores), *now,
-            fixed.left, fixed.room, fixed.shared, fixed.barred, fixed.held, fixed.home, fixed.least, tables.owns,
-            tables.rel, tables.values, tables.written, tables.joined, tables.width, tables.cap, tables.mem, fixed.axis,
-            tables.may, tables.need, tables.spreads, tables.takes, tables.count, tables.primes, tables.scal, best,
-        )  # fmt: skip
+        with unlimited():  # the first call loads or compiles, and native libraries wait for ever for refused memory
+            ns, best_ns, value, best_value, legal, overfull, refused = kernel.anneal(
+                rng.getrandbits(31), tries, points, heat, np.array(rest), fixed.items, fixed.base, len(own.stores),
+                *now, fixed.left, fixed.room, fixed.shared, fixed.barred, fixed.held, fixed.home, fixed.least, tables.owns,
+                tables.rel, tables.values, tables.written, tables.joined, tables.width, tables.cap, tables.mem,
+                fixed.axis, tables.may, tables.need, tables.spreads, tables.takes, tables.count, tables.primes, tables.scal, best,
+            )  # fmt: skip
         ends = state.with_own(i, tidy(facts, tables.own(own, ns, now)))
         top = state.with_own(i, tidy(facts, tables.own(own, best_ns, best)))
         return Burst(ends, value, top, best_value, legal, overfull, refused)

@@ -25,7 +25,7 @@ from ...mapspace.ffm.space import Ffm
 from ...mapspace.space import Space
 from ...problem import Problem
 from ..evaluator import Evaluator
-from ..resources import unlimited
+from ..resources import growth_left, unlimited
 
 if TYPE_CHECKING:
     from .bursts import Bursts
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 LARGEST = 400_000  # paths whose price is remembered
 FROM = 10  # proposals at once for which machine code is worth it
 LARGEST_BURST = 1000
+MACHINE_CODE = 128 << 20  # bytes of room before machine code is loaded, which asks for 115 MB with its libraries
 COMPILES = 10.0  # seconds of a search in which there is time to compile
 A_SECOND = 100_000  # points that a second is worth, for the size of bursts
 HOPELESS = 100  # draws in a row without a legal state before a method gives up
@@ -216,10 +217,13 @@ class Points:
         return value, state
 
     def load(self) -> bool:
-        """Load machine code, if it has been compiled before; False if not."""
-        from .kernel import compiled
+        """Load machine code, if it has been compiled before and memory allows; False if not."""
+        if growth_left() < MACHINE_CODE:
+            return False
+        with unlimited():
+            from .kernel import compiled
 
-        self.machine_code = compiled()
+            self.machine_code = compiled()
         return self.machine_code
 
     @cached_property
@@ -235,8 +239,7 @@ class Points:
         left = tries
         if evaluator.budget.steps is not None:
             left = min(tries, evaluator.budget.steps - evaluator.evaluated - evaluator.illegal)
-        with unlimited():  # the first call may compile
-            done = self.bursts.run(state, i, rest, tries, left, heat, rng)
+        done = self.bursts.run(state, i, rest, tries, left, heat, rng)
         self.note("machine code", done.refused)
         if done.overfull:
             evaluator.refuse("capacity", done.overfull)
