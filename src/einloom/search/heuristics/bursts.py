@@ -93,9 +93,10 @@ class Bursts:
         with unlimited():  # the first call loads or compiles, and native libraries wait for ever for refused memory
             ns, best_ns, value, best_value, legal, overfull, refused = kernel.anneal(
                 rng.getrandbits(31), tries, points, heat, np.array(rest), fixed.items, fixed.base, len(own.stores),
-                *now, fixed.left, fixed.room, fixed.shared, fixed.barred, fixed.held, fixed.home, fixed.least, tables.owns,
-                tables.rel, tables.values, tables.written, tables.joined, tables.width, tables.cap, tables.mem,
-                fixed.axis, tables.may, tables.need, tables.spreads, tables.takes, tables.count, tables.primes, tables.scal, best,
+                *now, fixed.left, fixed.room, fixed.shared, fixed.barred, fixed.held, fixed.home, fixed.least,
+                tables.owns, tables.rel, tables.values, tables.written, tables.joined, tables.width, tables.cap,
+                tables.mem, fixed.axis, tables.may, tables.need, tables.spreads, tables.takes, tables.count,
+                tables.primes, tables.scal, best,
             )  # fmt: skip
         ends = state.with_own(i, tidy(facts, tables.own(own, ns, now)))
         top = state.with_own(i, tidy(facts, tables.own(own, best_ns, best)))
