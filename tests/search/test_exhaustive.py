@@ -90,7 +90,7 @@ def test_the_value_is_what_evaluate_says(objective: str) -> None:
 def test_a_watcher_hears_of_every_better_tree() -> None:
     heard: list[float] = []
     watch = Recorder(lambda now: heard.append(now.best) if now.best is not None else None)
-    found = Exhaustive().search(problem(CHAIN, simple(2)), Budget(), watch)
+    found = Exhaustive().search(problem(MATMUL, simple(3), "edp"), Budget(), watch)
     assert watch.best == found.value and watch.best_mapping == found.mapping
     assert len(set(heard)) > 1 and heard == sorted(heard, reverse=True)
 
