@@ -46,6 +46,24 @@ def test_every_tensor_of_a_transformer_layer_has_the_models_value(tmp_path: Path
     assert model.groups[parts[0].name] == "body"
 
 
+def test_einsums_have_modules_and_the_workload_says_what_was_absorbed(tmp_path: Path) -> None:
+    """From node names, odd ones too, or from what PyTorch's exporter writes beside a node."""
+    b = Builder()
+    first = b.add("MatMul", "x", b.weight(4, 4), name="/model/layers.0/q proj:0/MatMul")
+    second = b.add("MatMul", b.add("Relu", first, name="relu"), b.weight(4, 4), name="node_MatMul_7")
+    scopes = "['', 'model', 'model.layers.1', 'linear_7']"
+    b.nodes[-1].metadata_props.add(key="pkg.torch.onnx.name_scopes", value=scopes)
+    b.nodes[0].metadata_props.add(key="pkg.torch.onnx.name_scopes", value="__import__('os')")
+    last = b.add("MatMul", second, b.weight(4, 4), name="plain")
+    path = b.save(tmp_path / "m.onnx", {"x": (2, 4)}, {last: (2, 4)})
+    workload = from_onnx(path).workload
+    assert [e.group for e in workload.einsums] == ["model.layers.0.q_proj_0", "model.layers.1", ""]
+    assert workload.absorbed == ("1 x Relu",)
+    again = parse_workload(workload_text(workload))
+    assert [e.group for e in again.einsums] == [e.group for e in workload.einsums]
+    assert again.absorbed == workload.absorbed
+
+
 def offset_pad(step: Step) -> bool:
     """Move a window by one."""
     for operand in step.operands:

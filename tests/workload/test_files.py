@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,8 @@ from einloom.workload.files import (
     workload_text,
     write_workload,
 )
+from einloom.workload.notation import MODULE_PATH, module_path, module_path_of, parse_einsum
+from einloom.workload.orders import reordered
 
 GOOD = """\
 schema: workload/1
@@ -33,10 +37,11 @@ bits: {default: 16, W: 8}
 einsums:
   - T[m,n] = X[m,k] * W[k,n]
   - {name: S, einsum: "Y[m] = T[m,n]", reduction: max}
-  - {name: P, einsum: "m,m->m", inputs: [Y, V], output: Q}
+  - {name: P, einsum: "m,m->m", inputs: [Y, V], output: Q, group: head.0}
 outputs: [Q]
 persistent: [W]
 repeat: 32
+absorbed: [2 x Relu, "1 x bias: of P"]
 """
 
 
@@ -63,6 +68,15 @@ def test_round_trips(tmp_path: Path) -> None:
     assert workload_from_data(json.loads(json.dumps(workload_data(w)))) == w
     write_workload(w, tmp_path / "w.yaml")
     assert read_workload(tmp_path / "w.yaml") == w
+
+
+def test_modules_and_absorbed_operators_are_kept_and_mean_nothing() -> None:
+    w = parse_workload(GOOD)
+    plain = parse_workload(GOOD.replace(", group: head.0", "").partition("absorbed")[0])
+    assert plain == w and hash(plain) == hash(w)
+    for same in (w, parse_workload(workload_text(w)), pickle.loads(pickle.dumps(w)), reordered(w, list(w.names))):
+        assert [e.group for e in same.einsums] == ["", "", "head.0"] and same.absorbed == ("2 x Relu", "1 x bias: of P")
+    assert "group" not in workload_text(plain) and "absorbed" not in workload_text(plain)
 
 
 HEAD = "schema: workload/1\nname: x\nbits: 8\n"
@@ -92,6 +106,15 @@ HEAD = "schema: workload/1\nname: x\nbits: 8\n"
         (HEAD + "ranks: {m: 3}\neinsums: [{einsum: 'A[m] = B[m]', nam: E}]\n", "w.yaml:5:35:", "did you mean 'name'"),
         (HEAD + "ranks: {m: 3}\neinsums: []\n", "w.yaml:5:10:", "at least one Einsum"),
         (HEAD + "ranks: {m: 3}\n", "w.yaml:1:1:", "key 'einsums' is missing"),
+        (
+            HEAD + "ranks: {m: 3}\neinsums: [{einsum: 'A[m] = B[m]', group: /layers.0/self attn}]\n",
+            "w.yaml:5:42:",
+            "'/layers.0/self attn' is no path of a module: names of letters, digits, '_' and '-' with a dot between, "
+            "at most 200 characters (at einsums[0].group); did you mean 'layers.0.self_attn'?",
+        ),
+        (HEAD + "ranks: {m: 3}\neinsums: [{einsum: 'A[m] = B[m]', group: 0.5}]\n", "w.yaml:5:42:", "found 0.5"),
+        (HEAD + "ranks: {m: 3}\neinsums: ['A[m] = B[m]']\nabsorbed: [1 x Relu, [x]]\n", "w.yaml:6:22:", "found a list"),
+        (HEAD + "ranks: {m: 3}\neinsums: ['A[m] = B[m]']\nabsorbed: Relu\n", "w.yaml:6:11:", "expected a list"),
         ("schema: machine/1\n", "w.yaml:1:9:", "a workload file is expected"),
         ("- 3\n", "w.yaml:1:1:", "expected a mapping"),
     ],
@@ -107,6 +130,9 @@ def test_several_mistakes_come_at_once() -> None:
     with pytest.raises(SpecErrors) as caught:
         parse_workload(text, "w.yaml")
     assert [error.line for error in caught.value.problems] == [4, 4, 5, 5, 6]
+
+
+modules = st.from_regex(MODULE_PATH, fullmatch=True).filter(lambda path: len(path) <= 200)
 
 
 @st.composite
@@ -128,17 +154,25 @@ def cascades(draw: st.DrawFn) -> Workload:
             einsums.append(f"T{i + 1}[m,n] = {'copy' if kind == 'copy' else 'exp'}(T{i}[m,n])")
     return build_workload(
         draw(st.text(min_size=1, max_size=12).filter(str.strip)),
-        einsums,
+        [replace(parse_einsum(text), group=draw(st.just("") | modules)) for text in einsums],
         {rank: size for rank, size in ranks.items() if rank in used},
         bits={"default": draw(st.integers(1, 32)), "T0": draw(st.integers(1, 32))},
         outputs=[f"T{length}", *draw(st.lists(st.sampled_from([f"T{i + 1}" for i in range(length)]), max_size=2))],
         persistent=draw(st.sampled_from(((), ("T0",)))),
         repeat=draw(st.integers(1, 3)),
         facts=draw(st.sampled_from(((), (Fact("ranks.m", "somewhere: a table", "assumed"),)))),
+        absorbed=draw(st.lists(st.text(min_size=1, max_size=12).filter(str.strip), max_size=2)),
     )
 
 
 @given(cascades())
 def test_written_workloads_read_back(workload: Workload) -> None:
     again = parse_workload(workload_text(workload))
-    assert again == workload and again.facts == workload.facts
+    assert again == workload and again.facts == workload.facts and again.absorbed == workload.absorbed
+    assert [e.group for e in again.einsums] == [e.group for e in workload.einsums]
+
+
+@given(st.text(max_size=300))
+def test_a_module_path_is_made_of_any_text(text: str) -> None:
+    path = module_path_of(text)
+    assert not path or module_path(path) == path == module_path_of(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from math import prod
 
 import pytest
@@ -28,6 +29,21 @@ def operations(workload: Workload, kernel: str) -> int:
 
 def weights(workload: Workload) -> int:
     return sum(t.size for t in workload.tensors if t.name in workload.inputs and t.name.startswith("W"))
+
+
+def modules(name: str) -> dict[str, int]:
+    return Counter(einsum.group for einsum in load_workload(name).einsums)
+
+
+def test_einsums_of_whole_networks_are_in_modules() -> None:
+    layer = {"attention_norm": 3, "attention": 10, "feed_forward_norm": 3, "feed_forward": 2}
+    layers = {f"layers.{i}.{part}": number for i in range(2) for part, number in layer.items()}
+    assert modules("gpt2-124m:layers=2") == {**layers, "layers.0": 2, "layers.1": 2, "norm": 3, "head": 1}
+    assert modules("t5-small:layers=1")["decoder.layers.0.cross_attention"] == 10
+    assert modules("gpt3-6.7b:layers=2")["layers.1.attention"] == 7 and modules("gpt3-6.7b") == {"": 10}
+    assert modules("resnet50")["stages.3.blocks.0"] == 5 and modules("vgg16")["head"] == 3
+    for name in ("resnet18", "mobilenet-v2", "mobilenet-v3", "efficientnet-b0", "bert-base", "mixtral-8x7b"):
+        assert "" not in modules(name) and len(modules(name)) >= 10
 
 
 def test_resnet18_has_the_operations_that_its_paper_prints() -> None:

@@ -9,7 +9,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from ..reading import writing
 from ..reporting import Drawn, reported
 from ..result import Result, document
 from ..result.unmapped import Unmapped, read_answer
+from ..workload.einsum import Workload
 from ..workload.files import workload_data
 from .text.results import bits, fused, joules, objective_value, seconds
 from .text.table import WIDTH, columns
@@ -192,10 +193,16 @@ def _labels(found: list[tuple[str | None, Result]]) -> list[str]:
     return labels
 
 
+def _computed(workload: Workload) -> dict[str, object]:
+    """The workload's data without what only people read: its modules, and what was absorbed."""
+    plain = tuple(replace(einsum, group="") for einsum in workload.einsums)
+    return workload_data(replace(workload, einsums=plain, absorbed=()))
+
+
 def _differences(rows: tuple[ComparisonRow, ...]) -> list[str]:
     """Why the results may not be comparable."""
     aspects: tuple[tuple[str, Callable[[Result], object], Callable[[Result], str]], ...] = (
-        ("workloads", lambda r: document.digest(workload_data(r.workload)), lambda r: r.workload.name),
+        ("workloads", lambda r: document.digest(_computed(r.workload)), lambda r: r.workload.name),
         ("machines", lambda r: document.digest(machine_data(r.machine)), lambda r: r.machine.name),
         ("objectives", lambda r: str(r.objective), lambda r: str(r.objective)),
         ("latency rules", lambda r: r.latency_rule, lambda r: r.latency_rule),

@@ -27,6 +27,7 @@ def build_workload(
     persistent: Sequence[str] = (),
     repeat: int = 1,
     facts: Sequence[Fact] = (),
+    absorbed: Sequence[str] = (),
 ) -> Workload:
     """The cascade of `einsums`, in a program order that respects who produces what.
 
@@ -62,7 +63,7 @@ def build_workload(
     if wrong:
         raise combined(wrong)
     chosen = _outputs(ordered, outputs)
-    return Workload(name, ordered, tuple(tensors), tuple(sizes.items()), chosen, repeat, tuple(facts))
+    return Workload(name, ordered, tuple(tensors), tuple(sizes.items()), chosen, repeat, tuple(facts), tuple(absorbed))
 
 
 def program_order(einsums: Sequence[Einsum]) -> tuple[Einsum, ...]:

@@ -77,7 +77,8 @@ class Einsum:
 
     kind: ``multiply`` multiplies the inputs elementwise (one operation per point of the iteration space), ``map``
     applies the named `function`, ``copy`` moves its single input and performs no operations.
-    reduction: how points that share an output element combine.
+    reduction: how points that share an output element combine. group: the module of a network that it is part of, as a
+    dotted path, for people and reports; empty if nothing is known.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Einsum:
     kind: Kind = "multiply"
     function: str | None = None
     reduction: Reduction = "sum"
+    group: str = field(default="", compare=False)
 
     @cached_property
     def accesses(self) -> tuple[Access, ...]:
@@ -138,7 +140,7 @@ class Workload(Drawn):
 
     sizes: extent of each rank variable; Einsums that use the same name have the same extent for it, but are tied only
     through the tensors they share. outputs: the cascade's outputs. repeat: how often the cascade runs in a row;
-    additive costs are multiplied by it.
+    additive costs are multiplied by it. absorbed: operators of a network that became part of an Einsum, in words.
     """
 
     name: str
@@ -148,6 +150,7 @@ class Workload(Drawn):
     outputs: tuple[str, ...]
     repeat: int = 1
     facts: tuple[Fact, ...] = field(default=(), compare=False)
+    absorbed: tuple[str, ...] = field(default=(), compare=False)
 
     @cached_property
     def extents(self) -> Mapping[str, int]:
@@ -223,5 +226,5 @@ class Workload(Drawn):
     def __reduce__(self) -> tuple[object, ...]:
         return (
             Workload,
-            (self.name, self.einsums, self.tensors, self.sizes, self.outputs, self.repeat, self.facts),
+            (self.name, self.einsums, self.tensors, self.sizes, self.outputs, self.repeat, self.facts, self.absorbed),
         )

@@ -7,16 +7,18 @@ ranks: {m: tokens, k: 64, n: 4 * 64}           # or {value: 64, source: "...", k
 bits: {default: 16, W: 8}                      # or one number
 einsums:
   - T[m,n] = X[m,k] * W[k,n]
-  - {name: S, einsum: "Y[m] = T[m,n]", reduction: max}
+  - {name: S, einsum: "Y[m] = T[m,n]", reduction: max, group: head.pool}
 shapes: {X: [128, 64]}                         # only where the accesses do not say it; outside is padding
 outputs: [Y]                                   # default: written and not read
 persistent: [W]
 repeat: 32
+absorbed: [1 x Relu]                           # for people, as group is
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +31,11 @@ from ..reading.located import Located, from_data, read_file, read_text
 from ..reading.yamltree import dump_yaml
 from .build import build_workload, tensor_shape
 from .einsum import Einsum, Workload
-from .notation import einsum_text, parse_einsum
+from .notation import MODULE_PATH, einsum_text, module_path, parse_einsum
 
 VERSION = 1
 _SIZE, _BITS = Number("count", minimum=1), Number("size", minimum=1)
+_MODULE = Written("the path of a module", module_path, f"^{MODULE_PATH}$")
 _TEXT = Written("an Einsum", parse_einsum, r"=|->")
 BITS = Either((_BITS, Table(_BITS)))
 EINSUM = Record(
@@ -43,6 +46,7 @@ EINSUM = Record(
         Key("reduction", TEXT, "sum, max, or online_softmax"),
         Key("output", NAME, "the output of NumPy's notation"),
         Key("inputs", NAMES, "the inputs of NumPy's notation"),
+        Key("group", _MODULE, "its module in a network, for people"),
     ),
     label="einsum",
 )
@@ -70,6 +74,7 @@ WORKLOAD = Record(
         Key("outputs", NAMES, "tensors that the cascade is for; by default all that are written and not read"),
         Key("persistent", NAMES, "tensors that stay where they are from run to run"),
         Key("repeat", _SIZE, "how often the cascade runs"),
+        Key("absorbed", Each(TEXT), "operators of a network that became part of an Einsum, for people"),
     ),
 )
 
@@ -117,6 +122,7 @@ def workload_from(view: Located, parameters: Mapping[str, str] | None = None) ->
             persistent=found.get("persistent", ()),
             repeat=found.get("repeat", 1),
             facts=facts,
+            absorbed=found.get("absorbed", ()),
         )
     except SpecError as error:
         several = error.problems if isinstance(error, SpecErrors) else (error,)
@@ -158,13 +164,14 @@ def _einsum(item: Located, reader: FactReader) -> Einsum:
     if "einsum" not in found:
         item.raise_gathered()
     with item.require("einsum").placed():
-        return parse_einsum(
+        einsum = parse_einsum(
             found["einsum"],
             found.get("name"),
             found.get("reduction"),
             output=found.get("output", "Z"),
             inputs=found.get("inputs", ()),
         )
+        return replace(einsum, group=found["group"]) if "group" in found else einsum
 
 
 def workload_data(workload: Workload) -> dict[str, object]:
@@ -173,7 +180,9 @@ def workload_data(workload: Workload) -> dict[str, object]:
     einsums: list[object] = []
     for einsum in workload.einsums:
         text = einsum_text(einsum)
-        einsums.append(text if einsum.name == einsum.output.tensor else {"name": einsum.name, "einsum": text})
+        own = {} if einsum.name == einsum.output.tensor else {"name": einsum.name}
+        group = {"group": einsum.group} if einsum.group else {}
+        einsums.append({**own, "einsum": text, **group} if own or group else text)
     data: dict[str, object] = {
         "schema": f"workload/{VERSION}",
         "name": workload.name,
@@ -192,6 +201,8 @@ def workload_data(workload: Workload) -> dict[str, object]:
         data["persistent"] = persistent
     if workload.repeat != 1 or "repeat" in facts:
         data["repeat"] = noted(workload.repeat, "repeat", facts)
+    if workload.absorbed:
+        data["absorbed"] = list(workload.absorbed)
     return data
 
 

@@ -23,6 +23,8 @@ from ..errors import SpecError, nearest
 from .einsum import Access, Einsum, Index, Kind, Reduction
 
 MAX_LENGTH = 5000
+MAX_PATH = 200
+MODULE_PATH = r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*"
 MAX_COEFFICIENT = 2**31
 
 FUNCTIONS: Mapping[str, int | None] = MappingProxyType(
@@ -109,9 +111,36 @@ def check_name(name: str, what: str) -> None:
         raise SpecError(f"a tensor may not be called {name!r}: the word has a meaning in selectors and files")
 
 
+def module_path(text: str) -> str:
+    """The path of a module in a network, which is `text` itself. Raises SpecError for what is none.
+
+    >>> module_path("layers.0.self_attn")
+    'layers.0.self_attn'
+    """
+    if len(text) > MAX_PATH or not re.fullmatch(MODULE_PATH, text):
+        raise SpecError(
+            f"{text!r:.80} is no path of a module: names of letters, digits, '_' and '-' with a dot between, at most "
+            f"{MAX_PATH} characters",
+            suggestion=module_path_of(text) or None,
+        )
+    return text
+
+
+def module_path_of(text: str) -> str:
+    """The path of a module nearest to `text`, with dots or slashes between names; empty if nothing is left.
+
+    >>> module_path_of("/encoder/layers.0/self attn:1/")
+    'encoder.layers.0.self_attn_1'
+    """
+    names = (re.sub(r"[^A-Za-z0-9_-]+", "_", name) for name in re.split(r"[./]+", text))
+    return ".".join(filter(None, names))[:MAX_PATH].rstrip(".")
+
+
 def check_einsum(einsum: Einsum) -> None:
     """Refuse an Einsum that breaks a rule of the model, with the rule in the message."""
     check_name(einsum.name, "an Einsum")
+    if einsum.group:
+        module_path(einsum.group)
     if not einsum.inputs:
         raise SpecError(f"Einsum {einsum.name} reads nothing")
     if any(access.tensor == einsum.output.tensor for access in einsum.inputs):

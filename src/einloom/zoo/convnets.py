@@ -7,7 +7,7 @@ change what is moved between layers. An average is a sum, because its division m
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..errors import SpecError
 from ..reading.facts import Fact
@@ -39,7 +39,7 @@ class Network:
     """A network under construction: Einsums, sizes of rank variables, shapes that accesses alone do not give.
 
     source: the table that prints kernels, strides and channels; every size is a fact of it unless a parameter of the
-    entry changed it (`scaled`).
+    entry changed it (`scaled`). module: of the Einsums that are added next.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Network:
     einsums: list[Einsum] = field(default_factory=list)
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     facts: list[Fact] = field(default_factory=list)
+    module: str = "stem"
 
     def size(self, rank: str, extent: int, derived: bool = False) -> str:
         """Give the rank variable its extent, and return it. derived: the table does not print it."""
@@ -125,7 +126,7 @@ class Network:
         return made
 
     def add(self, text: str) -> None:
-        self.einsums.append(parse_einsum(text))
+        self.einsums.append(replace(parse_einsum(text), group=self.module))
 
     def build(self, bits: int) -> Workload:
         facts = (*rank_facts(CHOSEN, "assumed", "b"), *self.facts, Fact("bits.default", CHOSEN, "assumed"))
@@ -149,10 +150,12 @@ def resnet18(v: Values) -> Workload:
         for block in range(2):
             stride = 2 if stage and not block else 1
             width = v["width"] * 2**stage
+            net.module = f"stages.{stage}.blocks.{block}"
             inner = net.convolution(net.convolution(plane, width, stride=stride), width)
             around = net.convolution(plane, width, kernel=1, stride=2) if stride == 2 else plane
             plane = net.residual(inner, around)
     if v["stages"] == 4:
+        net.module = "head"
         net.add(f"POOL[b,{plane.channels}] = {plane}")
         net.add(f"FC[b,{net.size('n', CLASSES)}] = POOL[b,{plane.channels}] * WFC[{plane.channels},n]")
     return net.build(v["bits"])
@@ -163,12 +166,13 @@ def vgg16(v: Values) -> Workload:
     net = _network("vgg16", VGG_TABLE, v, 5, v["stages"])
     plane = net.image(3, v["image"])
     for stage in range(v["stages"]):
+        net.module = f"stages.{stage}"
         for _ in range(2 if stage < 2 else 3):
             plane = net.convolution(plane, v["width"] * min(8, 2**stage))
         plane = net.pool(plane, 2, 0)
     if v["stages"] == 5:
         c, p, q = plane.channels, plane.rows, plane.columns
-        wide = 64 * v["width"]
+        wide, net.module = 64 * v["width"], "head"
         net.add(f"FC1[b,{net.size('n1', wide)}] = {plane} * WFC1[n1,{c},{p},{q}]")
         net.add(f"FC2[b,{net.size('n2', wide)}] = FC1[b,n1] * WFC2[n2,n1]")
         net.add(f"FC3[b,{net.size('n3', CLASSES)}] = FC2[b,n2] * WFC3[n3,n2]")

@@ -7,13 +7,14 @@ between Einsums and are left out. Tokens enter as rows: choosing rows of a table
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from ..errors import SpecError
 from ..reading.facts import Fact
 from ..workload.build import build_workload
-from ..workload.einsum import Workload
+from ..workload.einsum import Einsum, Workload
+from ..workload.notation import parse_einsum
 from .origins import CHOSEN, Values, rank_facts
 from .transformers import LLAMA3_TABLE, MAX_LAYERS
 
@@ -99,44 +100,51 @@ class TransformerNetwork:
             inner = f"G{n}"
         return [*texts, f"F{n}[b,{m},d] = {inner}[b,{m}{expert},c] * WDOWN{n}[{each}c,d]"]
 
-    def layer(self, n: str, x: str, q: str, k: str, other: str = "", cached: bool = False) -> tuple[list[str], str]:
+    def layer(self, n: str, x: str, q: str, k: str, other: str = "", cached: bool = False) -> tuple[list[Einsum], str]:
         """A layer on x, and the name of what it makes. other: what its second attention reads as rank p."""
+
+        def normed(which: str, name: str, of: str) -> list[Einsum]:
+            return within(name, self.norm(f"{n}{which}", of, q))
+
         if not self.before:
-            texts = [*self.attention(n, x, x, q, k), f"R{n}[b,{q},d] = add({x}[b,{q},d], Z{n}[b,{q},d])"]
-            texts += [*self.norm(f"{n}a", f"R{n}", q), *self.forward(n, f"N{n}a", q)]
-            texts += [f"O{n}[b,{q},d] = add(N{n}a[b,{q},d], F{n}[b,{q},d])", *self.norm(f"{n}b", f"O{n}", q)]
-            return texts, f"N{n}b"
-        texts = [*self.norm(f"{n}a", x, q), *self.attention(n, f"N{n}a", f"N{n}a", q, k, cached)]
-        texts.append(f"R{n}[b,{q},d] = add({x}[b,{q},d], Z{n}[b,{q},d])")
+            made = within("attention", self.attention(n, x, x, q, k))
+            made += within("", [f"R{n}[b,{q},d] = add({x}[b,{q},d], Z{n}[b,{q},d])"])
+            made += [*normed("a", "attention_norm", f"R{n}"), *within("feed_forward", self.forward(n, f"N{n}a", q))]
+            made += within("", [f"O{n}[b,{q},d] = add(N{n}a[b,{q},d], F{n}[b,{q},d])"])
+            return [*made, *normed("b", "feed_forward_norm", f"O{n}")], f"N{n}b"
+        made = normed("a", "attention_norm", x)
+        made += within("attention", self.attention(n, f"N{n}a", f"N{n}a", q, k, cached))
+        made += within("", [f"R{n}[b,{q},d] = add({x}[b,{q},d], Z{n}[b,{q},d])"])
         before = f"R{n}"
         if other:
-            texts += [*self.norm(f"{n}c", before, q), *self.attention(f"{n}c", f"N{n}c", other, q, "p")]
-            texts.append(f"R{n}c[b,{q},d] = add({before}[b,{q},d], Z{n}c[b,{q},d])")
+            made += normed("c", "cross_attention_norm", before)
+            made += within("cross_attention", self.attention(f"{n}c", f"N{n}c", other, q, "p"))
+            made += within("", [f"R{n}c[b,{q},d] = add({before}[b,{q},d], Z{n}c[b,{q},d])"])
             before = f"R{n}c"
-        texts += [*self.norm(f"{n}b", before, q), *self.forward(n, f"N{n}b", q)]
-        return [*texts, f"O{n}[b,{q},d] = add({before}[b,{q},d], F{n}[b,{q},d])"], f"O{n}"
+        made += [*normed("b", "feed_forward_norm", before), *within("feed_forward", self.forward(n, f"N{n}b", q))]
+        return [*made, *within("", [f"O{n}[b,{q},d] = add({before}[b,{q},d], F{n}[b,{q},d])"])], f"O{n}"
 
-    def cascade(self, layers: int, cached: bool) -> list[str]:
+    def cascade(self, layers: int, cached: bool) -> list[Einsum]:
         """All Einsums."""
-        texts, last = self._stack("", "X", layers, "m", "p", "", cached)
+        made, last = self._stack("", "X", layers, "m", "p", "", cached)
         if self.decoder:
             more, last = self._stack("D", "Y", layers, "s", "t", last, False)
-            texts += more
-        q = "s" if self.decoder else "m"
-        if self.pooled:
-            return [*texts, f"HEAD[b,n] = {last}[b,0,d] * WHEAD[d,n]"]
-        return [*texts, f"HEAD[b,{q},n] = {last}[b,{q},d] * WHEAD[d,n]"]
+            made = [*within("encoder", made), *within("decoder", more)]
+        out, read = ("", "0") if self.pooled else (",s", "s") if self.decoder else (",m", "m")
+        return [*made, *within("head", [f"HEAD[b{out},n] = {last}[b,{read},d] * WHEAD[d,n]"])]
 
     def _stack(
         self, prefix: str, x: str, layers: int, q: str, k: str, other: str, cached: bool
-    ) -> tuple[list[str], str]:
-        texts: list[str] = []
+    ) -> tuple[list[Einsum], str]:
+        made: list[Einsum] = []
         if not self.before:
-            texts, x = self.norm(f"{prefix}0", x, q), f"N{prefix}0"
+            made, x = within("norm", self.norm(f"{prefix}0", x, q)), f"N{prefix}0"
         for i in range(layers):
-            made, x = self.layer(f"{prefix}_{i}", x, q, k, other, cached)
-            texts += made
-        return (texts, x) if not self.before else ([*texts, *self.norm(f"{prefix}end", x, q)], f"N{prefix}end")
+            layer, x = self.layer(f"{prefix}_{i}", x, q, k, other, cached)
+            made += within(f"layers.{i}", layer)
+        if not self.before:
+            return made, x
+        return [*made, *within("norm", self.norm(f"{prefix}end", x, q))], f"N{prefix}end"
 
     def build(self, v: Values) -> Workload:
         """The workload. Raises SpecError for values that do not fit together."""
@@ -152,15 +160,21 @@ class TransformerNetwork:
         sizes = {"b": v["batch"], "m": tokens, "p": past, "s": tokens, "t": tokens, "d": self.model, "g": self.heads}
         sizes |= {"h": self.shared, "e": self.head, "f": self.head, "c": self.wide, "n": self.classes}
         sizes |= {"x": self.experts[0], "u": self.experts[1]}
-        texts = self.cascade(v["layers"], decode)
-        used = set(re.findall(r"\b[a-z]\b", " ".join(texts)))
+        einsums = self.cascade(v["layers"], decode)
+        used = {variable for einsum in einsums for variable in einsum.variables}
         ranks = {rank: size for rank, size in sizes.items() if rank in used}
         facts = (
             *rank_facts(CHOSEN, "assumed", (rank for rank in ranks if rank in CHOSEN_RANKS)),
             *rank_facts(self.source, "printed", (rank for rank in ranks if rank not in CHOSEN_RANKS)),
             Fact("bits.default", CHOSEN, "assumed"),
         )
-        return build_workload(self.name, texts, ranks, bits=v["bits"], facts=facts)
+        return build_workload(self.name, einsums, ranks, bits=v["bits"], facts=facts)
+
+
+def within(module: str, einsums: Iterable[Einsum | str]) -> list[Einsum]:
+    """The Einsums as parts of a module, those that are parts of others as parts of its parts."""
+    parsed = [parse_einsum(einsum) if isinstance(einsum, str) else einsum for einsum in einsums]
+    return [replace(e, group=".".join(filter(None, (module, e.group)))) for e in parsed]
 
 
 NETWORKS = (

@@ -53,6 +53,7 @@ def _empty(name: str, source: str, v: Values) -> Network:
 
 def _classified(net: Network, plane: Plane, bits: int, hidden: int = 0) -> Workload:
     """The network with global pooling and a classifier behind `plane`. hidden: the width of a layer between them."""
+    net.module = "head"
     net.add(f"POOL[b,{plane.channels}] = {plane}")
     pooled, channels = "POOL", plane.channels
     if hidden:
@@ -68,6 +69,7 @@ def resnet50(v: Values) -> Workload:
     plane = net.pool(net.convolution(net.image(3, v["image"]), 64, kernel=7, stride=2), 3, 1)
     for stage, (width, blocks) in enumerate(RESNET50):
         for block in range(blocks):
+            net.module = f"stages.{stage}.blocks.{block}"
             stride = 2 if stage and not block else 1
             inner = net.convolution(net.convolution(plane, width, kernel=1), width, stride=stride)
             inner = net.convolution(inner, 4 * width, kernel=1)
@@ -80,20 +82,22 @@ def mobilenet_v2(v: Values) -> Workload:
     """MobileNet v2: inverted residuals of 1x1, depthwise 3x3 and 1x1."""
     net = _empty("mobilenet-v2", MOBILENET_TABLE, v)
     plane = net.convolution(net.image(3, v["image"]), 32, stride=2)
-    for expansion, channels, blocks, first in MOBILENET:
+    for stage, (expansion, channels, blocks, first) in enumerate(MOBILENET):
         for block in range(blocks):
+            net.module = f"stages.{stage}.blocks.{block}"
             wide = expansion * net.ranks[plane.channels]
             plane = _inverted(net, plane, wide, channels, first if not block else 1, 3, 0)
-    return _classified(net, net.convolution(plane, 1280, kernel=1), v["bits"])
+    return _classified(net, _last(net, plane, 1280), v["bits"])
 
 
 def mobilenet_v3(v: Values) -> Workload:
     """MobileNet v3 large: inverted residuals, eight of them with squeeze and excite."""
     net = _empty("mobilenet-v3", MOBILENET3_TABLE, v)
     plane = net.convolution(net.image(3, v["image"]), 16, stride=2)
-    for kernel, wide, channels, excite, stride in MOBILENET3:
+    for block, (kernel, wide, channels, excite, stride) in enumerate(MOBILENET3):
+        net.module = f"blocks.{block}"
         plane = _inverted(net, plane, wide, channels, stride, kernel, _eighths(wide / 4) if excite else 0)
-    return _classified(net, net.convolution(plane, 960, kernel=1), v["bits"], hidden=1280)
+    return _classified(net, _last(net, plane, 960), v["bits"], hidden=1280)
 
 
 def _eighths(channels: float) -> int:
@@ -106,12 +110,19 @@ def efficientnet_b0(v: Values) -> Workload:
     """EfficientNet-B0: inverted residuals, each with squeeze and excite to a quarter of its input's channels."""
     net = _empty("efficientnet-b0", EFFICIENTNET_TABLE, v)
     plane = net.convolution(net.image(3, v["image"]), 32, stride=2)
-    for expansion, channels, blocks, first, kernel in EFFICIENTNET:
+    for stage, (expansion, channels, blocks, first, kernel) in enumerate(EFFICIENTNET):
         for block in range(blocks):
+            net.module = f"stages.{stage}.blocks.{block}"
             narrow = net.ranks[plane.channels]
             stride = first if not block else 1
             plane = _inverted(net, plane, expansion * narrow, channels, stride, kernel, narrow // 4)
-    return _classified(net, net.convolution(plane, 1280, kernel=1), v["bits"])
+    return _classified(net, _last(net, plane, 1280), v["bits"])
+
+
+def _last(net: Network, plane: Plane, channels: int) -> Plane:
+    """The convolution in front of the pooling."""
+    net.module = "head"
+    return net.convolution(plane, channels, kernel=1)
 
 
 def _inverted(net: Network, plane: Plane, wide: int, channels: int, stride: int, kernel: int, squeeze: int) -> Plane:

@@ -7,7 +7,8 @@ the one before it wrote. Norms, position embeddings, biases and masks are left o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from ..errors import SpecError
 from ..reading.facts import Fact
@@ -106,7 +107,7 @@ def llama3_8b(v: Values) -> Workload:
 def stacked(name: str, layer: Sequence[str], layers: int, first: str, last: str) -> tuple[Einsum, ...]:
     """`layers` copies of a layer in a row: each reads as `first` what the one before it wrote as `last`.
 
-    A single layer keeps its names. Raises SpecError for more layers than a cascade may have.
+    A single layer keeps its names and is no module. Raises SpecError for more layers than a cascade may have.
     """
     if layers > MAX_LAYERS:
         raise SpecError(f"{name}: layers={layers}: a stack has 1 to {MAX_LAYERS} layers")
@@ -117,4 +118,17 @@ def stacked(name: str, layer: Sequence[str], layers: int, first: str, last: str)
         before = f"{last}_{i - 1}[" if i else f"{first}["
         return re.sub(r"(\w+)\[", lambda found: before if found[1] == first else f"{found[1]}_{i}[", text)
 
-    return tuple(parse_einsum(renamed(text, i)) for i in range(layers) for text in layer)
+    modules = tuple(_modules(layer))
+    return tuple(
+        replace(parse_einsum(renamed(text, i)), group=f"layers.{i}{module}")
+        for i in range(layers)
+        for text, module in zip(layer, modules, strict=True)
+    )
+
+
+def _modules(layer: Sequence[str]) -> Iterator[str]:
+    """The part of a layer that each Einsum is in: attention up to its projection Z, then the feed-forward layers."""
+    part = ".attention"
+    for text in layer:
+        yield "" if "= add(" in text or "= copy" in text else part
+        part = ".feed_forward" if text.startswith("Z[") else part

@@ -55,6 +55,7 @@ def write(script: Script, players: Cast, workload: Workload, name: str, outputs:
         persistent=[t.name for t in workload.tensors if t.persistent and t.name in bits],
         repeat=workload.repeat,
         facts=[fact for fact in kept if not fact.path.startswith("shapes.")] + made,
+        absorbed=workload.absorbed,
     )
 
 
@@ -101,9 +102,8 @@ class _Names:
             if self.workload.extents.get(mine[variable]) == size:
                 self.unchanged.add(mine[variable])
         output, *inputs = (self._access(access, mine) for access in (role.output, *role.inputs))
-        return Einsum(
-            self._called(role, output.tensor), output, tuple(inputs), role.kind, role.function, role.reduction
-        )
+        name, group = self._called(role, output.tensor), self.workload.einsum(self.players.einsums[old]).group
+        return Einsum(name, output, tuple(inputs), role.kind, role.function, role.reduction, group)
 
     def _called(self, role: Einsum, tensor: str) -> str:
         """The old name of an Einsum that writes what it wrote; else that of the tensor."""

@@ -11,6 +11,7 @@ from ...reading.facts import Fact
 from ...workload.build import build_workload
 from ...workload.einsum import Access, Einsum, Index, Workload
 from ...workload.notation import FUNCTIONS, RESERVED, check_einsum
+from .graph import Graph
 from .program import GraphProgram, Step, StepOperand
 from .ranks import Affine, Rank, Stored, Var
 
@@ -47,8 +48,9 @@ class Emission:
         self._names = Names(RESERVED)
         self._ranks = Names()
 
-    def workload(self, name: str, bits: int | Mapping[str, int] | None, source: str, file: str) -> Workload:
+    def workload(self, graph: Graph, bits: int | Mapping[str, int] | None, absorbed: Mapping[str, int]) -> Workload:
         """The cascade. bits: one number, or ``weights`` and ``default``; by default those of the file's types."""
+        source, file = graph.source, graph.file
         if not self.program.steps:
             cuts = "".join(f"; cut: {fate.node} ({fate.operator}): {fate.reason}" for fate in self.program.fates[:5])
             raise SpecError(f"nothing in it is arithmetic on inputs: there is nothing to map{cuts}", file=file)
@@ -68,13 +70,14 @@ class Emission:
         chosen = Fact("bits.default", "chosen at the import", "assumed")
         facts.append(Fact("bits.default", source, "derived") if bits is None else chosen)
         return build_workload(
-            Names().of(name, "model"),
+            Names().of(graph.name, "model"),
             einsums,
             self.extents,
             bits={"default": max(sorted(set(widths.values())), key=list(widths.values()).count), **widths},
             shapes=shapes,
             outputs=[label for label in outputs if label in written],
             facts=facts,
+            absorbed=[f"{count} x {label}" for label, count in absorbed.items()],
         )
 
     def _bits(self, tensor: Stored, bits: int | Mapping[str, int] | None) -> int:
@@ -98,7 +101,7 @@ class Emission:
         for operand in step.operands:
             label = self.tensor(operand.tensor)
             if operand.tensor in seen and not seen[operand.tensor].same(operand):
-                found.append(self._copy(operand.tensor, label))
+                found.append(self._copy(operand.tensor, label, step.group))
                 label = found[-1].name
             seen.setdefault(operand.tensor, operand)
             inputs.append(Access(label, tuple(_index(affine, table) for _, affine in operand.places)))
@@ -109,16 +112,16 @@ class Emission:
             function = "elementwise"
         reduction = step.reduction if any(v not in access.variables for i in inputs for v in i.variables) else "sum"
         kind = "multiply" if function is None else "map"
-        einsum = Einsum(output, access, tuple(inputs), kind, function, reduction)  # type: ignore[arg-type]
+        einsum = Einsum(output, access, tuple(inputs), kind, function, reduction, step.group)  # type: ignore[arg-type]
         check_einsum(einsum)
         return [*found, einsum]
 
-    def _copy(self, tensor: Stored, label: str) -> Einsum:
+    def _copy(self, tensor: Stored, label: str, group: str) -> Einsum:
         name = self._names.of(f"{label}_copy", "T")
         table = self._names_of(tuple(Var(rank) for rank in tensor.ranks))
         index = tuple(Index(((variable, 1),)) for variable in table.values())
         self.copies.append(name)
-        return Einsum(name, Access(name, index), (Access(label, index),), "copy")
+        return Einsum(name, Access(name, index), (Access(label, index),), "copy", group=group)
 
     def _named(self, step: Step) -> dict[Var, str]:
         """The name of every variable: that of its class, a number behind it where one Einsum has two of a class."""

@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from ...workload.notation import module_path_of
+
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class OnnxNode:
-    """One operator application. group: the module path that the exporter wrote into the node's name."""
+    """One operator application. scope: the module path that the exporter wrote beside it, if it did."""
 
     name: str
     operator: str
@@ -23,10 +25,12 @@ class OnnxNode:
     outputs: tuple[str, ...]
     attributes: Mapping[str, Any]
     version: int
+    scope: str = ""
 
     @property
     def group(self) -> str:
-        return ".".join(part for part in self.name.split("/")[:-1] if part)
+        """The module path that the exporter wrote beside the node, else into its name."""
+        return module_path_of(self.scope or self.name.rpartition("/")[0])
 
     def __str__(self) -> str:
         return f"node {self.name!r:.120} ({self.operator})"

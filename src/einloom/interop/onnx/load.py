@@ -28,6 +28,7 @@ MAX_VALUES = 2**40  # of one tensor
 KEPT = 4096  # values of a constant that are kept
 DOMAINS = ("", "ai.onnx")
 ROUNDS = 8
+NAME_SCOPES = "pkg.torch.onnx.name_scopes"
 _BITS = {"BOOL": 1, "INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
 
 
@@ -244,7 +245,15 @@ def _node(onnx: Any, proto: Any, number: int, versions: Mapping[str, int]) -> On
         tuple(proto.output),
         attributes,
         version,
+        _scope(proto),
     )
+
+
+def _scope(proto: Any) -> str:
+    """The module path among the node's metadata: PyTorch writes all paths around the node, then the node's own name."""
+    written = next((item.value for item in proto.metadata_props if item.key == NAME_SCOPES), "")
+    paths: list[str] = re.findall(r"'([^']*)'", written)
+    return paths[-2] if len(paths) > 1 else ""
 
 
 def _attribute(onnx: Any, item: Any) -> Any:

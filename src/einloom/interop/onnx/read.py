@@ -34,14 +34,13 @@ PRODUCTS = ("MatMul", "Gemm", "Conv", "Einsum")
 class ImportedModel:
     """A network: its workload, and how it follows from the file.
 
-    groups: Einsum -> module path. absorbed: operators that became part of an Einsum, with how many of each. values_of:
-    runs the model itself on inputs (random ones without any) and a seed.
+    absorbed: operators that became part of an Einsum, with how many of each. values_of: runs the model itself on inputs
+    (random ones without any) and a seed.
     """
 
     workload: Workload
     graph: Graph
     program: GraphProgram
-    groups: Mapping[str, str]
     absorbed: Mapping[str, int]
     copies: tuple[str, ...]
     values_of: ValuesOf = field(repr=False)
@@ -50,6 +49,11 @@ class ImportedModel:
     def file(self) -> str:
         """The file, or the class of the module."""
         return self.graph.file
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """The module path of each Einsum that has one."""
+        return {einsum.name: einsum.group for einsum in self.workload.einsums if einsum.group}
 
     @property
     def cuts(self) -> tuple[str, ...]:
@@ -143,13 +147,12 @@ def imported_model(
     assert sum(found.nodes.values()) == total + folded
     simplify(found, operands)
     found.alive()
-    emission = Emission(found)
-    workload = emission.workload(graph.name, bits, graph.source, graph.file)
     absorbed = Counter(
         label for step in found.steps for label in (step.labels[1:] if step.meaning is None else step.labels[:-1])
     )
-    groups = {emission.tensors[step.output]: step.group for step in found.steps if step.group}
-    return ImportedModel(workload, graph, found, groups, dict(absorbed), tuple(emission.copies), values_of)
+    emission = Emission(found)
+    workload = emission.workload(graph, bits, absorbed)
+    return ImportedModel(workload, graph, found, dict(absorbed), tuple(emission.copies), values_of)
 
 
 def bundle(model: ImportedModel) -> Bundle:

@@ -210,7 +210,20 @@ def _grown(rng: Random, on: Collection[str], room: int, most: int) -> Data | Non
         data["persistent"] = persistent
     if "repeat" in on:
         data["repeat"] = rng.choice((2, 3))
+    _described(data)
     return data
+
+
+def _described(data: Data) -> None:
+    """Give half of the workloads modules and absorbed operators, by dice of their own: they change nothing else."""
+    rng = Random(repr(data))
+    if rng.random() < 0.5:
+        return
+    data["absorbed"] = [f"{rng.randint(1, 9)} x {rng.choice(('Relu', 'Gelu'))}"]
+    for i, line in enumerate(data["einsums"]):
+        if rng.random() < 0.7:
+            whole = line if isinstance(line, dict) else {"einsum": line}
+            data["einsums"][i] = {**whole, "group": rng.choice(("0", "1.5", "layers.0.norm", "layers.1"))}
 
 
 def _fixed_sizes(data: Data, cascade: GrowingCascade) -> None:

@@ -189,7 +189,8 @@ def refusals(subject: ProblemTrees) -> Iterator[str]:
 def round_trips(subject: ProblemTrees) -> Iterator[str]:
     """What is read from the three files is written and read back as the same."""
     workload, machine, mapspace = subject.workload, subject.machine, subject.mapspace
-    if workload_from_data(workload_data(workload)) != workload:
+    again = workload_from_data(workload_data(workload))
+    if again != workload or workload_data(again) != workload_data(workload):
         yield "the workload does not come back from its file"
     if machine_from_data(machine_data(machine)) != machine:
         yield "the machine does not come back from its file"
