@@ -393,6 +393,12 @@ KINDS: dict[str, tuple[str, Edit, str]] = {
     ),
     "workload: another output": ("pair", put("workload", "outputs", value=["T1", "T2"]), "!legality"),
     "workload: repeated": ("pair", priced_again(put("workload", "repeat", value=3)), "~not that: repeat is 3"),
+    "workload: modules": (
+        "pair",
+        put("workload", "einsums", 0, value=lambda old: {**old, "group": "layers.0.attention"}),
+        "~not that: the modules of its Einsums",
+    ),
+    "workload: absorbed operators": ("pair", put("workload", "absorbed", value=["12 x Gelu"]), "~not that: absorbed"),
     "workload: the zoo's name": (
         "pair",
         put("workload", "name", value="gpt3-175b"),

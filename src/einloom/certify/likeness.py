@@ -189,6 +189,8 @@ def _of_workload(workload: Workload) -> dict[str, object]:
         **{f"Einsum {one.name}": einsum_text(one) for one in workload.einsums},
         **{f"the shape of {tensor.name}": tensor.shape for tensor in workload.tensors},
         "outputs": workload.outputs,
+        "the modules of its Einsums": ", ".join(one.group for one in workload.einsums),
+        "absorbed": workload.absorbed,
         "persistent": tuple(tensor.name for tensor in workload.tensors if tensor.persistent),
         **_sources(workload.facts),
     }
