@@ -54,8 +54,8 @@ def by_module(result: Result, by: Detail | None = None, most: int = MANY) -> str
     heads = (what, "x", "Einsums", "MAC", "energy", "%", "latency", "bound by", "fused")
     title = f"by {what}: numbers of one of x alike, % of all x; fused, of the intermediates that it writes"
     room = WIDTH - sum(max(len(row[i]) for row in (heads, *rows)) + 2 for i in range(1, len(heads))) - 2
-    rows = [(_short(name, room), *cells) for name, *cells in rows]
-    return columns(title, heads, rows, left=(0, 7), rule=True)
+    shown = [(_short(row[0], room), *row[1:]) for row in rows]
+    return columns(title, heads, shown, left=(0, 7), rule=True)
 
 
 def _short(name: str, room: int) -> str:
