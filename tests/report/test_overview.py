@@ -120,6 +120,13 @@ def test_many_unlike_modules_are_cut_to_the_screen(network: el.Result) -> None:
     assert f"{chr(10)}  total " in shown and len(module_rows(grouped(network, lambda i: names[i]), None, FEW)) == FEW
 
 
+def test_long_paths_lose_their_middle(network: el.Result) -> None:
+    shown = overview(grouped(network, lambda i: f"{'encoder' if i % 2 else 'decoder'}.{'deeper.' * 9}{i % 5}.output"))
+    assert max(map(len, shown.splitlines())) <= WIDTH
+    rows = [line for line in shown.splitlines() if line.startswith(("  encoder.", "  decoder."))]
+    assert len(rows) >= FEW and all("..." in row and ".deeper." in row for row in rows)
+
+
 def test_the_tree_of_a_module_has_its_branches(layers: el.Result) -> None:
     inside = einsums_of(layers, "layers.1-2.mlp")
     shown = text.tree(layers, inside).splitlines()

@@ -52,8 +52,20 @@ def by_module(result: Result, by: Detail | None = None, most: int = MANY) -> str
     rows.append(("total", "", *_work(total), joules(result.energy), "", seconds(result.latency), "", _share(total)))
     what = "Einsum" if by == "einsum" else "module"
     heads = (what, "x", "Einsums", "MAC", "energy", "%", "latency", "bound by", "fused")
-    title = f"by {what}: numbers of one of x alike, % of all x; how many of the tensors that it writes are fused"
-    return columns(title, heads, rows, left=(0, 7), rule=True)
+    title = f"by {what}: numbers of one of x alike, % of all x; fused, of the intermediates that it writes"
+    room = WIDTH - sum(max(len(row[i]) for row in (heads, *rows)) + 2 for i in range(1, len(heads))) - 2
+    shown = [(_short(row[0], room), *row[1:]) for row in rows]
+    return columns(title, heads, shown, left=(0, 7), rule=True)
+
+
+def _short(name: str, room: int) -> str:
+    """The name with dots for its middle if it is longer than there is room for.
+
+    >>> _short("model.layers.0-31.self_attn.q_proj", 24)
+    'model.l...lf_attn.q_proj'
+    """
+    head = max(room - 3, 9) // 3
+    return name if len(name) <= room else f"{name[:head]}...{name[-2 * head :]}"
 
 
 def _work(row: ModuleRow) -> tuple[str, str]:
@@ -61,7 +73,7 @@ def _work(row: ModuleRow) -> tuple[str, str]:
 
 
 def _share(row: ModuleRow) -> str:
-    return f"{row.fused} of {row.written}" if row.written else "-"
+    return f"{row.fused}/{row.written}" if row.written else "-"
 
 
 def many(number: int) -> str:
