@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
 from math import prod
 
 import pytest
@@ -13,9 +15,10 @@ from einloom.cost.evaluate import evaluate
 from einloom.errors import SpecError
 from einloom.mapspace.space import Mapspace
 from einloom.oracle.simulate import simulate
-from einloom.problem import Objective, Problem
+from einloom.problem import Guarantee, Objective, Problem
 from einloom.search.exact import Exact
 from einloom.workload.einsum import Workload
+from einloom.zoo.encoders import NETWORKS
 from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.transformers import stacked
 from einloom.zoo.workload_by_name import load_workload
@@ -185,13 +188,79 @@ def test_small_networks_are_mapped_priced_verified_and_executed(name: str, machi
         ("gpt2-124m", 244, 16.11),
         ("vit-b16", 244, 17.45),
         ("llama3-8b-net", 643, 16_469),
+        ("convnext-t", 147, 4.456),
     ],
 )
 def test_a_whole_network_has_its_published_multiplications(name: str, einsums: int, gmac: float) -> None:
     w = load_workload(name)
-    products = [e.name for e in w.einsums if e.kind == "multiply" and len(e.inputs) == 2]
     assert len(w.einsums) == einsums
-    assert sum(w.operations(product) for product in products) / 1e9 == pytest.approx(gmac, rel=5e-4)
+    assert products(w) / 1e9 == pytest.approx(gmac, rel=5e-4)
+
+
+def products(w: Workload) -> int:
+    """Multiplications of the Einsums that multiply two tensors."""
+    return sum(w.operations(e.name) for e in w.einsums if e.kind == "multiply" and len(e.inputs) == 2)
+
+
+def test_whisper_base_has_the_parameters_of_its_checkpoint() -> None:
+    """72,593,920 with positions, norms and biases (keys have none); the paper's Table 1 prints 74 million."""
+    network, width = load_workload("whisper-base"), 512
+    assert network.tensor("MEL").shape == (1, 3000, 80) and network.tensor("X").shape == (1, 1500, width)
+    assert network.tensor("QKD_0c").shape == (1, 448, 1500, 8, 1)
+    assert network.consumers["Nend"][:2] == ("VD_0c", "KD_0c") and modules("whisper-base")["encoder.front"] == 2
+    positions, ends = (1500 + 448) * width, 2 * 2 * width
+    attention, feed, norm = 3 * width, 2048 + width, 2 * width
+    encoder, decoder = attention + feed + 2 * norm, 2 * attention + feed + 3 * norm
+    assert weights(network) + positions + 2 * width + ends + 6 * (encoder + decoder) == 72_593_920
+    with pytest.raises(SpecError, match="a token has two frames"):
+        load_workload("whisper-base:frames=11")
+
+
+def test_whisper_has_the_multiplications_of_the_exported_graph() -> None:
+    """Whisper-tiny without its head, 16 tokens: 20.44e9, counted from the shapes of its ONNX graph."""
+    base = next(network for network in NETWORKS if network.name == "whisper-base")
+    tiny = replace(base, name="whisper-tiny", model=384, heads=6, wide=1536)
+    network = tiny.build({"batch": 1, "frames": 3000, "tokens": 16, "layers": 4, "bits": 8})
+    assert products(network) - network.operations("HEAD") == pytest.approx(20.44e9, rel=5e-4)
+
+
+def test_convnext_t_has_the_parameters_of_its_checkpoint() -> None:
+    """28,589,128 with biases, norms and the scales of its layers; Table 1 prints 29 million and 4.5e9 FLOPs."""
+    stages = ((96, 3), (192, 3), (384, 9), (768, 3))
+    stem, head = 3 * 96, 2 * 768 + 1000
+    # of a layer: a bias, a norm, two biases of which one is wide, a scale
+    layers = sum(9 * width * blocks for width, blocks in stages)
+    between = sum(2 * a + b for (a, _), (b, _) in pairwise(stages))
+    assert weights(load_workload("convnext-t")) + stem + layers + between + head == 28_589_128
+
+
+def test_a_token_of_mamba_130m_reads_every_parameter_and_its_states() -> None:
+    """129,135,360 parameters with biases and norms, tied embeddings counted once; the paper prints 130 million."""
+    network = load_workload("mamba-130m")
+    assert weights(network) + 24 * (2 * 1536 + 768) + 768 == 129_135_360
+    assert network.tensor("STATE_5").shape == network.tensor("H_5").shape == (1, 1536, 16)
+    assert {"STATE_23", "INPUTS_23"} <= set(network.inputs) and {"H_23", "XI_23", "HEAD"} <= set(network.outputs)
+    elementwise = 24 * 1536 * (1 + 1 + 16)  # newest tap, skip and decay: weights of maps, not of products
+    assert products(network) == weights(network) - elementwise + 24 * 1536 * 16
+    assert len(load_workload("mamba-130m:layers=2").einsums) == 37
+    with pytest.raises(SpecError, match="1 to 1000 layers"):
+        load_workload("mamba-130m:layers=1001")
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        "mamba-130m:layers=1",
+        pytest.param("mamba-130m", marks=pytest.mark.slow),
+        pytest.param("whisper-base", marks=pytest.mark.slow),
+        pytest.param("convnext-t", marks=pytest.mark.slow),
+    ],
+)
+def test_recent_networks_are_mapped_with_a_proof(network: str) -> None:
+    machine = load_machine("tpu-v4i-vector")
+    result = Exact().search(Problem(load_workload(network), machine, Mapspace("ffm"), Objective("energy")))
+    assert result.certificate is not None and result.certificate.guarantee is Guarantee.OPTIMAL
+    assert verify(result, quick=True).ok
 
 
 def test_decoding_reads_a_cache_and_experts_are_those_of_one_token() -> None:

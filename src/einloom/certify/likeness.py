@@ -33,19 +33,20 @@ Leaves = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """same: the zoo makes exactly this, sources included. words: with which parameters, or what differs."""
+    """same: the zoo makes exactly this, sources included. words: with which parameters, what differs, or that the zoo
+    has none of that name."""
 
     same: bool
     words: str
 
 
-def workload_likeness(workload: Workload) -> Likeness | None:
-    """Of a workload; None if the zoo has none of that name."""
+def workload_likeness(workload: Workload) -> Likeness:
+    """Of a workload."""
     return _likeness(workload, workloads.names(), workloads.load_workload, _of_workload)
 
 
-def machine_likeness(machine: Machine) -> Likeness | None:
-    """Of a machine; None if the zoo has none of that name."""
+def machine_likeness(machine: Machine) -> Likeness:
+    """Of a machine."""
     return _likeness(machine, machines.names(), machines.load_machine, _of_machine)
 
 
@@ -72,10 +73,10 @@ def _likeness(
     entries: tuple[Entry, ...],
     load: Callable[[str], Thing],
     leaves: Callable[[Thing], dict[str, object]],
-) -> Likeness | None:
+) -> Likeness:
     entry = next((one for one in entries if one.name == thing.name), None)
     if entry is None:
-        return None
+        return Likeness(False, f"{thing.name!r:.80} is no name of the zoo: its numbers are the file's own word")
     finder = _Finder(entry, leaves(thing), lambda call: leaves(load(call)))
     call, differences = finder.find()
     if not differences:
@@ -188,6 +189,8 @@ def _of_workload(workload: Workload) -> dict[str, object]:
         **{f"Einsum {one.name}": einsum_text(one) for one in workload.einsums},
         **{f"the shape of {tensor.name}": tensor.shape for tensor in workload.tensors},
         "outputs": workload.outputs,
+        "the modules of its Einsums": ", ".join(one.group for one in workload.einsums),
+        "absorbed": workload.absorbed,
         "persistent": tuple(tensor.name for tensor in workload.tensors if tensor.persistent),
         **_sources(workload.facts),
     }

@@ -53,13 +53,16 @@ def _trace(result: Result) -> str | None:
 def recorded(result: Result) -> Check:
     """What is left of the file's word, for a reader who wants to know what this verdict does not cover."""
     known = result.method in (*methods(), "evaluate")
-    version = result.provenance.version
+    version, certificate = result.provenance.version, result.certificate
+    weaker = certificate is not None and certificate.guarantee is not Guarantee.OPTIMAL
     parts = [
         f"method {result.method!r:.80}" + ("" if known else ", which this einloom does not have"),
         f"{result.seconds:.3g} seconds",
-        f"{len(result.certificate.counts) if result.certificate else 0} counts",
+        f"{len(certificate.counts) if certificate else 0} counts",
         f"a trace of {len(result.trace)} moments",
-        *([f"that {result.ended.words}"] if result.ended else []),
+        *([f"that {result.ended.words}"] if result.ended else ["that nothing ended it early"] if weaker else []),
+        *(["that it proved no higher bound"] if weaker else []),
+        *(["that it proved no higher bound of any integer tiles"] if certificate and certificate.integer else []),
         f"einloom version {version:.40}" + ("" if version == VERSION else f" (this is {VERSION})"),
     ]
     return Check("not checked", None, "how it was found, by the file's word: " + "; ".join(parts))

@@ -79,6 +79,7 @@ def _claims(result: Result) -> Iterator[Check]:
         yield from _prices(result, cost)
         yield _views(result, cost)
         yield _provenance(result)
+        yield from _notes(result)
         yield _member(result)
         yield from _front(result)
         yield from _certificate(result, cost)
@@ -140,7 +141,8 @@ def _views(result: Result, cost: Cost) -> Check:
             return Check("views", False, f"the file says {claimed.event!r} s in events, which cannot be told")
     pairs = [(getattr(seen, view), getattr(claimed, view)) for view in (*STEADY, "event")]
     same = all(mine == theirs or isclose(mine, theirs, rel_tol=SAME_NUMBER) for mine, theirs in pairs)
-    return Check("views", same, "of latency, as priced again" if same else f"the mapping's latencies are {seen}")
+    words = "of latency, as priced again" + ("" if seen.event is not None else "; the file has no time in events")
+    return Check("views", same, words if same else f"the mapping's latencies are {seen}")
 
 
 def _tables(cost: Cost) -> tuple[Table, Table, Table]:
@@ -166,6 +168,15 @@ def _provenance(result: Result) -> Check:
     return Check(
         "sources", same, f"{counted.assumed} of {counted.facts} assumed" + ("" if same else ", not as the file says")
     )
+
+
+def _notes(result: Result) -> Iterator[Check]:
+    """What the file notes of its problem, against what the problem gives."""
+    said = result.recorded_notes
+    if said is not None and said != result.notes:
+        wrong = next((one for one in said if one not in result.notes), None)
+        words = "a note of the problem is gone" if wrong is None else f"the problem does not give {wrong!r:.200}"
+        yield Check("notes", False, words)
 
 
 def _member(result: Result) -> Check:
@@ -199,6 +210,9 @@ def _front(result: Result) -> Iterator[Check]:
                 if not isclose(mine, theirs, rel_tol=SAME_NUMBER):
                     reasons.append(f"{name} is {mine!r}, the file says {theirs!r}")
         yield Check("front", not reasons, "; ".join(reasons) or f"point {number} of {len(points)} is as it says")
+    least = min((point.energy * point.latency for point in points), default=result.cost.edp)
+    if not isclose(least, result.cost.edp, rel_tol=SAME_OPTIMUM):
+        yield Check("front", False, f"its least EDP is {least!r} J s, that of the mapping {result.cost.edp!r} J s")
     for first, second in pairwise(points):
         if first.energy >= second.energy or first.latency <= second.latency:
             yield Check("front", False, f"{first.energy!r} J, {first.latency!r} s and the next point beat one another")

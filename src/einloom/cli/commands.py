@@ -18,8 +18,8 @@ from ..mapspace.space import ORDERS, STORES, Order, Stores
 from ..problem import OBJECTIVES, Budget
 from ..reading.units import parse
 from ..report.text import answers
-from ..report.text import results as text
 from ..report.text.live import display
+from ..report.text.overview import By, overview
 from ..result import Result
 from ..result.unmapped import Unmapped
 from ..search.answer import answer
@@ -66,6 +66,7 @@ objective_option = click.option(
 @click.option("--budget-steps", type=click.IntRange(1), help="The same after so many evaluated points.")
 @click.option("--budget-memory", metavar="SIZE", help="The same when the process holds so much, as in '2 GiB'.")
 @click.option("--start", multiple=True, metavar="FILE", help="A known mapping or result to look below; repeatable.")
+@output.by_option
 @click.option("-o", "--output", "text_path", metavar="FILE", help="Write the mapping as text, as `evaluate` reads it.")
 @json_option
 @guarded
@@ -87,6 +88,7 @@ def map_verb(
     budget_steps: int | None,
     budget_memory: str | None,
     start: tuple[str, ...],
+    by: By | None,
     text_path: str | None,
     json_path: str | None,
 ) -> None:
@@ -110,7 +112,7 @@ def map_verb(
             found = replace(found, reason=reason)
         if isinstance(found, Result):
             tree = found.mapping_text
-            output.deliver(text.summary(found), (json_path, found.to_json), (text_path, lambda: tree))
+            output.deliver(overview(found, by), (json_path, found.to_json), (text_path, lambda: tree))
         else:
             output.deliver("", (json_path, found.to_json))
     if found.ended is Ended.STOPPED:
@@ -168,15 +170,22 @@ def _search(
 @click.argument("mapping", required=False)
 @objective_option
 @click.option("--latency", metavar="RULE", help="Of the total: einsum (default) or tile; every view is shown anyway.")
+@output.by_option
 @json_option
 @guarded
 def evaluate_verb(
-    workload: str, machine: str | None, mapping: str | None, objective: str, latency: str | None, json_path: str | None
+    workload: str,
+    machine: str | None,
+    mapping: str | None,
+    objective: str,
+    latency: str | None,
+    by: By | None,
+    json_path: str | None,
 ) -> None:
     """Price a mapping: WORKLOAD MACHINE MAPPING (a text file or a result), or one RESULT.json alone."""
     output.refuse(json_path)
     found = verbs.evaluate(workload, machine, mapping, objective, latency)
-    _answer(found, json_path, text.summary(found))
+    _answer(found, json_path, overview(found, by))
 
 
 @click.command("simulate")

@@ -18,6 +18,11 @@ import click
 from ..errors import SpecError, combined
 from ..reading import writing
 
+by_option = click.option(
+    "--by",
+    type=click.Choice(("layer", "module", "einsum", "none")),
+    help="Rows of the table that stands for the mapping with more than 40 Einsums; none: the whole mapping instead.",
+)
 Output = tuple[str | None, Callable[[], str]]
 """A file, ``-`` for standard output, None for nowhere; and what makes the text for it."""
 

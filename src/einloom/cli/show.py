@@ -7,8 +7,12 @@ from pathlib import Path
 
 import click
 
+from ..errors import SpecError
+from ..report.data.modules import einsums_of
 from ..report.text import nests
 from ..report.text import results as text
+from ..report.text.overview import By, overview
+from ..result import Result
 from ..result.unmapped import Unmapped, read_answer
 from . import output
 from .guard import guarded
@@ -20,18 +24,24 @@ from .guard import guarded
 @click.option("--loops", "parts", flag_value="loops", help="One loop nest per Einsum.")
 @click.option("--breakdown", "parts", flag_value="breakdown", help="Energy and traffic of every action.")
 @click.option("--occupancy", "parts", flag_value="occupancy", help="What fills the memories.")
+@click.option("--group", metavar="MODULE", help="With --tree: only the branches of a module, as in layers.0.attention.")
+@output.by_option
 @click.option("--json", "json_path", metavar="FILE", help="Write the answer as JSON; - for standard output.")
 @guarded
-def show_verb(result: str, parts: str | None, json_path: str | None) -> None:
+def show_verb(result: str, parts: str | None, group: str | None, by: By | None, json_path: str | None) -> None:
     """Print a saved result, or one side of it. Nothing is computed again."""
     output.refuse(json_path)
+    if group is not None and parts != "tree":
+        raise SpecError("--group chooses branches of the mapping; write --tree too")
+    if by is not None and parts is not None:
+        raise SpecError(f"--by prints a table by modules or Einsums; --{parts} prints something else")
     found = read_answer(result)
     if isinstance(found, Unmapped):
         output.deliver(text.nothing(found), (json_path, found.to_json))
         return
-    views = {
-        None: nests.everything,
-        "tree": text.tree,
+    views: dict[str | None, Callable[[Result], str]] = {
+        None: nests.everything if by is None else lambda one: overview(one, by),
+        "tree": text.tree if group is None else lambda one: text.tree(one, einsums_of(one, group)),
         "loops": nests.loops,
         "breakdown": text.breakdown,
         "occupancy": text.occupancy,

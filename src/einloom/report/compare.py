@@ -23,7 +23,8 @@ from ..result import Result, document
 from ..result.unmapped import Unmapped, read_answer
 from ..workload.einsum import Workload
 from ..workload.files import workload_data
-from .text.results import bits, fused, joules, objective_value, seconds
+from .data.fusion import fused
+from .text.results import bits, joules, objective_value, seconds
 from .text.table import WIDTH, columns
 
 if TYPE_CHECKING:

@@ -135,4 +135,5 @@ def _result(view: Located, data: dict[str, Any], file: str) -> Result:
         found.get("latencies"),
         found.get("front", ()),
         ended_of(found),
+        tuple(found.get("notes", ())),
     )

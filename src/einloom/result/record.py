@@ -101,9 +101,9 @@ class Result(Answered):
     """One mapping of one problem, with its price and what is proven of it.
 
     certificate: None if nothing was searched. recorded_digest, found_digest: of a result that was read from a file,
-    what the file says of itself and what its content gives. latencies: how long it takes, seen in several ways; None in
-    a file that does not say. front: the whole Pareto set, ascending in energy, if that was the objective. ended: what
-    ended the search before it was done, if anything did.
+    what the file says of itself and what its content gives. recorded_notes: what that file notes of its problem.
+    latencies: how long it takes, seen in several ways; None in a file that does not say. front: the whole Pareto set,
+    ascending in energy, if that was the objective. ended: what ended the search before it was done, if anything did.
     """
 
     problem: Problem
@@ -119,6 +119,7 @@ class Result(Answered):
     latencies: Latencies | None = None
     front: tuple[FrontPoint, ...] = ()
     ended: Ended | None = None
+    recorded_notes: tuple[str, ...] | None = field(default=None, compare=False)
 
     @staticmethod
     def of(

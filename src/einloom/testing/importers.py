@@ -65,8 +65,10 @@ def _about(reader: Importer, bundle: Bundle) -> Iterator[str]:
     workload, machine, tree = bundle.workload, bundle.machine, bundle.mapping
     if workload is None and machine is None and bundle.mapspace is None:
         yield "it finds neither a workload nor a machine nor a mapspace"
-    if workload is not None and parse_workload(workload_text(workload)) != workload:
-        yield "its workload, written and read back, is another one"
+    if workload is not None:
+        again = parse_workload(workload_text(workload))
+        if again != workload or workload_text(again) != workload_text(workload):
+            yield "its workload, written and read back, is another one"
     if machine is not None and parse_machine(machine_text(machine)) != machine:
         yield "its machine, written and read back, is another one"
     if tree is not None and (workload is None or machine is None):

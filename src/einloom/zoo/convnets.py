@@ -87,8 +87,8 @@ class Network:
         return Plane(f"T{n}", source.channels, rows, columns), access, ",".join(["", *kernels])
 
     def convolution(self, source: Plane, channels: int, kernel: int = 3, stride: int = 1) -> Plane:
-        """A convolution whose padding keeps the size but for the stride."""
-        plane, access, kernels = self.window(source, kernel, stride, kernel // 2)
+        """A convolution whose padding keeps the size but for the stride; of patches, if the kernel is even."""
+        plane, access, kernels = self.window(source, kernel, stride, kernel // 2 if kernel % 2 else 0)
         n = len(self.einsums) + 1
         made = Plane(plane.tensor, self.size(f"c{n}", channels), plane.rows, plane.columns)
         self.add(f"{made} = {access} * W{n}[{made.channels},{source.channels}{kernels}]")
@@ -116,6 +116,15 @@ class Network:
         plane, access, kernels = self.window(source, kernel, 2, padding)
         self.add(f"{plane} = max[{kernels[1:]}] {access}")
         return plane
+
+    def normed(self, source: Plane) -> Plane:
+        """The layer norm of each place over its channels: a sum, a sum of squares and an elementwise map."""
+        n, at = len(self.einsums) + 1, f"[b,{source.rows},{source.columns}]"
+        made = Plane(f"T{n + 2}", source.channels, source.rows, source.columns)
+        self.add(f"T{n}{at} = {source}")
+        self.add(f"T{n + 1}{at} = elementwise({source}, T{n}{at})")
+        self.add(f"{made} = elementwise({source}, T{n}{at}, T{n + 1}{at})")
+        return made
 
     def residual(self, first: Plane, second: Plane) -> Plane:
         """The sum of two planes of one shape."""

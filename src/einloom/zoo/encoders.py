@@ -18,7 +18,9 @@ from ..workload.notation import parse_einsum
 from .origins import CHOSEN, Values, rank_facts
 from .transformers import LLAMA3_TABLE, MAX_LAYERS
 
-CHOSEN_RANKS = "bmpst"
+CHOSEN_RANKS = "bmpstl"
+FRAMES = 3000
+"""Of 10 ms, in the 30 s that Whisper hears at once."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,8 @@ class TransformerNetwork:
 
     heads: of keys and values; shared: query heads for each. wide: of the feed-forward layers; gated: those have a gate.
     before: norms come before a block, not behind it. classes: outputs of the head; pooled: it reads one token. experts:
-    how many there are, and how many each token has. decoder: layers of a second stack that attends to the first.
+    how many there are, and how many each token has. decoder: layers of a second stack that attends to the first. mel:
+    channels of a spectrogram, two frames for each token of the first stack; 0: its tokens are the input.
     """
 
     name: str
@@ -47,6 +50,7 @@ class TransformerNetwork:
     pooled: bool = False
     experts: tuple[int, int] = (0, 0)
     decoder: bool = False
+    mel: int = 0
 
     @property
     def cached(self) -> bool:
@@ -58,7 +62,8 @@ class TransformerNetwork:
         """As `workload_entries` writes them."""
         tokens = 1 if self.experts[0] else self.tokens
         decode = " cached= decode=false" if self.cached else ""
-        return f"batch=1 tokens={tokens} layers={self.layers}{decode} bits=8"
+        frames = f" frames={FRAMES}" if self.mel else ""
+        return f"batch=1{frames} tokens={tokens} layers={self.layers}{decode} bits=8"
 
     def norm(self, n: str, x: str, m: str) -> list[str]:
         """N, the norm of x, whose tokens are the rank m."""
@@ -129,9 +134,16 @@ class TransformerNetwork:
         made, last = self._stack("", "X", layers, "m", "p", "", cached)
         if self.decoder:
             more, last = self._stack("D", "Y", layers, "s", "t", last, False)
-            made = [*within("encoder", made), *within("decoder", more)]
+            made = [*within("encoder", [*self._front(), *made]), *within("decoder", more)]
         out, read = ("", "0") if self.pooled else (",s", "s") if self.decoder else (",m", "m")
         return [*made, *within("head", [f"HEAD[b{out},n] = {last}[b,{read},d] * WHEAD[d,n]"])]
+
+    def _front(self) -> list[Einsum]:
+        """X, the tokens that two convolutions over time make of a spectrogram, the second with stride two."""
+        if not self.mel:
+            return []
+        first, second = "C[b,l,y] = MEL[b,l+r-1,i] * WC1[y,i,r]", "X[b,m,d] = C[b,2*m+w-1,y] * WC2[d,y,w]"
+        return within("front", [first, second])
 
     def _stack(
         self, prefix: str, x: str, layers: int, q: str, k: str, other: str, cached: bool
@@ -155,9 +167,13 @@ class TransformerNetwork:
             raise SpecError(f"{self.name}: cached counts only with decode=true")
         if self.experts[0] and (decode, v["batch"] * v["tokens"]) not in ((False, 1), (True, 1)):
             raise SpecError(f"{self.name}: each token has experts of its own; batch and tokens must be 1")
-        tokens = 1 if decode else v["tokens"]
-        past = v.get("cached", self.tokens) if decode else tokens
-        sizes = {"b": v["batch"], "m": tokens, "p": past, "s": tokens, "t": tokens, "d": self.model, "g": self.heads}
+        tokens, frames = 1 if decode else v["tokens"], v.get("frames", 0)
+        if frames % 2:
+            raise SpecError(f"{self.name}: frames={frames}: a token has two frames")
+        first = frames // 2 or tokens
+        past = v.get("cached", self.tokens) if decode else first
+        sizes = {"b": v["batch"], "m": first, "p": past, "s": tokens, "t": tokens, "d": self.model, "g": self.heads}
+        sizes |= {"l": frames, "i": self.mel, "y": self.model, "r": 3, "w": 3}
         sizes |= {"h": self.shared, "e": self.head, "f": self.head, "c": self.wide, "n": self.classes}
         sizes |= {"x": self.experts[0], "u": self.experts[1]}
         einsums = self.cascade(v["layers"], decode)
@@ -168,7 +184,8 @@ class TransformerNetwork:
             *rank_facts(self.source, "printed", (rank for rank in ranks if rank not in CHOSEN_RANKS)),
             Fact("bits.default", CHOSEN, "assumed"),
         )
-        return build_workload(self.name, einsums, ranks, bits=v["bits"], facts=facts)
+        shapes = {"MEL": (v["batch"], frames, self.mel)} if self.mel else {}
+        return build_workload(self.name, einsums, ranks, bits=v["bits"], shapes=shapes, facts=facts)
 
 
 def within(module: str, einsums: Iterable[Einsum | str]) -> list[Einsum]:
@@ -192,6 +209,10 @@ NETWORKS = (
     TransformerNetwork(
         "t5-small", "T5-small, encoder and decoder", "Raffel et al. 2020 (T5), section 3.7",
         6, 64, 512, 8, 64, 2048, 32128, rms=True, decoder=True,
+    ),
+    TransformerNetwork(
+        "whisper-base", "Whisper-base, encoder and decoder", "Radford et al. 2022 (Whisper), section 2.2 and Table 1",
+        6, 448, 512, 8, 64, 2048, 51865, decoder=True, mel=80,
     ),
     TransformerNetwork(
         "llama3-8b-net", "Llama 3 8B with norms and head", LLAMA3_TABLE,

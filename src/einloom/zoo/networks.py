@@ -1,7 +1,7 @@
-"""Whole convolutional networks of the zoo by their dimensions: ResNet-50, MobileNet v2 and v3, EfficientNet-B0.
+"""Whole convolutional networks of the zoo: ResNet-50, MobileNet v2 and v3, EfficientNet-B0, ConvNeXt-T.
 
 As in `convnets`, batch normalisation, biases and activations are left out, and an average is a sum. Squeeze and excite
-is a reduction, two products and an elementwise product.
+is a reduction, two products and an elementwise product; the scale of a ConvNeXt layer is part of the product before it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from .origins import CHOSEN, Values
 MOBILENET_TABLE = "Sandler et al. 2018 (MobileNetV2), Table 2"
 MOBILENET3_TABLE = "Howard et al. 2019 (MobileNetV3), Table 1; squeezes to a quarter in multiples of 8"
 EFFICIENTNET_TABLE = "Tan and Le 2019 (EfficientNet), Table 1, with MBConv's expansion and squeeze ratio of MnasNet"
+CONVNEXT_TABLE = "Liu et al. 2022 (A ConvNet for the 2020s), section 2 and Table 9"
+CONVNEXT = ((96, 3), (192, 3), (384, 9), (768, 3))
 RESNET50 = ((64, 3), (128, 4), (256, 6), (512, 3))
 MOBILENET = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
 MOBILENET3 = (  # kernel, expanded channels, channels, squeeze and excite, stride
@@ -51,11 +53,17 @@ def _empty(name: str, source: str, v: Values) -> Network:
     return Network(name, source if v["image"] == 224 else CHOSEN, v["image"] != 224, {"b": v["batch"]})
 
 
-def _classified(net: Network, plane: Plane, bits: int, hidden: int = 0) -> Workload:
-    """The network with global pooling and a classifier behind `plane`. hidden: the width of a layer between them."""
+def _classified(net: Network, plane: Plane, bits: int, hidden: int = 0, normed: bool = False) -> Workload:
+    """The network with global pooling and a classifier behind `plane`. hidden: the width of a layer between them;
+    normed: a layer norm."""
     net.module = "head"
     net.add(f"POOL[b,{plane.channels}] = {plane}")
     pooled, channels = "POOL", plane.channels
+    if normed:
+        net.add(f"MEAN[b] = POOL[b,{channels}]")
+        net.add(f"DEVIATION[b] = elementwise(POOL[b,{channels}], MEAN[b])")
+        net.add(f"NORM[b,{channels}] = elementwise(POOL[b,{channels}], MEAN[b], DEVIATION[b])")
+        pooled = "NORM"
     if hidden:
         net.add(f"HID[b,{net.size('h', hidden)}] = POOL[b,{channels}] * WHID[{channels},h]")
         pooled, channels = "HID", "h"
@@ -117,6 +125,21 @@ def efficientnet_b0(v: Values) -> Workload:
             stride = first if not block else 1
             plane = _inverted(net, plane, expansion * narrow, channels, stride, kernel, narrow // 4)
     return _classified(net, _last(net, plane, 1280), v["bits"])
+
+
+def convnext_t(v: Values) -> Workload:
+    """ConvNeXt-T: depthwise 7x7, a layer norm, 1x1 to four times the channels and back; 2x2 between stages."""
+    net = _empty("convnext-t", CONVNEXT_TABLE, v)
+    plane = net.normed(net.convolution(net.image(3, v["image"]), CONVNEXT[0][0], kernel=4, stride=4))
+    for stage, (width, blocks) in enumerate(CONVNEXT):
+        if stage:
+            net.module = f"downsampling.{stage}"
+            plane = net.convolution(net.normed(plane), width, kernel=2, stride=2)
+        for block in range(blocks):
+            net.module = f"stages.{stage}.blocks.{block}"
+            inner = net.convolution(net.normed(net.depthwise(plane, 7, 1)), 4 * width, kernel=1)
+            plane = net.residual(net.convolution(inner, width, kernel=1), plane)
+    return _classified(net, plane, v["bits"], normed=True)
 
 
 def _last(net: Network, plane: Plane, channels: int) -> Plane:

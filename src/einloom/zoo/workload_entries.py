@@ -17,8 +17,9 @@ from .attentions import SHAPES, attention
 from .catalogue import Entry, Parameter, check_keys, choose
 from .convnets import resnet18, vgg16
 from .encoders import NETWORKS
-from .networks import efficientnet_b0, mobilenet_v2, mobilenet_v3, resnet50
+from .networks import convnext_t, efficientnet_b0, mobilenet_v2, mobilenet_v3, resnet50
 from .origins import CHOSEN, INPUTS, Values, bits_fact, chosen_facts, rank_facts
+from .state_spaces import mamba_130m
 from .table2 import MODELS, attention_pair, layer
 from .transformers import gpt3, llama3_8b
 
@@ -210,9 +211,16 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
             _recipe("mobilenet-v2", "MobileNet v2, whole", "batch=1 image=224 bits=8", mobilenet_v2),
             _recipe("mobilenet-v3", "MobileNet v3 large, whole", "batch=1 image=224 bits=8", mobilenet_v3),
             _recipe("efficientnet-b0", "EfficientNet-B0, whole", "batch=1 image=224 bits=8", efficientnet_b0),
+            _recipe("convnext-t", "ConvNeXt-T, whole", "batch=1 image=224 bits=8", convnext_t),
             *(
                 _recipe(each.name, f"{each.title}; norms and softmax in parts", each.parameters, each.build)
                 for each in NETWORKS
+            ),
+            _recipe(
+                "mamba-130m",
+                "Mamba 130M with head: one token after those that its states hold",
+                "batch=1 layers=24 bits=8",
+                mamba_130m,
             ),
             _recipe("mobilenet-block", "two MobileNet blocks at 28 x 28", "bits=8", _mobilenet_block),
             _recipe(

@@ -73,6 +73,7 @@ def certificate(result: Result) -> Html:
         ]
     seen = "; ".join(" ".join(text.split()) for _, text in latency_rows(result.latencies))
     rows += [("latency seen as", seen)] if seen else []
+    rows += [("absorbed", ", ".join(result.workload.absorbed))] if result.workload.absorbed else []
     known = result.provenance
     rows += [
         ("made with", f"einloom {known.version}, model version {known.model_version}"),

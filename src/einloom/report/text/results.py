@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from textwrap import wrap
 
-from ...mapping.extents import addresses, edge_tiles
-from ...mapping.tree import Loop, Nest, Split, Store
+from ...mapping.extents import Address, addresses, edge_tiles
+from ...mapping.tree import Loop, Nest, Node, Split, Store, einsums_below, lines
 from ...problem import Alternative, Certificate, Guarantee, Objective
 from ...reading.units import format as with_unit
 from ...result import Result
 from ...result.unmapped import Unmapped
+from ..data.fusion import backings
 from ..data.views import latency_rows
 from .limits import limits
 from .table import WIDTH, columns, fold
@@ -82,6 +85,8 @@ def headline(result: Result) -> str:
     if known.facts:
         share = f"{known.assumed} of {known.facts} sourced numbers are assumptions ({known.assumed_share:.0%})"
         rows.append(("sources", share))
+    if result.workload.absorbed:
+        rows.append(("absorbed", ", ".join(result.workload.absorbed)))
     rows += [("note", note) for note in result.notes]
     return "\n".join([f"{result.workload.name} on {result.machine.name}", *_labelled(rows)])
 
@@ -181,39 +186,13 @@ def any_tiles(objective: Objective, certificate: Certificate) -> str:
 
 def fusion(result: Result) -> str:
     """For every intermediate, the memory that backs it and the loops that cut it there."""
-    backed = [(name, *_backing(result.mapping.nest, name)) for name in result.workload.intermediates]
-    if not backed:
-        return ""
     outermost = result.machine.memories[0].name
     rows = []
-    for name, memory, loops in backed:
+    for name, (memory, loops) in backings(result).items():
         users = f"{result.workload.producers[name]} > {', '.join(result.workload.consumers[name])}"
         where = "not fused" if memory == outermost else ("fused, whole" if not loops else "fused, " + _cuts(loops))
         rows.append((name, memory, users, where))
-    return columns("what is fused where", ("tensor", "in", "from > to", "how"), rows)
-
-
-def fused(result: Result) -> dict[str, str]:
-    """The memory that backs each intermediate whose outermost store is not in the outermost memory."""
-    outermost = result.machine.memories[0].name
-    backed = {name: _backing(result.mapping.nest, name)[0] for name in result.workload.intermediates}
-    return {name: memory for name, memory in backed.items() if memory not in ("", outermost)}
-
-
-def _backing(nest: Nest, tensor: str) -> tuple[str, tuple[Loop, ...]]:
-    """(memory, loops above) of the outermost store of `tensor`; an empty name if there is none."""
-    above: list[Loop] = []
-    for node in nest:
-        if isinstance(node, Loop):
-            above.append(node)
-        elif isinstance(node, Store) and tensor in node.tensors:
-            return node.memory, tuple(above)
-        elif isinstance(node, Split):
-            for branch in node.branches:
-                memory, loops = _backing(branch, tensor)
-                if memory:
-                    return memory, (*above, *loops)
-    return "", ()
+    return columns("what is fused where", ("tensor", "in", "from > to", "how"), rows) if rows else ""
 
 
 def _cuts(loops: tuple[Loop, ...]) -> str:
@@ -224,15 +203,46 @@ def _cuts(loops: tuple[Loop, ...]) -> str:
     return "below " + ", ".join(words)
 
 
-def tree(result: Result) -> str:
-    """The mapping as text, long lines folded; a comment says where the last tile of a loop is smaller."""
-    last = edge_tiles(result.workload, result.mapping.nest)
-    told = []
-    for line, address in zip(result.mapping_text.splitlines(), addresses(result.mapping.nest), strict=True):
+def tree(result: Result, einsums: Collection[str] | None = None) -> str:
+    """The mapping as text, long lines folded; a comment says where the last tile of a loop is smaller.
+
+    einsums: only their branches, and only their tensors.
+    """
+    nest, last = result.mapping.nest, edge_tiles(result.workload, result.mapping.nest)
+    told, places = [], list(addresses(nest))
+    if einsums is not None:
+        told.append(f"# {len(einsums)} of {len(result.workload.einsums)} Einsums")
+        nest, places = _part(nest, einsums, {t for e in einsums for t in result.workload.einsum(e).tensors})
+    for line, address in zip(lines(nest), places, strict=True):
         told += fold(line, WIDTH - 2)
         if address in last:
             told[-1] += f"  # the last tile: {last[address]}"
     return "\n".join(told)
+
+
+def _part(
+    nest: Nest, einsums: Collection[str], tensors: Collection[str], above: Address = ()
+) -> tuple[Nest, list[Address]]:
+    """What of a nest concerns some Einsums and tensors, and the address of every node that is left."""
+    left: list[Node] = []
+    places: list[Address] = []
+    for i, node in enumerate(nest):
+        below: list[Address] = []
+        match node:
+            case Store():
+                node = replace(node, tensors=tuple(tensor for tensor in node.tensors if tensor in tensors))
+            case Loop():
+                node = replace(node, binds=tuple(bind for bind in node.binds if bind[0] in einsums))
+            case Split():
+                kept = [j for j, branch in enumerate(node.branches) if any(e in einsums for e in einsums_below(branch))]
+                parts = [_part(node.branches[j], einsums, tensors, (*above, i, j)) for j in kept]
+                below = [address for _, found in parts for address in found]
+                shares = tuple(node.shares[j] for j in kept) if node.shares else ()
+                node = replace(node, branches=tuple(branch for branch, _ in parts), shares=shares)
+        if not isinstance(node, Store) or node.tensors:
+            left.append(node)
+            places += [(*above, i), *below]
+    return tuple(left), places
 
 
 def by_einsum(result: Result) -> str:

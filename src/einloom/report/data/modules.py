@@ -1,0 +1,222 @@
+"""A result by the modules of its network: rows of Einsums, those that differ in numbers of their names alone as one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Literal
+
+from ...errors import SpecError, unknown
+from ...result import Result
+from .fusion import fused
+
+Detail = Literal["layer", "module", "einsum"]
+FEW, MANY = 4, 40
+NONE = "(no module)"
+LONGEST = 16
+_NUMBER = re.compile(r"[0-9]+")
+_NUMBERS = re.compile(r"([0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*|\*)")
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleRow:
+    """`count` modules that are alike; the other numbers are those of each.
+
+    energy in joules, latency in seconds, the Einsums' summed. limit: the component that bounds most of the latency.
+    written: intermediates that its Einsums write, and how many of these are `fused`.
+    """
+
+    name: str
+    count: int
+    einsums: int
+    multiplications: int
+    energy: float
+    latency: float
+    limit: str
+    written: int
+    fused: int
+
+    @property
+    def alike(self) -> tuple[object, ...]:
+        """What two rows have in common that may stand as one."""
+        numbers = (self.einsums, self.multiplications, self.limit, self.written, self.fused)
+        return (_NUMBER.sub("*", self.name), *numbers, f"{self.energy:.8e}", f"{self.latency:.8e}")
+
+
+def module_rows(result: Result, by: Detail | None = None, most: int = MANY) -> tuple[ModuleRow, ...]:
+    """The rows by layers, modules or Einsums, in program order; of more than `most` the last is for many.
+
+    Without `by`, paths of modules are cut to the depth that gives most rows, but not more than `most`.
+    """
+    if by is not None:
+        return _shortened(_folded(result, {"layer": _layer, "module": _module, "einsum": _einsum}[by]), most)
+    depth = max(einsum.group.count(".") + 1 for einsum in result.workload.einsums)
+    ways = [_folded(result, _cut(n)) for n in range(1, depth + 1)]
+    best = max((rows for rows in ways if len(rows) <= most), key=len, default=())
+    larger = [rows for rows in ways if len(rows) > most]
+    return _shortened(larger[0], most) if larger and len(best) < FEW else best
+
+
+def shown_by(result: Result, most: int = MANY) -> Detail | None:
+    """What the rows are where nobody said: Einsums if modules make fewer than four rows and Einsums make more."""
+    modules = len(module_rows(result, None, most))
+    return "einsum" if modules < FEW and modules < len(module_rows(result, "einsum", most)) else None
+
+
+def _layer(name: str, group: str) -> str:
+    """The path as far as its first number, which counts layers."""
+    names = group.split(".")
+    end = next((i + 1 for i, one in enumerate(names) if _NUMBER.search(one)), len(names))
+    return ".".join(names[:end])
+
+
+def _module(name: str, group: str) -> str:
+    return group
+
+
+def _einsum(name: str, group: str) -> str:
+    return name
+
+
+def _cut(depth: int) -> Callable[[str, str], str]:
+    return lambda name, group: ".".join(group.split(".")[:depth])
+
+
+def _folded(result: Result, named: Callable[[str, str], str]) -> tuple[ModuleRow, ...]:
+    """A row for each name that Einsums are given, rows that are alike as one."""
+    members: dict[str, list[str]] = {}
+    for einsum in result.workload.einsums:
+        members.setdefault(named(einsum.name, einsum.group) or NONE, []).append(einsum.name)
+    found: dict[tuple[object, ...], list[ModuleRow]] = {}
+    for row in _rows(result, members):
+        found.setdefault(row.alike, []).append(row)
+    return tuple(
+        replace(rows[0], name=common_name([row.name for row in rows]), count=len(rows)) for rows in found.values()
+    )
+
+
+def _rows(result: Result, members: dict[str, list[str]]) -> Iterable[ModuleRow]:
+    workload, cost, kept = result.workload, result.cost, fused(result)
+    energy = {str(einsum): value for (einsum,), value in cost.energy_by("einsum").items()}
+    latency = dict(cost.einsum_latency)
+    busiest: dict[str, tuple[float, str]] = {}
+    for einsum, component, seconds in cost.busy:
+        if seconds:
+            busiest[einsum] = max(busiest.get(einsum, (0.0, "")), (seconds, component))
+    for name, einsums in members.items():
+        written = [t for t in (workload.einsum(e).output.tensor for e in einsums) if workload.consumers[t]]
+        limits: dict[str, float] = {}
+        for einsum in einsums:
+            seconds, component = busiest.get(einsum, (0.0, "-"))
+            limits[component] = limits.get(component, 0.0) + seconds
+        yield ModuleRow(
+            name,
+            1,
+            len(einsums),
+            workload.repeat * sum(workload.operations(e) for e in einsums if _multiplies(result, e)),
+            sum(energy.get(e, 0.0) for e in einsums),
+            sum(latency.get(e, 0.0) for e in einsums),
+            max(limits, key=lambda one: limits[one]),
+            len(written),
+            sum(tensor in kept for tensor in written),
+        )
+
+
+def _multiplies(result: Result, name: str) -> bool:
+    """Is it a product of several tensors that sums something?"""
+    einsum = result.workload.einsum(name)
+    return einsum.kind == "multiply" and len(einsum.inputs) > 1 and bool(einsum.reduced)
+
+
+def common_name(names: Sequence[str]) -> str:
+    """One name for several that differ in numbers alone: the numbers as ranges, or ``*`` where they are too many.
+
+    >>> common_name(["layers.0.norm", "layers.1.norm", "layers.3.norm"]), common_name(["a.0.0", "a.1.1"])
+    ('layers.0-1,3.norm', 'a.*.*')
+    """
+    columns = list(zip(*(_NUMBER.findall(name) for name in names), strict=True))
+    several = [i for i, column in enumerate(columns) if len(set(column)) > 1]
+    shown = ["*" if i in several else column[0] for i, column in enumerate(columns)]
+    if len(several) == 1 and len(ranges := _ranges(sorted(map(int, columns[several[0]])))) <= LONGEST:
+        shown[several[0]] = ranges
+    parts = _NUMBER.split(names[0])
+    return "".join(text for pair in zip(parts, [*shown, ""], strict=True) for text in pair)
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Whole numbers as ranges.
+
+    >>> _ranges([0, 1, 2, 4, 6, 7])
+    '0-2,4,6-7'
+    """
+    runs = [list(run) for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])]
+    return ",".join(f"{run[0][1]}-{run[-1][1]}" if len(run) > 1 else str(run[0][1]) for run in runs)
+
+
+def _shortened(rows: tuple[ModuleRow, ...], most: int) -> tuple[ModuleRow, ...]:
+    """The rows with most energy in their order, and one for all others, if there are more than `most`."""
+    if len(rows) <= most:
+        return rows
+    largest = sorted(rows, key=lambda row: -row.count * row.energy)[: most - 1]
+    others = [row for row in rows if row not in largest]
+    limits = [(sum(r.count * r.latency for r in others if r.limit == row.limit), row.limit) for row in others]
+    sums = totals(others)
+    last = replace(sums, name=f"{sum(row.count for row in others)} others", limit=max(limits)[1])
+    return (*(row for row in rows if row in largest), last)
+
+
+def totals(rows: Sequence[ModuleRow]) -> ModuleRow:
+    """All rows in one, with what each stands for."""
+    return ModuleRow(
+        "total",
+        1,
+        sum(row.count * row.einsums for row in rows),
+        sum(row.count * row.multiplications for row in rows),
+        sum(row.count * row.energy for row in rows),
+        sum(row.count * row.latency for row in rows),
+        "",
+        sum(row.count * row.written for row in rows),
+        sum(row.count * row.fused for row in rows),
+    )
+
+
+def einsums_of(result: Result, module: str) -> frozenset[str]:
+    """The Einsums of a module and of the modules in it.
+
+    module: a path, which may hold numbers as rows are named with: ``layers.1-11.attention``, ``layers.*``. Raises
+    SpecError where there are none.
+    """
+    einsums = result.workload.einsums
+    found = frozenset(e.name for e in einsums if f"{e.group}.".startswith(f"{module}."))
+    if not found:
+        found = frozenset(e.name for e in einsums if any(_named(module, path) for path in _paths(e.group)))
+    if found:
+        return found
+    if not any(e.group for e in einsums):
+        raise SpecError(f"no Einsum of {result.workload.name} says which module it is part of")
+    raise unknown("module", module, dict.fromkeys(path for e in einsums for path in _paths(e.group)))
+
+
+def _paths(group: str) -> list[str]:
+    """The module and those around it, outermost first."""
+    names = group.split(".") if group else []
+    return [".".join(names[: i + 1]) for i in range(len(names))]
+
+
+def _named(pattern: str, path: str) -> bool:
+    """Does the pattern, with ranges of numbers or ``*``, stand for the path?"""
+    parts = _NUMBERS.split(pattern)
+    texts = [f"({'[0-9]+' if i % 2 else re.escape(part)})" for i, part in enumerate(parts)]
+    match = re.fullmatch("".join(texts), path)
+    return match is not None and all(
+        wanted == "*" or any(_within(int(match[i + 1]), each) for each in wanted.split(","))
+        for i, wanted in enumerate(parts)
+        if i % 2
+    )
+
+
+def _within(number: int, written: str) -> bool:
+    first, _, last = written.partition("-")
+    return int(first) <= number <= int(last or first)
