@@ -25,6 +25,7 @@ from einloom.workload.einsum import Workload
 from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.transformers import gpt3
 
+from .pages import Column, Row, markdown
 from .rows import ROOT, append, stamp
 
 RESULTS = ROOT / "bench" / "results" / "sizes.csv"
@@ -223,6 +224,43 @@ def measured_before(path: Path) -> set[tuple[str, str]]:
         return set()
     with path.open(newline="", encoding="utf-8") as stream:
         return {(row["problem"], row["machine"]) for row in csv.DictReader(stream)}
+
+
+def _with_gap(row: Row, space: str) -> str:
+    """The EDP in a space; where it is not proven, with the gap."""
+    value, gap = row[f"{space}_edp"], row[f"{space}_gap"]
+    return value if gap == "0.00%" else f"{value}, gap {gap}"
+
+
+def _padding(row: Row) -> str:
+    """EDP of the best padded workload over that of `ragged`, and the multiple; with the gap where it is not proven."""
+    shown = f"{row['padded_over_ragged']}, {'none' if row['padded_to'] == '1' else row['padded_to']}"
+    return shown if row["padded_gap"] == "0.00%" else f"{shown}, gap {row['padded_gap']}"
+
+
+COLUMNS = (
+    Column("problem", "problem"),
+    Column("machine", "machine"),
+    Column("perfect, J s", lambda row: _with_gap(row, "perfect")),
+    Column("ragged, J s", lambda row: _with_gap(row, "ragged")),
+    Column("times less EDP", "edp"),
+    Column("energy", "energy"),
+    Column("latency", "latency"),
+    Column("within any integers", lambda row: row["integer_gap"] or "-"),
+    Column("padded / ragged, multiple", _padding),
+    Column("CPU s perfect", "perfect_cpu_s"),
+    Column("ragged", "ragged_cpu_s"),
+    Column("bound", "integer_cpu_s"),
+    Column("padded", "padded_cpu_s"),
+)
+
+
+def table(rows: list[Row]) -> str:
+    """The page's table: problem by problem, each on all machines."""
+    names = [workload.name for workload in WORKLOADS]
+    return markdown(
+        COLUMNS, sorted(rows, key=lambda row: (names.index(row["problem"]), MACHINES.index(row["machine"])))
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
