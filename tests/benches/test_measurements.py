@@ -124,3 +124,35 @@ def test_groups_beside_one_after_the_other(tmp_path: Path, capsys: pytest.Captur
     assert row["guarantee"] == "OPTIMAL"
     assert float(row["bound"]) == float(row["value"]) <= float(row["sequential"])
     assert "CPU ratio" in capsys.readouterr().out
+
+
+def test_sizes_beside_padding_and_any_integers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from bench import sizes
+
+    from einloom.workload.build import build_workload
+
+    small = build_workload("small", ("Z[m,n] = A[m,k] * B[k,n]",), {"m": 13, "n": 8, "k": 4}, bits=16)
+    monkeypatch.setattr(sizes, "WORKLOADS", (small,))
+    file = tmp_path / "sizes.csv"
+    asked = ["--machine", "ffm-edge", "--seconds", "30", "--output", str(file)]
+    assert sizes.main(asked) == sizes.main(asked) == 0
+    (row,) = rows(file)  # the second run has nothing to do
+    assert row["perfect_gap"] == row["ragged_gap"] == row["padded_gap"] == "0.00%"
+    perfect, ragged, least, padded = (
+        float(row[k]) for k in ("perfect_edp", "ragged_edp", "integer_bound", "padded_edp")
+    )
+    assert least <= ragged <= padded <= perfect
+    assert "| small | ffm-edge |" in sizes.table([row])
+    assert "small, ffm-edge" in capsys.readouterr().out
+
+
+def test_ranks_are_padded_to_multiples() -> None:
+    from bench import sizes
+
+    from einloom.workload.build import build_workload
+
+    conv = build_workload("conv", ("O[k,p] = I[p+r] * W[k,r]",), {"k": 12, "p": 55, "r": 11}, bits=16)
+    trials = [(by, wider.extents["k"], wider.extents["p"], wider.extents["r"]) for by, wider in sizes.padded(conv)]
+    assert trials == [(2, 12, 56, 11), (16, 12, 64, 11)]  # 12 to 16 is a third more: left alone
