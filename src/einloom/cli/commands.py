@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable
 from dataclasses import replace
 
 import click
@@ -256,9 +255,3 @@ def _answer(found: Result | Unmapped | object, json_path: str | None, printed: s
 
 def _json(found: Result | Unmapped | object) -> str:
     return found.to_json() if isinstance(found, Result | Unmapped) else json.dumps(found, indent=1) + "\n"
-
-
-def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
-    """Add the verbs to the command line."""
-    for verb in (map_verb, evaluate_verb, simulate_verb, verify_verb):
-        group.add_command(verb)
