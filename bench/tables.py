@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from einloom.published.dataflow_table import table
 
-from . import dataflows, first, sizes
+from . import dataflows, first, imperfect, sizes
 from .mutants.table import by_folder
 from .pages import Column, MeasuredTable, Row, markdown
 from .truth.table import CLAIM_COLUMNS
@@ -75,6 +75,7 @@ TABLES: tuple[MeasuredTable, ...] = (
         "python -m bench.sizes",
         render=sizes.table,
     ),
+    MeasuredTable("imperfect", "docs/mapspace.md", "imperfect.csv", "python -m bench.imperfect", imperfect.COLUMNS),
     MeasuredTable(
         "lending",
         "docs/mapspace.md",

@@ -156,3 +156,21 @@ def test_ranks_are_padded_to_multiples() -> None:
     conv = build_workload("conv", ("O[k,p] = I[p+r] * W[k,r]",), {"k": 12, "p": 55, "r": 11}, bits=16)
     trials = [(by, wider.extents["k"], wider.extents["p"], wider.extents["r"]) for by, wider in sizes.padded(conv)]
     assert trials == [(2, 12, 56, 11), (16, 12, 64, 11)]  # 12 to 16 is a third more: left alone
+
+
+def test_values_below_any_integer_tiles_are_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench import imperfect
+
+    pretend(tmp_path, 2.0e-8, monkeypatch)
+    name = "matmul 1000 x 1000 x 1000"
+    ours = tmp_path / "sizes.csv"
+    ours.write_text(
+        "problem,machine,perfect_edp,ragged_edp,integer_bound,ragged_cpu_s\n"
+        f"{name},tpu-v4i,1.0e-08,1.0e-08,1.0e-08,0.10\n{name},ffm-edge,3.0e-08,3.0e-08,3.0e-08,0.10\n"
+    )
+    monkeypatch.setattr(imperfect, "SIZES", ours)
+    file = tmp_path / "imperfect.csv"
+    assert imperfect.main(["--output", str(file)]) == imperfect.main(["--output", str(file)]) == 0
+    possible, below = rows(file)
+    assert [one["peer_imperfect_edp"] for one in (possible, below)] == ["2.00000e-08"] * 2
+    assert not imperfect.impossible(possible) and imperfect.impossible(below)

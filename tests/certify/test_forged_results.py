@@ -258,6 +258,11 @@ def _reordered(old: list[str]) -> list[str]:
     return found
 
 
+def _crowded(old: str) -> str:
+    """Four instances of two."""
+    return old.replace("for m in 4", "for m in 2").replace("par m in 2", "par m in 4")
+
+
 def of(base: str) -> Edit:
     """The mapping of another result of the same problem."""
     return put("mapping", value=lambda _: json.loads(honest(base))["mapping"])
@@ -347,6 +352,14 @@ KINDS: dict[str, tuple[str, Edit, str]] = {
         priced_again(replaced("pipelined @ unit", "pipelined shared"), put("mapspace", "concurrent", value="unit")),
         "!space",
     ),
+    "instances: fewer": (
+        "pipeline",
+        priced_again(
+            replaced("for m in 4", "for m in 8"), *[replaced("- par m in 2 @ row\n    compute", "- compute")] * 2
+        ),
+        "!again",
+    ),
+    "instances: more than there are": ("pipeline", put("mapping", value=_crowded), "!legality"),
     # space
     "space: of even tiles": ("uneven", priced_again(put("mapspace", "name", value="ffm")), "!space"),
     "space: of uneven tiles": ("relaxed", priced_again(put("mapspace", "name", value="ragged")), "!again"),
