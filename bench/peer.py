@@ -66,14 +66,14 @@ def peer_version() -> str:
     return version
 
 
-def run_peer(problem: BenchProblem, folder: Path, timeout: float) -> Side:
-    """The peer's answer to a problem whose YAML stands in `folder`."""
+def run_peer(objective: str, folder: Path, timeout: float, *options: str) -> Side:
+    """The peer's answer to a problem whose YAML stands in `folder`. options: more words for `peer_run.py`."""
     driver = str(HERE / "peer_run.py")
-    measured = measure([str(PEER_PYTHON), driver, *PEER_FILES], folder, timeout)
+    measured = measure([str(PEER_PYTHON), driver, *PEER_FILES, *options], folder, timeout)
     if measured.outcome != "finished":
         return Side(measured, None)
     answer = json.loads(measured.out.splitlines()[-1])
-    powers = {"energy": (1, 0), "latency": (0, 1), "edp": (1, 1)}[problem.objective]
+    powers = {"energy": (1, 0), "latency": (0, 1), "edp": (1, 1)}[objective]
     return Side(measured, min(float(e ** powers[0] * t ** powers[1]) for e, t in answer["points"]))
 
 
@@ -108,7 +108,7 @@ def compare(problem: BenchProblem, version: str, timeout: float) -> dict[str, ob
         started = datetime.now().astimezone().isoformat(timespec="seconds")
         cold = run_einloom(problem, folders["cold"], folders["cache"], timeout)
         warm = run_einloom(problem, folders["warm"], folders["cache"], timeout)
-        peer = run_peer(problem, folders["peer"], timeout)
+        peer = run_peer(problem.objective, folders["peer"], timeout)
     for side in (cold, warm, peer):
         if side.optimum is None and side.measured.err.strip():
             print(f"    {side.measured.outcome}: {side.measured.err.strip().splitlines()[-1]}", file=sys.stderr)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from einloom.published.dataflow_table import table
 
-from . import dataflows, first
+from . import dataflows, first, imperfect, sizes
 from .mutants.table import by_folder
 from .pages import Column, MeasuredTable, Row, markdown
 from .truth.table import CLAIM_COLUMNS
@@ -73,19 +73,9 @@ TABLES: tuple[MeasuredTable, ...] = (
         "docs/mapspace.md",
         "sizes.csv",
         "python -m bench.sizes",
-        (
-            Column("problem", "problem"),
-            Column("machine", "machine"),
-            Column("perfect, J s", "perfect_edp"),
-            Column("ragged, J s", "ragged_edp"),
-            Column("times less EDP", "edp"),
-            Column("energy", "energy"),
-            Column("latency", "latency"),
-            Column("gap", "gap"),
-            Column("CPU s perfect", "perfect_cpu_s"),
-            Column("CPU s ragged", "ragged_cpu_s"),
-        ),
+        render=sizes.table,
     ),
+    MeasuredTable("imperfect", "docs/mapspace.md", "imperfect.csv", "python -m bench.imperfect", imperfect.COLUMNS),
     MeasuredTable(
         "lending",
         "docs/mapspace.md",
@@ -102,22 +92,6 @@ TABLES: tuple[MeasuredTable, ...] = (
             Column("gap", "gap"),
             Column("CPU s own", "own_cpu_s"),
             Column("CPU s shared", "shared_cpu_s"),
-        ),
-    ),
-    MeasuredTable(
-        "integer-gaps",
-        "docs/model/integer-tiles.md",
-        "integer_gaps.csv",
-        "python -m bench.integer_gaps",
-        (
-            Column("problem", "problem"),
-            Column("machine", "machine"),
-            Column("ragged, J s", "ragged_edp"),
-            Column("gap in ragged", "ragged_gap"),
-            Column("any integer tiles at least, J s", "bound_edp"),
-            Column("within", "gap"),
-            Column("CPU s of the search", "search_cpu_s"),
-            Column("CPU s of the bound", "bound_cpu_s"),
         ),
     ),
     MeasuredTable(

@@ -133,22 +133,22 @@ def problems(
     Of several dataflows the first rewrites.
     """
     flows = _flows(dataflow)
+    rest = (machine, goal, max_fused_loops, mapspace, flows, full_use, space, order, stores)
     if not flows or flows[0].rewrite is None:
-        return (
-            Labelled(
-                "", problem(workload, machine, goal, max_fused_loops, mapspace, flows, full_use, space, order, stores)
-            ),
-        )
+        return (Labelled("", problem(workload, *rest)),)
     cascade = load_workload(workload) if isinstance(workload, str) else workload
-    found = tuple(
-        Labelled(
-            choice.label, _problem(one, machine, goal, max_fused_loops, mapspace, flows, full_use, space, order, stores)
-        )
-        for choice in flows[0].choices(cascade)
-        for one in (choice.workload,)
-    )
+    found = tuple(Labelled(choice.label, _problem(choice.workload, *rest)) for choice in flows[0].choices(cascade))
     _warn(found[0].problem, machine, mapspace)  # the others differ in numbers of tiles alone
     return found
+
+
+def problem_or_traffic(
+    workload: str, machine: str, goal: str | None, max_fused_loops: int | None = None, mapspace: str | None = None
+) -> Problem:
+    """As `problem`; without a goal that of the least traffic of the outermost memory."""
+    asked = problem(workload, machine, goal or "energy", max_fused_loops, mapspace)
+    outer = asked.machine.memories[0].name
+    return asked if goal is not None else replace(asked, objective=objective(f"traffic:{outer}", asked.machine))
 
 
 def _flows(dataflow: Flows | None) -> tuple[Dataflow, ...]:

@@ -124,3 +124,53 @@ def test_groups_beside_one_after_the_other(tmp_path: Path, capsys: pytest.Captur
     assert row["guarantee"] == "OPTIMAL"
     assert float(row["bound"]) == float(row["value"]) <= float(row["sequential"])
     assert "CPU ratio" in capsys.readouterr().out
+
+
+def test_sizes_beside_padding_and_any_integers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from bench import sizes
+
+    from einloom.workload.build import build_workload
+
+    small = build_workload("small", ("Z[m,n] = A[m,k] * B[k,n]",), {"m": 13, "n": 8, "k": 4}, bits=16)
+    monkeypatch.setattr(sizes, "WORKLOADS", (small,))
+    file = tmp_path / "sizes.csv"
+    asked = ["--machine", "ffm-edge", "--seconds", "30", "--output", str(file)]
+    assert sizes.main(asked) == sizes.main(asked) == 0
+    (row,) = rows(file)  # the second run has nothing to do
+    assert row["perfect_gap"] == row["ragged_gap"] == row["padded_gap"] == "0.00%"
+    perfect, ragged, least, padded = (
+        float(row[k]) for k in ("perfect_edp", "ragged_edp", "integer_bound", "padded_edp")
+    )
+    assert least <= ragged <= padded <= perfect
+    assert "| small | ffm-edge |" in sizes.table([row])
+    assert "small, ffm-edge" in capsys.readouterr().out
+
+
+def test_ranks_are_padded_to_multiples() -> None:
+    from bench import sizes
+
+    from einloom.workload.build import build_workload
+
+    conv = build_workload("conv", ("O[k,p] = I[p+r] * W[k,r]",), {"k": 12, "p": 55, "r": 11}, bits=16)
+    trials = [(by, wider.extents["k"], wider.extents["p"], wider.extents["r"]) for by, wider in sizes.padded(conv)]
+    assert trials == [(2, 12, 56, 11), (16, 12, 64, 11)]  # 12 to 16 is a third more: left alone
+
+
+def test_values_below_any_integer_tiles_are_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench import imperfect
+
+    pretend(tmp_path, 2.0e-8, monkeypatch)
+    name = "matmul 1000 x 1000 x 1000"
+    ours = tmp_path / "sizes.csv"
+    ours.write_text(
+        "problem,machine,perfect_edp,ragged_edp,integer_bound,ragged_cpu_s\n"
+        f"{name},tpu-v4i,1.0e-08,1.0e-08,1.0e-08,0.10\n{name},ffm-edge,3.0e-08,3.0e-08,3.0e-08,0.10\n"
+    )
+    monkeypatch.setattr(imperfect, "SIZES", ours)
+    file = tmp_path / "imperfect.csv"
+    assert imperfect.main(["--output", str(file)]) == imperfect.main(["--output", str(file)]) == 0
+    possible, below = rows(file)
+    assert [one["peer_imperfect_edp"] for one in (possible, below)] == ["2.00000e-08"] * 2
+    assert not imperfect.impossible(possible) and imperfect.impossible(below)

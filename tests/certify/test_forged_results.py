@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 import einloom as el
+from einloom.api import solve
 from einloom.cli import main
 from einloom.cost.event import event_seconds
 from einloom.machine.files import parse_machine
@@ -26,6 +27,7 @@ from einloom.mapspace.files import parse_mapspace
 from einloom.mapspace.space import Mapspace, Order, Stores
 from einloom.problem import Certificate, Guarantee
 from einloom.reading.located import from_data
+from einloom.report.text import answers
 from einloom.result import Result
 from einloom.result.asked import problem_from
 from einloom.result.document import digest
@@ -256,6 +258,11 @@ def _reordered(old: list[str]) -> list[str]:
     return found
 
 
+def _crowded(old: str) -> str:
+    """Four instances of two."""
+    return old.replace("for m in 4", "for m in 2").replace("par m in 2", "par m in 4")
+
+
 def of(base: str) -> Edit:
     """The mapping of another result of the same problem."""
     return put("mapping", value=lambda _: json.loads(honest(base))["mapping"])
@@ -345,6 +352,14 @@ KINDS: dict[str, tuple[str, Edit, str]] = {
         priced_again(replaced("pipelined @ unit", "pipelined shared"), put("mapspace", "concurrent", value="unit")),
         "!space",
     ),
+    "instances: fewer": (
+        "pipeline",
+        priced_again(
+            replaced("for m in 4", "for m in 8"), *[replaced("- par m in 2 @ row\n    compute", "- compute")] * 2
+        ),
+        "!again",
+    ),
+    "instances: more than there are": ("pipeline", put("mapping", value=_crowded), "!legality"),
     # space
     "space: of even tiles": ("uneven", priced_again(put("mapspace", "name", value="ffm")), "!space"),
     "space: of uneven tiles": ("relaxed", priced_again(put("mapspace", "name", value="ragged")), "!again"),
@@ -505,6 +520,73 @@ def test_the_forgery_is_told(kind: str, tmp_path: Path) -> None:
     else:
         assert code in (1, 2), said
         assert re.search(rf"(^|\n)  FAIL  {sought}" if code == 1 else sought, said), said
+
+
+def changed(value: Any) -> Iterator[Any]:
+    """Other values of a field: other numbers and texts, lists without their last, tables without one of their keys."""
+    if isinstance(value, int | float):
+        yield from (value * 2 + 1, value // 2 if isinstance(value, int) else value / 2)
+    elif isinstance(value, str):
+        yield value + "x"
+    elif value is None:
+        yield from (1, "x")
+    elif isinstance(value, list):
+        yield from [value[:-1]] if value else []
+    else:
+        yield from ({key: kept for key, kept in value.items() if key != left} for left in value)
+
+
+def edits(value: Any) -> Iterator[Any]:
+    """The document with one field changed, for every field and every change of it."""
+    yield from changed(value)
+    for key, inner in list(value.items() if isinstance(value, dict) else enumerate(value)):
+        if isinstance(inner, dict | list):
+            forgeries = edits(inner)
+        else:
+            forgeries = changed(inner)
+        for other in forgeries:
+            copied = value.copy()
+            copied[key] = other
+            yield copied
+
+
+def told(data: Data, quick: bool = True) -> tuple[bool, str, Result | None]:
+    """Whether a file is verified, the verdict, and the result that was read."""
+    try:
+        found = Result.from_json(json.dumps({**data, "digest": digest(data)}))
+        verdict = el.verify(found, quick=quick)
+    except el.SpecError as error:
+        return False, str(error), None
+    return verdict.ok, answers.verdict(verdict), found
+
+
+def meant(result: Result) -> Data:
+    """What a result writes, but for its digest and the counts, of which a verdict says that they are not checked."""
+    data = result.to_data()
+    del data["digest"], data["certificate"]["counts"]
+    return data
+
+
+@pytest.mark.parametrize(
+    "base", [base if base == "pipeline" else pytest.param(base, marks=pytest.mark.slow) for base in BASES]
+)
+def test_no_field_is_forged_without_a_word(base: str) -> None:
+    """One change of every field: rejected, told in the verdict, or the same said otherwise. What is left are other
+    problems: the second solution rejects what is not true of them, too."""
+    file, tried = json.loads(honest(base)), 0
+    del file["digest"]
+    _, words, result = told(file)
+    assert result is not None
+    written = meant(result)
+    for data in edits(file):
+        tried += 1
+        ok, said, found = told(data)
+        if not ok or said != words or found is None or (again := meant(found)) == written:
+            continue
+        assert {key for key in again if again[key] != written.get(key)} <= {"workload", "machine", "mapspace"}
+        if told(data, quick=False)[0]:
+            assert found.value == pytest.approx(solve(found.problem).value, rel=1e-9)
+    assert tried > 300
 
 
 def table() -> str:

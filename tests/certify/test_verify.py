@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,7 @@ import einloom as el
 from einloom.cost.evaluate import evaluate
 from einloom.machine.files import machine_from_data
 from einloom.mapping.text import parse_mapping
+from einloom.mapspace.space import Mapspace
 from einloom.problem import Certificate, Guarantee
 from einloom.result import Result
 from einloom.result.document import digest
@@ -244,6 +246,20 @@ def test_bounds_are_derived_again(workload: str, machine: str, bound: float, val
     ok, reasons = verdict_of(data)
     assert ok is accepted, reasons
     assert ok or any(("again" if value == 1.0 else "value") in reason for reason in reasons)
+
+
+def test_what_exact_does_not_search_is_verified_where_nothing_is_proven() -> None:
+    """A drawn mapping claims no bound, so that nothing is solved again; as an optimum it is rejected."""
+    space = Mapspace(concurrent="unit", order="free")
+    drawn = el.map("matmuls:n=3,m=8,kn=4", "simple", mapspace=space, method="random", steps=20)
+    found = el.verify(drawn)
+    assert found.ok and found.remarks[-1] == "again: no bound is claimed, so nothing is solved a second time"
+    claimed = replace(
+        drawn, ended=None, certificate=replace(drawn.certificate, guarantee=Guarantee.OPTIMAL, bound=drawn.value)
+    )
+    assert [reason.partition(",")[0] for reason in el.verify(claimed).reasons] == [
+        "again: there is no second solution: exact searches groups of Einsums in program order only"
+    ]
 
 
 def test_tiles_kept_across_two_memories_are_found_again() -> None:

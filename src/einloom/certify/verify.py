@@ -308,13 +308,17 @@ def _bounded_again(result: Result, bound: float) -> Check:
 
 
 def _solved_again(result: Result, certificate: Certificate, solver: Solver) -> Check:
-    """Solve the problem once more and compare with the certified bound."""
+    """Solve the problem once more and compare with the certified bound, if it says anything."""
+    if certificate.guarantee is not Guarantee.OPTIMAL and certificate.bound <= 0:
+        return Check("again", None, "no bound is claimed, so nothing is solved a second time")
     try:
         answer = solver(result)
     except Infeasible as error:
         return Check("again", False, f"the second solution finds no legal mapping at all: {error}")
     except BudgetExhausted as error:
         return Check("again", False, f"the second solution was not finished: {error}")
+    except SpecError as error:
+        return Check("again", False, f"there is no second solution: {error.message}")
     if answer.value is None:
         return Check("again", True, f"{answer.method} finds nothing")
     found = f"{answer.method} finds {answer.value!r}"

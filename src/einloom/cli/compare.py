@@ -2,60 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import click
 
 from .. import stops
 from ..errors import SpecError
 from ..problem import Budget
 from . import output
+from .guard import guarded, stopped
 
 
-def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
-    """Add the verb to the command line."""
+@click.command("compare")
+@click.argument("results", nargs=-1, required=True, metavar="RESULT.json... | WORKLOAD MACHINE")
+@click.option("--methods", metavar="NAME,...", help="Run these on WORKLOAD MACHINE; exact gives the optimum.")
+@click.option("--objective", default="energy", show_default=True, help="Of the runs, as `einloom map` has it.")
+@click.option("--mapspace", metavar="FILE", help="Limits of the space, for all runs.")
+@click.option("--dataflow", multiple=True, metavar="NAME|FILE", help="Limits of a published dataflow.")
+@click.option("--full-use", is_flag=True, help="Every Einsum uses as many instances of the axes as it can.")
+@click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="Runs of each method.")
+@click.option("--budget-evaluations", type=click.IntRange(1), help="Points of each run of a method with a seed.")
+@click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="Wall time of each run.")
+@click.option("--folder", metavar="DIR", help="Save every run there; what is there already is not run again.")
+@click.option("-o", "--output", "page_path", metavar="FILE", help="Write one HTML page that needs no network.")
+@click.option("--json", "json_path", metavar="FILE", help="Write the numbers as JSON; - for standard output.")
+@click.option("--csv", "csv_path", metavar="FILE", help="Write a line per result as CSV; - for standard output.")
+@guarded
+def compare_verb(
+    results: tuple[str, ...],
+    methods: str | None,
+    page_path: str | None,
+    json_path: str | None,
+    csv_path: str | None,
+    **runs: object,
+) -> None:
+    """Compare saved results of any methods, spaces, machines or workloads; or run methods and compare those.
 
-    @group.command("compare")
-    @click.argument("results", nargs=-1, required=True, metavar="RESULT.json... | WORKLOAD MACHINE")
-    @click.option("--methods", metavar="NAME,...", help="Run these on WORKLOAD MACHINE; exact gives the optimum.")
-    @click.option("--objective", default="energy", show_default=True, help="Of the runs, as `einloom map` has it.")
-    @click.option("--mapspace", metavar="FILE", help="Limits of the space, for all runs.")
-    @click.option("--dataflow", multiple=True, metavar="NAME|FILE", help="Limits of a published dataflow.")
-    @click.option("--full-use", is_flag=True, help="Every Einsum uses as many instances of the axes as it can.")
-    @click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="Runs of each method.")
-    @click.option("--budget-evaluations", type=click.IntRange(1), help="Points of each run of a method with a seed.")
-    @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="Wall time of each run.")
-    @click.option("--folder", metavar="DIR", help="Save every run there; what is there already is not run again.")
-    @click.option("-o", "--output", "page_path", metavar="FILE", help="Write one HTML page that needs no network.")
-    @click.option("--json", "json_path", metavar="FILE", help="Write the numbers as JSON; - for standard output.")
-    @click.option("--csv", "csv_path", metavar="FILE", help="Write a line per result as CSV; - for standard output.")
-    @guarded
-    def compare_verb(
-        results: tuple[str, ...],
-        methods: str | None,
-        page_path: str | None,
-        json_path: str | None,
-        csv_path: str | None,
-        **runs: object,
-    ) -> None:
-        """Compare saved results of any methods, spaces, machines or workloads; or run methods and compare those.
+    Results that do not answer the same question are compared all the same, and the difference is said. With
+    --methods each is run on WORKLOAD and MACHINE from each seed, and how far it ends from the optimum is shown.
+    """
+    output.refuse(json_path, csv_path, page_path)
+    if methods is not None:
+        return _methods(results, methods, (page_path, json_path, csv_path), runs)
+    given = click.get_current_context().get_parameter_source
+    for name in runs:
+        if given(name) is click.core.ParameterSource.COMMANDLINE:
+            raise SpecError(f"--{name.replace('_', '-')} is for runs of --methods, not for saved results")
+    from ..report.compare import compare
 
-        Results that do not answer the same question are compared all the same, and the difference is said. With
-        --methods each is run on WORKLOAD and MACHINE from each seed, and how far it ends from the optimum is shown.
-        """
-        output.refuse(json_path, csv_path, page_path)
-        if methods is not None:
-            return _methods(results, methods, (page_path, json_path, csv_path), runs)
-        given = click.get_current_context().get_parameter_source
-        for name in runs:
-            if given(name) is click.core.ParameterSource.COMMANDLINE:
-                raise SpecError(f"--{name.replace('_', '-')} is for runs of --methods, not for saved results")
-        from ..report.compare import compare
-
-        compared = compare(results)
-        printed = str(compared) + (f"wrote {page_path}\n" if page_path else "")
-        outputs = (json_path, compared.to_json), (csv_path, compared.to_csv), (page_path, compared.to_html)
-        return output.deliver(printed, *outputs)
+    compared = compare(results)
+    printed = str(compared) + (f"wrote {page_path}\n" if page_path else "")
+    outputs = (json_path, compared.to_json), (csv_path, compared.to_csv), (page_path, compared.to_html)
+    return output.deliver(printed, *outputs)
 
 
 def _methods(
@@ -64,7 +60,6 @@ def _methods(
     """Run the methods, and give out their gaps."""
     from .. import api
     from ..sweep.methods import compare_methods
-    from .guard import stopped
 
     if len(named) != 2:
         raise SpecError(f"--methods runs on WORKLOAD and MACHINE; {len(named)} names were given")

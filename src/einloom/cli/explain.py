@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import click
 
@@ -19,86 +18,79 @@ from ..result.unmapped import parse_answer
 from ..search.method import Recorder
 from ..search.principles.told import told
 from . import output
-from .guard import stopped
+from .guard import guarded, stopped
 
 Answer = Problem | Result | Explanation
 
 
-def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
-    """Add the verb to the command line."""
+@click.command("explain")
+@click.argument("workload", metavar="WORKLOAD|ANSWER.json")
+@click.argument("machine", required=False)
+@click.option("--objective", help=f"What a mapping is best in: one of {', '.join(OBJECTIVES)}; default energy.")
+@click.option("--max-fused-loops", type=click.IntRange(0), help="At most so many loops above a fused tensor.")
+@click.option("--mapspace", metavar="FILE", help="Limits of the space: keep, bypass, fusion, loops, tiles, axes.")
+@click.option("--dataflow", multiple=True, metavar="NAME|FILE", help="Limits of dataflows, as of `einloom map`.")
+@click.option("--space", metavar="NAME", help="As of `einloom map`.")
+@click.option("--order", type=click.Choice(tuple(ORDERS)), help="As of `einloom map`.")
+@click.option("--stores", type=click.Choice(STORES), help="As of `einloom map`.")
+@click.option("--full-use", is_flag=True, help="As of `einloom map`.")
+@click.option("--principles", is_flag=True, help="Say instead which of FuseCU's principles holds, and its cost.")
+@click.option("--quick", is_flag=True, help="Search for no optima; of a result show only what it takes.")
+@click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="Stop then, with what is known.")
+@click.option("--json", "json_path", metavar="FILE", help="Write the answer as JSON; - for standard output.")
+@guarded
+def explain_verb(
+    workload: str,
+    machine: str | None,
+    objective: str | None,
+    max_fused_loops: int | None,
+    mapspace: str | None,
+    dataflow: tuple[str, ...],
+    space: str | None,
+    order: Order | None,
+    stores: Stores | None,
+    full_use: bool,
+    principles: bool,
+    quick: bool,
+    budget_seconds: float | None,
+    json_path: str | None,
+) -> None:
+    """Say why WORKLOAD has no mapping onto MACHINE and what would help, or what binds its best mapping.
 
-    @group.command("explain")
-    @click.argument("workload", metavar="WORKLOAD|ANSWER.json")
-    @click.argument("machine", required=False)
-    @click.option("--objective", help=f"What a mapping is best in: one of {', '.join(OBJECTIVES)}; default energy.")
-    @click.option("--max-fused-loops", type=click.IntRange(0), help="At most so many loops above a fused tensor.")
-    @click.option("--mapspace", metavar="FILE", help="Limits of the space: keep, bypass, fusion, loops, tiles, axes.")
-    @click.option("--dataflow", multiple=True, metavar="NAME|FILE", help="Limits of dataflows, as of `einloom map`.")
-    @click.option("--space", metavar="NAME", help="As of `einloom map`.")
-    @click.option("--order", type=click.Choice(tuple(ORDERS)), help="As of `einloom map`.")
-    @click.option("--stores", type=click.Choice(STORES), help="As of `einloom map`.")
-    @click.option("--full-use", is_flag=True, help="As of `einloom map`.")
-    @click.option("--principles", is_flag=True, help="Say instead which of FuseCU's principles holds, and its cost.")
-    @click.option("--quick", is_flag=True, help="Search for no optima; of a result show only what it takes.")
-    @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="Stop then, with what is known.")
-    @click.option("--json", "json_path", metavar="FILE", help="Write the answer as JSON; - for standard output.")
-    @guarded
-    def explain_verb(
-        workload: str,
-        machine: str | None,
-        objective: str | None,
-        max_fused_loops: int | None,
-        mapspace: str | None,
-        dataflow: tuple[str, ...],
-        space: str | None,
-        order: Order | None,
-        stores: Stores | None,
-        full_use: bool,
-        principles: bool,
-        quick: bool,
-        budget_seconds: float | None,
-        json_path: str | None,
-    ) -> None:
-        """Say why WORKLOAD has no mapping onto MACHINE and what would help, or what binds its best mapping.
-
-        ANSWER.json alone is what `einloom map --json` saved: a result, or why there is none. An explanation that was
-        saved is printed again. Every claim names the run that shows it. Ctrl-C and SIGTERM keep what is known.
-        """
-        output.refuse(json_path)
-        if principles:
-            found_here = told(_one_buffer(workload, machine, objective, mapspace))
-            output.deliver(str(found_here), (json_path, lambda: json.dumps(found_here.data, indent=1) + "\n"))
-            return
-        asked: Answer
-        if machine is not None:
-            goal = objective or "energy"
-            asked = verbs.problem(
-                workload, machine, goal, max_fused_loops, mapspace, dataflow, full_use, space, order, stores
-            )
-        elif (
-            dataflow
-            or full_use
-            or any(one is not None for one in (objective, max_fused_loops, mapspace, space, order, stores))
-        ):
-            raise SpecError("a saved answer brings its own objective and mapspace; give a workload and a machine")
-        else:
-            asked = _saved(workload)
-        with stops.politely() as stop:
-            found = asked if isinstance(asked, Explanation) else _explained(asked, quick, budget_seconds, stop)
-            output.deliver(str(found), (json_path, found.to_json))
-        if stop and not found.complete:
-            stopped(stop, "this is what was known by then")
+    ANSWER.json alone is what `einloom map --json` saved: a result, or why there is none. An explanation that was
+    saved is printed again. Every claim names the run that shows it. Ctrl-C and SIGTERM keep what is known.
+    """
+    output.refuse(json_path)
+    if principles:
+        found_here = told(_one_buffer(workload, machine, objective, mapspace))
+        output.deliver(str(found_here), (json_path, lambda: json.dumps(found_here.data, indent=1) + "\n"))
+        return
+    asked: Answer
+    if machine is not None:
+        goal = objective or "energy"
+        asked = verbs.problem(
+            workload, machine, goal, max_fused_loops, mapspace, dataflow, full_use, space, order, stores
+        )
+    elif (
+        dataflow
+        or full_use
+        or any(one is not None for one in (objective, max_fused_loops, mapspace, space, order, stores))
+    ):
+        raise SpecError("a saved answer brings its own objective and mapspace; give a workload and a machine")
+    else:
+        asked = _saved(workload)
+    with stops.politely() as stop:
+        found = asked if isinstance(asked, Explanation) else _explained(asked, quick, budget_seconds, stop)
+        output.deliver(str(found), (json_path, found.to_json))
+    if stop and not found.complete:
+        stopped(stop, "this is what was known by then")
 
 
 def _one_buffer(workload: str, machine: str | None, objective: str | None, mapspace: str | None) -> Problem:
     """The problem of which the principles speak: by default the traffic of the outermost memory."""
     if machine is None:
         raise SpecError("--principles needs a workload and a machine")
-    found = verbs.problem(workload, machine, objective or "energy", mapspace=mapspace)
-    if objective is not None:
-        return found
-    outer = found.machine.memories[0].name
-    return verbs.problem(found.workload, found.machine, f"traffic:{outer}", mapspace=found.mapspace)
+    return verbs.problem_or_traffic(workload, machine, objective, mapspace=mapspace)
 
 
 def _saved(path: str) -> Answer:

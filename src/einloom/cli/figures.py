@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from .. import stops
-from ..api import problem
+from ..api import problem_or_traffic
 from ..errors import Ended, SpecError, unknown
 from ..problem import Problem
 from ..reading.units import parse
@@ -17,34 +16,22 @@ from ..report.text.results import bits, objective_value
 from ..report.text.table import columns
 from ..result import Result
 from ..result.sweep import CapacityPoint, Sweep, read_sweep
-from .guard import stopped
+from .guard import guarded, stopped
 from .output import deliver, tell
 
 KEYS = click.Choice(["einsum", "component", "tensor", "action"])
-Guard = Callable[[Callable[..., None]], Callable[..., None]]
 
 
-def register(group: click.Group, guarded: Guard) -> None:
-    """Add the verbs to the command line."""
-    figure = click.Command("figure", callback=guarded(figure_verb), help=figure_verb.__doc__, params=_figure_options())
-    sweep = click.Command("sweep", callback=guarded(sweep_verb), help=sweep_verb.__doc__, params=_sweep_options())
-    group.add_command(figure)
-    group.add_command(sweep)
-
-
-def _figure_options() -> list[click.Parameter]:
-    return [
-        click.Argument(["kind"], metavar="KIND"),
-        click.Argument(["files"], nargs=-1, required=True, metavar="FILE..."),
-        click.Option(["-o", "--output"], required=True, metavar="FILE", help="A name that ends in .pdf, .svg or .png."),
-        click.Option(["--rows"], type=KEYS, help="energy, traffic: what has a bar."),
-        click.Option(["--parts"], type=KEYS, help="energy, traffic: what bars are stacked of."),
-        click.Option(["--memory"], metavar="NAME", help="occupancy: this memory alone."),
-        click.Option(["--first"], type=click.IntRange(1), help="looptree, cascade, bars: the first Einsum to draw."),
-        click.Option(["--count"], type=click.IntRange(1), help="looptree, cascade, bars: how many."),
-    ]
-
-
+@click.command("figure")
+@click.argument("kind", metavar="KIND")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("-o", "--output", required=True, metavar="FILE", help="A name that ends in .pdf, .svg or .png.")
+@click.option("--rows", type=KEYS, help="energy, traffic: what has a bar.")
+@click.option("--parts", type=KEYS, help="energy, traffic: what bars are stacked of.")
+@click.option("--memory", metavar="NAME", help="occupancy: this memory alone.")
+@click.option("--first", type=click.IntRange(1), help="looptree, cascade, bars: the first Einsum to draw.")
+@click.option("--count", type=click.IntRange(1), help="looptree, cascade, bars: how many.")
+@guarded
 def figure_verb(kind: str, files: tuple[str, ...], output: str, **options: Any) -> None:
     """Draw saved results as KIND: energy, traffic, latency, roofline, looptree, occupancy, cascade, search, pareto, or
     ski-slope (of the files that `einloom sweep` wrote), or a picture that an installed package brings. Nothing is
@@ -69,24 +56,19 @@ def figure_verb(kind: str, files: tuple[str, ...], output: str, **options: Any) 
     click.echo(f"wrote {output}")
 
 
-def _sweep_options() -> list[click.Parameter]:
-    return [
-        click.Argument(["workload"]),
-        click.Argument(["machine"]),
-        click.Option(["--memory"], required=True, metavar="NAME", help="The memory whose capacity varies."),
-        click.Option(["--capacities"], required=True, metavar="LIST", help='Such as "64 KiB, 128 KiB, 1 MiB".'),
-        click.Option(["--fused/--unfused"], default=True, help="Unfused: intermediates stay in the outermost memory."),
-        click.Option(["--objective"], metavar="NAME", help="By default the traffic of the outermost memory."),
-        click.Option(["--max-fused-loops"], type=click.IntRange(0), help="At most so many loops above a fused tensor."),
-        click.Option(["--method"], default="exact", show_default=True, help="How to search."),
-        click.Option(["--budget-seconds"], type=click.FloatRange(0, min_open=True), help="For each capacity."),
-        click.Option(["--jobs"], type=click.IntRange(1), default=1, show_default=True, help="Processes."),
-        click.Option(
-            ["-o", "--output"], required=True, metavar="FOLDER", help="What is there already is not repeated."
-        ),
-    ]
-
-
+@click.command("sweep")
+@click.argument("workload")
+@click.argument("machine")
+@click.option("--memory", required=True, metavar="NAME", help="The memory whose capacity varies.")
+@click.option("--capacities", required=True, metavar="LIST", help='Such as "64 KiB, 128 KiB, 1 MiB".')
+@click.option("--fused/--unfused", default=True, help="Unfused: intermediates stay in the outermost memory.")
+@click.option("--objective", metavar="NAME", help="By default the traffic of the outermost memory.")
+@click.option("--max-fused-loops", type=click.IntRange(0), help="At most so many loops above a fused tensor.")
+@click.option("--method", default="exact", show_default=True, help="How to search.")
+@click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="For each capacity.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes.")
+@click.option("-o", "--output", required=True, metavar="FOLDER", help="What is there already is not repeated.")
+@guarded
 def sweep_verb(
     workload: str,
     machine: str,
@@ -107,7 +89,7 @@ def sweep_verb(
     """
     from ..sweep import sweep_capacity
 
-    asked = _asked(workload, machine, objective, max_fused_loops)
+    asked = problem_or_traffic(workload, machine, objective, max_fused_loops)
     listed = [int(parse(text.strip(), "size")) for text in capacities.split(",") if text.strip()]
 
     def told(point: CapacityPoint, kept: bool) -> None:
@@ -120,14 +102,6 @@ def sweep_verb(
     missing = len(set(listed)) - sum(point.answer.ended is not Ended.STOPPED for point in done.points)
     if stop and missing:
         stopped(stop, f"{missing} of {len(set(listed))} capacities are not done; the same command goes on there")
-
-
-def _asked(workload: str, machine: str, objective: str | None, max_fused_loops: int | None) -> Problem:
-    asked = problem(workload, machine, objective or "energy", max_fused_loops)
-    if objective is not None:
-        return asked
-    outer = asked.machine.memories[0].name
-    return problem(asked.workload, asked.machine, f"traffic:{outer}", max_fused_loops)
 
 
 def _answer(point: CapacityPoint) -> str:

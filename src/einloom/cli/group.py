@@ -7,7 +7,7 @@ from importlib import import_module
 import click
 
 from ..version import VERSION
-from .guard import Commands, guarded
+from .guard import Commands
 
 VERBS = {
     "compare": ("compare", "Compare saved results, or run methods and compare theirs."),
@@ -28,7 +28,7 @@ VERBS = {
     "verify": ("commands", "Check everything that a saved result claims."),
     "zoo": ("listing", "List what ships, or print one entry as YAML."),
 }
-"""The verbs by name: the module that is imported once one is asked for, and a line about it."""
+"""The verbs by name: the module that is imported once one is asked for, with its NAME_verb, and a line about it."""
 
 
 class Verbs(Commands):
@@ -41,7 +41,8 @@ class Verbs(Commands):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """As of `click.Group`."""
         if cmd_name in VERBS and cmd_name not in self.commands:
-            import_module(f".{VERBS[cmd_name][0]}", __package__).register(main, guarded)
+            module = import_module(f".{VERBS[cmd_name][0]}", __package__)
+            self.add_command(getattr(module, f"{cmd_name}_verb"))
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import click
 
@@ -31,32 +28,8 @@ from ..zoo.workload_by_name import load_workload
 from .guard import FAILED, fail, guarded
 from .output import tell
 
-Verb = TypeVar("Verb", bound=Callable[..., None])
-Guard = Callable[[Verb], Verb]
-Verbs = Callable[..., None]
 TOLERANCE = 1e-5  # of single precision, over some hundred layers
-Decorate = Callable[[Verbs], Verbs]
 TITLES = {"zigzag": "ZigZag's accelerators and layers, or Stream's cores,"}
-
-
-def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
-    """Add the groups `export` and `import` to the command line, each verb behind `guarded`."""
-    tools: tuple[tuple[str, str, str, Verbs, Decorate], ...] = (
-        ("export", "Write a problem as another tool's files.", "accelforge", export_accelforge, _export_options),
-        ("export", "", "tileflow", export_tileflow, _tileflow_out),
-        ("export", "", "timeloop", export_timeloop, _clocked(_mapped)),
-        ("export", "", "zigzag", export_zigzag, _clocked(_asked)),
-        ("import", "Read another tool's files.", "accelforge", import_accelforge, _import_options),
-        ("import", "", "tileflow", import_tileflow, _tileflow_in),
-        ("import", "", "onnx", import_onnx, _onnx_in),
-        ("import", "", "timeloop", import_timeloop, _timeloop_in),
-    )
-    groups: dict[str, click.Group] = {}
-    for name, help_text, tool, verb, decorate in tools:
-        kind = _Importers if name == "import" else click.Group
-        tools_of = groups.setdefault(name, kind(name, help=help_text))
-        tools_of.command(tool)(decorate(guarded(verb)))
-        group.add_command(tools_of)
 
 
 class _Importers(click.Group):
@@ -67,130 +40,48 @@ class _Importers(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         known = super().get_command(ctx, cmd_name)
-        if known is not None or cmd_name not in importers():
-            return known
-        verb = guarded(partial(import_any, cmd_name))
-        return click.command(cmd_name, help=_about(cmd_name))(_any_options(verb))
+        return _importer(cmd_name) if known is None and cmd_name in importers() else known
 
 
-def _about(name: str) -> str:
-    """What the help says of an importer without a verb of its own."""
-    if name not in SHIPPED:
-        return "An importer that an installed package brings."
-    return f"Read {TITLES[name]} and write workload.yaml, machine.yaml and mapping.txt, whichever they hold."
+export_verb = click.Group("export", help="Write a problem as another tool's files.")
+import_verb = _Importers("import", help="Read another tool's files.")
+workload_argument, machine_argument = click.argument("workload"), click.argument("machine")
+mapping_argument = click.argument("mapping", required=False)
+files_argument = click.argument("files", nargs=-1, required=True)
+folder_option = click.option("-o", "--output", metavar="DIR", required=True, help="The folder for the files.")
+any_folder_option = click.option("-o", "--output", metavar="DIR", help="The folder for the files.")
+clock_option = click.option("--clock", help="Cycles per second; by default the unit's operations per second.")
 
 
-def _any_options(verb: Verb) -> Verb:
-    for option in (
-        click.option("-o", "--output", metavar="DIR", required=True, help="The folder for the files."),
-        click.option("--set", "settings", metavar="NAME=VALUE,...", help="Values for what the files leave open."),
-        click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="Of the importer; repeatable."),
-        click.argument("files", nargs=-1, required=True),
-    ):
-        verb = option(verb)
+def _importer(name: str) -> click.Command:
+    """The verb of an importer that has none of its own."""
+    about = "An importer that an installed package brings."
+    if name in SHIPPED:
+        about = f"Read {TITLES[name]} and write workload.yaml, machine.yaml and mapping.txt, whichever they hold."
+
+    @click.command(name, help=about)
+    @files_argument
+    @click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="Of the importer; repeatable.")
+    @click.option("--set", "settings", metavar="NAME=VALUE,...", help="Values for what the files leave open.")
+    @folder_option
+    @guarded
+    def verb(files: tuple[str, ...], settings: str | None, options: tuple[str, ...], output: str) -> None:
+        _deliver(imported(name, files, _named(settings), _named(",".join(options), "options")), output)
+
     return verb
 
 
-def import_any(name: str, files: tuple[str, ...], settings: str | None, options: tuple[str, ...], output: str) -> None:
-    """Read FILES with the importer `name` and write whatever they hold."""
-    parameters = split_call(f"files:{settings}")[1] if settings else {}
-    chosen = split_call(f"options:{','.join(options)}")[1] if options else {}
-    _deliver(imported(name, files, parameters, chosen), output)
+def _named(settings: str | None, kind: str = "files") -> dict[str, str]:
+    """The values of NAME=VALUE,..."""
+    return split_call(f"{kind}:{settings}")[1] if settings else {}
 
 
-def _export_options(verb: Callable[..., None]) -> Callable[..., None]:
-    for option in (
-        click.option("-o", "--output", metavar="DIR", required=True, help="The folder for the files."),
-        click.option("--max-fused-loops", type=click.IntRange(0), help="At most so many loops above a fused tensor."),
-        click.option("--objective", default="energy", show_default=True, help=f"One of {', '.join(OBJECTIVES)}."),
-        click.argument("machine"),
-        click.argument("workload"),
-    ):
-        verb = option(verb)
-    return verb
-
-
-def _import_options(verb: Callable[..., None]) -> Callable[..., None]:
-    for option in (
-        click.option("-o", "--output", metavar="DIR", required=True, help="The folder for the files."),
-        click.option("--set", "settings", metavar="NAME=VALUE,...", help="Values for the templates in the files."),
-        click.option("--include", "folders", metavar="DIR", multiple=True, help="Files may include others from here."),
-        click.argument("files", nargs=-1, required=True),
-    ):
-        verb = option(verb)
-    return verb
-
-
-def _tileflow_out(verb: Callable[..., None]) -> Callable[..., None]:
-    for option in (
-        click.option("-o", "--output", metavar="DIR", required=True, help="The folder for the files."),
-        click.option("--clock", default="1 Hz", show_default=True, help="Cycles per second, for words per cycle."),
-        click.argument("mapping", required=False),
-        click.argument("machine"),
-        click.argument("workload"),
-    ):
-        verb = option(verb)
-    return verb
-
-
-def _asked(verb: Verbs) -> Verbs:
-    return click.argument("workload")(click.argument("machine")(verb))
-
-
-def _mapped(verb: Verbs) -> Verbs:
-    return _asked(click.argument("mapping", required=False)(verb))
-
-
-def _clocked(arguments: Decorate) -> Decorate:
-    """Options of an export that counts in cycles."""
-
-    def decorate(verb: Verbs) -> Verbs:
-        said = "Cycles per second; by default the unit's operations per second."
-        verb = click.option("--clock", help=said)(arguments(verb))
-        return click.option("-o", "--output", metavar="DIR", required=True, help="The folder for the files.")(verb)
-
-    return decorate
-
-
-def _tileflow_in(verb: Callable[..., None]) -> Callable[..., None]:
-    for option in (
-        click.option("-o", "--output", metavar="DIR", help="The folder for the files."),
-        click.option("--set", "settings", metavar="NAME=VALUE,...", help="Values for macros and free factors."),
-        click.option("--clock", default="1 Hz", show_default=True, help="Cycles per second."),
-        click.option("--compare", "statistics", metavar="CSV", help="Print TileFlow's counts beside einloom's."),
-        click.argument("files", nargs=-1, required=True),
-    ):
-        verb = option(verb)
-    return verb
-
-
-def _onnx_in(verb: Callable[..., None]) -> Callable[..., None]:
-    for option in (
-        click.option("-o", "--output", metavar="DIR", help="The folder for workload.yaml and import.txt."),
-        click.option("--set", "settings", metavar="NAME=N,...", help="Sizes of axes that the file leaves open."),
-        click.option(
-            "--bits", default="", metavar="N", help="Of all values, or weights=4,default=16; else the file's."
-        ),
-        click.option("--operands", type=click.IntRange(1), help="At most so many of one Einsum."),
-        click.option("--boundary", multiple=True, metavar="NODE", help="Cut at this node; repeatable."),
-        click.option("--check", is_flag=True, help="Compare every tensor with a run of the model on random inputs."),
-        click.argument("file"),
-    ):
-        verb = option(verb)
-    return verb
-
-
-def _timeloop_in(verb: Callable[..., None]) -> Callable[..., None]:
-    for option in (
-        click.option("-o", "--output", metavar="DIR", help="The folder for the files."),
-        click.option("--set", "settings", metavar="NAME=VALUE,...", help="clock, bits, ert=FILE, or energy=none."),
-        click.option("--counts", "counted", is_flag=True, help="Print reads, fills and updates as Timeloop counts."),
-        click.argument("files", nargs=-1, required=True),
-    ):
-        verb = option(verb)
-    return verb
-
-
+@import_verb.command("timeloop")
+@files_argument
+@click.option("--counts", "counted", is_flag=True, help="Print reads, fills and updates as Timeloop counts.")
+@click.option("--set", "settings", metavar="NAME=VALUE,...", help="clock, bits, ert=FILE, or energy=none.")
+@any_folder_option
+@guarded
 def import_timeloop(files: tuple[str, ...], settings: str | None, counted: bool, output: str | None) -> None:
     """Read Timeloop's YAML FILES of version 0.4 and write workload.yaml, machine.yaml and mapping.txt, as far as there.
 
@@ -200,21 +91,29 @@ def import_timeloop(files: tuple[str, ...], settings: str | None, counted: bool,
 
     if output is None and not counted:
         raise SpecError("say -o DIR to write the files, --counts to print what Timeloop counts, or both")
-    found = read(files, split_call(f"files:{settings}")[1] if settings else {})
+    found = read(files, _named(settings))
     workload, machine, mapping = found.workload, found.machine, found.mapping
     if output is not None:
         _deliver(found, output)
     else:
         _say(found.notes)
-    if counted and (workload is None or machine is None or mapping is None):
-        raise SpecError("--counts needs an architecture, a problem and a mapping")
     if workload is not None and machine is not None and mapping is not None:
         if counted:
             click.echo(table_text(counts(workload, machine, mapping)), nl=False)
-        for reason in legality(workload, machine, mapping):
-            tell(f"not a legal mapping: {reason}")
+        _say_illegal(workload, machine, mapping)
+    elif counted:
+        raise SpecError("--counts needs an architecture, a problem and a mapping")
 
 
+@import_verb.command("onnx")
+@click.argument("file")
+@click.option("--check", is_flag=True, help="Compare every tensor with a run of the model on random inputs.")
+@click.option("--boundary", multiple=True, metavar="NODE", help="Cut at this node; repeatable.")
+@click.option("--operands", type=click.IntRange(1), help="At most so many of one Einsum.")
+@click.option("--bits", default="", metavar="N", help="Of all values, or weights=4,default=16; else the file's.")
+@click.option("--set", "settings", metavar="NAME=N,...", help="Sizes of axes that the file leaves open.")
+@click.option("-o", "--output", metavar="DIR", help="The folder for workload.yaml and import.txt.")
+@guarded
 def import_onnx(
     file: str,
     settings: str | None,
@@ -231,8 +130,7 @@ def import_onnx(
     """
     from ..interop.onnx.importer import OnnxImporter
 
-    sizes = split_call(f"axes:{settings}")[1] if settings else {}
-    model = OnnxImporter(bits, operands or 0, ";".join(boundary)).model([file], sizes)
+    model = OnnxImporter(bits, operands or 0, ";".join(boundary)).model([file], _named(settings, "axes"))
     click.echo(model.report(), nl=False)
     agreed = model.check() if check else None
     if output is not None:
@@ -246,6 +144,13 @@ def import_onnx(
             fail(f"{agreed.where} differs from the model's own value", FAILED)
 
 
+@export_verb.command("accelforge")
+@workload_argument
+@machine_argument
+@click.option("--objective", default="energy", show_default=True, help=f"One of {', '.join(OBJECTIVES)}.")
+@click.option("--max-fused-loops", type=click.IntRange(0), help="At most so many loops above a fused tensor.")
+@folder_option
+@guarded
 def export_accelforge(workload: str, machine: str, objective: str, max_fused_loops: int | None, output: str) -> None:
     """Write WORKLOAD and MACHINE as AccelForge's YAML: architecture, workload, search settings.
 
@@ -254,12 +159,15 @@ def export_accelforge(workload: str, machine: str, objective: str, max_fused_loo
     from ..interop.accelforge import export
 
     asked = verbs.problem(workload, machine, objective, max_fused_loops)
-    made = export(asked.workload, asked.machine, asked.objective, asked.mapspace)
-    for path in made.write(Path(output)):
-        click.echo(str(path))
-    _say(made.notes)
+    _exported(export(asked.workload, asked.machine, asked.objective, asked.mapspace), output)
 
 
+@import_verb.command("accelforge")
+@files_argument
+@click.option("--include", "folders", metavar="DIR", multiple=True, help="Files may include others from here.")
+@click.option("--set", "settings", metavar="NAME=VALUE,...", help="Values for the templates in the files.")
+@folder_option
+@guarded
 def import_accelforge(files: tuple[str, ...], settings: str | None, folders: tuple[str, ...], output: str) -> None:
     """Read AccelForge's YAML FILES and write workload.yaml, machine.yaml and mapping.txt, whichever they hold.
 
@@ -268,8 +176,7 @@ def import_accelforge(files: tuple[str, ...], settings: str | None, folders: tup
     """
     from ..interop.accelforge import read
 
-    parameters = split_call(f"files:{settings}")[1] if settings else {}
-    _deliver(read(files, parameters, folders), output)
+    _deliver(read(files, _named(settings), folders), output)
 
 
 def _deliver(found: Bundle, output: str) -> None:
@@ -285,6 +192,13 @@ def _deliver(found: Bundle, output: str) -> None:
     _say(found.notes)
 
 
+@export_verb.command("tileflow")
+@workload_argument
+@machine_argument
+@mapping_argument
+@click.option("--clock", default="1 Hz", show_default=True, help="Cycles per second, for words per cycle.")
+@folder_option
+@guarded
 def export_tileflow(workload: str, machine: str, mapping: str | None, clock: str, output: str) -> None:
     """Write WORKLOAD and MACHINE, and a MAPPING if one is given, as TileFlow's YAML: arch, prob, map.
 
@@ -292,16 +206,16 @@ def export_tileflow(workload: str, machine: str, mapping: str | None, clock: str
     """
     from ..interop.tileflow import export
 
-    chosen, where = load_workload(workload), load_machine(machine)
-    tree = None
-    if mapping is not None:
-        tree = parse_mapping(file_text(mapping), chosen, where, mapping)
-    made = export(chosen, where, tree, cycles_per_second(clock))
-    for path in made.write(Path(output)):
-        click.echo(str(path))
-    _say(made.notes)
+    _exported(export(*_problem(workload, machine, mapping), cycles_per_second(clock)), output)
 
 
+@export_verb.command("timeloop")
+@folder_option
+@clock_option
+@workload_argument
+@machine_argument
+@mapping_argument
+@guarded
 def export_timeloop(workload: str, machine: str, mapping: str | None, clock: str | None, output: str) -> None:
     """Write WORKLOAD, one Einsum, and MACHINE, and a MAPPING if one is given, as Timeloop's YAML of version 0.4.
 
@@ -309,11 +223,16 @@ def export_timeloop(workload: str, machine: str, mapping: str | None, clock: str
     """
     from ..interop.timeloop import export
 
-    chosen, where = load_workload(workload), load_machine(machine)
-    tree = None if mapping is None else parse_mapping(file_text(mapping), chosen, where, mapping)
-    _exported(export(chosen, where, tree, 0.0 if clock is None else cycles_per_second(clock)), output)
+    asked = _problem(workload, machine, mapping)
+    _exported(export(*asked, 0.0 if clock is None else cycles_per_second(clock)), output)
 
 
+@export_verb.command("zigzag")
+@folder_option
+@clock_option
+@workload_argument
+@machine_argument
+@guarded
 def export_zigzag(workload: str, machine: str, clock: str | None, output: str) -> None:
     """Write WORKLOAD, of products and sums of two operands, and MACHINE as ZigZag's YAML."""
     from ..interop.zigzag import export
@@ -322,12 +241,25 @@ def export_zigzag(workload: str, machine: str, clock: str | None, output: str) -
     _exported(export(chosen, where, 0.0 if clock is None else cycles_per_second(clock)), output)
 
 
+def _problem(workload: str, machine: str, mapping: str | None) -> tuple[Workload, Machine, Mapping | None]:
+    cascade, hardware = load_workload(workload), load_machine(machine)
+    tree = None if mapping is None else parse_mapping(file_text(mapping), cascade, hardware, mapping)
+    return cascade, hardware, tree
+
+
 def _exported(made: ExportedFiles, output: str) -> None:
     for path in made.write(Path(output)):
         click.echo(str(path))
     _say(made.notes)
 
 
+@import_verb.command("tileflow")
+@files_argument
+@click.option("--compare", "statistics", metavar="CSV", help="Print TileFlow's counts beside einloom's.")
+@click.option("--clock", default="1 Hz", show_default=True, help="Cycles per second.")
+@click.option("--set", "settings", metavar="NAME=VALUE,...", help="Values for macros and free factors.")
+@any_folder_option
+@guarded
 def import_tileflow(
     files: tuple[str, ...], settings: str | None, clock: str, statistics: str | None, output: str | None
 ) -> None:
@@ -340,16 +272,14 @@ def import_tileflow(
 
     if output is None and statistics is None:
         raise SpecError("say -o DIR to write the files, --compare out.csv to set the counts side by side, or both")
-    parameters = split_call(f"files:{settings}")[1] if settings else {}
-    found = read(files, parameters, cycles_per_second(clock))
+    found = read(files, _named(settings), cycles_per_second(clock))
     if output is not None:
         _write(output, found.workload, found.machine, found.mapping)
     comparison = None if statistics is None else compare(found, read_statistics(statistics))
     if comparison is not None:
         click.echo(table_text(comparison), nl=False)
     if found.workload is not None and found.machine is not None and found.mapping is not None:
-        for reason in legality(found.workload, found.machine, found.mapping):
-            tell(f"not a legal mapping: {reason}")
+        _say_illegal(found.workload, found.machine, found.mapping)
     _say(found.notes)
     if comparison is not None and not comparison.accounted:
         missing = sum(not row.accounted for row in comparison.rows)
@@ -369,6 +299,11 @@ def _write(output: str, workload: Workload | None, machine: Machine | None, mapp
     for name, text in texts.items():
         writing.write(text, folder / name)
         click.echo(str(folder / name))
+
+
+def _say_illegal(workload: Workload, machine: Machine, mapping: Mapping) -> None:
+    for reason in legality(workload, machine, mapping):
+        tell(f"not a legal mapping: {reason}")
 
 
 def _say(notes: tuple[str, ...]) -> None:

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import click
 
 from . import output
+from .guard import guarded
 
 
-def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
-    """Add the verb to the command line."""
-
-    @group.command("zoo")
-    @click.argument("name", required=False)
-    @click.option("--json", "json_path", metavar="FILE", help="Write the answer as JSON; - for standard output.")
-    @guarded
-    def zoo_verb(name: str | None, json_path: str | None) -> None:
-        """List the workloads, machines and dataflows that ship, or print NAME (with parameters, if any) as YAML."""
-        output.refuse(json_path)
-        data, text = _listed() if name is None else _entry(name)
-        output.deliver(text, (json_path, lambda: json.dumps(data, indent=1) + "\n"))
+@click.command("zoo")
+@click.argument("name", required=False)
+@click.option("--json", "json_path", metavar="FILE", help="Write the answer as JSON; - for standard output.")
+@guarded
+def zoo_verb(name: str | None, json_path: str | None) -> None:
+    """List the workloads, machines and dataflows that ship, or print NAME (with parameters, if any) as YAML."""
+    output.refuse(json_path)
+    data, text = _listed() if name is None else _entry(name)
+    output.deliver(text, (json_path, lambda: json.dumps(data, indent=1) + "\n"))
 
 
 def _listed() -> tuple[object, str]:

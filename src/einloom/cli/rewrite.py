@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import click
 
+from .guard import guarded
 
-def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
-    """Add the verb to the command line."""
 
-    @group.command("rewrite")
-    @click.argument("workload")
-    @click.argument("call", metavar="NAME:KEY=NUMBER,…")
-    @guarded
-    def rewrite_verb(workload: str, call: str) -> None:
-        """Print an equivalent of WORKLOAD, as in online_softmax:tiles=4 or windows:height=7,width=4."""
-        from ..dataflows.rewrites import rewrite
-        from ..reading.units import parse
-        from ..workload.files import workload_text
-        from ..zoo.catalogue import split_call
-        from ..zoo.workload_by_name import load_workload
+@click.command("rewrite")
+@click.argument("workload")
+@click.argument("call", metavar="NAME:KEY=NUMBER,…")
+@guarded
+def rewrite_verb(workload: str, call: str) -> None:
+    """Print an equivalent of WORKLOAD, as in online_softmax:tiles=4 or windows:height=7,width=4."""
+    from ..dataflows.rewrites import rewrite
+    from ..reading.units import parse
+    from ..workload.files import workload_text
+    from ..zoo.catalogue import split_call
+    from ..zoo.workload_by_name import load_workload
 
-        name, texts = split_call(call)
-        made = rewrite(load_workload(workload), name, **{key: int(parse(text, "count")) for key, text in texts.items()})
-        click.echo(workload_text(made), nl=False)
+    name, texts = split_call(call)
+    made = rewrite(load_workload(workload), name, **{key: int(parse(text, "count")) for key, text in texts.items()})
+    click.echo(workload_text(made), nl=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -15,42 +14,35 @@ from ..fabric.simulate import Compiled, by_amaranth
 from ..fabric.tools import missing, tool
 from ..reading import writing
 from ..report.text.table import columns
-from .guard import FAILED, fail
-
-Guard = Callable[[Callable[..., None]], Callable[..., None]]
+from .guard import FAILED, fail, guarded
 
 
-def register(group: click.Group, guarded: Guard) -> None:
-    """Add the verb to the command line."""
+@click.command("rtl")
+@click.argument("name", metavar="FABRIC|area")
+@click.option("--rows", type=click.IntRange(1, 1024), help="Of elements in an array; by default the file's.")
+@click.option("--columns", "width", type=click.IntRange(1, 1024), help="The same for columns.")
+@click.option("-o", "--output", metavar="FOLDER", help="Write fabric.v and testbench.cpp there.")
+@click.option("--simulate", "number", type=click.IntRange(1), metavar="N", help="Run N random operations.")
+@click.option("--seed", default=0, show_default=True, help="Of the random operations.")
+@guarded
+def rtl_verb(name: str, rows: int | None, width: int | None, output: str | None, number: int | None, seed: int) -> None:
+    """Write the hardware of FABRIC (a name or a YAML file), or run it against NumPy and the cycle model.
 
-    @group.command("rtl")
-    @click.argument("name", metavar="FABRIC|area")
-    @click.option("--rows", type=click.IntRange(1, 1024), help="Of elements in an array; by default the file's.")
-    @click.option("--columns", "width", type=click.IntRange(1, 1024), help="The same for columns.")
-    @click.option("-o", "--output", metavar="FOLDER", help="Write fabric.v and testbench.cpp there.")
-    @click.option("--simulate", "number", type=click.IntRange(1), metavar="N", help="Run N random operations.")
-    @click.option("--seed", default=0, show_default=True, help="Of the random operations.")
-    @guarded
-    def rtl_verb(
-        name: str, rows: int | None, width: int | None, output: str | None, number: int | None, seed: int
-    ) -> None:
-        """Write the hardware of FABRIC (a name or a YAML file), or run it against NumPy and the cycle model.
-
-        `einloom rtl area` prints areas instead: elements and whole fabrics, synthesised with yosys. Simulation uses
-        Verilator, and where that is missing Amaranth's own simulator.
-        """
-        _need_amaranth()
-        if name == "area":
-            click.echo(_areas(), nl=False)
-            return
-        one = fabric(name)
-        one = one.with_arrays(rows or one.rows, width or one.columns)
-        if output is None and number is None:
-            raise SpecError(f"say what to do with {name}: -o FOLDER writes it, --simulate N runs it")
-        if output is not None:
-            click.echo(_written(one, Path(output)), nl=False)
-        if number is not None:
-            _simulated(one, number, seed)
+    `einloom rtl area` prints areas instead: elements and whole fabrics, synthesised with yosys. Simulation uses
+    Verilator, and where that is missing Amaranth's own simulator.
+    """
+    _need_amaranth()
+    if name == "area":
+        click.echo(_areas(), nl=False)
+        return
+    one = fabric(name)
+    one = one.with_arrays(rows or one.rows, width or one.columns)
+    if output is None and number is None:
+        raise SpecError(f"say what to do with {name}: -o FOLDER writes it, --simulate N runs it")
+    if output is not None:
+        click.echo(_written(one, Path(output)), nl=False)
+    if number is not None:
+        _simulated(one, number, seed)
 
 
 def _need_amaranth() -> None:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import click
 
+from .guard import guarded
 
-def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
-    """Add the verb to the command line."""
 
-    @group.command("schema")
-    @click.argument("kind", metavar="KIND")
-    @guarded
-    def schema_verb(kind: str) -> None:
-        """Print the JSON Schema of a kind of file: workload, machine, mapspace, dataflow, result, unmapped or sweep.
-        docs/inputs.md says how to use it."""
-        from ..schema import json_schema
+@click.command("schema")
+@click.argument("kind", metavar="KIND")
+@guarded
+def schema_verb(kind: str) -> None:
+    """Print the JSON Schema of a kind of file: workload, machine, mapspace, dataflow, result, unmapped or sweep.
+    docs/inputs.md says how to use it."""
+    from ..schema import json_schema
 
-        click.echo(json.dumps(json_schema(kind), indent=1))
+    click.echo(json.dumps(json_schema(kind), indent=1))

@@ -63,9 +63,3 @@ def report_verb(result: str, page_path: str | None, explanation: str | None) -> 
     output.refuse(target)
     page = any_page(read_answer(result), None if explanation is None else read_explanation(explanation))
     output.deliver(f"wrote {target}\n", (target, lambda: page))
-
-
-def register(group: click.Group, guarded: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
-    """Add the verbs to the command line."""
-    for verb in (show_verb, report_verb):
-        group.add_command(verb)

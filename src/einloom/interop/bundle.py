@@ -35,9 +35,9 @@ class ExportedFiles:
     files: Table[str, str]
     notes: tuple[str, ...] = ()
 
-    def write(self, folder: Path) -> list[Path]:
-        """Write every file into `folder` and return the paths. Raises SpecError."""
-        writing.folder(folder)
+    def write(self, folder: str | Path) -> tuple[Path, ...]:
+        """Write the files into `folder`, which is made if need be; returns their paths. Raises SpecError."""
+        place = writing.folder(folder)
         for name, text in self.files.items():
-            writing.write(text, folder / name)
-        return [folder / name for name in self.files]
+            writing.write(text, place / name)
+        return tuple(place / name for name in self.files)

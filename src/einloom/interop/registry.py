@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
@@ -113,26 +114,11 @@ def _suffixes() -> dict[str, str]:
 
 @cache
 def _maker(name: str) -> Callable[..., Importer]:
-    if name == "accelforge":
-        from .accelforge.importer import AccelforgeImporter
-
-        return AccelforgeImporter
-    if name == "tileflow":
-        from .tileflow.importer import TileflowImporter
-
-        return TileflowImporter
-    if name == "onnx":
-        from .onnx.importer import OnnxImporter
-
-        return OnnxImporter
-    if name == "zigzag":
-        from .zigzag.importer import ZigzagImporter
-
-        return ZigzagImporter
-    if name == "timeloop":
-        from .timeloop.importer import TimeloopImporter
-
-        return TimeloopImporter
+    if name in SHIPPED:
+        shipped: Callable[..., Importer] = getattr(
+            import_module(f".{name}.importer", __package__), f"{name.capitalize()}Importer"
+        )
+        return shipped
     found: Callable[..., Importer] = loaded(GROUP, known(GROUP, "importer", name, SHIPPED))
     return found
 

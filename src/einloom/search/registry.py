@@ -15,20 +15,6 @@ from ..reading.plugins import built, known, loaded, names_of
 from .method import Method
 
 GROUP = "einloom.methods"
-SHIPPED = (
-    "exact",
-    "exhaustive",
-    "principles",
-    "random",
-    "anneal",
-    "genetic",
-    "local",
-    "tileflow",
-    "dat",
-    "gradient",
-    "bayes",
-    "auto",
-)
 _MADE = {  # name -> module and class, imported when asked for
     "exact": ("shipped", "ExactMethod"),
     "exhaustive": ("enumerated", "Enumerated"),
@@ -43,6 +29,7 @@ _MADE = {  # name -> module and class, imported when asked for
     "bayes": ("heuristics.bayes", "Bayes"),
     "auto": ("heuristics.auto", "Auto"),
 }
+SHIPPED = tuple(_MADE)
 
 
 def methods() -> tuple[str, ...]:

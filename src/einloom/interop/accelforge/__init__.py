@@ -4,7 +4,8 @@ What the two tools mean differently is said where it is translated: limits in `s
 in `cascades`, schedules in `schedules`. What cannot be carried over is an error or a note, never dropped.
 """
 
+from ..bundle import ExportedFiles as Exported
 from .read import read
-from .write import Exported, export
+from .write import export
 
 __all__ = ["Exported", "export", "read"]

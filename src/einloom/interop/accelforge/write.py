@@ -10,16 +10,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from keyword import iskeyword
-from pathlib import Path
 
 from ...errors import SpecError
 from ...machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory, Toll
 from ...mapspace.space import Mapspace
 from ...problem import Objective
-from ...reading import writing
 from ...reading.yamltree import dump_yaml
 from ...workload.einsum import Access, Einsum, Index, Workload
 from ...workload.selectors import select
+from ..bundle import ExportedFiles
 from .sets import COPIED, PRODUCT, always_held_above, exported_set, set_names
 
 METRICS: Mapping[str, int] = {"latency": 1, "energy": 2, "edp": 128}
@@ -32,27 +31,12 @@ TAKEN = frozenset(name.strip("()~") for name in (*set_names(), "Shared", "Inputs
 """Words with a meaning of their own in AccelForge's expressions."""
 
 
-@dataclass(frozen=True)
-class Exported:
-    """The text of every file by name, and what the other tool does differently with it."""
-
-    files: Mapping[str, str]
-    notes: tuple[str, ...] = ()
-
-    def write(self, folder: str | Path) -> tuple[Path, ...]:
-        """Write the files into `folder`, which is made if need be; returns their paths. Raises SpecError."""
-        place = writing.folder(folder)
-        for name, text in self.files.items():
-            writing.write(text, place / name)
-        return tuple(place / name for name in self.files)
-
-
 def export(
     workload: Workload,
     machine: Machine,
     objective: Objective | None = None,
     mapspace: Mapspace | None = None,
-) -> Exported:
+) -> ExportedFiles:
     """The AccelForge files of a problem.
 
     >>> from ...zoo.workload_by_name import load_workload
@@ -70,7 +54,7 @@ def export(
         "einloom.yaml": {"einloom": writer.remainder()},
     }
     files = {name: _tagged(dump_yaml(content, WIDTH)) for name, content in data.items()}
-    return Exported(files, tuple(writer.notes))
+    return ExportedFiles(files, tuple(writer.notes))
 
 
 def _tagged(text: str) -> str:

@@ -3,10 +3,11 @@
 What the two tools mean differently is a list of named rules (`rules`); no other part of einloom knows of them.
 """
 
+from ..bundle import ExportedFiles as TileFlowFiles
 from .read import Imported, read, read_texts
 from .rules import RULES, TileFlowRule
 from .statistics import TileFlowComparison, compare, read_statistics, table_text
-from .write import TileFlowFiles, export
+from .write import export
 
 __all__ = [
     "RULES",

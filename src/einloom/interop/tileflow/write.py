@@ -9,35 +9,19 @@ from __future__ import annotations
 import string
 from collections.abc import Mapping as Table
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from ...errors import SpecError
 from ...machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory, Toll
 from ...mapping.normal import normal_form
 from ...mapping.tree import Loop, Mapping, Nest, Split, Store
-from ...reading import writing
 from ...reading.yamltree import dump_yaml
 from ...workload.einsum import Access, Workload
+from ..bundle import ExportedFiles
 from .branches import mapping_data
 from .read import read_texts
 
 
-@dataclass(frozen=True)
-class TileFlowFiles:
-    """The files by name, and what was left out."""
-
-    files: Table[str, str]
-    notes: tuple[str, ...] = ()
-
-    def write(self, folder: Path) -> list[Path]:
-        """Write every file into `folder` and return the paths. Raises SpecError."""
-        writing.folder(folder)
-        for name, text in self.files.items():
-            writing.write(text, folder / name)
-        return [folder / name for name in self.files]
-
-
-def export(workload: Workload, machine: Machine, mapping: Mapping | None = None, clock: float = 1.0) -> TileFlowFiles:
+def export(workload: Workload, machine: Machine, mapping: Mapping | None = None, clock: float = 1.0) -> ExportedFiles:
     """The problem, and the mapping if there is one, as TileFlow's files; by `clock`, throughputs are words per cycle.
 
     Raises SpecError for what TileFlow cannot say.
@@ -48,7 +32,7 @@ def export(workload: Workload, machine: Machine, mapping: Mapping | None = None,
         shaped = normal_form(mapping, workload)
         files["map.yaml"] = dump_yaml({"mapping": mapping_data(shaped, workload, machine, writer.letters)})
         _check(files, writer, shaped)
-    return TileFlowFiles(files, tuple(writer.notes))
+    return ExportedFiles(files, tuple(writer.notes))
 
 
 def _check(files: Table[str, str], writer: _Writer, wanted: Mapping) -> None:

@@ -23,8 +23,6 @@ class Anneal(StateMethod):
     """
 
     name: ClassVar[str] = "anneal"
-    seed: int = 0
-    points: int = 10_000
     rounds: int = 3
     hot: float = 0.3
     cold: float = 0.001

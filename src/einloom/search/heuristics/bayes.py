@@ -31,8 +31,6 @@ class Bayes(StateMethod):
     """
 
     name: ClassVar[str] = "bayes"
-    seed: int = 0
-    points: int = 10_000
     first: int = 8
     pool: int = 16
     polish: float = 3.0

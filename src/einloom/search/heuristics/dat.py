@@ -30,9 +30,7 @@ class Dat(TiledTrees):
     """
 
     name: ClassVar[str] = "dat"
-    seed: int = 0
     points: int = 1000
-    population: int = 10
     crossover: float = 0.5
     mutation: float = 0.7
     nodes: int = 20

@@ -25,8 +25,6 @@ class Genetic(StateMethod):
     """
 
     name: ClassVar[str] = "genetic"
-    seed: int = 0
-    points: int = 10_000
     population: int = 10
     crossover: float = 0.7
     mutation: float = 0.2

@@ -30,8 +30,6 @@ class Gradient(StateMethod):
     """
 
     name: ClassVar[str] = "gradient"
-    seed: int = 0
-    points: int = 10_000
     steps: int = 150
     rate: float = 0.2
     fuse: float = 0.7

@@ -22,8 +22,6 @@ class LocalSearch(StateMethod):
     """
 
     name: ClassVar[str] = "local"
-    seed: int = 0
-    points: int = 10_000
     tries: int = 40
     polish: float = 3.0
 

@@ -22,8 +22,6 @@ class RandomSearch(StateMethod):
     """
 
     name: ClassVar[str] = "random"
-    seed: int = 0
-    points: int = 10_000
     redraws: int = 20
 
     def __post_init__(self) -> None:

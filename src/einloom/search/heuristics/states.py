@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
@@ -16,6 +17,7 @@ from .points import INFINITE, Points, Valued
 MOVES = 3  # most moves of one mutation
 
 
+@dataclass(frozen=True)
 class StateMethod:
     """A method that draws, changes and prices states; the best legal one is its answer. seed: the same seed gives the
     same answer. points: evaluations, if the budget names none."""
@@ -23,8 +25,8 @@ class StateMethod:
     name: ClassVar[str]
     guarantee = Guarantee.NONE
     able = Capabilities(starts=True, spaces=("ffm", "ragged"))
-    seed: int
-    points: int
+    seed: int = 0
+    points: int = 10_000
 
     def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
         """The best mapping met. Raises SpecError where the mapspace has no states."""
@@ -69,12 +71,13 @@ def child_of(
     return points.value(fitted), fitted
 
 
+@dataclass(frozen=True)
 class TiledTrees(StateMethod):
     """Trees compete by the best tiles that are found for each; the best of them survive a generation."""
 
-    population: int
-    crossover: float
-    mutation: float
+    population: int = 10
+    crossover: float = 0.7
+    mutation: float = 0.2
 
     def run(self, points: Points, rng: Random, watch: Watcher) -> None:
         people: list[Valued] = [(points.value(state), state) for state in points.begin()]

@@ -21,11 +21,6 @@ class Tileflow(TiledTrees):
     """
 
     name: ClassVar[str] = "tileflow"
-    seed: int = 0
-    points: int = 10_000
-    population: int = 10
-    crossover: float = 0.7
-    mutation: float = 0.2
     iterations: int = 10
     rollouts: int = 5
     constant: float = 1.0

@@ -39,7 +39,9 @@ def proposed(facts: Facts, state: State, rng: Random, shared: float, einsum: int
 # -- privates ----------------------------------------------------------------------------------------------------
 
 
-def _changed(facts: Facts, state: State, i: int, own: Own) -> State:
+def _changed(facts: Facts, state: State, i: int, own: Own | None) -> State:
+    if own is None:
+        raise NoProposal("no privates")
     found = state.with_own(i, tidy(facts, own))
     why = path_fault(facts, found, i)
     if why is not None:
@@ -56,13 +58,18 @@ def factor(facts: Facts, state: State, i: int, rng: Random) -> State:
     at, v, n = rng.choice(loops)
     to = rng.choice([other for other in range(len(own.segments)) if other != at])
     some = rng.choice(primes(n)) if rng.random() < 0.6 else rng.choice(divisors(n)[1:])
+    return _changed(facts, state, i, _shifted(own, v, some, at, to, rng))
+
+
+def _shifted(own: Own, v: str, some: int, at: int, to: int, rng: Random) -> Own:
+    """So many trips of the variable in segment `to` instead of `at`."""
     segments = [list(segment) for segment in own.segments]
     segments[at] = [(w, m // some if w == v else m) for w, m in segments[at]]
     if any(w == v for w, _ in segments[to]):
         segments[to] = [(w, m * some if w == v else m) for w, m in segments[to]]
     else:
         segments[to].insert(rng.randint(0, len(segments[to])), (v, some))
-    return _changed(facts, state, i, replaced(own, segments=tuple(map(tuple, segments))))
+    return replaced(own, segments=tuple(map(tuple, segments)))
 
 
 def order(facts: Facts, state: State, i: int, rng: Random) -> State:
@@ -127,16 +134,9 @@ def _join(outer: Segment, inner: Segment) -> Segment:
 
 def spatial(facts: Facts, state: State, i: int, rng: Random) -> State:
     """Another spatial choice; temporal loops give and take what it changes."""
-    return _respread(facts, state, i, rng)
-
-
-def _respread(facts: Facts, state: State, i: int, rng: Random) -> State:
     own = state.owns[i]
     choice = spread(facts, state, i, own.unit, rng)
-    found = None if choice is None else mended(facts, state, i, own, choice, rng)
-    if found is None:
-        raise NoProposal("no privates")
-    return _changed(facts, state, i, found)
+    return _changed(facts, state, i, None if choice is None else mended(facts, state, i, own, choice, rng))
 
 
 def exchange(facts: Facts, state: State, i: int, rng: Random) -> State:
@@ -151,10 +151,8 @@ def exchange(facts: Facts, state: State, i: int, rng: Random) -> State:
     taker = rng.choice(takers)
     spatial_loops = {(a, w): m for a, w, m in rest if m > 1}
     spatial_loops[axis, taker] = spatial_loops.get((axis, taker), 1) * some
-    found = mended(facts, state, i, own, tuple((a, w, m) for (a, w), m in spatial_loops.items()), rng)
-    if found is None:
-        raise NoProposal("no privates")
-    return _changed(facts, state, i, found)
+    choice = tuple((a, w, m) for (a, w), m in spatial_loops.items())
+    return _changed(facts, state, i, mended(facts, state, i, own, choice, rng))
 
 
 def lift(facts: Facts, state: State, i: int, rng: Random) -> State:
@@ -207,7 +205,7 @@ def unit(facts: Facts, state: State, i: int, rng: Random) -> State:
     if not others:
         raise NoProposal("nothing to move")
     state = state.with_own(i, replaced(state.owns[i], unit=rng.choice(others)))
-    return _respread(facts, state, i, rng)
+    return spatial(facts, state, i, rng)
 
 
 def redraw(facts: Facts, state: State, i: int, rng: Random) -> State:
@@ -221,7 +219,7 @@ def redraw(facts: Facts, state: State, i: int, rng: Random) -> State:
 def together(facts: Facts, state: State, i: int, rng: Random) -> State:
     """One axis for the same rank in all Einsums of a run, or neighbours alike: new spatial choices of several."""
     for at in range(i, min(facts.count, i + rng.randint(2, 4))):
-        state = _respread(facts, state, at, rng)
+        state = spatial(facts, state, at, rng)
     return state
 
 
@@ -485,10 +483,7 @@ def eased(facts: Facts, state: State, memory: int, leaf: int, rng: Random) -> St
     own = state.owns[owner]
     if raised:
         rest = tuple(r for r in own.raised if r[:2] != (memory, tensor))
-        choice = mended(facts, state, owner, replaced(own, raised=rest), own.spatial, rng)
-        if choice is None:
-            raise NoProposal("no privates")
-        return _changed(facts, state, owner, choice)
+        return _changed(facts, state, owner, mended(facts, state, owner, replaced(own, raised=rest), own.spatial, rng))
     return _smaller(facts, state, owner, own.stores.index((memory, tensor)), rng)
 
 
@@ -515,18 +510,11 @@ def _smaller(facts: Facts, state: State, i: int, at: int, rng: Random) -> State:
     ]
     if not below or rng.random() < 0.15:
         if rng.random() < 0.5 and own.spatial:
-            return _respread(facts, state, i, rng)
+            return spatial(facts, state, i, rng)
         return _toggled(facts, state, i, memory, tensor, rng)
     place, v, n = rng.choice(below)
     some = rng.choice(divisors(n)[1:])
-    segments = [list(segment) for segment in own.segments]
-    segments[place] = [(w, m // some if w == v else m) for w, m in segments[place]]
-    to = rng.randint(0, at)
-    if any(w == v for w, _ in segments[to]):
-        segments[to] = [(w, m * some if w == v else m) for w, m in segments[to]]
-    else:
-        segments[to].insert(rng.randint(0, len(segments[to])), (v, some))
-    return _changed(facts, state, i, replaced(own, segments=tuple(map(tuple, segments))))
+    return _changed(facts, state, i, _shifted(own, v, some, place, rng.randint(0, at), rng))
 
 
 PRIVATE: tuple[list[Private], list[float]] = (
