@@ -49,8 +49,8 @@ def test_exact_finds_tile_fusion() -> None:
 def test_column_fusion_from_end_to_end() -> None:
     """The closed form's schedule, block by block of rows, on both legal shapes; and what has no place is refused."""
     pytest.importorskip("amaranth", reason="the extra rtl (amaranth) is not installed")
-    from einloom.fabric.program import column_jobs, reference
     from einloom.fabric.simulate import by_amaranth
+    from fabric_jobs import column_jobs, reference
 
     one = fabric("fusecu").with_arrays(2, 2)
     for configuration in (c for c in one.configurations if c.column):
@@ -68,8 +68,8 @@ def test_column_fusion_from_end_to_end() -> None:
 def test_a_mapping_of_exact_runs_on_the_hardware() -> None:
     """Tile fusion from end to end: the tree's blocks, the streams, the RTL, NumPy."""
     pytest.importorskip("amaranth", reason="the extra rtl (amaranth) is not installed")
-    from einloom.fabric.program import assembled, fused_jobs, reference
     from einloom.fabric.simulate import by_amaranth
+    from fabric_jobs import assembled, fused_jobs, reference
 
     one = fabric("fusecu").with_arrays(2, 2)
     workload = build_workload("two", TWO, {"m": 8, "k": 3, "l": 8, "n": 5}, bits=8)

@@ -184,7 +184,7 @@ def evaluate_verb(
     """Price a mapping: WORKLOAD MACHINE MAPPING (a text file or a result), or one RESULT.json alone."""
     output.refuse(json_path)
     found = verbs.evaluate(workload, machine, mapping, objective, latency)
-    _answer(found, json_path, overview(found, by))
+    output.deliver(overview(found, by), (json_path, found.to_json))
 
 
 @click.command("simulate")
@@ -248,10 +248,6 @@ def verify_verb(result: str, quick: bool, json_path: str | None) -> None:
         raise SystemExit(FAILED)
 
 
-def _answer(found: Result | Unmapped | object, json_path: str | None, printed: str) -> None:
+def _answer(data: dict[str, object], json_path: str | None, printed: str) -> None:
     """Print the text, and write the JSON where it is wanted; JSON on standard output replaces the text."""
-    output.deliver(printed, (json_path, lambda: _json(found)))
-
-
-def _json(found: Result | Unmapped | object) -> str:
-    return found.to_json() if isinstance(found, Result | Unmapped) else json.dumps(found, indent=1) + "\n"
+    output.deliver(printed, (json_path, lambda: json.dumps(data, indent=1) + "\n"))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from ..machine.levels import NOTHING, Fanout, Level, Machine, Memory
+from ..machine.levels import NOTHING, Fanout, Level, Memory
 from ..mapspace.divisors import divisors
 from ..mapspace.limits.checks import may_back
 from ..mapspace.limits.data import BackLimit
@@ -92,15 +92,11 @@ def _fused_behind(problem: Problem, axis: str) -> bool:
     return any(
         select(m.backs, workload, e.name)
         & may_back(limits, m, workload, e.name)
-        & _may(machine, m, problem, e.name)
+        & machine.may_hold(m, workload, e.name, ())
         & shared
         for m in behind
         for e in workload.einsums
     )
-
-
-def _may(machine: Machine, memory: Memory, problem: Problem, einsum: str) -> frozenset[str]:
-    return machine.may_hold(memory, problem.workload, einsum, ())
 
 
 def spreads(problem: Problem) -> int:

@@ -58,12 +58,8 @@ def dropped(problem: Problem, constraint: Constraint) -> RelaxationStep:
         unit = problem.machine.unit(constraint.unit)
         after = ", ".join(wider_kinds(unit, problem.workload)) if constraint.key == "kinds" else "any"
     if after is None:
-        after = "given up" if isinstance(constraint, Asked) else _idle(constraint)
+        after = {Asked: "given up", Holding: "all"}.get(type(constraint), "nothing")
     return RelaxationStep((Change(where(constraint), said(problem, constraint), after),), without(problem, constraint))
-
-
-def _idle(constraint: Constraint) -> str:
-    return "all" if isinstance(constraint, Holding) else "nothing"
 
 
 def _held_changes(problem: Problem, name: str, may: Selector, must: Selector = NOTHING) -> tuple[Change, ...]:

@@ -27,10 +27,14 @@ def explained(found: Explanation) -> str:
         ]
     if found.alternatives:
         lines += ["", "why fused, why not: the best with one tensor on the other side"]
-        lines += [line for one in found.alternatives for line in _alternative(one, problem)]
+        lines += [
+            line
+            for one in found.alternatives
+            for line in _row(f"{one.tensor} in {one.memory}", alternative_text(one, problem))
+        ]
     if found.gains:
         lines += ["", "what more would bring"]
-        lines += [line for gain in found.gains for line in _gain(gain, problem.objective)]
+        lines += [line for gain in found.gains for line in _row(gain.place, gain_text(gain, problem.objective))]
     if not found.complete:
         lines += ["", "not finished: a budget, an interruption or an unanswered question left something open"]
     body = "\n".join(lines)
@@ -149,10 +153,6 @@ def alternative_text(one: FusionAlternative, problem: Problem) -> str:
     return f"{one.side}: {value_text(objective, one.value)}, {change} [{one.run}]; {', '.join(numbers)}"
 
 
-def _alternative(one: FusionAlternative, problem: Problem) -> list[str]:
-    return _row(f"{one.tensor} in {one.memory}", alternative_text(one, problem))
-
-
 def gain_text(gain: Gain, objective: Objective) -> str:
     """What was changed, and what it brought."""
     if gain.value is None or gain.gain is None:
@@ -162,7 +162,3 @@ def gain_text(gain: Gain, objective: Objective) -> str:
     brought = "nothing" if gain.gain == 0 else f"{gain.gain:.3%} less" if gain.gain > 0 else f"{-gain.gain:.3%} more"
     value = value_text(objective, gain.value)
     return f"{gain.before} -> {gain.after}: {value}, {brought} [{gain.run}]"
-
-
-def _gain(gain: Gain, objective: Objective) -> list[str]:
-    return _row(gain.place, gain_text(gain, objective))

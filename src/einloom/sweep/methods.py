@@ -166,14 +166,16 @@ class MethodRuns:
     def to_html(self) -> str:
         """One page: the picture of values against points, and the table."""
         title = f"{self.problem.workload.name} on {self.problem.machine.name}: {self.problem.objective}"
+        words = el("p", "A line is the median of a method's runs.")
         body = (
             el("header", el("h1", title)),
-            el("main", section("table", "Gaps", el("pre", str(self))), section("search", "Search", *self._pictures())),
+            el(
+                "main",
+                section("table", "Gaps", el("pre", str(self))),
+                section("search", "Search", words, html_of(self.picture())),
+            ),
         )
         return shell(title, body, {"tensor": []})
-
-    def _pictures(self) -> list[object]:
-        return [el("p", "A line is the median of a method's runs."), html_of(self.picture())]
 
     def picture(self) -> Plot:
         """Median value of each method against points, relative to the reference, which is the lowest line."""

@@ -27,8 +27,7 @@ def listed(kind: str) -> tuple[Entry, ...]:
 @cache
 def _index() -> dict[str, tuple[Entry, ...]]:
     kinds = json.loads(INDEX.read_text(encoding="utf-8"))
-    return {kind: tuple(_entry(*row) for row in rows) for kind, rows in kinds.items()}
-
-
-def _entry(name: str, description: str, parameters: list[list[str]]) -> Entry:
-    return Entry(name, description, tuple(Parameter(*parameter) for parameter in parameters))
+    return {
+        kind: tuple(Entry(name, about, tuple(Parameter(*one) for one in given)) for name, about, given in rows)
+        for kind, rows in kinds.items()
+    }

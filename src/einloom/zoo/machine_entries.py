@@ -40,7 +40,7 @@ def zoo_machine(name: str, parameters: Mapping[str, str] | None = None) -> Machi
 
     Raises SpecError for an unknown name or parameter.
     """
-    choose(name, "machine", _stubs())
+    choose(name, "machine", {known: Entry(known, "") for known in NAMES})
     given = dict(parameters or {})
     if given:
         check_keys(given, _entry(_view(name)))
@@ -55,10 +55,6 @@ def _build(name: str, parameters: tuple[tuple[str, str], ...]) -> Machine:
 def entries() -> Mapping[str, Entry]:
     """Every machine with its description and parameters, by name."""
     return MappingProxyType({name: _entry(_view(name)) for name in NAMES})
-
-
-def _stubs() -> Mapping[str, Entry]:
-    return {name: Entry(name, "") for name in NAMES}
 
 
 def _view(name: str) -> Located:

@@ -17,7 +17,7 @@ from ...reading.located import Located
 from ...workload.build import build_workload
 from ...workload.einsum import Access, Einsum, Index, Kind, Reduction, Workload
 from ...workload.notation import RESERVED, parse_einsum
-from .expressions import TensorSet, Value, evaluate, positive_integer
+from .expressions import TensorSet, Value, evaluate, positive_integer, whole
 from .scopes import Layered
 
 _ACCESS = re.compile(r"\s*([A-Za-z_]\w*)\s*\[([^\]]*)\]")
@@ -85,7 +85,7 @@ class _Cascade:
         einsums = view.require("einsums")
         view.finish()
         for name, _, value in ranks.entries() if ranks is not None else ():
-            self.rank_sizes[name] = self.whole(value)
+            self.rank_sizes[name] = whole(value, self.variables)
         for name, _, value in shapes.entries() if shapes is not None else ():
             self.bound(value, name)
         for item in einsums.items():
@@ -105,13 +105,6 @@ class _Cascade:
         return NamedCascade(workload, symbols)
 
     # Sizes
-
-    def whole(self, view: Located) -> int:
-        """A positive whole number, plain or as an expression."""
-        if not view.is_text:
-            return view.integer(minimum=1)
-        with view.placed():
-            return positive_integer(view.text(), self.variables)
 
     def bound(self, view: Located, variable: str | None) -> None:
         """Take ``0 <= m < 128``; anything else is no rectangular bound."""
@@ -168,7 +161,7 @@ class _Cascade:
         draft.name = name.name() if name is not None else draft.output
         copy, repeat, renames = view.get("is_copy_operation"), view.get("n_instances"), view.get("renames")
         draft.copy = copy is not None and copy.boolean()
-        draft.repeat = 1 if repeat is None else self.whole(repeat)
+        draft.repeat = 1 if repeat is None else whole(repeat, self.variables)
         draft.renames = _renames(renames)
         shape = view.get("iteration_space_shape")
         draft.bounds = [] if shape is None else shape.items()
@@ -266,7 +259,7 @@ class _Cascade:
     def bits(self, widths: Located | None, symbols: Mapping[str, Mapping[str, Value]]) -> dict[str, int]:
         found: dict[str, int] = {}
         for text, key, value in widths.entries() if widths is not None else ():
-            width = self.whole(value)
+            width = whole(value, self.variables)
             for table in symbols.values():
                 with key.placed():
                     chosen = evaluate(text, table)
@@ -277,7 +270,7 @@ class _Cascade:
                         raise key.error(f"tensor {tensor} has {found[tensor]} and {width} bits per value")
         for draft in self.drafts:
             for tensor, place in draft.bits.items():
-                found[tensor] = self.whole(place)
+                found[tensor] = whole(place, self.variables)
         missing = sorted({t for d in self.drafts for t in d.accesses} - set(found))
         if missing:
             raise self.view.error(f"bits_per_value says nothing about {', '.join(missing)}")
@@ -313,7 +306,7 @@ class _Cascade:
         names = {self.restored.get(v, v): size for v, size in sizes.items()}
         used = {v for einsum in einsums for v in einsum.variables}
         shapes = self.shapes(order, einsums, names)
-        repeat = repeats.pop() * (1 if instances is None else self.whole(instances))
+        repeat = repeats.pop() * (1 if instances is None else whole(instances, self.variables))
         try:
             return build_workload(
                 str(self.remainder.get("workload", "accelforge")),

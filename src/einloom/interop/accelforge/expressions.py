@@ -17,6 +17,7 @@ from typing import TypeAlias, TypeGuard
 
 from ...errors import SpecError, nearest
 from ...reading.arithmetic import MAX_EXPONENT, MAX_NUMBER_BITS, exact
+from ...reading.located import Located
 
 MAX_LENGTH = 2000
 MAX_ITEMS = 10_000
@@ -358,6 +359,14 @@ def truth(value: Value) -> bool:
 def is_number(value: Value | Undefined) -> TypeGuard[Fraction | float]:
     """True for numbers, not for booleans."""
     return isinstance(value, Fraction | float)
+
+
+def whole(view: Located, names: Mapping[str, Value]) -> int:
+    """A positive whole number, plain or as an expression."""
+    if not view.is_text:
+        return view.integer(minimum=1)
+    with view.placed():
+        return positive_integer(view.text(), names)
 
 
 def positive_integer(text: str, names: Mapping[str, Value]) -> int:

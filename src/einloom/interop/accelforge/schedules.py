@@ -10,6 +10,7 @@ share is written in both (`hoisted`). Nodes of the kind ``Toll`` say what follow
 from __future__ import annotations
 
 from collections.abc import Mapping as Table
+from copy import deepcopy
 from dataclasses import replace
 
 from ...errors import nearest
@@ -18,7 +19,7 @@ from ...mapping.extents import addressed_paths
 from ...mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, leaves
 from ...reading.located import Located
 from ...workload.einsum import Workload
-from .expressions import Value, positive_integer
+from .expressions import Value, whole
 from .tagged import TAG
 
 NODES = ("Storage", "Temporal", "Spatial", "Compute", "Sequential", "Pipeline", "Nested", "Toll", "Reservation")
@@ -73,7 +74,7 @@ class ScheduleReader:
                 case "Sequential":
                     inner = item.require("nodes")
                     item.finish()
-                    branches = [self.nest(*self.branch(part), _copied(extents)) for part in inner.items()]
+                    branches = [self.nest(*self.branch(part), deepcopy(extents)) for part in inner.items()]
                     nodes.append(Split("sequential", tuple(branches)))
                 case "Nested" if last:
                     nodes += self.nest(*self.branch(item), extents)
@@ -155,7 +156,7 @@ class ScheduleReader:
         if (first := view.get("initial_tile_shape")) is not None:
             raise first.error("initial_tile_shape has no counterpart here: halos follow from the index expressions")
         view.finish()
-        tile = self.tile(shape)
+        tile = whole(shape, self.variables)
         names = {self.names["variables"].get(name, name) for name in ranks.names()}
         binds = [(e, v) for e in below if e in extents for v in extents[e] if v in names]
         if not binds:
@@ -169,12 +170,6 @@ class ScheduleReader:
             extents[einsum][variable] = min(tile, extents[einsum][variable])
         count = trips.pop()
         return [] if count == 1 and not spatial else [Loop(tuple(binds), count, tile, axis)]
-
-    def tile(self, view: Located) -> int:
-        if not view.is_text:
-            return view.integer(minimum=1)
-        with view.placed():
-            return positive_integer(view.text(), self.variables)
 
     def compute(self, view: Located) -> Compute:
         name = self.known_einsum(view.require("einsum"))
@@ -196,10 +191,6 @@ class ScheduleReader:
         if name not in names:
             raise view.error(f"machine {self.machine.name} has no {what} {written!r}", nearest(written, names))
         return name
-
-
-def _copied(extents: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
-    return {einsum: dict(table) for einsum, table in extents.items()}
 
 
 def separated(nest: Nest, workload: Workload, held: frozenset[str] = frozenset()) -> Nest:

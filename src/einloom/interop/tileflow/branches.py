@@ -13,6 +13,7 @@ from ...errors import SpecError
 from ...machine.levels import Fanout, Machine
 from ...mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, einsums_below
 from ...workload.einsum import Workload
+from .trees import living, touched
 
 Data = dict[str, object]
 
@@ -74,7 +75,7 @@ class _Writer:
     ) -> Data:
         memory = self.memories[place]
         data: Data = {"node-type": "Tile", "type": "temporal", **self.factors(loops, below), "target": memory}
-        bypass = sorted(t for t in self.lives(below) if (memory, t) not in held)
+        bypass = sorted(t for t in living(self.workload, below) if (memory, t) not in held)
         if bypass:
             data["bypass"] = bypass
         data["subtree"] = [self.nest(rest, place, held)]
@@ -110,7 +111,8 @@ class _Writer:
             )
         kind, begin = kinds[split.kind], None
         if kept is not None:
-            handed = {t for t in kept.tensors if sum(t in self.touched(branch) for branch in split.branches) > 1}
+            each = [touched(self.workload, einsums_below(branch)) for branch in split.branches]
+            handed = {t for t in kept.tensors if sum(t in one for one in each) > 1}
             if handed != set(kept.tensors):
                 kind = "Sharing"
             if split.kind == "sequential":
@@ -163,18 +165,6 @@ class _Writer:
         if words != {"all"}:
             raise SpecError(f"TileFlow multicasts all tensors or none; {fanout.name} says {', '.join(sorted(words))}")
         return True
-
-    def touched(self, nest: Nest) -> set[str]:
-        return {tensor for name in einsums_below(nest) for tensor in self.workload.einsum(name).tensors}
-
-    def lives(self, below: tuple[str, ...]) -> set[str]:
-        """Tensors that live at a tile above the Einsums `below`, as `trees` says."""
-        found = set()
-        for tensor in {t for name in below for t in self.workload.einsum(name).tensors}:
-            users = {self.workload.producers.get(tensor), *self.workload.consumers[tensor]}
-            if not users <= set(below) or tensor in self.workload.outputs or tensor in self.workload.inputs:
-                found.add(tensor)
-        return found
 
 
 def _target(node: Data) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from ...errors import SpecError
@@ -16,13 +16,20 @@ CHECKS = ("mem", "spatial", "loopcount")
 
 def sections(views: Sequence[Located], notes: list[str]) -> dict[str, Located]:
     """The sections of all files by name; each may stand in one file only. Settings of the search become a note."""
+    return named_sections(views, READ, LEFT_OUT, "{} (settings of TileFlow itself) is left out", notes)
+
+
+def named_sections(
+    views: Iterable[Located], read: Sequence[str], left_out: Sequence[str], note: str, notes: list[str]
+) -> dict[str, Located]:
+    """The sections of all files by name. note: says of a section that it is left out. SpecError for any other name."""
     found: dict[str, Located] = {}
     for view in views:
         for name, key, value in view.entries():
-            if name in LEFT_OUT:
-                notes.append(f"{name} (settings of TileFlow itself) is left out")
-            elif name not in READ:
-                raise key.unknown("section", name, (*READ, *LEFT_OUT))
+            if name in left_out:
+                notes.append(note.format(name))
+            elif name not in read:
+                raise key.unknown("section", name, (*read, *left_out))
             elif name in found:
                 raise key.error(f"section {name!r} stands in {found[name].file} already")
             else:
@@ -91,6 +98,14 @@ def words(view: Located | None) -> tuple[str, ...]:
         if found.count(name) > 1:
             raise view.error(f"{name!r} stands here twice")
     return found
+
+
+def known(view: Located, names: Sequence[str], table: Sequence[str], what: str) -> tuple[str, ...]:
+    """The names, each one of the table."""
+    for name in names:
+        if name not in table:
+            raise view.unknown(what, name, table)
+    return tuple(names)
 
 
 def _number(view: Located, names: Mapping[str, Number]) -> Fraction:

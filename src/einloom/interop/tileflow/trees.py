@@ -10,6 +10,7 @@ stores stand above the split.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
 from math import prod
@@ -19,7 +20,7 @@ from ...mapping.tree import Compute, Loop, Mapping, Nest, Split, SplitKind, Stor
 from ...mapping.tree import Node as TreeNode
 from ...workload.einsum import Workload
 from .architecture import Architecture, axis_name
-from .nodes import CONCURRENT, Direction, Kind, Node, Op, Scope, TileNode, first_level, operators_below
+from .nodes import CONCURRENT, Direction, Kind, Node, Op, Scope, TileNode, first_level, operators_below, tiles_below
 from .operators import OperatorProblem
 
 Uses = dict[Direction, int]
@@ -161,17 +162,11 @@ class _Builder:
 
     def touched(self, node: Node) -> set[str]:
         """Tensors that the operators below `node` access."""
-        return {tensor for name in operators_below(node) for tensor in self.workload.einsum(name).tensors}
+        return touched(self.workload, operators_below(node))
 
     def lives(self, tile: TileNode) -> set[str]:
         """Tensors that live at the tile: touched below it, and used or wanted outside of it too."""
-        inside = set(operators_below(tile))
-        found = set()
-        for tensor in self.touched(tile):
-            users = {self.workload.producers.get(tensor), *self.workload.consumers[tensor]}
-            if not users <= inside or tensor in self.workload.outputs or tensor in self.workload.inputs:
-                found.add(tensor)
-        return found
+        return living(self.workload, operators_below(tile))
 
     def handed(self, children: tuple[Node, ...]) -> set[str]:
         """Tensors that more than one branch accesses."""
@@ -301,8 +296,8 @@ def multicast_of(root: Node, architecture: Architecture) -> dict[str, bool]:
     SpecError if two tiles over one fanout differ: multicast belongs to the machine here.
     """
     found: dict[str, bool] = {}
-    for tile in _spatial_tiles(root):
-        if all(trips == 1 for _, trips in tile.loops):
+    for tile in tiles_below(root):
+        if not tile.spatial or all(trips == 1 for _, trips in tile.loops):
             continue
         name = architecture.inner(tile.target).name
         if found.setdefault(name, tile.multicast) != tile.multicast:
@@ -310,9 +305,17 @@ def multicast_of(root: Node, architecture: Architecture) -> dict[str, bool]:
     return found
 
 
-def _spatial_tiles(node: Node) -> list[TileNode]:
-    if isinstance(node, Op):
-        return []
-    if isinstance(node, Scope):
-        return [tile for child in node.children for tile in _spatial_tiles(child)]
-    return ([node] if node.spatial else []) + _spatial_tiles(node.child)
+def touched(workload: Workload, below: Collection[str]) -> set[str]:
+    """Tensors that these Einsums access."""
+    return {tensor for name in below for tensor in workload.einsum(name).tensors}
+
+
+def living(workload: Workload, below: Collection[str]) -> set[str]:
+    """Tensors that live at a tile above these Einsums: touched there, and used or wanted outside of it too."""
+    return {
+        tensor
+        for tensor in touched(workload, below)
+        if not {workload.producers.get(tensor), *workload.consumers[tensor]} <= set(below)
+        or tensor in workload.outputs
+        or tensor in workload.inputs
+    }

@@ -17,7 +17,8 @@ from ...mapping.tree import Compute, Loop, Mapping, Node, Store
 from ...reading.located import Located
 from ...workload.einsum import Workload
 from ..tileflow.operators import rank_variables
-from .sections import known, words
+from ..tileflow.sections import known
+from .sections import words
 
 KINDS = ("temporal", "spatial", "datatype", "dataspace", "bypass")
 _FACTOR = re.compile(r"\s*([A-Za-z_]\w*?)\s*(?:=\s*)?([0-9]+)(?![0-9A-Za-z_=])(\s*,\s*[0-9]+(?![0-9]*\s*=))?\s*,?")

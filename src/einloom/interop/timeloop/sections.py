@@ -6,11 +6,12 @@ Node tags such as ``!Component`` become a field; nothing else is tagged. Templat
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from ...errors import SpecError
 from ...reading.located import Located
 from ..accelforge.tagged import parse_tagged
+from ..tileflow.sections import named_sections
 
 READ = ("architecture", "problem", "mapping", "ERT", "variables")
 LEFT_OUT = ("mapper", "components", "ART", "globals", "dumped_by_timeloop_front_end")
@@ -20,23 +21,18 @@ _VERSIONS = ("0.4", "0.5")
 
 def sections(texts: Mapping[str, str], notes: list[str]) -> dict[str, Located]:
     """The sections of all files; each may stand in one file only. Settings of other tools become a note."""
-    found: dict[str, Located] = {}
-    for name, text in texts.items():
-        template = _TEMPLATE.search(text)
-        if template is not None:
-            line = text.count("\n", 0, template.start()) + 1
-            message = "a template (jinja) is not executed; write what it stands for, or what it includes, in its place"
-            raise SpecError(message, file=name, line=line)
-        for key, place, value in parse_tagged(text, name).entries():
-            if key in LEFT_OUT:
-                notes.append(f"section {key} is left out")
-            elif key not in READ:
-                raise place.unknown("section", key, (*READ, *LEFT_OUT))
-            elif key in found:
-                raise place.error(f"section {key!r} stands in {found[key].file} already")
-            else:
-                found[key] = value
-    return found
+    views = (_plain(text, name) for name, text in texts.items())
+    return named_sections(views, READ, LEFT_OUT, "section {} is left out", notes)
+
+
+def _plain(text: str, name: str) -> Located:
+    """The view of a text. SpecError for a template."""
+    template = _TEMPLATE.search(text)
+    if template is not None:
+        line = text.count("\n", 0, template.start()) + 1
+        message = "a template (jinja) is not executed; write what it stands for, or what it includes, in its place"
+        raise SpecError(message, file=name, line=line)
+    return parse_tagged(text, name)
 
 
 def check_version(view: Located) -> None:
@@ -56,11 +52,3 @@ def words(view: Located) -> tuple[str, ...]:
         if found.count(name) > 1:
             raise view.error(f"{name!r:.60} stands here twice")
     return found
-
-
-def known(view: Located, names: Sequence[str], table: Sequence[str], what: str) -> tuple[str, ...]:
-    """The names, each one of the table."""
-    for name in names:
-        if name not in table:
-            raise view.unknown(what, name, table)
-    return tuple(names)

@@ -10,7 +10,8 @@ from ...mapspace.limits.data import AxisLimit, Limits, Numbers
 from ...mapspace.space import SPACES, Mapspace
 from ...reading.located import Located
 from ..tileflow.operators import rank_variables
-from .sections import known, words
+from ..tileflow.sections import known
+from .sections import words
 
 _FACTOR = re.compile(r"([A-Za-z_]\w*?)\s*(<=|=)\s*([0-9]{1,12})\Z")
 

@@ -18,6 +18,7 @@ from ...reading.arithmetic import exact
 from ...reading.facts import Fact
 from ...reading.located import Located
 from ...workload.selectors import Selector, selector
+from ..tileflow.sections import known, truth
 
 ROLES = {"I1": "input", "I2": "weight", "O": "output"}
 READS, WRITES = ("tl", "th"), ("fh", "fl")
@@ -103,10 +104,10 @@ def _array(view: Located, clock: float, notes: list[str]) -> tuple[dict[str, int
 def _place(name: str, view: Located, dimensions: dict[str, int], clock: float, notes: list[str]) -> Place:
     if (flag := view.get("auto_cost_extraction")) is not None and truth(flag):
         raise flag.error(f"{name}: {_CACTI}")
-    operands = _known(view.require("operands"), tuple(ROLES), "operand")
+    operands = known(at := view.require("operands"), at.names(), tuple(ROLES), "operand")
     if not operands:
         raise view.error(f"{name} keeps no operand")
-    served = _known(view.require("served_dimensions"), tuple(dimensions), "dimension")
+    served = known(at := view.require("served_dimensions"), at.names(), tuple(dimensions), "dimension")
     rates = _rates(name, view.require("ports"), operands, notes)
     if (area := view.get("area")) is not None and decimal(area):
         notes.append("areas have no unit in ZigZag and are left out")
@@ -234,24 +235,8 @@ def role_set(operands: Sequence[str]) -> Selector:
     return ALL if len(operands) == len(ROLES) else selector(" | ".join(ROLES[operand] for operand in operands))
 
 
-def _known(view: Located, known: tuple[str, ...], what: str) -> tuple[str, ...]:
-    """The names of a list, each one of `known`."""
-    found = view.names()
-    for name in found:
-        if name not in known:
-            raise view.unknown(what, name, known)
-    return found
-
-
 def _listed(names: frozenset[str]) -> str:
     return ", ".join(sorted(names)) or "no dimension"
-
-
-def truth(view: Located) -> bool:
-    """True or false, also as YAML 1.1 writes them."""
-    if view.is_text and view.text().lower() in ("true", "false"):
-        return view.text().lower() == "true"
-    return view.boolean()
 
 
 def picojoules(view: Located, factor: Fraction = Fraction(1)) -> float:

@@ -51,7 +51,7 @@ def module_rows(result: Result, by: Detail | None = None, most: int = MANY) -> t
     Without `by`, paths of modules are cut to the depth that gives most rows, but not more than `most`.
     """
     if by is not None:
-        return _shortened(_folded(result, {"layer": _layer, "module": _module, "einsum": _einsum}[by]), most)
+        return _shortened(_folded(result, NAMED[by]), most)
     depth = max(einsum.group.count(".") + 1 for einsum in result.workload.einsums)
     ways = [_folded(result, _cut(n)) for n in range(1, depth + 1)]
     best = max((rows for rows in ways if len(rows) <= most), key=len, default=())
@@ -72,12 +72,12 @@ def _layer(name: str, group: str) -> str:
     return ".".join(names[:end])
 
 
-def _module(name: str, group: str) -> str:
-    return group
-
-
-def _einsum(name: str, group: str) -> str:
-    return name
+NAMED: dict[Detail, Callable[[str, str], str]] = {
+    "layer": _layer,
+    "module": lambda name, group: group,
+    "einsum": lambda name, group: name,
+}
+"""What a row is called by: an Einsum's name and its module."""
 
 
 def _cut(depth: int) -> Callable[[str, str], str]:

@@ -94,6 +94,8 @@ NOT_MODELLED = (
     "Links for anything but a pipeline",
     "Recomputation",
     "One position of a rank, read while the rank is computed",
+    "Recurrences",
+    "Tensors put together",
     "Power gating",
 )
 """Headings of docs/model/not-modelled.md."""

@@ -32,20 +32,17 @@ def page(result: Result, why: Explanation | None = None) -> str:
     """The report of a result as HTML; nothing is searched, and nothing outside the text is referred to."""
     subject = Subject(result)
     more = [(name, title, section(name, title, drawn)) for name, title, drawn in added(result)]
+    parts = [part for part in PARTS if part[0] != "front" or result.front]
     more += [] if why is None else [(explained.NAME, explained.TITLE, explained.panel(why))]
     body = (
         skip("summary"),
         summary.header(result),
-        el("div", navigation([*_parts(result), *(part[:2] for part in more)]), summary.chips(subject), class_="bar"),
+        el("div", navigation([*parts, *(part[:2] for part in more)]), summary.chips(subject), class_="bar"),
         el("main", *_sections(subject), *(part[2] for part in more)),
     )
     title = f"{result.workload.name} on {result.machine.name}"
     foot = f"einloom {result.provenance.version} · model version {result.provenance.model_version}"
     return shell(title, body, bars.data(subject), foot)
-
-
-def _parts(result: Result) -> list[tuple[str, str]]:
-    return [part for part in PARTS if part[0] != "front" or result.front]
 
 
 def _section(name: str, *children: Child, page: str | None = None) -> Html:
@@ -55,6 +52,7 @@ def _section(name: str, *children: Child, page: str | None = None) -> Html:
 def _sections(subject: Subject) -> list[Html]:
     result = subject.result
     counted = result.certificate.counts if result.certificate else {}
+    trees = [html_of(looptree.LoopTree(window.start, len(window)).draw(subject)) for window in subject.windows]
     return [
         _section(
             "summary",
@@ -64,7 +62,7 @@ def _sections(subject: Subject) -> list[Html]:
         _section(
             "mapping",
             looptree.key(),
-            windowed(subject, _trees(subject), "The mapping, a column per Einsum in program order"),
+            windowed(subject, trees, "The mapping, a column per Einsum in program order"),
             el("details", el("summary", "The same as text"), el("pre", tree(result), tabindex=0)),
             page="splits-and-lifetime",
         ),
@@ -83,10 +81,6 @@ def _sections(subject: Subject) -> list[Html]:
             sources.model(subject, result.latency_rule),
         ),
     ]
-
-
-def _trees(subject: Subject) -> list[Html]:
-    return [html_of(looptree.LoopTree(window.start, len(window)).draw(subject)) for window in subject.windows]
 
 
 def _front(result: Result) -> Html:

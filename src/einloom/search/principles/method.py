@@ -40,7 +40,8 @@ class Principles:
         watch = watch or Watcher()
         parts = checked(problem)
         with sound(self.name, problem):
-            candidates = [tree for tree in _candidates(problem, parts) if not _out(problem, tree)]
+            asked = problem.workload, problem.machine, problem.mapspace
+            candidates = [tree for tree in _candidates(problem, parts) if not outside(*asked, tree)]
             if not candidates:
                 raise Infeasible(f"{problem.machine.memories[1].name} is smaller than one value of each operand")
             found = [(Result.of(problem, tree), tree) for tree in candidates]
@@ -114,10 +115,6 @@ def _candidates(problem: Problem, parts: tuple[Roles, ...]) -> Iterator[Mapping]
         fused = best_fused(pair_of(workload, parts), room, rule, cutting)
         if fused is not None:
             yield fused_tree(workload, parts, fused, memories, units)
-
-
-def _out(problem: Problem, tree: Mapping) -> tuple[str, ...]:
-    return outside(problem.workload, problem.machine, problem.mapspace, tree)
 
 
 def compulsory(problem: Problem) -> int:

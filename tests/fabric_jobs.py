@@ -11,11 +11,11 @@ from itertools import product
 
 import numpy as np
 
-from ..mapping.tree import Mapping
-from ..workload.einsum import Workload
-from .describe import Configuration, Fabric
-from .machine import tile_of
-from .streams import Job, Matrix, Operands, quantised
+from einloom.fabric.describe import Configuration, Fabric
+from einloom.fabric.machine import tile_of
+from einloom.fabric.streams import Job, Matrix, Operands, quantised
+from einloom.mapping.tree import Mapping
+from einloom.workload.einsum import Workload
 
 
 def fused_jobs(
