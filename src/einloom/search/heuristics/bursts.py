@@ -155,8 +155,8 @@ class _Packed:
         self.spreads = self._spreads()
         self.takes, self.count = self._takes()
         every_prime = [primes(facts.extents[v]) or (1,) for v in self.variables]
-        most = max(map(len, every_prime))
-        self.primes = np.array([[p[n % len(p)] for n in range(most)] for p in every_prime], dtype=np.int64)
+        most = max(map(len, every_prime), default=1)
+        self.primes = np.array([[p[n % len(p)] for n in range(most)] for p in every_prime], np.int64).reshape(-1, most)
 
     def _memory(self, m: int) -> tuple[float, ...]:
         memory = self.facts.memories[m]

@@ -99,10 +99,11 @@ class Descent:
         self.powers = {"energy": (1.0, 0.0), "latency": (0.0, 1.0)}.get(
             goal.name, goal.powers if goal.name == "product" else (1.0, 1.0)
         )
-        self.energy = _stacked(model.energy)
-        self.times = [[_stacked(one) for one in components] for components in model.times]
-        self.rooms = [(size, *_stacked(tiles)) for size, tiles in model.rooms]
-        self.bounds = np.array(model.rests), np.array(model.closed).reshape(-1, model.size + 1)
+        wide = model.size + 1
+        self.energy = _stacked(model.energy, wide)
+        self.times = [[_stacked(one, wide) for one in components] for components in model.times]
+        self.rooms = [(size, *_stacked(tiles, wide)) for size, tiles in model.rooms]
+        self.bounds = np.array(model.rests).reshape(-1, wide), np.array(model.closed).reshape(-1, wide)
         self.least = np.zeros(model.size)
         self.least[: len(model.factors.shared)] = 1.0
         self.gates = [
@@ -156,7 +157,7 @@ class Descent:
             if power and value > 0:
                 loss += power * float(np.log(value))
                 slopes += power * change / value
-        if self.powers[0]:
+        if self.powers[0] and energy > 0:
             on_gates -= self.powers[0] * np.array(self.outside) / energy
         broken = np.minimum(self.bounds[0] @ at, 0)
         loss += strong * float(broken @ broken)
@@ -173,8 +174,9 @@ class Descent:
         return loss, slopes[:-1], on_gates
 
 
-def _stacked(terms: Terms) -> tuple[Floats, Floats]:
-    return np.array([factor for factor, _ in terms]), np.array([row for _, row in terms])
+def _stacked(terms: Terms, wide: int) -> tuple[Floats, Floats]:
+    """The factors and, one a row, the exponents of monomials; there may be none."""
+    return np.array([factor for factor, _ in terms]), np.array([row for _, row in terms]).reshape(-1, wide)
 
 
 def _sum(terms: tuple[Floats, Floats], at: Floats) -> tuple[float, Floats]:
