@@ -123,6 +123,21 @@ TABLES: tuple[MeasuredTable, ...] = (
         "python -m bench.first --seconds 1",
         render=first.table,
     ),
+    MeasuredTable(
+        "networks",
+        "docs/networks.md",
+        "networks.csv",
+        "python -m bench.networks",
+        (
+            Column("network", "network"),
+            Column("machine", "machine"),
+            Column("Einsums", "einsums"),
+            Column("energy, J", "energy_j"),
+            Column("gap", lambda row: "proven" if row["gap"] and not float(row["gap"]) else _gap(row["gap"])),
+            Column("CPU s", "cpu_s"),
+            Column("peak, MB", "peak_mb"),
+        ),
+    ),
     MeasuredTable("mutants", "docs/model/trust.md", "mutants.csv", "python -m bench.mutants run", render=_mutants),
     MeasuredTable(
         "mappers",

@@ -290,6 +290,16 @@ UNFUSED0, UNFUSED1 = "for m in 4; for n in 4; for k in 4", "for m in 4; for n in
             ),
             "recomputation: E1 needs 2 positions of T again that were computed in later steps by other instances of",
         ),
+        (
+            CONVS,
+            arrayed(),
+            two(
+                "store DRAM: A W Z; store GLB: T; for E0.u, E1.p in 2; par E0.u, E1.p in 2 @ X; for E0.u, E1.p in 2",
+                "for u in 3",
+                "for r in 3",
+            ),
+            "recomputation: E1 needs 2 positions of T again that were computed in later steps by other instances of",
+        ),
         # branches at the same time
         (
             TWO,
@@ -380,6 +390,11 @@ LEAF = Compute("E", "MAC")
 def test_broken_layouts_are_answered_without_an_exception(nest: tuple[object, ...], reason: str) -> None:
     found = problems(MATMUL, simple(), Mapping(nest))  # type: ignore[arg-type]
     assert any(reason in one for one in found), found
+
+
+def test_instances_may_share_a_window_of_which_each_part_is_computed_at_once() -> None:
+    head = "store DRAM: A W Z; store GLB: T; par E0.u, E1.p in 4 @ X"
+    assert reasons(CONVS, arrayed(), two(head, "for u in 4", "for p in 2; for r in 3")) == ()
 
 
 def test_consumer_before_producer() -> None:

@@ -28,8 +28,8 @@ MOST_SECONDS = 20.0
 SEEDS = json.loads((Path(__file__).parent / "tiny_seeds.json").read_text())
 
 
-# a third of the seeds every time, the others with the slow tests
-CHUNKS = [pytest.param(f, marks=() if f % 90 == 0 else pytest.mark.slow) for f in range(0, len(SEEDS), 30)]
+# a sixth of the seeds every time, the others with the slow tests
+CHUNKS = [pytest.param(f, marks=() if f % 180 == 0 else pytest.mark.slow) for f in range(0, len(SEEDS), 30)]
 
 
 def enumerated(problem: Problem) -> float | None:

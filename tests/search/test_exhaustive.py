@@ -14,6 +14,7 @@ from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Objective, Problem
 from einloom.search.exhaustive import Exhaustive
+from einloom.search.method import Recorder
 from einloom.workload.einsum import Workload
 from einloom.workload.selectors import selector
 
@@ -84,6 +85,14 @@ def test_the_value_is_what_evaluate_says(objective: str) -> None:
     found = Exhaustive().search(asked)
     assert found.value == asked.objective.value(evaluate(CHAIN, simple(2), found.mapping))
     assert found == Exhaustive().search(asked)
+
+
+def test_a_watcher_hears_of_every_better_tree() -> None:
+    heard: list[float] = []
+    watch = Recorder(lambda now: heard.append(now.best) if now.best is not None else None)
+    found = Exhaustive().search(problem(MATMUL, simple(3), "edp"), Budget(), watch)
+    assert watch.best == found.value and watch.best_mapping == found.mapping
+    assert len(set(heard)) > 1 and heard == sorted(heard, reverse=True)
 
 
 def test_infeasible_names_a_witness() -> None:

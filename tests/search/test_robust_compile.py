@@ -88,6 +88,7 @@ print(json.dumps({"compiled": len(recorder.buffer), "energy": found.energy.tolis
 """
 
 
+@pytest.mark.slow
 def test_a_second_process_prices_many_with_the_same_machine_code(tmp_path: Path) -> None:
     path = os.pathsep.join((str(ROOT / "src"), str(ROOT / "tests")))
     first = run(PRICED, folder=tmp_path, NUMBA_CACHE_DIR=str(tmp_path), PYTHONPATH=path)

@@ -27,7 +27,7 @@ from tiny_problems import tiny_problem
 
 ROOT = Path(__file__).resolve().parents[2]
 PROBLEM = ("residual-diamond", "simple:dram_energy=10,glb_bits=512", "edp")
-MOMENTS = 9
+MOMENTS = 6
 PREAMBLE = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background of a shell

@@ -69,7 +69,7 @@ def test_the_bound_counts_what_is_accessed_and_no_more(monkeypatch: pytest.Monke
     assert searched(problem).lower_bound() == 17
 
 
-@pytest.mark.parametrize(("batch", "channels"), [(1, 4), (2, 3)])
+@pytest.mark.parametrize(("batch", "channels"), [pytest.param(1, 4, marks=pytest.mark.slow), (2, 3)])
 def test_rank_variables_that_the_search_merges(batch: int, channels: int) -> None:
     """b and c are one class of the search, and share out the instances of an axis: none of them divides them alone."""
     sizes = {"b": batch, "c": channels, "p": 2, "r": 2}

@@ -287,6 +287,9 @@ class Run:
         """The best cascade of an attempt's tiling, from the bound up."""
         first, dived = attempt.first_limit(), None
         if bound > 0 and self._dives(attempt, first):
+            sooner = self._soonest(attempt, bound) if self._sums_up else None
+            if sooner is not None:
+                return sooner
             dived = self._heuristic(attempt)
         if self.best is not None and self.best.value <= bound * (1 + TIE):
             return self.best
@@ -295,6 +298,34 @@ class Run:
                 attempt, [*([first] if first is not None and first < dived.value else []), dived.value]
             )
         return self._raise_cutoff(attempt, self._steps(attempt, bound, first))
+
+    @property
+    def _sums_up(self) -> bool:
+        """True if a cascade costs the sum of its Einsums: then the best is often at the bound, or next to it."""
+        return self.problem.objective.name in ("energy", "traffic")
+
+    def _soonest(self, attempt: Attempt, bound: float) -> Solution | None:
+        """The best cascade within the first step above the bound, or None. It costs less than a dive, which starts from
+        ten times that step (docs/exact.md, the limit)."""
+        limit = bound * (1 + finer(CUTOFF_SCHEDULE, attempt.repetition)[0])
+        if self.best is not None and self.best.value <= limit:
+            return None
+        solution = self._run(attempt, limit)
+        return solution if solution is not None and solution.value <= limit * (1 + TIE) else None
+
+    def _run(self, attempt: Attempt, limit: float) -> Solution | None:
+        """What an attempt finds below a limit; None, and the limit is a bound, if that is nothing."""
+        self.watcher.stage(f"looking below {limit * attempt.repeats:.6g}")
+        try:
+            solution = attempt.run(limit)
+        except Infeasible:
+            if not np.isfinite(limit):
+                raise
+            if attempt.complete_space:
+                self._prove(limit * attempt.repeats)
+            return None
+        self._found(solution, attempt.repeats)
+        return solution
 
     def _within(self, attempt: Attempt, most: float) -> Solution:
         """The best cascade of at most this value, or Infeasible."""
@@ -344,8 +375,7 @@ class Run:
         """Whether to look for a quick solution: not where a known one is as near to the bound as that would be."""
         if self.start is not None and self.start.value <= attempt.hurried().bound * (1 + HEURISTICS[-1]):
             return False
-        hurried = self.budget != Budget()
-        return hurried or (first is None and self.problem.objective.name not in ("energy", "traffic"))
+        return first is None or self._sums_up or self.budget != Budget()
 
     def _steps(self, attempt: Attempt, bound: float, first: float | None) -> list[float]:
         """Limits from the bound up, of which the last admits whatever is better than the best known mapping."""
@@ -361,17 +391,8 @@ class Run:
     def _raise_cutoff(self, attempt: Attempt, limits: list[float]) -> Solution:
         """The best cascade below the first of the limits that admits one; the best known one if none does."""
         for limit in limits:
-            self.watcher.stage(f"looking below {limit * attempt.repeats:.6g}")
-            try:
-                solution = attempt.run(limit)
-            except Infeasible:
-                if not np.isfinite(limit):
-                    raise
-                if attempt.complete_space:
-                    self._prove(limit * attempt.repeats)
-                continue
-            self._found(solution, attempt.repeats)
-            if solution.value <= limit * (1 + TIE):
+            solution = self._run(attempt, limit)
+            if solution is not None and solution.value <= limit * (1 + TIE):
                 return solution
         if self.best is None or limits[-1] >= self.best.value:
             raise Defect(f"exact found nothing below {limits[-1]!r}, though there is a mapping of {self.best!r}")
