@@ -10,14 +10,12 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any
 
 WORDS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung up"}
 HEARD = tuple(getattr(signal, name) for name in WORDS if hasattr(signal, name))
-Handler = Callable[[int, FrameType | None], Any]
 
 
 class Interrupted(KeyboardInterrupt):

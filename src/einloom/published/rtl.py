@@ -24,7 +24,6 @@ from ..zoo.machine_entries import zoo_machine
 
 DATA = Path(__file__).parent / "data"
 FREQUENCY = 400e6
-DESIGNS = ("gemm", "fused")
 SIDE = 16  # rows and columns of the array
 
 

@@ -16,7 +16,7 @@ from .dimensions import PLAIN, Measure
 from .keys import TEXT, Choice, Key, Table
 from .keys import Number as NumberShape
 from .located import Located
-from .units import UNIT_NAMES, Quantity, described, measured
+from .units import UNIT_NAMES, described, measured
 
 FactKind = Literal["printed", "code", "derived", "assumed"]
 KINDS: tuple[FactKind, ...] = get_args(FactKind)
@@ -73,19 +73,6 @@ class FactReader:
         if source is not None:
             self.facts.append(Fact(path, source, kind or "assumed"))
         return reader(value)
-
-    def number(
-        self, view: Located, path: str, quantity: Quantity, *, minimum: float | None = None, positive: bool = False
-    ) -> int | float:
-        """A number in SI with its fact noted."""
-        return self.read(
-            view,
-            path,
-            lambda value: value.number(quantity, names=self.names, minimum=minimum, positive=positive),
-        )
-
-    def integer(self, view: Located, path: str, minimum: int = 1) -> int:
-        return self.read(view, path, lambda value: value.integer(names=self.names, minimum=minimum))
 
 
 def _origin(view: Located) -> tuple[str | None, FactKind | None]:

@@ -328,13 +328,13 @@ def _named(path: str | Path) -> bool:
         return False
 
 
-def from_data(data: object, file: str | None = None, path: str = "", text: str | None = None) -> Located:
+def from_data(data: object, file: str | None = None, text: str | None = None) -> Located:
     """The view of plain data (as `json.loads` makes it); `text` is the JSON that it was read from, if there is one.
 
     With the text errors have lines, which are looked up when the first error happens.
     """
     root = _data_node(data)
-    return Located(root, file, path, [], None if text is None else _Places(root, text))
+    return Located(root, file, "", [], None if text is None else _Places(root, text))
 
 
 class _Places:

@@ -65,10 +65,6 @@ class Comparison(Drawn):
         """The names of all memories of all machines, in the order of the first machine that has them."""
         return tuple(dict.fromkeys(m.name for row in self.rows for m in row.result.machine.memories))
 
-    @property
-    def same_objective(self) -> bool:
-        return len({str(row.result.objective) for row in self.rows}) == 1
-
     def best(self, quantity: Callable[[Result], float]) -> float:
         """The least of a quantity."""
         return min(quantity(row.result) for row in self.rows)

@@ -23,8 +23,6 @@ from .program import GraphProgram
 from .simplify import simplify
 from .walk import program
 
-CHECKED = 10**6
-"""Constants of at most so many values keep them for a check."""
 WARNED = 0.05
 ValuesOf = Callable[[Mapping[str, Array] | None, int], dict[str, Array]]
 PRODUCTS = ("MatMul", "Gemm", "Conv", "Einsum")

@@ -312,8 +312,7 @@ def _segment(
                 bits = tile_bits(facts, i, memory, tensor, tile)
                 options = options[: bisect_right(options, room / bits)] if bits else options
             else:
-                tiles = ((n, {**tile, v: tile[v] * n}) for n in options)
-                options = tuple(n for n, one in tiles if tile_bits(facts, i, memory, tensor, one) <= room)
+                options = tuple(n for n in options if _fits(facts, i, memory, tensor, {**tile, v: tile[v] * n}, room))
         kind = rng.random()
         n = 1 if kind < 0.3 or not options else options[-1] if kind < 0.6 else rng.choice(options)
         if n > 1:
@@ -321,6 +320,10 @@ def _segment(
             left[v] //= n
             tile[v] *= n
     return tuple(found)
+
+
+def _fits(facts: Facts, i: int, memory: int, tensor: str, tile: dict[str, int], room: float) -> bool:
+    return tile_bits(facts, i, memory, tensor, tile) <= room
 
 
 def trips_of(own: Own, variable: str) -> int:
