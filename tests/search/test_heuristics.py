@@ -12,8 +12,10 @@ import pytest
 import einloom as el
 from einloom.api import problem
 from einloom.errors import BudgetExhausted, Infeasible
+from einloom.machine.levels import ComputeUnit, Machine, Memory
 from einloom.mapspace.registry import space_for
-from einloom.problem import Budget
+from einloom.mapspace.space import Mapspace
+from einloom.problem import Budget, Objective, Problem
 from einloom.search.door import ask
 from einloom.search.evaluator import Evaluator
 from einloom.search.heuristics.dat import solved
@@ -22,6 +24,7 @@ from einloom.search.heuristics.points import Points
 from einloom.search.heuristics.tile_model import TileModel
 from einloom.search.registry import method
 from einloom.testing.methods import method_faults
+from einloom.workload.build import build_workload
 from tiny_problems import tiny_problem
 
 QUICK = {"gradient": {"steps": "15"}, "dat": {"population": "3"}, "auto": {"points": "50"}}
@@ -108,3 +111,15 @@ def test_options_are_checked_and_starts_are_kept() -> None:
 def test_an_einsum_without_a_unit_is_named(name: str) -> None:
     with pytest.raises(Infeasible, match=r"no compute unit of tpu-v4i executes Einsum N0 \(map\)"):
         el.map("bert-base:layers=1", "tpu-v4i", method=name, seconds=3.0)
+
+
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("name", METHODS)
+def test_einsums_without_loops(name: str, free: bool) -> None:
+    """Nothing to tile, and on a machine without prices nothing to pay: a mapping all the same."""
+    workload = build_workload("scalars", ("T[] = A[] * B[]", "Z[] = T[] * C[]"), {}, bits=1)
+    price = 0.0 if free else 2.0
+    levels = (Memory("DRAM", None, price, price), Memory("GLB", 2, price / 2, price / 2), ComputeUnit("MAC"))
+    asked = Problem(workload, Machine("m", levels), Mapspace(), Objective("energy"))
+    found = ask(method(name, QUICK.get(name)), asked, Budget(steps=200))
+    assert found.value == ask(method("exhaustive"), asked).value
