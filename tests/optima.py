@@ -10,7 +10,7 @@ import pytest
 
 from einloom.cost.breakdown import Cost
 from einloom.cost.evaluate import evaluate, legality
-from einloom.errors import Infeasible
+from einloom.errors import Defect, Infeasible
 from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.ffm.rules import outside
 from einloom.problem import Objective, Problem
@@ -68,3 +68,11 @@ def staircase(costs: Iterable[Cost]) -> list[tuple[float, float]]:
 
 def same(a: float | None, b: float | None) -> bool:
     return a == b if a is None or b is None else a == pytest.approx(b, rel=1e-9, abs=0)
+
+
+def optimum_or_defect(problem: Problem) -> float | None:
+    """As `optimum`; -1, which no mapping costs, where the search notices its own mistake."""
+    try:
+        return optimum(problem)
+    except Defect:
+        return -1.0

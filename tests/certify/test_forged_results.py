@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 import einloom as el
+from edits import Data, Edit, both, put
 from einloom.api import solve
 from einloom.cli import main
 from einloom.cost.event import event_seconds
@@ -33,8 +34,6 @@ from einloom.result.asked import problem_from
 from einloom.result.document import digest
 from einloom.workload.build import build_workload
 
-Data = dict[str, Any]
-Edit = Callable[[Data], None]
 PAIR, SIMPLE = "matmuls:n=2,m=8,kn=4,bits=8", "simple:glb_bits=200,dram_energy=10,glb_throughput=16"
 ODD = ("matmul:m=7,n=5,k=3", "two-level:glb_bits=128")
 FRONT = ("matmuls:n=2,m=4,kn=4,bits=8", "simple:glb_bits=256,dram_energy=10,glb_throughput=2")
@@ -106,26 +105,6 @@ def honest(base: str) -> str:
     data["latencies"]["event"] = event_seconds(found.workload, found.machine, found.mapping)
     data["digest"] = digest(data)
     return json.dumps(data)
-
-
-def put(*path: str | int, value: Any) -> Edit:
-    """Set one field; a callable value gets the old one."""
-
-    def edit(data: Data) -> None:
-        place: Any = data
-        for key in path[:-1]:
-            place = place[key]
-        place[path[-1]] = value(place[path[-1]]) if callable(value) else value
-
-    return edit
-
-
-def both(*edits: Edit) -> Edit:
-    def edit(data: Data) -> None:
-        for one in edits:
-            one(data)
-
-    return edit
 
 
 def gone(*path: str) -> Edit:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import einloom as el
+from edits import Data, Edit, both, put
 from einloom.api import problem
 from einloom.certify.again import SecondSolution
 from einloom.certify.likeness import machine_likeness, title_likeness, workload_likeness
@@ -26,8 +27,6 @@ from einloom.result import Result
 from einloom.result.document import digest
 
 FORGERIES = Path(__file__).resolve().parents[1] / "inputs" / "forgeries"
-Data = dict[str, Any]
-Edit = Callable[[Data], None]
 WORSE = "store DRAM: A B Z\nfor m in 4\nfor n in 4\nfor k in 4\ncompute Z @ MAC\n"
 
 
@@ -42,26 +41,6 @@ def honest() -> str:
     data["trace"] = [{"seconds": 0.001, "best": found.value * 2, "bound": 1.0}]
     data["trace"] += [{"seconds": 0.002, "best": found.value, "bound": found.value}]
     return json.dumps(data)
-
-
-def put(*path: str | int, value: Any) -> Edit:
-    """Set one field; a callable value gets the old one."""
-
-    def edit(data: Data) -> None:
-        place: Any = data
-        for key in path[:-1]:
-            place = place[key]
-        place[path[-1]] = value(place[path[-1]]) if callable(value) else value
-
-    return edit
-
-
-def both(*edits: Edit) -> Edit:
-    def edit(data: Data) -> None:
-        for one in edits:
-            one(data)
-
-    return edit
 
 
 def times(factor: float) -> Callable[[float], float]:

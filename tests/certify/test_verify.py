@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import einloom as el
+from edits import Data, put
 from einloom.cost.evaluate import evaluate
 from einloom.machine.files import machine_from_data
 from einloom.mapping.text import parse_mapping
@@ -20,7 +21,6 @@ from einloom.result import Result
 from einloom.result.document import digest
 from einloom.workload.files import workload_from_data
 
-Data = dict[str, Any]
 WORSE = "store DRAM: A B Z\nfor m in 2\nfor n in 2\nfor k in 2\ncompute Z @ MAC\n"
 
 
@@ -40,18 +40,6 @@ def rewritten(data: Data, mapping: str | None = None, guarantee: Guarantee | Non
     certificate = Certificate(guarantee or Guarantee.OPTIMAL, value, value * slack, old.mapspace.describe())
     made = Result.of(problem, tree, certificate=certificate, method="exhaustive", trace=old.trace)
     return made.to_data()
-
-
-def put(*path: str | int, value: Any) -> Callable[[Data], None]:
-    """An edit that sets one field; a callable value gets the old one."""
-
-    def edit(data: Data) -> None:
-        place: Any = data
-        for key in path[:-1]:
-            place = place[key]
-        place[path[-1]] = value(place[path[-1]]) if callable(value) else value
-
-    return edit
 
 
 def swap(path: str, old: str, new: str) -> Callable[[Data], None]:
