@@ -305,8 +305,8 @@ class Run:
         return self.problem.objective.name in ("energy", "traffic")
 
     def _soonest(self, attempt: Attempt, bound: float) -> Solution | None:
-        """The best cascade within the first step above the bound, or None. It costs less than a dive, which starts from
-        ten times that step (docs/exact.md, the limit)."""
+        """The best cascade within the first step above the bound, or None. Where there is one, a dive, which starts
+        from ten times that step, may cost more than this (docs/exact.md, the limit)."""
         limit = bound * (1 + finer(CUTOFF_SCHEDULE, attempt.repetition)[0])
         if self.best is not None and self.best.value <= limit:
             return None

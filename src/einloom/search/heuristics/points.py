@@ -228,7 +228,8 @@ class Points:
 
     @cached_property
     def bursts(self) -> Bursts:
-        from .bursts import Bursts  # Numba is loaded only where it is worth it
+        with unlimited():  # this loads Numba, and only where it is worth it
+            from .bursts import Bursts
 
         return Bursts(self.problem, self.facts)
 
