@@ -320,15 +320,15 @@ class Attempt:
         joiner = self._ready(blocks)
         for nearer in self._nearer(joiner.completions, aim):
             try:
-                return self._best(self._joined(joiner, blocks, nearer))
+                return self.best(self.joined(joiner, blocks, nearer))
             except Infeasible:
                 continue
-        return self._best(self._joined(joiner, blocks, aim))
+        return self.best(self.joined(joiner, blocks, aim))
 
     def complete(self, aim: Cutoff) -> list[Partial]:
         """All undominated complete cascades that are not beyond `aim`, or Infeasible."""
         blocks = self._rows(aim)
-        return self._joined(self._ready(blocks), blocks, aim)
+        return self.joined(self._ready(blocks), blocks, aim)
 
     def _rows(self, aim: Cutoff) -> list[list[PmappingGroup]]:
         """The blocks of every Einsum, without what the neighbours rule out, or Infeasible."""
@@ -347,13 +347,18 @@ class Attempt:
 
     def _ready(self, blocks: list[list[PmappingGroup]]) -> Joiner:
         """A joiner for these blocks, with what it costs at least to complete each state where that is worth knowing."""
-        joiner = self._joiner()
-        joiner.asking = any(block.structure.asked for mine in blocks for block in mine)
-        joiner.serving = self._serving(blocks)
+        joiner = self.joiner(blocks)
         rows = sum(len(block) for mine in {id(mine): mine for mine in blocks}.values() for block in mine)
         if self.completes and self.consistency is not None and rows >= WORTH:
             self.watcher.stage("joining without rooms")
             joiner.completions = Completions.of(joiner, self.consistency.lines, blocks, self.layers)
+        return joiner
+
+    def joiner(self, blocks: list[list[PmappingGroup]]) -> Joiner:
+        """A joiner for these blocks."""
+        joiner = self._joiner()
+        joiner.asking = any(block.structure.asked for mine in blocks for block in mine)
+        joiner.serving = self._serving(blocks)
         return joiner
 
     def _nearer(self, completions: Completions | None, aim: Cutoff) -> list[Cutoff]:
@@ -364,7 +369,7 @@ class Attempt:
         limits = [least * (1 + step) for step in NEARER]
         return [replace(aim, limit=limit) for limit in limits if limit - least < (aim.limit - least) / 2]
 
-    def _joined(self, joiner: Joiner, blocks: list[list[PmappingGroup]], aim: Cutoff) -> list[Partial]:
+    def joined(self, joiner: Joiner, blocks: list[list[PmappingGroup]], aim: Cutoff) -> list[Partial]:
         """All undominated complete cascades of these rows that are not beyond `aim`, or Infeasible."""
         if joiner.completions is not None:
             blocks = joiner.completions.towards(aim, blocks)
@@ -527,7 +532,8 @@ class Attempt:
             return self.aim.beyond(cost + self.rest.after(step.done))
         return self.consistency.beyond(step, cost, rows)
 
-    def _best(self, partials: list[Partial]) -> Solution:
+    def best(self, partials: list[Partial]) -> Solution:
+        """The best of some complete cascades."""
         best: tuple[float, Partial, int] | None = None
         for partial in partials:
             values = self.aim.value(partial.cost)

@@ -32,7 +32,9 @@ from .concurrent.share_passes import ShareAttempt
 from .einsums.orders import layers, refuse_first_readers
 from .einsums.users import Users
 from .front import front, tied_front
+from .joining.completions import TooMany
 from .prices.columns import columns
+from .segments.chain import Chain
 
 CUTOFF_SCHEDULE = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
 COARSE = 0.15  # from here on repeated Einsums take the steps of all
@@ -45,6 +47,7 @@ SLICE = 0.05  # seconds of drawing at a time
 PROVING, HURRIED = 19, 4  # seconds of search for one of drawing, without a budget and with one
 EARLY = 1.0  # seconds of drawing, with a budget, in which search and drawing take turns: then a second brings most
 LOADS_FROM = 2.0  # seconds of a budget from which it is worth it to load machine code for drawing
+CHAINED = (0.0, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 2e-3, 4e-3)  # limits of a chain, as shares above its bound
 SOONER = 0.1  # limits up to this share of the way from the bound to a known value are tried before it
 
 
@@ -285,6 +288,10 @@ class Run:
 
     def _climb(self, attempt: Attempt, bound: float) -> Solution:
         """The best cascade of an attempt's tiling, from the bound up."""
+        chained = self._chained(attempt) if bound > 0 else None
+        if chained is not None:
+            return chained
+        bound = max(bound, attempt.bound)
         first, dived = attempt.first_limit(), None
         if bound > 0 and self._dives(attempt, first):
             sooner = self._soonest(attempt, bound) if self._sums_up else None
@@ -298,6 +305,28 @@ class Run:
                 attempt, [*([first] if first is not None and first < dived.value else []), dived.value]
             )
         return self._raise_cutoff(attempt, self._steps(attempt, bound, first))
+
+    def _chained(self, attempt: Attempt) -> Solution | None:
+        """The best cascade of repeated segments, or None: there are none, or it costs much more than they say."""
+        chain = Chain.of(attempt)
+        if chain is None:
+            return None
+        for bound in chain.rising():
+            attempt.agreed = max(attempt.agreed, bound)
+            self._prove(bound * attempt.repeats)
+            if self.best is not None and self.best.value <= bound * (1 + TIE):
+                return self.best
+        for step in CHAINED:
+            limit = attempt.bound * (1 + step)
+            if self.best is not None and limit >= self.best.value:
+                return None
+            try:
+                solution = self._run(chain, limit)
+            except TooMany:
+                return None
+            if solution is not None and solution.value <= limit * (1 + TIE):
+                return solution
+        return None
 
     @property
     def _sums_up(self) -> bool:
@@ -313,7 +342,7 @@ class Run:
         solution = self._run(attempt, limit)
         return solution if solution is not None and solution.value <= limit * (1 + TIE) else None
 
-    def _run(self, attempt: Attempt, limit: float) -> Solution | None:
+    def _run(self, attempt: Attempt | Chain, limit: float) -> Solution | None:
         """What an attempt finds below a limit; None, and the limit is a bound, if that is nothing."""
         self.watcher.stage(f"looking below {limit * attempt.repeats:.6g}")
         try:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from ..numerics.pareto import FloatArray, IntArray, pack
 from .join import Compatibility, Joiner
 from .matching import matching_pairs
 
+Passing = dict[int, Callable[[Compatibility], tuple[float, float]]]  # by the Einsums that have run: before, after
 MOST_EDGES = 10_000_000  # kept at once; beyond, the join goes without
 
 
@@ -73,7 +75,9 @@ class _States:
     def key(self) -> Hashable:
         return tuple((one, tiles.tobytes()) for one, tiles in self.tiles.items())
 
+    @cached_property
     def starts(self) -> dict[Compatibility, int]:
+        """The number of the first state of each compatibility."""
         found, start = {}, 0
         for one, tiles in self.tiles.items():
             found[one] = start
@@ -124,10 +128,18 @@ class TooMany(Exception):
 
 
 class Completions:
-    """The least that follows each state, and the least cascade through each row, in the columns of `lines`."""
+    """The least that follows each state, and the least cascade through each row, in the columns of `lines`.
+
+    passing: by the Einsums that have run, what is known to come before and after some states, of one column.
+    """
 
     def __init__(
-        self, joiner: Joiner, lines: Lines, blocks: list[list[PmappingGroup]], layers: Sequence[Layer]
+        self,
+        joiner: Joiner,
+        lines: Lines,
+        blocks: list[list[PmappingGroup]],
+        layers: Sequence[Layer],
+        passing: Passing | None = None,
     ) -> None:
         self.joiner, self.lines = joiner, lines
         workload = joiner.workload
@@ -138,15 +150,21 @@ class Completions:
         self._rows = self._kinds(blocks)
         self._states: dict[int, _States] = {}
         self._edges = self._joined(layers)
+        self._passing = {done: self._passed(done, known) for done, known in (passing or {}).items()}
         self._walk()
 
     @classmethod
     def of(
-        cls, joiner: Joiner, lines: Lines, blocks: list[list[PmappingGroup]], layers: Sequence[Layer]
+        cls,
+        joiner: Joiner,
+        lines: Lines,
+        blocks: list[list[PmappingGroup]],
+        layers: Sequence[Layer],
+        passing: Passing | None = None,
     ) -> Completions | None:
         """None if there are too many joins."""
         try:
-            return cls(joiner, lines, blocks, layers)
+            return cls(joiner, lines, blocks, layers, passing)
         except TooMany:
             return None
 
@@ -215,7 +233,7 @@ class Completions:
         joiner, here, there = self.joiner, self._frame(step.before), self._frame(step.done)
         position = step.position
         known = [(here.far(one), tiles) for one, tiles in states.tiles.items()]
-        starts = list(states.starts().values())
+        starts = list(states.starts.values())
         meeting = joiner.meeting(position, [one for one, _ in known])
         parts: dict[Compatibility, list[tuple[IntArray, IntArray, IntArray]]] = {}
         start = 0
@@ -234,6 +252,15 @@ class Completions:
 
     # ---- bounds -----------------------------------------------------------------------------------------------------
 
+    def _passed(
+        self, done: int, known: Callable[[Compatibility], tuple[float, float]]
+    ) -> tuple[FloatArray, FloatArray]:
+        """What is known to come before and after each state of these Einsums."""
+        frame, tiles = self._frame(done), self._states[done].tiles
+        costs = [known(frame.far(one)) for one in tiles]
+        each = np.repeat(np.array(costs).reshape(-1, 2), [len(rows) for rows in tiles.values()], axis=0)
+        return each[:, :1], each[:, 1:]
+
     def _walk(self) -> None:
         """The least to each state, from it, and through each kind of row."""
         width = self._rows[0].cost.shape[1]
@@ -242,6 +269,8 @@ class Completions:
         behind[0] = np.zeros((1, width))
         for edge in self._edges:
             joins, rows = edge.joins, self._rows[edge.step.position]
+            if edge.step.before in self._passing:
+                behind[edge.step.before] = np.maximum(behind[edge.step.before], self._passing[edge.step.before][0])
             total = behind[edge.step.before][joins.left] + rows.cost[joins.kind]
             behind[edge.step.done] = _least(edge.result, total, behind[edge.step.done])
         last = (1 << len(self._rows)) - 1
@@ -249,6 +278,8 @@ class Completions:
         self.through = [np.full_like(rows.cost, np.inf) for rows in self._rows]
         for edge in reversed(self._edges):
             (position, before), joins = edge.step, edge.joins
+            if edge.step.done in self._passing:
+                self.ahead[edge.step.done] = np.maximum(self.ahead[edge.step.done], self._passing[edge.step.done][1])
             total = self.ahead[edge.step.done][edge.result] + self._rows[position].cost[joins.kind]
             self.through[position] = _least(joins.kind, behind[before][joins.left] + total, self.through[position])
             self.ahead[before] = _least(joins.left, total, self.ahead[before])
@@ -290,7 +321,7 @@ class Completions:
         found = np.full((len(tiles), self.ahead[0].shape[1]), np.inf)
         if near not in states.tiles:
             return found
-        known, start = states.tiles[near], states.starts()[near]
+        known, start = states.tiles[near], states.starts[near]
         numbers = pack(np.concatenate([known, tiles]))
         table, asked = numbers[: len(known)], numbers[len(known) :]
         order = np.argsort(table)
@@ -339,7 +370,7 @@ def _united(parts: list[_States]) -> tuple[_States, list[IntArray]]:
         return parts[0], [np.arange(len(parts[0]))]
     tiles: dict[Compatibility, IntArray] = {}
     numbers = [np.zeros(len(part), np.int64) for part in parts]
-    starts, start = [part.starts() for part in parts], 0
+    starts, start = [part.starts for part in parts], 0
     for one in dict.fromkeys(one for part in parts for one in part.tiles):
         mine = [(i, part.tiles[one]) for i, part in enumerate(parts) if one in part.tiles]
         every = np.concatenate([some for _, some in mine])

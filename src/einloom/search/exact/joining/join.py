@@ -19,7 +19,7 @@ import numpy as np
 from ....workload.einsum import Workload
 from ..bounds.cutoff import settled
 from ..einsums.orders import JoinStep
-from ..einsums.users import Users
+from ..einsums.users import Users, is_shared
 from ..fusion.explore import PmappingGroup
 from ..fusion.serving import NOTHING, Served, Serving, ServingStep
 from ..fusion.templates import FusedLoop, SplitConstraint
@@ -69,6 +69,7 @@ class OpenGroup:
 
 Opened = OpenGroup | Literal[False] | None  # the group after an Einsum; None: there is none; False: it may not run here
 Axes = tuple[str | None, ...]  # of the open loops; None: temporal
+Stored = tuple[int, tuple[Rank | None, ...], Axes]  # a tensor's memory, and ranks and axes of the loops above it
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,8 @@ class Compatibility:
 
     splits: how many loops stand above each split that the next Einsum is below. asked: what the Einsums so far ask of
     the splits to come. Both are known only if some Einsum asks for anything. served: what own stores ask of the Einsums
-    to come. loans: stores for several readers that are in use.
+    to come. loans: stores for several readers that are in use. entered: how the tensor that enters a segment is stored,
+    once that is known (`segments`).
     """
 
     axes: tuple[str | None, ...]
@@ -88,6 +90,7 @@ class Compatibility:
     asked: frozenset[SplitConstraint] = frozenset()
     served: Served = NOTHING
     loans: frozenset[Loan] = frozenset()
+    entered: Stored | None = None
 
     def temporal(self, depth: int) -> int:
         return sum(axis is None for axis in self.axes[:depth])
@@ -239,7 +242,7 @@ class Joiner:
         placed = {t: (memory, depth) for t, memory, depth in block.structure.backings}
         table = {}
         for i, access in enumerate(einsum.accesses):
-            if len(self.workload.consumers[access.tensor]) + (access.tensor in self.workload.producers) < 2:
+            if not self.several(access.tensor):
                 continue
             memory, depth = placed.get(i, (0, 0))
             ranks = []
@@ -263,6 +266,10 @@ class Joiner:
         return Meeting(asks, self.workload.einsums[position].tensors, self.workload.producers)
 
     # ---- joining --------------------------------------------------------------------------------------------------
+
+    def several(self, tensor: str) -> bool:
+        """True if more than one Einsum accesses the tensor."""
+        return is_shared(self.workload, tensor)
 
     def still_needed(self, step: JoinStep, tensor: str) -> bool:
         return bool(self._readers.get(tensor, 0) & ~step.done)
@@ -501,7 +508,7 @@ class Joiner:
     def _width(self, live: LiveTensor) -> int:
         """Bits of a value of the tensor in its memory, times the tiles that a store holds in turns."""
         memory = self.setting.machine.memories[live.memory]
-        return memory.bits(self.workload, self.users.first(live.tensor), live.tensor) * memory.capacity_share()
+        return memory.bits(self.users.workload, self.users.first(live.tensor), live.tensor) * memory.capacity_share()
 
     def _compared(self, partial: Partial) -> FloatArray:
         """The columns by which partial cascades of one compatibility compete, besides the room that they take."""

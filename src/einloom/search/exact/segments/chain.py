@@ -1,0 +1,166 @@
+"""A cascade as a chain of segments: what it costs at least, and its best mapping within so much.
+
+Comes in: an attempt and its cuts. Goes out: a lower bound from the segments' tables, chained end to end so that a
+tensor leaves one segment as it enters the next, and a search whose rows may cost what the other segments leave to
+theirs. Equal segments, as of repeated layers, are solved once (docs/model/pruning.md, segments).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import pairwise
+
+import numpy as np
+
+from ..attempt import Attempt, Solution
+from ..bounds.arc_consistency import Rest
+from ..bounds.cutoff import TIE
+from ..bounds.weighted_sums import Lines
+from ..fusion.explore import PmappingGroup
+from ..joining.completions import Completions, Passing, TooMany
+from ..joining.join import Compatibility, Stored
+from .cuts import Cut, cuts
+from .segment import Segment, Table, stored
+
+
+class Other(Enum):
+    """A way to store a tensor that no table tells of."""
+
+    ONE = 1
+
+
+OTHER = Other.ONE
+OFTEN = 2  # times that a segment occurs on average, from which on a chain is worth it
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What one side of a cut costs at least, by how the tensor that passes is stored there. other: in any other way."""
+
+    known: dict[Stored | None, float]
+    other: float
+
+    def of(self, end: Stored | Other | None) -> float:
+        return self.other if isinstance(end, Other) else self.known.get(end, self.other)
+
+    @property
+    def least(self) -> float:
+        return min((self.other, *self.known.values()))
+
+
+class Chain:
+    """The segments of a cascade. kinds: of each segment that with the same table that is solved."""
+
+    def __init__(self, attempt: Attempt, places: list[Cut]) -> None:
+        self.attempt = attempt
+        self.repeats, self.complete_space = attempt.repeats, attempt.complete_space
+        self.places = places
+        ends = [(0, None), *places, (len(attempt.signatures), None)]
+        known: dict[Hashable, Segment] = {}
+        self.kinds: list[Segment] = []
+        for (start, enters), (end, leaves) in pairwise(ends):
+            segment = Segment(attempt, start, end, enters, leaves)
+            self.kinds.append(known.setdefault(segment.kind, segment))
+        self.different = list(known.values())
+
+    @classmethod
+    def of(cls, attempt: Attempt) -> Chain | None:
+        """None where segments do not repeat, or something passes that the tables do not tell."""
+        space = attempt.problem.mapspace
+        if len(attempt.objectives) > 1 or space.places or space.order == "free" or space.stores != "own":
+            return None
+        if attempt.tied or type(attempt) is not Attempt or not attempt.options.consistency:
+            return None
+        places = cuts(attempt.problem.workload)
+        chain = cls(attempt, places) if places else None
+        often = chain is not None and len(chain.kinds) >= OFTEN * len(chain.different)
+        return chain if chain is not None and often and all(kind.bound > 0 for kind in chain.different) else None
+
+    # ---- the bound --------------------------------------------------------------------------------------------------
+
+    def behind(self) -> list[Costs]:
+        """Of the segments before each cut, and of all; first of none."""
+        found = [Costs({None: 0.0}, np.inf)]
+        for kind in self.kinds:
+            turned = {(leaves, enters): cost for (enters, leaves), cost in kind.known.items()}
+            found.append(_further(turned, kind.limit, found[-1]))
+        return found
+
+    def ahead(self) -> list[Costs]:
+        """Of the segments behind each cut; first of all of them."""
+        found = [Costs({None: 0.0}, np.inf)]
+        for kind in reversed(self.kinds):
+            found.append(_further(kind.known, kind.limit, found[-1]))
+        return found[::-1]
+
+    @property
+    def bound(self) -> float:
+        return self.ahead()[0].of(None)
+
+    def doubtful(self) -> list[Segment]:
+        """The kinds whose limit, not their table, says what they cost in a chain that gives the bound."""
+        found: dict[int, Segment] = {}
+        end: Stored | Other | None = None
+        for kind, costs in zip(self.kinds, self.ahead()[1:], strict=True):
+            ways = [(cost + costs.of(leaves), leaves) for (enters, leaves), cost in kind.known.items() if enters == end]
+            best, end = min(ways, key=lambda way: way[0], default=(np.inf, OTHER))
+            if best > kind.limit + costs.least:
+                found[id(kind)] = kind
+                end = min(costs.known, key=lambda leaves: costs.known[leaves], default=OTHER)
+                if costs.other < costs.of(end):
+                    end = OTHER
+        return list(found.values())
+
+    def rising(self) -> Iterator[float]:
+        """The bound, while the segments are asked for more, until a chain of their tables attains it."""
+        while kinds := self.doubtful():
+            for kind in kinds:
+                self.attempt.watcher.stage("bounding segments", self.different.index(kind), len(self.different))
+                kind.learn()
+                yield self.bound
+
+    # ---- the search -------------------------------------------------------------------------------------------------
+
+    def run(self, limit: float) -> Solution:
+        """The best cascade that costs at most `limit` (others may come out too), or Infeasible."""
+        attempt, behind, ahead = self.attempt, self.behind(), self.ahead()
+        most: dict[int, float] = {}
+        for kind, before, after in zip(self.kinds, behind, ahead[1:], strict=False):
+            most[id(kind)] = max(most.get(id(kind), 0.0), limit - before.least - after.least)
+        attempt.aim = replace(attempt.aim, limit=limit * (1 + TIE))
+        attempt.rest, attempt.consistency = Rest(attempt.least), None
+        blocks: list[list[PmappingGroup]] = []
+        for kind in self.kinds:
+            blocks += kind.rows(most[id(kind)])
+        joiner = attempt.joiner(blocks)
+        lines = Lines.of(attempt.aim, attempt.least)
+        joiner.completions = Completions.of(joiner, lines, blocks, attempt.layers, self._passing(behind, ahead))
+        if joiner.completions is None:
+            raise TooMany
+        return attempt.best(attempt.joined(joiner, blocks, attempt.aim))
+
+    def _passing(self, behind: list[Costs], ahead: list[Costs]) -> Passing:
+        """What both sides of each cut cost at least, for any state of the join there."""
+
+        def costs(tensor: str, before: Costs, after: Costs) -> Callable[[Compatibility], tuple[float, float]]:
+            def of(state: Compatibility) -> tuple[float, float]:
+                end = stored(next(live for live in state.live if live.tensor == tensor), state.axes)
+                return before.of(end), after.of(end)
+
+            return of
+
+        return {
+            (1 << cut.position) - 1: costs(cut.tensor, before, after)
+            for cut, before, after in zip(self.places, behind[1:], ahead[1:], strict=False)
+        }
+
+
+def _further(table: Table, limit: float, beyond: Costs) -> Costs:
+    """Costs with one segment more. table: its entries, those that no entry is given for cost more than `limit`."""
+    floor = limit + beyond.least
+    found: dict[Stored | None, float] = {}
+    for (here, there), cost in table.items():
+        found[here] = min(found.get(here, floor), cost + beyond.of(there))
+    return Costs(found, floor)

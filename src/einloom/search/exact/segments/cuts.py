@@ -1,0 +1,57 @@
+"""Where a cascade can be taken apart: between Einsums that only one intermediate passes.
+
+Comes in: a workload. Goes out: the places before which a segment begins, with the tensor that enters it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ....workload.einsum import Workload
+
+SHORTEST = 6  # Einsums of a segment; shorter ones say little about the cascade
+
+
+class Cut(NamedTuple):
+    """position: of the first Einsum behind it. tensor: the intermediate that passes."""
+
+    position: int
+    tensor: str
+
+
+def cuts(workload: Workload, shortest: int = SHORTEST) -> list[Cut]:
+    """Cuts that leave so many Einsums in each segment, the last one as late as possible.
+
+    A tensor passes one of them at most, and the Einsums behind a cut access it before the next one.
+    """
+    found: list[Cut] = []
+    end = len(workload.einsums)
+    for cut in reversed(_places(workload)):
+        passes = found and found[0].tensor == cut.tensor
+        if min(cut.position, end - cut.position) >= shortest and not passes and _accessed(workload, cut, end):
+            found.insert(0, cut)
+            end = cut.position
+    return found
+
+
+def _reach(workload: Workload) -> dict[str, tuple[int, int]]:
+    """Intermediate -> the places of the Einsum that writes it and of the last one that reads it."""
+    place = {name: i for i, name in enumerate(workload.names)}
+    return {
+        tensor: (place[workload.producers[tensor]], place[workload.consumers[tensor][-1]])
+        for tensor in workload.intermediates
+    }
+
+
+def _places(workload: Workload) -> list[Cut]:
+    """Every place that one intermediate alone passes, if it is no persistent one."""
+    passing: dict[int, list[str]] = {}
+    for tensor, (written, read) in _reach(workload).items():
+        for position in range(written + 1, read + 1):
+            passing.setdefault(position, []).append(tensor)
+    alone = ((position, tensors[0]) for position, tensors in sorted(passing.items()) if len(tensors) == 1)
+    return [Cut(position, tensor) for position, tensor in alone if not workload.tensor(tensor).persistent]
+
+
+def _accessed(workload: Workload, cut: Cut, end: int) -> bool:
+    return any(cut.tensor in einsum.tensors for einsum in workload.einsums[cut.position : end])

@@ -1,0 +1,206 @@
+"""A segment of a cascade alone: what its Einsums cost at least together, by how the tensors at its ends are stored.
+
+Comes in: an attempt for the whole cascade and the ends of the segment. Goes out: tables of least costs. What happens
+outside the segment is left open: nothing takes room but what its Einsums access, loops end where no tensor of theirs
+needs them, and a tensor that enters is there wherever its first reader in the segment wants it. So every cascade costs
+in the segment at least what the table says (docs/model/pruning.md, segments).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ....errors import Infeasible
+from ....workload.einsum import Workload
+from ..attempt import Attempt
+from ..bounds.cutoff import TIE
+from ..einsums.orders import JoinStep
+from ..einsums.users import is_shared
+from ..fusion.explore import PmappingGroup
+from ..fusion.serving import Serving
+from ..fusion.templates import SplitConstraint
+from ..joining.join import Axes, Compatibility, Joiner, LiveTensor, Partial, Stored
+
+STEPS = (0.002, 0.06, 0.3, 1.5, 16.0, float("inf"))  # of rows, as shares above the bound
+AHEAD = 1.05
+RISE = 1.02  # of the most that rows of a segment may cost, where that turns out to be too little
+NEARER = (1e-6, 1e-4, 1e-3, 3e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2)  # shares above the least known, tried before that
+
+
+@dataclass
+class SegmentJoiner(Joiner):
+    """Joins the Einsums of a segment. cascade: these alone; enters, leaves: the tensors at its ends."""
+
+    cascade: Workload | None = None
+    enters: str | None = None
+    leaves: str | None = None
+
+    @property
+    def workload(self) -> Workload:
+        return self.cascade or self.users.workload
+
+    @property
+    def _stays(self) -> frozenset[str]:
+        return frozenset()
+
+    def several(self, tensor: str) -> bool:
+        return is_shared(self.users.workload, tensor)
+
+    def still_needed(self, step: JoinStep, tensor: str) -> bool:
+        return tensor == self.leaves or super().still_needed(step, tensor)
+
+    def after(
+        self, step: JoinStep, before: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
+    ) -> Compatibility | None:
+        found = super().after(step, before, block, mine)
+        if found is None or self.enters not in mine or before.entered is not None:
+            return None if found is None else replace(found, entered=before.entered)
+        return replace(found, entered=stored(mine[self.enters], self.axes(block.structure.loops)))
+
+    def _reasoned(self, after: list[LiveTensor]) -> int | None:
+        """Loops that stand above some tensor: in the whole cascade these, or more for tensors that only pass."""
+        return max((live.depth for live in after), default=0)
+
+    def _asked(self, before: Compatibility, block: PmappingGroup, split: int) -> frozenset[SplitConstraint] | None:
+        return frozenset()
+
+
+def stored(live: LiveTensor, axes: Axes) -> Stored:
+    """How the tensor is stored as all its users must have it, tiles aside."""
+    return live.memory, live.ranks[: live.depth], axes[: live.depth]
+
+
+Table = dict[tuple[Stored | None, Stored | None], float]  # (as it enters, as it leaves) -> the least cost
+
+
+class Segment(Attempt):
+    """The Einsums of `whole` from `start` to before `end`. known: the least costs by both ends, complete up to `limit`.
+
+    One objective that adds up only (`Chain`).
+    """
+
+    def __init__(self, whole: Attempt, start: int, end: int, enters: str | None, leaves: str | None) -> None:
+        workload = whole.problem.workload
+        einsums = workload.einsums[start:end]
+        names = {tensor for einsum in einsums for tensor in einsum.tensors}
+        tensors = tuple(tensor for tensor in workload.tensors if tensor.name in names)
+        outputs = tuple(name for name in workload.outputs if name in names)
+        self.problem = replace(
+            whole.problem, workload=replace(workload, einsums=einsums, tensors=tensors, outputs=outputs)
+        )
+        self.options, self.watcher, self.counts = whole.options, whole.watcher, whole.counts
+        self.checkpoint, self.repeats, self.users = whole.checkpoint, whole.repeats, whole.users
+        self.signatures, self.classes = whole.signatures[start:end], whole.classes
+        self.setting, self.objectives = whole.setting, whole.objectives
+        self.least, self.agreed = whole.least[start:end], 0.0
+        self.consistency, self.aim = None, whole.aim
+        self._keys, choices = whole._keys, whole._choices
+        self._choices = None if choices is None else choices[start:end]
+        self.enters, self.leaves = enters, leaves
+        self.agreed = self._agree()
+        self.limit, self.known = self.bound, Table()
+        self._most = 0.0
+        self._explored: tuple[list[list[PmappingGroup]], Joiner] | None = None
+
+    @property
+    def kind(self) -> Hashable:
+        """Equal for two segments only if they have the same table."""
+        workload, whole = self.problem.workload, self.users.workload
+        number: dict[str, int] = {}
+        shape = []
+        for signature, einsum in zip(self.signatures, workload.einsums, strict=True):
+            accesses = []
+            for access in einsum.accesses:
+                first = self.users.first(access.tensor)
+                ends = access.tensor == self.enters, access.tensor == self.leaves, is_shared(whole, access.tensor)
+                bits = tuple(m.bits(whole, first, access.tensor) for m in self.problem.machine.memories)
+                ranks = tuple((access.rank_of(v), workload.extents[v]) for v in einsum.variables)
+                alone = tuple(index.simple for index in access.indices)
+                name = number.setdefault(access.tensor, len(number))
+                accesses.append((name, ends, bits, self.users.span(access.tensor), ranks, alone))
+            shape.append((signature, tuple(accesses)))
+        return tuple(shape)
+
+    def _serving(self, blocks: list[list[PmappingGroup]]) -> Serving | None:
+        return None
+
+    def _joiner(self) -> Joiner:
+        base = super()._joiner()
+        return SegmentJoiner(
+            self.users,
+            self.setting,
+            base.axis_names,
+            self._hopeless,
+            self.counts,
+            self.checkpoint,
+            cascade=self.problem.workload,
+            enters=self.enters,
+            leaves=self.leaves,
+        )
+
+    def rows(self, most: float) -> list[list[PmappingGroup]]:
+        """The rows that can be part of a cascade which costs at most so much here, and maybe others; Infeasible if
+        there are none."""
+        if self._most < most:
+            most *= AHEAD if self._most > self.bound * (1 + STEPS[1]) else 1.0
+            self._explored, self._most = None, most
+            blocks = self._rows(replace(self.aim, limit=most * (1 + TIE)))
+            self._explored = blocks, self._ready(blocks)
+        if self._explored is None:
+            raise Infeasible("no combination of mappings stays within the limit")
+        return self._explored[0]
+
+    def learn(self) -> None:
+        """Raise `limit`: the first time until something is known."""
+        for limit in self._limits():
+            self.known, self.limit = self._table(limit), limit
+            if self.known:
+                return
+        raise Infeasible("no combination of mappings fits a part of the cascade: " + self._blame())
+
+    def _limits(self) -> Iterator[float]:
+        """Limits above the one so far. At first, rows are looked for: what they cost without rooms says where to begin."""
+        while self.known:
+            yield self.limit * RISE
+        for step in STEPS if not self.known else ():
+            most = self.bound * (1 + step)
+            if most <= self.limit:
+                continue
+            try:
+                self.rows(most)
+            except Infeasible:
+                self.limit = most
+                continue
+            least = max(self.bound, self._least)
+            yield from (least * (1 + step) for step in NEARER if self.limit < least * (1 + step))
+            if self.limit < most:
+                yield most
+
+    @property
+    def _least(self) -> float:
+        """What the rows cost at least without rooms, if that is known."""
+        joiner = self._explored and self._explored[1]
+        return joiner.completions.least_limit() if joiner and joiner.completions else 0.0
+
+    def _table(self, limit: float) -> Table:
+        """The least costs of at most `limit` by both ends."""
+        found = Table()
+        try:
+            blocks = self.rows(limit)
+            assert self._explored is not None
+            partials = self.joined(self._explored[1], blocks, replace(self.aim, limit=limit * (1 + TIE)))
+        except Infeasible:
+            return found
+        for partial in partials:
+            ends = partial.compatibility.entered, self._left(partial)
+            least = float(partial.cost.min())
+            if least <= limit:
+                found[ends] = min(found.get(ends, np.inf), least)
+        return found
+
+    def _left(self, partial: Partial) -> Stored | None:
+        live = next((one for one in partial.compatibility.live if one.tensor == self.leaves), None)
+        return None if live is None else stored(live, partial.compatibility.axes)
