@@ -48,7 +48,8 @@ class ExactOptions:
     """Which pruning rules the search may use.
 
     consistency: rows and choices that no partner can save go before joining and before exploring. incumbent: bounds and
-    a limit on the objective cut the tables and joins; off, nothing does. limit: look only for mappings of at most this
+    a limit on the objective cut the tables and joins; off, nothing does. segments: energy and traffic are bounded, and
+    searched, by segments of the cascade. limit: look only for mappings of at most this
     value, instead of raising limits from the bound ("is anything better than this?"). start: mappings that are known
     already; the search looks below the best of them and returns it if nothing is there.
     """
@@ -57,6 +58,7 @@ class ExactOptions:
     incumbent: bool = True
     consistency: bool = True
     completions: bool = True
+    segments: bool = True
     limit: float | None = None
     start: tuple[Mapping, ...] = ()
 
@@ -347,14 +349,14 @@ class Attempt:
 
     def _ready(self, blocks: list[list[PmappingGroup]]) -> Joiner:
         """A joiner for these blocks, with what it costs at least to complete each state where that is worth knowing."""
-        joiner = self.joiner(blocks)
+        joiner = self.join_of(blocks)
         rows = sum(len(block) for mine in {id(mine): mine for mine in blocks}.values() for block in mine)
         if self.completes and self.consistency is not None and rows >= WORTH:
             self.watcher.stage("joining without rooms")
             joiner.completions = Completions.of(joiner, self.consistency.lines, blocks, self.layers)
         return joiner
 
-    def joiner(self, blocks: list[list[PmappingGroup]]) -> Joiner:
+    def join_of(self, blocks: list[list[PmappingGroup]]) -> Joiner:
         """A joiner for these blocks."""
         joiner = self._joiner()
         joiner.asking = any(block.structure.asked for mine in blocks for block in mine)

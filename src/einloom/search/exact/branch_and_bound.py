@@ -47,7 +47,7 @@ SLICE = 0.05  # seconds of drawing at a time
 PROVING, HURRIED = 19, 4  # seconds of search for one of drawing, without a budget and with one
 EARLY = 1.0  # seconds of drawing, with a budget, in which search and drawing take turns: then a second brings most
 LOADS_FROM = 2.0  # seconds of a budget from which it is worth it to load machine code for drawing
-CHAINED = (0.0, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 2e-3, 4e-3)  # limits of a chain, as shares above its bound
+CHAINED = (0.0, 1e-6, 1e-4, 3e-4, 1e-3, 4e-3)  # limits of a chain, as shares above its bound
 SOONER = 0.1  # limits up to this share of the way from the bound to a known value are tried before it
 
 
@@ -307,26 +307,42 @@ class Run:
         return self._raise_cutoff(attempt, self._steps(attempt, bound, first))
 
     def _chained(self, attempt: Attempt) -> Solution | None:
-        """The best cascade of repeated segments, or None: there are none, or it costs much more than they say."""
-        chain = Chain.of(attempt)
-        if chain is None:
+        """The best cascade by its segments, or None: it has too few, or costs much more than they say."""
+        chain, quick = Chain.of(attempt), Chain.of(attempt.heuristics()[0])
+        if chain is None or quick is None:
             return None
-        for bound in chain.rising():
+        self._dived_by_segments(quick)
+        for bound in chain.rising(quick):
             attempt.agreed = max(attempt.agreed, bound)
             self._prove(bound * attempt.repeats)
             if self.best is not None and self.best.value <= bound * (1 + TIE):
                 return self.best
         for step in CHAINED:
-            limit = attempt.bound * (1 + step)
-            if self.best is not None and limit >= self.best.value:
-                return None
+            most = float("inf") if self.best is None else self.best.value * BELOW
+            limit = min(most, attempt.bound * (1 + step))
             try:
                 solution = self._run(chain, limit)
             except TooMany:
                 return None
             if solution is not None and solution.value <= limit * (1 + TIE):
                 return solution
+            if limit == most:
+                return self.best
         return None
+
+    def _dived_by_segments(self, quick: Chain) -> None:
+        """A quick feasible solution from quick ones of the segments, if there is one near what they say."""
+        try:
+            for _ in quick.rising():
+                pass
+            for limit in (quick.bound * (1 + step) for step in CHAINED):
+                try:
+                    self._found(quick.run(limit), quick.repeats)
+                    return
+                except Infeasible:
+                    continue
+        except (Infeasible, TooMany):
+            return
 
     @property
     def _sums_up(self) -> bool:

@@ -32,7 +32,7 @@ class Other(Enum):
 
 
 OTHER = Other.ONE
-OFTEN = 2  # times that a segment occurs on average, from which on a chain is worth it
+FEWEST = 3  # segments of a chain that is worth it
 
 
 @dataclass(frozen=True)
@@ -67,16 +67,23 @@ class Chain:
 
     @classmethod
     def of(cls, attempt: Attempt) -> Chain | None:
-        """None where segments do not repeat, or something passes that the tables do not tell."""
+        """None where there are few segments, or something passes that the tables do not tell."""
         space = attempt.problem.mapspace
-        if len(attempt.objectives) > 1 or space.places or space.order == "free" or space.stores != "own":
+        if (
+            attempt.problem.objective.name not in ("energy", "traffic")
+            or space.places
+            or space.order == "free"
+            or space.stores != "own"
+        ):
             return None
-        if attempt.tied or type(attempt) is not Attempt or not attempt.options.consistency:
+        options = attempt.options
+        if attempt.tied or type(attempt) is not Attempt or not (options.consistency and options.segments):
             return None
         places = cuts(attempt.problem.workload)
-        chain = cls(attempt, places) if places else None
-        often = chain is not None and len(chain.kinds) >= OFTEN * len(chain.different)
-        return chain if chain is not None and often and all(kind.bound > 0 for kind in chain.different) else None
+        if len(places) + 1 < FEWEST:
+            return None
+        chain = cls(attempt, places)
+        return chain if all(kind.begin() > 0 for kind in chain.different) else None
 
     # ---- the bound --------------------------------------------------------------------------------------------------
 
@@ -113,8 +120,12 @@ class Chain:
                     end = OTHER
         return list(found.values())
 
-    def rising(self) -> Iterator[float]:
-        """The bound, while the segments are asked for more, until a chain of their tables attains it."""
+    def rising(self, quick: Chain | None = None) -> Iterator[float]:
+        """The bound, while the segments are asked for more, until a chain of their tables attains it. quick: a chain of
+        the same segments that has said where to begin."""
+        yield self.bound
+        for mine, other in zip(self.kinds, quick.kinds if quick else (), strict=False):
+            mine.hint = max(mine.hint, other.limit)
         while kinds := self.doubtful():
             for kind in kinds:
                 self.attempt.watcher.stage("bounding segments", self.different.index(kind), len(self.different))
@@ -134,7 +145,7 @@ class Chain:
         blocks: list[list[PmappingGroup]] = []
         for kind in self.kinds:
             blocks += kind.rows(most[id(kind)])
-        joiner = attempt.joiner(blocks)
+        joiner = attempt.join_of(blocks)
         lines = Lines.of(attempt.aim, attempt.least)
         joiner.completions = Completions.of(joiner, lines, blocks, attempt.layers, self._passing(behind, ahead))
         if joiner.completions is None:

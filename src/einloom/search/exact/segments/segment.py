@@ -24,9 +24,10 @@ from ..fusion.serving import Serving
 from ..fusion.templates import SplitConstraint
 from ..joining.join import Axes, Compatibility, Joiner, LiveTensor, Partial, Stored
 
-STEPS = (0.002, 0.06, 0.3, 1.5, 16.0, float("inf"))  # of rows, as shares above the bound
+STEPS = (1e-4, 1e-3, 0.06, 0.3, 1.5, 16.0, float("inf"))  # of rows, as shares above the bound
+SMALL = 0.06  # a share of the bound, beyond which rows are explored AHEAD times as far as is asked
 AHEAD = 1.05
-RISE = 1.02  # of the most that rows of a segment may cost, where that turns out to be too little
+RISE = 0.02  # share by which a limit rises that turns out to be too low, then twice that, and so on
 NEARER = (1e-6, 1e-4, 1e-3, 3e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2)  # shares above the least known, tried before that
 
 
@@ -78,6 +79,7 @@ Table = dict[tuple[Stored | None, Stored | None], float]  # (as it enters, as it
 
 class Segment(Attempt):
     """The Einsums of `whole` from `start` to before `end`. known: the least costs by both ends, complete up to `limit`.
+    hint: a value that rows are explored up to first.
 
     One objective that adds up only (`Chain`).
     """
@@ -100,10 +102,15 @@ class Segment(Attempt):
         self._keys, choices = whole._keys, whole._choices
         self._choices = None if choices is None else choices[start:end]
         self.enters, self.leaves = enters, leaves
-        self.agreed = self._agree()
-        self.limit, self.known = self.bound, Table()
-        self._most = 0.0
+        self.limit, self.known, self.hint = 0.0, Table(), 0.0
+        self._most, self._rise = 0.0, RISE
         self._explored: tuple[list[list[PmappingGroup]], Joiner] | None = None
+
+    def begin(self) -> float:
+        """A first limit: what the segment costs at least, as its Einsums have to agree."""
+        self.agreed = self._agree()
+        self.limit = self.bound
+        return self.limit
 
     @property
     def kind(self) -> Hashable:
@@ -145,7 +152,7 @@ class Segment(Attempt):
         """The rows that can be part of a cascade which costs at most so much here, and maybe others; Infeasible if
         there are none."""
         if self._most < most:
-            most *= AHEAD if self._most > self.bound * (1 + STEPS[1]) else 1.0
+            most *= AHEAD if self._most > self.bound * (1 + SMALL) else 1.0
             self._explored, self._most = None, most
             blocks = self._rows(replace(self.aim, limit=most * (1 + TIE)))
             self._explored = blocks, self._ready(blocks)
@@ -162,11 +169,11 @@ class Segment(Attempt):
         raise Infeasible("no combination of mappings fits a part of the cascade: " + self._blame())
 
     def _limits(self) -> Iterator[float]:
-        """Limits above the one so far. At first, rows are looked for: what they cost without rooms says where to begin."""
+        """Limits above the one so far. At first rows are sought: what they cost without rooms says where to begin."""
         while self.known:
-            yield self.limit * RISE
-        for step in STEPS if not self.known else ():
-            most = self.bound * (1 + step)
+            self._rise = 2 * self._rise
+            yield self.limit * (1 + self._rise / 2)
+        for most in (self.hint, *(self.bound * (1 + step) for step in STEPS)):
             if most <= self.limit:
                 continue
             try:

@@ -1,0 +1,180 @@
+"""Segments of a cascade: where it is cut, what tables of its segments say, and the optimum that they lead to."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from einloom.errors import Defect, Infeasible
+from einloom.mapspace.space import Mapspace
+from einloom.problem import Budget, Objective, Problem
+from einloom.search.exact import ExactOptions
+from einloom.search.exact.branch_and_bound import Run
+from einloom.search.exact.segments import chain
+from einloom.search.exact.segments.chain import Chain, Costs
+from einloom.search.exact.segments.cuts import Cut, cuts
+from einloom.search.exact.segments.segment import Table
+from einloom.search.method import Watcher
+from einloom.workload.build import build_workload
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.workload_by_name import load_workload
+from optima import best_of_all, optimum, same, searched
+from tiny_problems import tiny_problem
+
+SEEDS = json.loads((Path(__file__).parent / "tiny_seeds.json").read_text())
+LAYERS = {
+    "feed forward": (
+        "A{i}[m,n] = {x}[m,d] * U{i}[d,n]",
+        "B{i}[m,d] = A{i}[m,n] * V{i}[n,d]",
+        "{y}[m,d] = add(B{i}[m,d], {x}[m,d])",
+    ),
+    "residual": ("A{i}[m] = relu({x}[m])", "{y}[m] = add(A{i}[m], {x}[m])"),
+    "tied weights": ("{y}[m,d] = {x}[m,d] * W[d]",),
+    "masked": ("A{i}[m,d] = {x}[m,d] * W{i}[d]", "{y}[m,d] = add(A{i}[m,d], M[m,d])"),
+    "norm": ("S{i}[m] = {x}[m,d]", "{y}[m,d] = div({x}[m,d], S{i}[m])"),
+}
+WITHOUT = ExactOptions(segments=False)
+
+
+def stacked(layer: str, count: int, bits: int, objective: str = "energy", size: int = 2) -> Problem:
+    """So many equal layers on one buffer of so many bits."""
+    texts = LAYERS[layer]
+    einsums = [text.format(i=i, x=f"Y{i - 1}" if i else "X", y=f"Y{i}") for i in range(count) for text in texts]
+    ranks = {v for text in texts for v in "mnd" if v in text.replace("add", "").replace("div", "")}
+    workload = build_workload(layer, einsums, dict.fromkeys(sorted(ranks), size), bits=8)
+    machine = load_machine(f"simple:dram_energy=50,glb_bits={bits}")
+    return Problem(workload, machine, Mapspace("ffm"), Objective(objective, "DRAM" if objective == "traffic" else None))
+
+
+@pytest.fixture(params=[1, 2], ids=["every place", "two Einsums at least"])
+def short(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Segments of so few Einsums, and chains of two of them."""
+    monkeypatch.setattr(chain, "cuts", lambda workload: cuts(workload, request.param))
+    monkeypatch.setattr(chain, "FEWEST", 2)
+
+
+def chained(problem: Problem) -> Chain | None:
+    """The chain of a problem after all that its tables can tell; None if it has none."""
+    run = Run(problem, ExactOptions(), Budget(), Watcher())
+    attempt = run._pass()
+    found = Chain.of(attempt) if attempt.lower_bound() > 0 else None
+    for _ in found.rising() if found else ():
+        pass
+    return found
+
+
+# ---- where ----------------------------------------------------------------------------------------------------------
+
+
+def test_cuts_are_where_one_intermediate_passes() -> None:
+    workload = stacked("feed forward", 3, 100).workload
+    assert cuts(workload, 3) == [Cut(3, "Y0"), Cut(6, "Y1")]
+    assert [cut.position for cut in cuts(workload, 1)] == [1, 2, 3, 6]  # inside a later layer its input passes, too
+    assert cuts(workload, 4) == []
+
+
+def test_a_persistent_tensor_is_no_end_of_a_segment() -> None:
+    workload = stacked("residual", 3, 100).workload
+    kept = tuple(replace(t, persistent=t.name == "Y0") for t in workload.tensors)
+    assert "Y0" in {cut.tensor for cut in cuts(workload, 1)}
+    assert "Y0" not in {cut.tensor for cut in cuts(replace(workload, tensors=kept), 1)}
+
+
+def test_layers_of_a_network_are_cut_alike() -> None:
+    """Every layer of GPT-2 but the first, which reads an input of the cascade, and the last has the same two tables."""
+    workload = load_workload("gpt2-124m")
+    found = chained(Problem(workload, load_machine("ffm-edge-vector"), Mapspace("ffm"), Objective("energy")))
+    assert found is not None
+    assert (len(found.kinds), len(found.different)) == (24, 4)
+    assert [found.different.index(kind) for kind in found.kinds] == [0, *[1, 2] * 11, 3]
+
+
+# ---- the same optimum ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("objective", ["energy", "traffic"])
+@pytest.mark.parametrize("layer", LAYERS)
+def test_the_optimum_is_that_without_segments(layer: str, objective: str) -> None:
+    ran = 0
+    for count, bits in ((2, 40), (4, 60), (3, 200)):
+        asked = stacked(layer, 2 if layer == "feed forward" else count, bits, objective)
+        ran += chained(asked) is not None
+        assert same(optimum(asked), optimum(asked, WITHOUT)), (count, bits)
+    assert ran
+
+
+@pytest.mark.usefixtures("short")
+def test_the_optimum_is_that_of_all_trees() -> None:
+    ran = 0
+    for seed in [seed for seed in SEEDS if cuts(tiny_problem(seed).workload, 1)][:16]:
+        asked = replace(tiny_problem(seed), objective=Objective("energy"))
+        try:
+            found = chained(asked)
+        except Infeasible:
+            found = None
+        least = best_of_all(asked)
+        if found is not None and least is not None:
+            ran += 1
+            assert found.bound * asked.workload.repeat <= least * (1 + 1e-9), f"seed {seed}"
+        result = searched(asked)
+        assert same(None if result is None else result.value, least), f"seed {seed}"
+    assert ran >= 5
+
+
+def test_a_bound_that_a_chain_of_tables_attains() -> None:
+    """Six layers in a buffer that holds no layer: the sum of Einsums is far below, that of the segments is met."""
+    asked = stacked("feed forward", 6, 60)
+    run = Run(asked, ExactOptions(), Budget(), Watcher())
+    attempt = run._pass()
+    first = attempt.lower_bound()
+    found = Chain(attempt, cuts(asked.workload, 3))
+    assert all(kind.begin() > 0 for kind in found.different)
+    bounds = list(found.rising())
+    assert bounds == sorted(bounds)
+    assert first < bounds[-1] <= found.run(found.bound * 1.1).value == optimum(asked, WITHOUT)
+
+
+# ---- mistakes --------------------------------------------------------------------------------------------------------
+
+
+def _sure(table: Table, limit: float, beyond: Costs) -> Costs:
+    """What no table tells of costs more than anything."""
+    return Costs({here: min(c + beyond.of(t) for (h, t), c in table.items() if h == here) for here, _ in table}, np.inf)
+
+
+def _dearest(self: Costs) -> float:
+    """What is left to a segment, if the tensors at its ends are stored as the others like it least."""
+    return max(cost for cost in self.known.values() if np.isfinite(cost))
+
+
+MISTAKES: dict[str, tuple[Any, str, Any]] = {
+    "beyond the limit": (chain, "_further", _sure),
+    "ends that cost most": (Costs, "least", property(_dearest)),
+}
+
+
+def wrong(asked: Problem) -> bool:
+    """True if the search misses the optimum or contradicts itself, or the bound is above it."""
+    best = optimum(asked, WITHOUT)
+    assert best is not None
+    try:
+        found = chained(asked)
+        return not same(optimum(asked), best) or (found is not None and found.bound > best * (1 + 1e-9))
+    except (Defect, Infeasible, StopIteration, KeyError, ValueError):
+        return True
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("name", MISTAKES)
+def test_planted_mistakes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    problems = [stacked(layer, count, bits) for layer in LAYERS for count, bits in ((2, 40), (3, 200))]
+    assert not any(wrong(asked) for asked in problems[::3])
+    where, what, mistake = MISTAKES[name]
+    monkeypatch.setattr(where, what, mistake)
+    assert any(wrong(asked) for asked in problems)
