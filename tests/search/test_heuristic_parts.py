@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from random import Random
 
+import numpy as np
 import pytest
 
 import einloom as el
@@ -195,17 +196,37 @@ def test_machine_code_prices_an_einsum_that_has_nothing_above_its_branch() -> No
     assert bursts.able(state, 0) and bursts.price(state, 0) == pytest.approx(points.cost(state, 0))
 
 
+class Told(Watcher):
+    """Adds up what it is told."""
+
+    def __init__(self) -> None:
+        self.told = Counter[str]()
+
+    def count(self, rule: str, number: int = 1) -> None:
+        self.told[rule] += number
+
+
+def test_points_are_told_one_by_one_and_many_at_once() -> None:
+    asked = problem("matmul:m=8,n=8,k=8", "simple:glb_bits=512", "energy")
+    space, watch = space_for(asked.workload, asked.machine, asked.mapspace), Told()
+    price = Evaluator(asked, space, watch=watch)
+    rng = Random(1)
+    for _ in range(30):
+        skeleton = space.skeleton(space.sample(rng))
+        for rows in space.tilings(skeleton):
+            values = price.many(skeleton, np.concatenate([rows, rows + 1]))  # the others have not the extents' trips
+            price.of(space.tree(skeleton, rows[-1]))
+            assert len(values) == 2 * len(rows)
+    assert price.evaluated > 30 and price.illegal > 30
+    assert watch.told == {"evaluated": price.evaluated, "illegal": price.illegal}
+
+
 def test_refused_proposals_are_counted_by_rule() -> None:
-    points, told = small(), Counter[str]()
-
-    class Told(Watcher):
-        def count(self, name: str, number: int = 1) -> None:
-            told[name] += number
-
-    points.evaluator.watch = Told()
+    points, watch = small(), Told()
+    points.evaluator.watch = watch
     for rule, *number in (("trips",), ("depth", 5), ("trips", 3)):
         points.note(rule, *number)
-    assert points.evaluator.refused == told == {"proposal: trips": 4, "proposal: depth": 5}
+    assert points.evaluator.refused == watch.told == {"proposal: trips": 4, "proposal: depth": 5}
 
 
 @pytest.mark.parametrize("name", ["anneal", "genetic", "local", "bayes"])
