@@ -16,7 +16,7 @@ from einloom.errors import Infeasible, SpecError
 from einloom.machine.files import parse_machine
 from einloom.mapspace.ffm.encoding import Encoding, NoProposal, State
 from einloom.mapspace.ffm.encoding.privates import _fits
-from einloom.mapspace.ffm.encoding.rooms import tile_bits
+from einloom.mapspace.ffm.encoding.rooms import loads, tile_bits
 from einloom.mapspace.ffm.encoding.skeletons import SkeletonDraft
 from einloom.mapspace.registry import space_for
 from einloom.problem import Budget, Objective, Problem, keeps_time
@@ -24,9 +24,10 @@ from einloom.search.door import ask
 from einloom.search.evaluator import Evaluator
 from einloom.search.heuristics import factors
 from einloom.search.heuristics.bursts import Bursts, prefix
-from einloom.search.heuristics.gradient import _unfused
+from einloom.search.heuristics.gradient import Descent, _unfused
 from einloom.search.heuristics.local import LocalSearch
 from einloom.search.heuristics.points import INFINITE, Points
+from einloom.search.heuristics.tile_model import TileModel
 from einloom.search.method import Watcher
 from einloom.search.registry import method
 from einloom.testing.problems.drawing import draw
@@ -262,3 +263,34 @@ def test_a_descent_counts_a_tensor_that_could_not_be_unfused(monkeypatch: pytest
     monkeypatch.setattr(SkeletonDraft, "settled", refuse)
     assert state is not None and _unfused(points, state, 0, rng) == state
     assert points.evaluator.refused == {"proposal: loop not of the tensor": 1}
+
+
+ROOMS = """
+schema: machine/1
+name: rooms
+levels:
+  - {memory: DRAM, read_energy: 9, write_energy: 9, read_throughput: 1, write_throughput: 1}
+  - {memory: L2, size: 32768, read_energy: 4, write_energy: 4}
+  - {memory: GLB, size: 16384, read_energy: 2, write_energy: 3}
+  - {compute: MAC, energy: 1, throughput: 1}
+"""
+
+
+def test_the_tile_model_knows_what_every_memory_holds_and_what_may_leave_the_chip() -> None:
+    """At a state's own tiles each memory holds at each leaf what the encoding says; each fused tensor has a gate."""
+    points, rng = points_of(problem("matmuls:n=3,m=64,kn=64", parse_machine(ROOMS), "edp")), Random(3)
+    memories, gates = points.facts.memories, Counter[int]()
+    for _ in range(20):
+        drawn = points.draw(rng)
+        assert drawn is not None
+        state = drawn[1]
+        model = TileModel(points, state)
+        at = np.append(model.coordinates(), 1.0)
+        found = [(size, round(sum(f * 2 ** float(row @ at) for f, row in tiles), 6)) for size, tiles in model.rooms]
+        rows = zip(memories, loads(points.facts, state), strict=True)
+        right = [(memory.size, bits) for memory, row in rows if memory.size for bits in row if bits]
+        assert sorted(found) == sorted(right)
+        chosen = Descent(model, state).gates
+        assert chosen == [n for n, home in enumerate(state.homes) if home > 0]
+        gates[len(chosen)] += 1
+    assert len(gates) > 1
