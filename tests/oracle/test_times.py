@@ -360,3 +360,14 @@ def test_a_loop_of_one_trip_gives_the_writer_no_more_room() -> None:
     free, _ = two_products(HALVES, 2, slots=4)
     assert plain.cycles is not None and free.cycles is not None
     assert free.cycles < plain.cycles == idle.cycles
+
+
+def test_loads_that_take_no_time_do_not_wait_for_one_another() -> None:
+    """E0 has A's row t + 1 while E1, which reads B, is still at row t: they are two transfers. 7 steps of 4 cycles."""
+    workload = cascade("E0: T[m,k] = exp(A[m,k])\nE1: Z[m,k] = mul(T[m,k], B[m,k])", {"m": 6, "k": 4})
+    levels = (Memory("DRAM"), Memory("GLB"), Fanout("F", (Axis("X", 2),)), Memory("Reg"), ComputeUnit("MAC", 1.0, 1.0))
+    text = "store DRAM: A B Z\nfor m in 6\nstore GLB: A B\nstore GLB: T slots 2\nsplit pipelined @ X shares 1 1:\n"
+    text += "".join(f"  - for k in 4\n    compute {name} @ MAC\n" for name in ("E0", "E1"))
+    hardware = Machine("free", levels)
+    tree = parse_mapping(text, workload, hardware)
+    assert simulate(workload, hardware, tree, timed=True).cycles == event_time(workload, hardware, tree).seconds == 28

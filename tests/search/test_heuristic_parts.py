@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 
 import pytest
@@ -10,6 +11,7 @@ import einloom as el
 from einloom.api import problem
 from einloom.cost.evaluate import evaluate, legality
 from einloom.errors import Infeasible, SpecError
+from einloom.machine.files import parse_machine
 from einloom.mapspace.ffm.encoding import NoProposal
 from einloom.mapspace.ffm.encoding.privates import _fits
 from einloom.mapspace.ffm.encoding.rooms import tile_bits
@@ -18,9 +20,10 @@ from einloom.problem import Budget, Objective, Problem, keeps_time
 from einloom.search.door import ask
 from einloom.search.evaluator import Evaluator
 from einloom.search.heuristics import factors
-from einloom.search.heuristics.bursts import Bursts
+from einloom.search.heuristics.bursts import Bursts, prefix
 from einloom.search.heuristics.local import LocalSearch
 from einloom.search.heuristics.points import INFINITE, Points
+from einloom.search.method import Watcher
 from einloom.search.registry import method
 from einloom.testing.problems.drawing import draw
 from einloom.workload.files import parse_workload
@@ -119,7 +122,10 @@ def test_machine_code_leaves_an_einsum_without_loops_alone() -> None:
 
 
 def small() -> Points:
-    asked = problem("matmuls:n=2,m=64,kn=64", "simple:glb_bits=16384", "energy")
+    return points_of(problem("matmuls:n=2,m=64,kn=64", "simple:glb_bits=16384", "energy"))
+
+
+def points_of(asked: Problem) -> Points:
     space = space_for(asked.workload, asked.machine, asked.mapspace)
     return Points(asked, space, Evaluator(asked, space))
 
@@ -164,3 +170,36 @@ def test_a_tile_fits_into_its_bits_and_not_into_fewer() -> None:
     tensor, extents = facts.einsums[0].tensors[0], dict(facts.extents)
     bits = tile_bits(facts, 0, 1, tensor, extents)
     assert _fits(facts, 0, 1, tensor, extents, bits) and not _fits(facts, 0, 1, tensor, extents, bits - 1)
+
+
+RESIDENT = """
+schema: machine/1
+name: resident
+levels:
+  - {memory: DRAM, may: nothing, read_energy: 9, write_energy: 9}
+  - {memory: GLB, read_energy: 2, write_energy: 3}
+  - {memory: Reg, size: 64, read_energy: 1, write_energy: 1}
+  - {compute: MAC, energy: 1}
+"""
+
+
+def test_machine_code_prices_an_einsum_that_has_nothing_above_its_branch() -> None:
+    """Where all tensors live in an inner memory no store and no loop is shared."""
+    asked = problem("matmul:m=8,n=6,k=4", parse_machine(RESIDENT), "energy")
+    points = points_of(asked)
+    state, bursts = points.encoding.sample(Random(1)), Bursts(asked, points.facts)
+    assert state is not None and prefix(points.facts, state, 0) == ()
+    assert bursts.able(state, 0) and bursts.price(state, 0) == pytest.approx(points.cost(state, 0))
+
+
+def test_refused_proposals_are_counted_by_rule() -> None:
+    points, told = small(), Counter[str]()
+
+    class Told(Watcher):
+        def count(self, name: str, number: int = 1) -> None:
+            told[name] += number
+
+    points.evaluator.watch = Told()
+    for rule, *number in (("trips",), ("depth", 5), ("trips", 3)):
+        points.note(rule, *number)
+    assert points.evaluator.refused == told == {"proposal: trips": 4, "proposal: depth": 5}

@@ -29,6 +29,7 @@ from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact, ExactOptions
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.einsums.classes import _loop_limits
+from einloom.search.exact.fusion.floors import Floors
 from einloom.search.exact.numerics.pareto import IntArray
 from einloom.search.exact.pmappings.expand import Expansion
 from einloom.search.exact.pmappings.rows import PROMISE, Rows
@@ -300,3 +301,16 @@ def test_looking_at_all_trees_tells_of_every_better_one() -> None:
     found = Exhaustive().search(problem("matmul:m=2,n=2,k=2", "two-level", "energy"), None, Told())
     assert told == sorted(told, reverse=True)
     assert told[-1] == found.value
+
+
+@pytest.mark.parametrize("machine", ["simple:glb_bits=64", "nvdla", "tpu-v4i"])
+def test_an_einsum_costs_as_much_at_least_where_tiles_need_not_divide(machine: str) -> None:
+    """What no window reads moves into every store once, whatever its tiles are."""
+    even = problem("matmul:m=8,n=4,k=2", machine, "energy")
+    least = []
+    for space in ("ffm", "ragged"):
+        asked = Problem(even.workload, even.machine, Mapspace(space), even.objective)
+        attempt = Attempt(asked, ExactOptions(), Watcher(), {}, lambda: None)
+        (signature,) = attempt.signatures
+        least.append(Floors(attempt.setting, attempt.classes[signature]).least())
+    assert least[0] == pytest.approx(least[1], rel=1e-12) and least[0] > 0
