@@ -55,6 +55,8 @@ def case(
 
 
 LENT = Limits(axes=(AxisLimit("X", Numbers(values=(1,)), ("n",)),))
+BOTH_FULL = Fanout("PE", (Axis("X", 2, use="full"), Axis("Y", 2, use="full")))
+TOTALS = (AxisLimit("X", Numbers(most=2)), AxisLimit("Y", Numbers(values=(2,))))
 ONCE = Limits(holds=(HoldLimit("once", "GLB", selector("B")),))
 TINY = {
     "matmul": case(MATMUL, {"m": 2, "n": 2, "k": 1}, buffer()),
@@ -68,6 +70,7 @@ TINY = {
     "diamond": case(("B[m] = A[m]", "C[m] = B[m]", "E[m] = B[m] * C[m]"), {"m": 2}, buffer("intermediate")),
     "fused": case(COPIES, {"m": 2}, buffer("intermediate"), limits=Limits(backs=(BackLimit(selector("B"), ("GLB",)),))),
     "axes": case(MATMUL, {"m": 2, "n": 2, "k": 1}, buffer(), fan(), limits=LENT),
+    "totals": case(MATMUL, {"m": 2, "n": 4, "k": 1}, buffer(), BOTH_FULL, limits=Limits(axes=TOTALS)),
     "once": case(MATMUL, {"m": 2, "n": 2, "k": 1}, buffer(), limits=ONCE),
     "inner": case(COPIES[:2], {"m": 2}, fan(), Memory("LB", None, 0.1, 0.1, may=selector("intermediate"))),
 }

@@ -371,3 +371,21 @@ def test_loads_that_take_no_time_do_not_wait_for_one_another() -> None:
     hardware = Machine("free", levels)
     tree = parse_mapping(text, workload, hardware)
     assert simulate(workload, hardware, tree, timed=True).cycles == event_time(workload, hardware, tree).seconds == 28
+
+
+BRANCHES = {
+    "S": ("S: C[m,j] = A[m,k] * W[k,j]", "  - for j in 3\n    store Reg: C\n    for k in 4\n    compute S @ MAC\n"),
+    "F": ("F: B[m,k] = exp(A[m,k])", "  - for k in 4\n    compute F @ MAC\n"),
+}
+
+
+@pytest.mark.parametrize("order", ["SF", "FS"])
+def test_a_tile_of_two_branches_has_room_when_the_slower_is_done(order: str) -> None:
+    """W takes 12 cycles to load, a row of A 4; S reads it for 12 and F for 4, whichever is written first."""
+    workload = cascade("\n".join(BRANCHES[name][0] for name in order), {"m": 5, "k": 4, "j": 3})
+    array = (Fanout("F", (Axis("X", 2),)), Memory("Reg"), ComputeUnit("MAC", 1.0, 1.0))
+    hardware = Machine("branches", (Memory("DRAM", read_throughput=1.0), Memory("GLB"), *array))
+    text = "store DRAM: A B C W\nstore GLB: W\nfor m in 5\nstore GLB: A\nsplit parallel @ X shares 1 1:\n"
+    tree = parse_mapping(text + "".join(BRANCHES[name][1] for name in order), workload, hardware)
+    seconds = simulate(workload, hardware, tree, timed=True).cycles
+    assert seconds == event_time(workload, hardware, tree).seconds == 12 + 5 * (4 + 12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -12,15 +13,17 @@ from einloom.api import problem
 from einloom.cost.evaluate import evaluate, legality
 from einloom.errors import Infeasible, SpecError
 from einloom.machine.files import parse_machine
-from einloom.mapspace.ffm.encoding import NoProposal
+from einloom.mapspace.ffm.encoding import Encoding, NoProposal, State
 from einloom.mapspace.ffm.encoding.privates import _fits
 from einloom.mapspace.ffm.encoding.rooms import tile_bits
+from einloom.mapspace.ffm.encoding.skeletons import SkeletonDraft
 from einloom.mapspace.registry import space_for
 from einloom.problem import Budget, Objective, Problem, keeps_time
 from einloom.search.door import ask
 from einloom.search.evaluator import Evaluator
 from einloom.search.heuristics import factors
 from einloom.search.heuristics.bursts import Bursts, prefix
+from einloom.search.heuristics.gradient import _unfused
 from einloom.search.heuristics.local import LocalSearch
 from einloom.search.heuristics.points import INFINITE, Points
 from einloom.search.method import Watcher
@@ -203,3 +206,38 @@ def test_refused_proposals_are_counted_by_rule() -> None:
     for rule, *number in (("trips",), ("depth", 5), ("trips", 3)):
         points.note(rule, *number)
     assert points.evaluator.refused == told == {"proposal: trips": 4, "proposal: depth": 5}
+
+
+@pytest.mark.parametrize("name", ["anneal", "genetic", "local", "bayes"])
+def test_a_method_counts_every_proposal_that_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By rule; the budget may end the search between the last refusal and its count."""
+    refused = Counter[str]()
+
+    def seen(real: Callable[..., State]) -> Callable[..., State]:
+        def proposed(*arguments: object) -> State:
+            try:
+                return real(*arguments)
+            except NoProposal as rule:
+                refused[f"proposal: {rule}"] += 1
+                raise
+
+        return proposed
+
+    monkeypatch.setattr(Encoding, "propose", seen(Encoding.propose))
+    monkeypatch.setattr(Encoding, "cross", seen(Encoding.cross))
+    asked = problem("matmuls:n=3,m=64,kn=64", "simple:glb_bits=16384", "energy")
+    found = ask(method(name, {"seed": "1"}), asked, Budget(steps=60))
+    assert found.certificate is not None
+    counted = Counter({rule: n for rule, n in found.certificate.counts.items() if rule.startswith("proposal: ")})
+    assert sum((refused - counted).values()) <= 1 and not counted - refused and counted.total() > 40
+
+
+def test_a_descent_counts_a_tensor_that_could_not_be_unfused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: SkeletonDraft, rng: Random) -> State:
+        raise NoProposal("loop not of the tensor")
+
+    points, rng = small(), Random(1)
+    state = points.encoding.sample(rng)
+    monkeypatch.setattr(SkeletonDraft, "settled", refuse)
+    assert state is not None and _unfused(points, state, 0, rng) == state
+    assert points.evaluator.refused == {"proposal: loop not of the tensor": 1}

@@ -29,6 +29,7 @@ from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact, ExactOptions
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.einsums.classes import _loop_limits
+from einloom.search.exact.einsums.users import Users
 from einloom.search.exact.fusion.floors import Floors
 from einloom.search.exact.numerics.pareto import IntArray
 from einloom.search.exact.pmappings.expand import Expansion
@@ -314,3 +315,12 @@ def test_an_einsum_costs_as_much_at_least_where_tiles_need_not_divide(machine: s
         (signature,) = attempt.signatures
         least.append(Floors(attempt.setting, attempt.classes[signature]).least())
     assert least[0] == pytest.approx(least[1], rel=1e-12) and least[0] > 0
+
+
+def test_an_einsum_between_linked_ones_may_share_their_loops_unless_the_order_is_free() -> None:
+    """B reads X below the loops that T is the reason for; where it may stand elsewhere nothing links it to them."""
+    einsums = "['T[m] = exp(A[m])', 'B[m] = exp(X[m])', 'C[m] = mul(T[m], X[m])']"
+    workload = parse_workload(f"schema: workload/1\nname: between\neinsums: {einsums}\nranks: {{m: 4}}\nbits: 8")
+    for free, right in ((False, True), (True, False)):
+        users = Users(workload, parse_machine(MACHINE), free)
+        assert [users.contested(i, "X") for i in (1, 2)] == [right, right] and users.any_contested is right
