@@ -344,6 +344,6 @@ levels:
 
 
 def test_a_fused_loop_may_stand_above_a_store_of_what_is_read_with_a_stride() -> None:
-    """Windows of one variable do not overlap: a value of A stays over n, below the loop over m; all of A has no room."""
+    """Windows of one variable do not overlap: a value of A stays over n below the loop over m; two have no room."""
     asked = problem(parse_workload(STRIDED), parse_machine(NARROW), "energy")
     assert Exact().search(asked).value == Exhaustive().search(asked).value
