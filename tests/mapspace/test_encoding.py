@@ -15,7 +15,7 @@ from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Me
 from einloom.mapping.normal import normal_form
 from einloom.mapping.tree import Mapping
 from einloom.mapspace.ffm.encoding import Encoding, NoProposal, State
-from einloom.mapspace.ffm.encoding.moves import _removed
+from einloom.mapspace.ffm.encoding.moves import _removed, adopt
 from einloom.mapspace.ffm.encoding.rooms import loads
 from einloom.mapspace.ffm.encoding.skeletons import SkeletonDraft
 from einloom.mapspace.ffm.encoding.state import SharedLoop, frame_of, word
@@ -214,3 +214,30 @@ def test_what_stands_below_a_shared_loop_stays_below_the_others() -> None:
                 assert after[what] == [*loops[:level], *loops[level + 1 :]] if touched else after[what] == loops
                 seen[type(what).__name__] += touched
     assert min(seen["int"], seen["tuple"]) > 50, seen
+
+
+def test_draws_have_every_choice_of_stores() -> None:
+    """All, some and none of a matmul's three tensors have a store in the buffer."""
+    encoding, rng = Encoding(*TINY["matmul"]), Random(4)
+    drawn = {frozenset(state.owns[0].stores) for _ in range(200) if (state := encoding.sample(rng)) is not None}
+    assert len(drawn) == 8
+
+
+def test_a_tensor_is_adopted_below_the_loops_of_one_of_its_einsums() -> None:
+    """It comes home below shared loops, in the memory that was chosen; nothing else moves."""
+    encoding, rng = Encoding(*case(FLAT, {"m": 4, "n": 4}, buffer())), Random(5)
+    adopted = 0
+    for _ in range(200):
+        state = encoding.sample(rng)
+        assert state is not None
+        try:
+            found = adopt(encoding.facts, state, rng)
+        except NoProposal:
+            continue
+        pairs = zip(
+            zip(state.homes, state.depths, strict=True), zip(found.homes, found.depths, strict=True), strict=True
+        )
+        moved = [new for old, new in pairs if old != new]
+        assert len(moved) <= 1 and encoding.fault(found) in (None, "capacity")
+        adopted += any(home > 0 and depth > 0 for home, depth in moved)
+    assert adopted > 20

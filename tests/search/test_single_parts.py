@@ -324,3 +324,26 @@ def test_an_einsum_between_linked_ones_may_share_their_loops_unless_the_order_is
     for free, right in ((False, True), (True, False)):
         users = Users(workload, parse_machine(MACHINE), free)
         assert [users.contested(i, "X") for i in (1, 2)] == [right, right] and users.any_contested is right
+
+
+STRIDED = """
+schema: workload/1
+name: strided
+einsums: ['T[m,n] = exp(X[m,n])', 'C[m,n] = mul(T[m,n], A[2*m])']
+ranks: {m: 2, n: 2}
+bits: 8
+"""
+NARROW = """
+schema: machine/1
+name: narrow
+levels:
+  - {memory: DRAM, read_energy: 10, write_energy: 10}
+  - {memory: GLB, size: 16, may: T | A, read_energy: 1, write_energy: 1}
+  - {compute: MAC, energy: 1}
+"""
+
+
+def test_a_fused_loop_may_stand_above_a_store_of_what_is_read_with_a_stride() -> None:
+    """Windows of one variable do not overlap: a value of A stays over n below the loop over m; two have no room."""
+    asked = problem(parse_workload(STRIDED), parse_machine(NARROW), "energy")
+    assert Exact().search(asked).value == Exhaustive().search(asked).value
