@@ -389,3 +389,27 @@ def test_a_tile_of_two_branches_has_room_when_the_slower_is_done(order: str) -> 
     tree = parse_mapping(text + "".join(BRANCHES[name][1] for name in order), workload, hardware)
     seconds = simulate(workload, hardware, tree, timed=True).cycles
     assert seconds == event_time(workload, hardware, tree).seconds == 12 + 5 * (4 + 12)
+
+
+@pytest.mark.parametrize(
+    ("above", "inner", "cycles"),
+    [
+        ("store GLB: T\nfor m in 6", "for k in 4", 7 * 4),
+        ("for m in 3\nstore GLB: T\nfor m in 2", "for k in 4", 3 * 3 * 4),
+        ("for m in 3\nstore GLB: T\nfor k in 2", "for m in 2\n    for k in 2", 3 * 3 * 4),
+        ("for m in 6\nstore GLB: T slots 1", "for k in 4", 6 * 2 * 4),
+    ],
+)
+def test_a_writer_waits_for_its_reader_only_where_there_is_no_room_for_all_tokens(
+    above: str, inner: str, cycles: int
+) -> None:
+    """A pipeline of two stages fills its store's tile, token by token, and waits before the next tile."""
+    workload = cascade("E0: T[m,k] = exp(A[m,k])\nE1: Z[m,k] = exp(T[m,k])", {"m": 6, "k": 4})
+    levels = (Memory("DRAM"), Memory("GLB"), Fanout("F", (Axis("X", 2),)), Memory("Reg"), ComputeUnit("MAC", 1.0, 1.0))
+    text = f"store DRAM: A Z\n{above}\nsplit pipelined @ X shares 1 1:\n"
+    text += "".join(f"  - {inner}\n    compute {name} @ MAC\n" for name in ("E0", "E1"))
+    hardware = Machine("free", levels)
+    tree = parse_mapping(text, workload, hardware)
+    assert (
+        simulate(workload, hardware, tree, timed=True).cycles == event_time(workload, hardware, tree).seconds == cycles
+    )

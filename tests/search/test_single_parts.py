@@ -31,6 +31,7 @@ from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.einsums.classes import _loop_limits
 from einloom.search.exact.einsums.users import Users
 from einloom.search.exact.fusion.floors import Floors
+from einloom.search.exact.fusion.templates import Alone, FusedTemplate, LentStore
 from einloom.search.exact.numerics.pareto import IntArray
 from einloom.search.exact.pmappings.expand import Expansion
 from einloom.search.exact.pmappings.rows import PROMISE, Rows
@@ -347,3 +348,45 @@ def test_a_fused_loop_may_stand_above_a_store_of_what_is_read_with_a_stride() ->
     """Windows of one variable do not overlap: a value of A stays over n below the loop over m; two have no room."""
     asked = problem(parse_workload(STRIDED), parse_machine(NARROW), "energy")
     assert Exact().search(asked).value == Exhaustive().search(asked).value
+
+
+FUSED = "schema: workload/1\nname: fused\neinsums: ['T[m] = exp(A[m])', 'Z[m] = exp(T[m])']\nranks: {m: 4}\nbits: 8"
+ARRAY = """
+schema: machine/1
+name: array
+levels:
+  - {{memory: DRAM, read_energy: 10, write_energy: 10, read_throughput: 1, write_throughput: 1}}
+  - {{fanout: X, axes: [{{axis: x, size: 2, use: {use}}}]}}
+  - {{memory: Reg, size: {size}, backs: {backs}, read_energy: 1, write_energy: 1}}
+  - {{compute: MAC, energy: 1, throughput: 1}}
+"""
+
+
+@pytest.mark.parametrize(("goal", "least"), [("energy", 712.0), ("latency", 64.0)])
+@pytest.mark.parametrize("backs", ["all", "intermediate"])
+def test_a_tensor_that_lives_in_an_array_is_fused_below_the_arrays_loops(backs: str, goal: str, least: float) -> None:
+    """A and Z pass DRAM (640 J, 64 s), T is written and read in Reg (64 J), and eight values are computed (8 J)."""
+    workload = parse_workload(FUSED)
+    asked = problem(workload, parse_machine(ARRAY.format(use="full", size=32, backs=backs)), goal)
+    assert Exact().search(asked).value == least
+    if backs == "all":
+        assert Exhaustive().search(asked).value == least
+
+
+def test_no_store_serves_copies_what_is_persistent_or_an_output() -> None:
+    """X has three readers alike but for what reads it: the middle one is a copy, which no store of several serves."""
+    text = "schema: workload/1\nname: readers\neinsums: ['B[m] = exp(X[m])', 'C[m] = {}', 'D[m] = exp(X[m])']\n"
+    for middle, more, right in (
+        ("exp(X[m])", "", [("fills",), ("fills", "keeps", "ends"), ("ends",)]),
+        ("copy X[m]", "", [("fills",), (), ("ends",)]),
+        ("exp(X[m])", "persistent: [X]\n", [(), (), ()]),
+    ):
+        workload = parse_workload(text.format(middle) + f"ranks: {{m: 4}}\nbits: 8\n{more}")
+        users = Users(workload, parse_machine(MACHINE), lending=True)
+        assert [users.parts(i, "X") for i in range(3)] == right
+
+
+def test_a_fused_part_asks_for_its_own_stores_and_for_those_of_several_readers() -> None:
+    lent = (LentStore(tensor=3, memory=1, depth=2, part="fills"), LentStore(tensor=0, memory=2, depth=1, part="ends"))
+    template = FusedTemplate((), (), alone=frozenset({Alone(4, 1)}), lent=lent)
+    assert template.asks == {Alone(4, 1), Alone(tensor=3, loops=2), Alone(tensor=0, loops=1)}
