@@ -18,6 +18,7 @@ from einloom.mapspace.ffm.encoding import Encoding, NoProposal, State
 from einloom.mapspace.ffm.encoding.privates import _fits
 from einloom.mapspace.ffm.encoding.rooms import loads, tile_bits
 from einloom.mapspace.ffm.encoding.skeletons import SkeletonDraft
+from einloom.mapspace.ffm.encoding.state import Own, word
 from einloom.mapspace.registry import space_for
 from einloom.problem import Budget, Objective, Problem, keeps_time
 from einloom.search.door import ask
@@ -26,7 +27,7 @@ from einloom.search.heuristics import factors
 from einloom.search.heuristics.bursts import Bursts, prefix
 from einloom.search.heuristics.gradient import Descent, _unfused
 from einloom.search.heuristics.local import LocalSearch
-from einloom.search.heuristics.points import INFINITE, Points
+from einloom.search.heuristics.points import INFINITE, Points, changed_paths
 from einloom.search.heuristics.tile_model import TileModel
 from einloom.search.method import Watcher
 from einloom.search.registry import method
@@ -294,3 +295,13 @@ def test_the_tile_model_knows_what_every_memory_holds_and_what_may_leave_the_chi
         assert chosen == [n for n, home in enumerate(state.homes) if home > 0]
         gates[len(chosen)] += 1
     assert len(gates) > 1
+
+
+def test_the_paths_that_differ_are_those_of_the_changed_einsums() -> None:
+    points, rng = small(), Random(8)
+    state = points.encoding.sample(rng)
+    other = next(one for _ in range(200) if (one := points.encoding.sample(rng)) is not None and one != state)
+    assert state is not None
+    assert changed_paths(state, state) == [] and changed_paths(state, state.with_own(1, Own("other"))) == [1]
+    right = [i for i in range(2) if word(points.facts, state, i) != word(points.facts, other, i)]
+    assert set(changed_paths(state, other)) >= set(right) != set()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import le
 
+import numpy as np
 import pytest
 
 import einloom as el
@@ -23,7 +25,7 @@ from einloom.mapping.tree import Compute, Loop, Mapping, Split
 from einloom.mapspace.ffm.encoding.privates import _joined
 from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.ffm.space import Ffm
-from einloom.mapspace.limits.data import Limits, LoopLimit, Numbers, TileLimit
+from einloom.mapspace.limits.data import AxisLimit, Limits, LoopLimit, Numbers, TileLimit
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact, ExactOptions
@@ -32,7 +34,7 @@ from einloom.search.exact.einsums.classes import _loop_limits
 from einloom.search.exact.einsums.users import Users
 from einloom.search.exact.fusion.floors import Floors
 from einloom.search.exact.fusion.templates import Alone, FusedTemplate, LentStore
-from einloom.search.exact.numerics.pareto import IntArray
+from einloom.search.exact.numerics.pareto import IntArray, pack, skyline
 from einloom.search.exact.pmappings.expand import Expansion
 from einloom.search.exact.pmappings.rows import PROMISE, Rows
 from einloom.search.exact.prices.traffic import Slide
@@ -390,3 +392,85 @@ def test_a_fused_part_asks_for_its_own_stores_and_for_those_of_several_readers()
     lent = (LentStore(tensor=3, memory=1, depth=2, part="fills"), LentStore(tensor=0, memory=2, depth=1, part="ends"))
     template = FusedTemplate((), (), alone=frozenset({Alone(4, 1)}), lent=lent)
     assert template.asks == {Alone(4, 1), Alone(tensor=3, loops=2), Alone(tensor=0, loops=1)}
+
+
+def test_packed_rows_are_equal_where_the_rows_are() -> None:
+    """Also where the product of all sizes has no room in an integer."""
+    rng = np.random.default_rng(1)
+    for columns, most in ((1, 5), (3, 4), (12, 100_000), (40, 3)):
+        rows = rng.integers(1, most + 1, (400, columns))
+        rows[200:] = rows[rng.integers(0, 200, 200)]
+        numbers = pack(rows)
+        assert (
+            len(np.unique(numbers))
+            == len(np.unique(rows, axis=0))
+            == len(np.unique(np.column_stack([numbers, rows]), axis=0))
+        )
+
+
+def test_an_output_that_is_read_links_einsums_only_where_an_inner_memory_backs_it() -> None:
+    text = "schema: workload/1\nname: read\neinsums: ['T[m] = exp(A[m])', 'Z[m] = exp(T[m])']\nranks: {m: 4}\nbits: 8\n"
+    inner = MACHINE.replace("{memory: DRAM, ", "{memory: DRAM, may: ~output, ")
+    for more, machine, right in (
+        ("", MACHINE, {"T"}),
+        ("outputs: [T, Z]", MACHINE, set()),
+        ("outputs: [T, Z]", inner, {"T"}),
+    ):
+        assert Users(parse_workload(text + more), parse_machine(machine)).linking == right
+
+
+FANS = """
+schema: machine/1
+name: fans
+levels:
+  - {{memory: DRAM, read_energy: 10, write_energy: 10, read_throughput: 1, write_throughput: 1}}
+  - {{fanout: X, axes: [{{axis: x, size: 2, multicast: {outer}}}]}}
+  - {{memory: L2, must: all, read_energy: 3, write_energy: 3, read_throughput: 1, write_throughput: 1}}
+  - {{fanout: Y, axes: [{{axis: y, size: 2, multicast: {inner}}}]}}
+  - {{memory: Reg, size: 48, must: all, read_energy: 1, write_energy: 1}}
+  - {{compute: MAC, energy: 1, throughput: 1}}
+"""
+
+
+@pytest.mark.parametrize("goal", ["energy", "latency"])
+@pytest.mark.parametrize(("outer", "inner"), [("nothing", "all"), ("all", "nothing"), ("nothing", "nothing")])
+def test_an_axis_that_does_not_multicast_repeats_what_crosses_it_alone(outer: str, inner: str, goal: str) -> None:
+    """Two fanouts with a memory between them: what goes from L2 to Reg does not cross X."""
+    workload = parse_workload(
+        "schema: workload/1\nname: one\neinsums: ['Z[m] = mul(A[m], B[])']\nranks: {m: 4}\nbits: 8"
+    )
+    asked = problem(workload, parse_machine(FANS.format(outer=outer, inner=inner)), goal)
+    assert Exact().search(asked).value == pytest.approx(Exhaustive().search(asked).value, rel=1e-12)
+
+
+def test_full_use_asks_for_no_more_than_uneven_tiles_have_where_none_is_even() -> None:
+    """Three values on two instances that must both be used: two and one."""
+    text = "schema: workload/1\nname: three\neinsums: ['Z[m] = exp(A[m])']\nranks: {m: 3}\nbits: 8"
+    machine = parse_machine(ARRAY.format(use="full", size=32, backs="all"))
+    limits = Limits(axes=(AxisLimit("x", Numbers(values=(2,)), ("m",)),))
+    asked = Problem(parse_workload(text), machine, Mapspace("ragged", limits=limits), Objective("latency"))
+    found = Exact().search(asked)
+    assert found.value == pytest.approx(Exhaustive().search(asked).value, rel=1e-12) and "in 2" in str(found.mapping)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_of_rows_with_many_equal_numbers_stay_those_that_no_other_beats(compiled: bool) -> None:
+    """By NumPy and by machine code: within each key, and of equal rows one."""
+    rng = np.random.default_rng(2)
+    for columns in (1, 2, 3, 5):
+        keys, values = rng.integers(0, 3, 120), rng.integers(0, 4, (120, columns)).astype(np.float64)
+        kept = skyline(keys, values, compiled)
+        rows = {(key, *row) for key, row in zip(keys.tolist(), values.tolist(), strict=True)}
+        best = {
+            one
+            for one in rows
+            if not any(other[0] == one[0] and other != one and all(map(le, other[1:], one[1:])) for other in rows)
+        }
+        assert sorted((int(keys[i]), *values[i].tolist()) for i in kept) == sorted(best)
+
+
+def test_a_recorder_adds_up_counts() -> None:
+    recorder = Recorder()
+    for rule, *number in (("one",), ("other", 5), ("one", 3)):
+        recorder.count(rule, *number)
+    assert recorder.counts == {"one": 4, "other": 5}
