@@ -116,29 +116,14 @@ def refuse_uncarried(problem: Problem) -> None:
             raise SpecError(
                 f"exact searches no stores that serve several Einsums together with {refused}", suggestion="stores: own"
             )
-    refuse_parts(problem)
+    for tensor in problem.workload.parted if places else ():
+        message = f"tensor {tensor} is written in parts: exact searches no groups of Einsums then"
+        raise SpecError(message, suggestion="concurrent: none")
     if order == "free":
         if places:
             raise SpecError("exact searches groups of Einsums in program order only", suggestion="order: program")
         refuse_first_readers(problem.workload, problem.machine)
         layers(problem.workload, free=True)
-
-
-def refuse_parts(problem: Problem) -> None:
-    """Raise SpecError where a tensor is written in parts, for the spaces in which the search does not carry that."""
-    space = problem.mapspace
-    others = {
-        "groups of Einsums": ("concurrent: none", bool(space.places)),
-        "uneven tiles": ("ffm", space.name == "ragged"),
-        "stores that serve several Einsums": ("stores: own", space.stores != "own"),
-        "free order": ("order: program", space.order == "free"),
-    }
-    for tensor in problem.workload.parted:
-        for what, (instead, there) in others.items():
-            if there:
-                raise SpecError(
-                    f"tensor {tensor} is written in parts: exact searches no {what} then", suggestion=instead
-                )
 
 
 def finer(steps: tuple[float, ...], repetition: float) -> tuple[float, ...]:

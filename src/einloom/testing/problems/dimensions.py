@@ -261,8 +261,8 @@ _NEVER: tuple[tuple[str, tuple[str, ...], str], ...] = (
     *(
         (
             name,
-            ("groups", "shares", "free order", "shared stores", "uneven tiles"),
-            "exact searches tensors written in parts without them",
+            ("groups", "shares"),
+            "exact searches no groups where a tensor is written in parts",
         )
         for name in ("parts", "parts read")
     ),

@@ -172,11 +172,11 @@ class Joiner:
 
     @cached_property
     def _readers(self) -> dict[str, int]:
-        """Tensor -> the Einsums that read it, or write a part of it behind the first that does, as a set of places."""
+        """Tensor -> the Einsums that read it, or write a part of it, as a set of places."""
         found: dict[str, int] = {}
         for i, einsum in enumerate(self.workload.einsums):
             for tensor in einsum.tensors:
-                if self.workload.producers.get(tensor) != einsum.name:
+                if tensor != einsum.output.tensor or len(self.workload.writers[tensor]) > 1:
                     found[tensor] = found.get(tensor, 0) | 1 << i
         return found
 
