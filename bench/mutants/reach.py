@@ -2,7 +2,8 @@
 
 A map is a list of layers, each a recording of some test files with the sources that they ran on. Test files that are
 new or changed add a layer. Lines of a later state of a source are found in an earlier one by comparing the two texts,
-so a map serves until much has changed.
+so a map serves until much has changed. What is compiled to machine code executes no lines: there the tests count that
+execute the calls of it from another file.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -106,11 +108,11 @@ class Reach:
 
     def tests(self, change: Change, source: str) -> list[Test]:
         """The tests that execute the statement that is changed, or else its function, or else its file; best first."""
-        for lines in _places(change, source):
+        for names in _asked(change, source):
             found: dict[str, Test] = {}
             seen: set[str] = set()
             for layer in self.layers:
-                for name in _names(layer, change.file, lines, source):
+                for name in names(layer):
                     seconds, outcome = layer.tests.get(name, (0.0, "gone"))
                     if outcome == "passed" and name.partition("::")[0] not in seen:
                         found[name] = Test(name, seconds, layer.breadth.get(name, 0))
@@ -118,6 +120,27 @@ class Reach:
             if found:
                 return sorted(found.values(), key=lambda test: (test.price, test.name))
         return []
+
+
+def _asked(change: Change, source: str) -> Iterator[Callable[[Layer], set[str]]]:
+    """Questions for the tests of a layer, the narrowest first."""
+    chosen = (f for name, f in functions(ast.parse(source)) if name == change.function)
+    if any("njit" in ast.unparse(one) for function in chosen for one in function.decorator_list):
+        yield partial(_callers, file=change.file)
+    for lines in _places(change, source):
+        yield partial(_names, file=change.file, lines=lines, source=source)
+
+
+def _callers(layer: Layer, file: str) -> set[str]:
+    """The tests that execute ``kernel.anneal(…)`` in the folder of `kernel.py`."""
+    path = Path(file)
+    found: set[str] = set()
+    for other in (path.parent / one.name for one in (layer.folder / path.parent).glob("*.py")):
+        by_line = layer.lines(other.as_posix())
+        for number, line in enumerate(layer.source(other.as_posix()).splitlines(), 1):
+            if re.search(rf"\b{path.stem}\.\w+\(", line):
+                found |= {name for name in by_line.get(number, ()) if name}
+    return found
 
 
 def _names(layer: Layer, file: str, lines: range, source: str) -> set[str]:

@@ -88,10 +88,10 @@ PLANTS = (
         (
             f"{EXACT}.einsums.holds",
             "homes",
-            "*workload.outputs}",
-            "*(set(workload.outputs) - set(workload.intermediates))}",
+            "frozenset(workload.ends)",
+            "frozenset(workload.ends) - set(workload.intermediates)",
         ),
-        (f"{EXACT}.einsums.users", "Users.linking", "if t not in self.workload.outputs", "if True"),
+        (f"{EXACT}.einsums.users", "Users.linking", "if t not in ends", "if True"),
         needs=("read output",),
     ),
     plant(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
 from collections import Counter
@@ -256,6 +257,31 @@ def test_lines_are_found_in_an_older_state() -> None:
 
     old, new = "a\nb\nc\nd\n", "a\nx\nb\nc\ne\n"
     assert _old_lines(old, new) == [0, 1, 0, 2, 3, 0]
+
+
+def test_tests_of_machine_code_are_those_that_call_it(tmp_path: Path) -> None:
+    coverage = pytest.importorskip("coverage")
+    from bench.mutants.changes import Source, changes
+    from bench.mutants.reach import Reach
+
+    layer, place = tmp_path / "layer-000", "src/einloom/cost"
+    (layer / place).mkdir(parents=True)
+    kernel = "import numba\n\n\n@numba.njit\ndef half(x):\n    return x // 2\n"
+    (layer / place / "kernel.py").write_text(kernel, encoding="utf-8")
+    (layer / place / "user.py").write_text("from . import kernel\n\nassert kernel.half(2) == 1\n", encoding="utf-8")
+    data = coverage.CoverageData(str(layer / "coverage"))
+    for name, lines in (
+        ("tests/t.py::imports", {"kernel.py": [5], "user.py": [1]}),
+        ("tests/t.py::calls", {"user.py": [3]}),
+    ):
+        data.set_context(name)
+        data.add_lines({f"/somewhere/{place}/{file}": found for file, found in lines.items()})
+    data.write()
+    tests = {"tests/t.py::imports": (1.0, "passed"), "tests/t.py::calls": (1.0, "passed")}
+    (layer / "tests.json").write_text(json.dumps(tests), encoding="utf-8")
+    (layer / "files.json").write_text('{"tests/t.py": ""}', encoding="utf-8")
+    change = changes(Source(f"{place}/kernel.py", kernel))["half"][0]
+    assert [test.name for test in Reach(tmp_path).tests(change, kernel)] == ["tests/t.py::calls"]
 
 
 def test_known_equivalents_speak_of_what_is_there() -> None:

@@ -147,11 +147,55 @@ def imported(
 
 def test_what_has_no_words_is_cut_by_name(tmp_path: Path) -> None:
     b = Builder()
-    both = b.add("Concat", b.add("Relu", "x"), b.add("Exp", "x"), name="/head/join", axis=1)
-    model = imported(b, tmp_path / "m.onnx", {"x": (4, 8)}, b.add("MatMul", both, b.weight(16, 4)), (4, 4))
-    assert len(model.cuts) == 1 and "cut /head/join (Concat)" in model.cuts[0]
-    assert len(model.workload.outputs) == 3 and model.check().worst < 1e-5
-    assert "warning: 62%" in model.report()
+    summed = b.add("CumSum", b.add("Relu", "x"), b.constant(np.array(1)), name="/head/sums")
+    model = imported(b, tmp_path / "m.onnx", {"x": (4, 8)}, b.add("MatMul", summed, b.weight(8, 4)), (4, 4))
+    assert len(model.cuts) == 1 and "cut /head/sums (CumSum)" in model.cuts[0]
+    assert len(model.workload.outputs) == 2 and model.check().worst < 1e-5
+    assert "warning: 57%" in model.report()
+
+
+def joined(path: Path) -> Path:
+    """Two branches joined twice as in DenseNet, a class token before 3 x 3 patches, zeros around what is no window."""
+    b = Builder()
+    first = b.add("Conv", "x", b.weight(4, 3, 3, 3), pads=[1, 1, 1, 1])
+    once = b.add("Concat", first, b.add("Exp", "x"), axis=1)
+    twice = b.add("Concat", b.add("Relu", once), b.add("Conv", once, b.weight(2, 7, 1, 1)), axis=1)
+    patches = b.add("Conv", twice, b.weight(5, 9, 2, 2), strides=[2, 2])
+    tokens = b.add("Transpose", b.add("Reshape", patches, b.constant(np.array([1, 5, 9]))), perm=[0, 2, 1])
+    tokens = b.add("Concat", b.weight(1, 1, 5), tokens, axis=1)
+    wide = b.add("Pad", tokens, b.constant(np.array([0, 0, 1, 0, 2, 0])), b.constant(np.float32(0.5)))
+    return b.save(path, {"x": [1, 3, 6, 6]}, {b.add("MatMul", wide, b.weight(6, 4)): [1, 12, 4]})
+
+
+def test_what_is_joined_is_written_in_parts(tmp_path: Path) -> None:
+    model = from_onnx(joined(tmp_path / "m.onnx"))
+    written = [str(einsum.output) for einsum in model.workload.einsums]
+    assert not model.cuts and model.check().worst < 1e-5
+    assert {len(names) for names in model.workload.writers.values()} == {1, 2}
+    assert len(model.workload.parted) == 4
+    assert any("3*" in text and "+1" in text for text in written)  # 3 x 3 patches behind the token
+    assert [tensor.name for tensor in model.workload.tensors if tensor.initial] == ["t10_0"]
+    kinds = {einsum.kind for einsum in model.workload.einsums}
+    assert "copy" in kinds  # the token
+    assert parse_workload(workload_text(model.workload)) == model.workload
+
+
+@pytest.mark.parametrize("operator", ["Concat", "Pad"])
+def test_a_part_in_the_wrong_place_is_found(tmp_path: Path, operator: str) -> None:
+    model = from_onnx(joined(tmp_path / "m.onnx"))
+    step = next(s for s in model.program.steps if s.places and operator in s.labels)
+    rank, affine = next((r, a) for r, a in step.places if r.locked)
+    at = [r for r, _ in step.places].index(rank)
+    moved = Affine(affine.terms, affine.constant - 1 if affine.constant else 1)
+    step.places = (*step.places[:at], (rank, moved), *step.places[at + 1 :])
+    assert not model.check().worst < 1e-3
+
+
+def test_padding_that_repeats_is_cut_by_name(tmp_path: Path) -> None:
+    b = Builder()
+    wide = b.add("Pad", "x", b.constant(np.array([0, 1, 0, 1])), mode="reflect")
+    model = imported(b, tmp_path / "m.onnx", {"x": (4, 8)}, b.add("MatMul", wide, b.weight(10, 4)), (4, 4))
+    assert "padding by 'reflect'" in model.cuts[0]
 
 
 def test_rows_that_data_choose_are_an_input(tmp_path: Path) -> None:

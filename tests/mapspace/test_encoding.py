@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 
 import pytest
@@ -14,8 +15,10 @@ from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Me
 from einloom.mapping.normal import normal_form
 from einloom.mapping.tree import Mapping
 from einloom.mapspace.ffm.encoding import Encoding, NoProposal, State
+from einloom.mapspace.ffm.encoding.moves import _removed, adopt
 from einloom.mapspace.ffm.encoding.rooms import loads
-from einloom.mapspace.ffm.encoding.state import word
+from einloom.mapspace.ffm.encoding.skeletons import SkeletonDraft
+from einloom.mapspace.ffm.encoding.state import SharedLoop, frame_of, word
 from einloom.mapspace.ffm.encoding.trees import nodes_of
 from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.ffm.rules import outside
@@ -52,6 +55,8 @@ def case(
 
 
 LENT = Limits(axes=(AxisLimit("X", Numbers(values=(1,)), ("n",)),))
+BOTH_FULL = Fanout("PE", (Axis("X", 2, use="full"), Axis("Y", 2, use="full")))
+TOTALS = (AxisLimit("X", Numbers(most=2)), AxisLimit("Y", Numbers(values=(2,))))
 ONCE = Limits(holds=(HoldLimit("once", "GLB", selector("B")),))
 TINY = {
     "matmul": case(MATMUL, {"m": 2, "n": 2, "k": 1}, buffer()),
@@ -65,6 +70,7 @@ TINY = {
     "diamond": case(("B[m] = A[m]", "C[m] = B[m]", "E[m] = B[m] * C[m]"), {"m": 2}, buffer("intermediate")),
     "fused": case(COPIES, {"m": 2}, buffer("intermediate"), limits=Limits(backs=(BackLimit(selector("B"), ("GLB",)),))),
     "axes": case(MATMUL, {"m": 2, "n": 2, "k": 1}, buffer(), fan(), limits=LENT),
+    "totals": case(MATMUL, {"m": 2, "n": 4, "k": 1}, buffer(), BOTH_FULL, limits=Limits(axes=TOTALS)),
     "once": case(MATMUL, {"m": 2, "n": 2, "k": 1}, buffer(), limits=ONCE),
     "inner": case(COPIES[:2], {"m": 2}, fan(), Memory("LB", None, 0.1, 0.1, may=selector("intermediate"))),
 }
@@ -171,3 +177,67 @@ def test_crossover_keeps_the_rules() -> None:
         assert outside(*TINY["three"], encoding.decode(child)) == ()
         children += child not in (one, other)
     assert children > 20
+
+
+FLAT = ("B[m,n] = A[m,n]", "C[m,n] = B[m,n]", "E[m,n] = C[m,n]")
+
+
+def stands_below(draft: SkeletonDraft) -> dict[object, list[SharedLoop]]:
+    """The shared loops above every backing store, as its tensor's first user has them, and above every raised one."""
+    floating = enumerate(draft.facts.floating)
+    found: dict[object, list[SharedLoop]] = {n: draft.shared[t.users[0]][: draft.depths[n]] for n, t in floating}
+    for i, own in enumerate(draft.owns):
+        found |= {(i, *store): draft.shared[i][:at] for *store, at, _ in own.raised}
+    return found
+
+
+def test_what_stands_below_a_shared_loop_stays_below_the_others() -> None:
+    encoding, rng = Encoding(*case(FLAT, {"m": 4, "n": 4}, buffer())), Random(3)
+    facts, seen = encoding.facts, Counter[str]()
+    state = encoding.sample(rng)
+    for _ in range(6000):
+        assert state is not None
+        try:
+            state = encoding.propose(state, rng)
+        except NoProposal:
+            continue
+        frame = frame_of(facts, state)
+        runs = [(first, last, level) for level in range(max(frame.lengths)) for first, last in frame.runs(level)]
+        for first, last, level in runs:
+            draft = SkeletonDraft(facts, state)
+            before = stands_below(draft)
+            _removed(facts, state, draft, first, last, level)
+            after = stands_below(draft)
+            for what, loops in before.items():
+                user = facts.floating[what].users[0] if isinstance(what, int) else what[0]  # type: ignore[index]
+                touched = first <= user <= last and len(loops) > level
+                assert after[what] == [*loops[:level], *loops[level + 1 :]] if touched else after[what] == loops
+                seen[type(what).__name__] += touched
+    assert min(seen["int"], seen["tuple"]) > 50, seen
+
+
+def test_draws_have_every_choice_of_stores() -> None:
+    """All, some and none of a matmul's three tensors have a store in the buffer."""
+    encoding, rng = Encoding(*TINY["matmul"]), Random(4)
+    drawn = {frozenset(state.owns[0].stores) for _ in range(200) if (state := encoding.sample(rng)) is not None}
+    assert len(drawn) == 8
+
+
+def test_a_tensor_is_adopted_below_the_loops_of_one_of_its_einsums() -> None:
+    """It comes home below shared loops, in the memory that was chosen; nothing else moves."""
+    encoding, rng = Encoding(*case(FLAT, {"m": 4, "n": 4}, buffer())), Random(5)
+    adopted = 0
+    for _ in range(200):
+        state = encoding.sample(rng)
+        assert state is not None
+        try:
+            found = adopt(encoding.facts, state, rng)
+        except NoProposal:
+            continue
+        pairs = zip(
+            zip(state.homes, state.depths, strict=True), zip(found.homes, found.depths, strict=True), strict=True
+        )
+        moved = [new for old, new in pairs if old != new]
+        assert len(moved) <= 1 and encoding.fault(found) in (None, "capacity")
+        adopted += any(home > 0 and depth > 0 for home, depth in moved)
+    assert adopted > 20

@@ -77,6 +77,7 @@ def test_what_is_inside_and_why_not() -> None:
     assert reasons(4, "2 2", 2, 2) == ""
     assert reasons(8, "4 4", 4, 4) == ""
     assert "of 8 instances a share is a multiple of 2" in reasons(8, "5 3", 4, 2)
+    assert "a share is a multiple of 2" in reasons(8, "5 2", 4, 2), "one of them is enough"
     assert "which are not all 8 instances" in reasons(8, "4 2", 4, 2)
     assert "only pipelines on unit or shared may be" in reasons(4, "2 2", 2, 2, concurrent="any")
     assert reasons(4, "2 2", 2, 2, concurrent="everywhere") == ""

@@ -360,3 +360,56 @@ def test_a_loop_of_one_trip_gives_the_writer_no_more_room() -> None:
     free, _ = two_products(HALVES, 2, slots=4)
     assert plain.cycles is not None and free.cycles is not None
     assert free.cycles < plain.cycles == idle.cycles
+
+
+def test_loads_that_take_no_time_do_not_wait_for_one_another() -> None:
+    """E0 has A's row t + 1 while E1, which reads B, is still at row t: they are two transfers. 7 steps of 4 cycles."""
+    workload = cascade("E0: T[m,k] = exp(A[m,k])\nE1: Z[m,k] = mul(T[m,k], B[m,k])", {"m": 6, "k": 4})
+    levels = (Memory("DRAM"), Memory("GLB"), Fanout("F", (Axis("X", 2),)), Memory("Reg"), ComputeUnit("MAC", 1.0, 1.0))
+    text = "store DRAM: A B Z\nfor m in 6\nstore GLB: A B\nstore GLB: T slots 2\nsplit pipelined @ X shares 1 1:\n"
+    text += "".join(f"  - for k in 4\n    compute {name} @ MAC\n" for name in ("E0", "E1"))
+    hardware = Machine("free", levels)
+    tree = parse_mapping(text, workload, hardware)
+    assert simulate(workload, hardware, tree, timed=True).cycles == event_time(workload, hardware, tree).seconds == 28
+
+
+BRANCHES = {
+    "S": ("S: C[m,j] = A[m,k] * W[k,j]", "  - for j in 3\n    store Reg: C\n    for k in 4\n    compute S @ MAC\n"),
+    "F": ("F: B[m,k] = exp(A[m,k])", "  - for k in 4\n    compute F @ MAC\n"),
+}
+
+
+@pytest.mark.parametrize("order", ["SF", "FS"])
+def test_a_tile_of_two_branches_has_room_when_the_slower_is_done(order: str) -> None:
+    """W takes 12 cycles to load, a row of A 4; S reads it for 12 and F for 4, whichever is written first."""
+    workload = cascade("\n".join(BRANCHES[name][0] for name in order), {"m": 5, "k": 4, "j": 3})
+    array = (Fanout("F", (Axis("X", 2),)), Memory("Reg"), ComputeUnit("MAC", 1.0, 1.0))
+    hardware = Machine("branches", (Memory("DRAM", read_throughput=1.0), Memory("GLB"), *array))
+    text = "store DRAM: A B C W\nstore GLB: W\nfor m in 5\nstore GLB: A\nsplit parallel @ X shares 1 1:\n"
+    tree = parse_mapping(text + "".join(BRANCHES[name][1] for name in order), workload, hardware)
+    seconds = simulate(workload, hardware, tree, timed=True).cycles
+    assert seconds == event_time(workload, hardware, tree).seconds == 12 + 5 * (4 + 12)
+
+
+@pytest.mark.parametrize(
+    ("above", "inner", "cycles"),
+    [
+        ("store GLB: T\nfor m in 6", "for k in 4", 7 * 4),
+        ("for m in 3\nstore GLB: T\nfor m in 2", "for k in 4", 3 * 3 * 4),
+        ("for m in 3\nstore GLB: T\nfor k in 2", "for m in 2\n    for k in 2", 3 * 3 * 4),
+        ("for m in 6\nstore GLB: T slots 1", "for k in 4", 6 * 2 * 4),
+    ],
+)
+def test_a_writer_waits_for_its_reader_only_where_there_is_no_room_for_all_tokens(
+    above: str, inner: str, cycles: int
+) -> None:
+    """A pipeline of two stages fills its store's tile, token by token, and waits before the next tile."""
+    workload = cascade("E0: T[m,k] = exp(A[m,k])\nE1: Z[m,k] = exp(T[m,k])", {"m": 6, "k": 4})
+    levels = (Memory("DRAM"), Memory("GLB"), Fanout("F", (Axis("X", 2),)), Memory("Reg"), ComputeUnit("MAC", 1.0, 1.0))
+    text = f"store DRAM: A Z\n{above}\nsplit pipelined @ X shares 1 1:\n"
+    text += "".join(f"  - {inner}\n    compute {name} @ MAC\n" for name in ("E0", "E1"))
+    hardware = Machine("free", levels)
+    tree = parse_mapping(text, workload, hardware)
+    assert (
+        simulate(workload, hardware, tree, timed=True).cycles == event_time(workload, hardware, tree).seconds == cycles
+    )

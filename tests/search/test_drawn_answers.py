@@ -99,6 +99,7 @@ def test_machine_code_is_loaded_only_if_it_is_compiled(monkeypatch: pytest.Monke
         monkeypatch.setattr(kernel, "compiled", lambda there=there: there)
         one.work(time.process_time() + 0.3)
         assert one._points is not None and one._points.machine_code is there and one.best is not None
+        assert one._fast(one._points) is there
         assert one.draw() is not None
 
 

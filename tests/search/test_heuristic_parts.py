@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from random import Random
 
+import numpy as np
 import pytest
 
 import einloom as el
 from einloom.api import problem
 from einloom.cost.evaluate import evaluate, legality
 from einloom.errors import Infeasible, SpecError
-from einloom.mapspace.ffm.encoding import NoProposal
+from einloom.machine.files import parse_machine
+from einloom.mapspace.ffm.encoding import Encoding, NoProposal, State
 from einloom.mapspace.ffm.encoding.privates import _fits
-from einloom.mapspace.ffm.encoding.rooms import tile_bits
+from einloom.mapspace.ffm.encoding.rooms import loads, tile_bits
+from einloom.mapspace.ffm.encoding.skeletons import SkeletonDraft
+from einloom.mapspace.ffm.encoding.state import Own, word
 from einloom.mapspace.registry import space_for
 from einloom.problem import Budget, Objective, Problem, keeps_time
 from einloom.search.door import ask
 from einloom.search.evaluator import Evaluator
 from einloom.search.heuristics import factors
-from einloom.search.heuristics.bursts import Bursts
+from einloom.search.heuristics.bursts import Bursts, prefix
+from einloom.search.heuristics.gradient import Descent, _unfused
 from einloom.search.heuristics.local import LocalSearch
-from einloom.search.heuristics.points import INFINITE, Points
+from einloom.search.heuristics.points import INFINITE, Points, changed_paths
+from einloom.search.heuristics.tile_model import TileModel
+from einloom.search.method import Watcher
 from einloom.search.registry import method
 from einloom.testing.problems.drawing import draw
 from einloom.workload.files import parse_workload
@@ -39,7 +48,7 @@ def test_states_are_priced_as_their_trees() -> None:
     priced = in_machine_code = 0
     for seed in range(60):
         asked = Problem(*draw(seed).files.read, Objective("energy"))
-        if asked.mapspace.places:
+        if asked.mapspace.places or asked.workload.parted:  # no states
             continue
         space, rng = space_for(asked.workload, asked.machine, asked.mapspace), Random(seed)
         points = [
@@ -119,7 +128,10 @@ def test_machine_code_leaves_an_einsum_without_loops_alone() -> None:
 
 
 def small() -> Points:
-    asked = problem("matmuls:n=2,m=64,kn=64", "simple:glb_bits=16384", "energy")
+    return points_of(problem("matmuls:n=2,m=64,kn=64", "simple:glb_bits=16384", "energy"))
+
+
+def points_of(asked: Problem) -> Points:
     space = space_for(asked.workload, asked.machine, asked.mapspace)
     return Points(asked, space, Evaluator(asked, space))
 
@@ -164,3 +176,132 @@ def test_a_tile_fits_into_its_bits_and_not_into_fewer() -> None:
     tensor, extents = facts.einsums[0].tensors[0], dict(facts.extents)
     bits = tile_bits(facts, 0, 1, tensor, extents)
     assert _fits(facts, 0, 1, tensor, extents, bits) and not _fits(facts, 0, 1, tensor, extents, bits - 1)
+
+
+RESIDENT = """
+schema: machine/1
+name: resident
+levels:
+  - {memory: DRAM, may: nothing, read_energy: 9, write_energy: 9}
+  - {memory: GLB, read_energy: 2, write_energy: 3}
+  - {memory: Reg, size: 64, read_energy: 1, write_energy: 1}
+  - {compute: MAC, energy: 1}
+"""
+
+
+def test_machine_code_prices_an_einsum_that_has_nothing_above_its_branch() -> None:
+    """Where all tensors live in an inner memory no store and no loop is shared."""
+    asked = problem("matmul:m=8,n=6,k=4", parse_machine(RESIDENT), "energy")
+    points = points_of(asked)
+    state, bursts = points.encoding.sample(Random(1)), Bursts(asked, points.facts)
+    assert state is not None and prefix(points.facts, state, 0) == ()
+    assert bursts.able(state, 0) and bursts.price(state, 0) == pytest.approx(points.cost(state, 0))
+
+
+class Told(Watcher):
+    """Adds up what it is told."""
+
+    def __init__(self) -> None:
+        self.told = Counter[str]()
+
+    def count(self, rule: str, number: int = 1) -> None:
+        self.told[rule] += number
+
+
+def test_points_are_told_one_by_one_and_many_at_once() -> None:
+    asked = problem("matmul:m=8,n=8,k=8", "simple:glb_bits=512", "energy")
+    space, watch = space_for(asked.workload, asked.machine, asked.mapspace), Told()
+    price = Evaluator(asked, space, watch=watch)
+    rng = Random(1)
+    for _ in range(30):
+        skeleton = space.skeleton(space.sample(rng))
+        for rows in space.tilings(skeleton):
+            values = price.many(skeleton, np.concatenate([rows, rows + 1]))  # the others have not the extents' trips
+            price.of(space.tree(skeleton, rows[-1]))
+            assert len(values) == 2 * len(rows)
+    assert price.evaluated > 30 and price.illegal > 30
+    assert watch.told == {"evaluated": price.evaluated, "illegal": price.illegal}
+
+
+def test_refused_proposals_are_counted_by_rule() -> None:
+    points, watch = small(), Told()
+    points.evaluator.watch = watch
+    for rule, *number in (("trips",), ("depth", 5), ("trips", 3)):
+        points.note(rule, *number)
+    assert points.evaluator.refused == watch.told == {"proposal: trips": 4, "proposal: depth": 5}
+
+
+@pytest.mark.parametrize("name", ["anneal", "genetic", "local", "bayes"])
+def test_a_method_counts_every_proposal_that_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By rule; the budget may end the search between the last refusal and its count."""
+    refused = Counter[str]()
+
+    def seen(real: Callable[..., State]) -> Callable[..., State]:
+        def proposed(*arguments: object) -> State:
+            try:
+                return real(*arguments)
+            except NoProposal as rule:
+                refused[f"proposal: {rule}"] += 1
+                raise
+
+        return proposed
+
+    monkeypatch.setattr(Encoding, "propose", seen(Encoding.propose))
+    monkeypatch.setattr(Encoding, "cross", seen(Encoding.cross))
+    asked = problem("matmuls:n=3,m=64,kn=64", "simple:glb_bits=16384", "energy")
+    found = ask(method(name, {"seed": "1"}), asked, Budget(steps=60))
+    assert found.certificate is not None
+    counted = Counter({rule: n for rule, n in found.certificate.counts.items() if rule.startswith("proposal: ")})
+    assert sum((refused - counted).values()) <= 1 and not counted - refused and counted.total() > 40
+
+
+def test_a_descent_counts_a_tensor_that_could_not_be_unfused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: SkeletonDraft, rng: Random) -> State:
+        raise NoProposal("loop not of the tensor")
+
+    points, rng = small(), Random(1)
+    state = points.encoding.sample(rng)
+    monkeypatch.setattr(SkeletonDraft, "settled", refuse)
+    assert state is not None and _unfused(points, state, 0, rng) == state
+    assert points.evaluator.refused == {"proposal: loop not of the tensor": 1}
+
+
+ROOMS = """
+schema: machine/1
+name: rooms
+levels:
+  - {memory: DRAM, read_energy: 9, write_energy: 9, read_throughput: 1, write_throughput: 1}
+  - {memory: L2, size: 32768, read_energy: 4, write_energy: 4}
+  - {memory: GLB, size: 16384, read_energy: 2, write_energy: 3}
+  - {compute: MAC, energy: 1, throughput: 1}
+"""
+
+
+def test_the_tile_model_knows_what_every_memory_holds_and_what_may_leave_the_chip() -> None:
+    """At a state's own tiles each memory holds at each leaf what the encoding says; each fused tensor has a gate."""
+    points, rng = points_of(problem("matmuls:n=3,m=64,kn=64", parse_machine(ROOMS), "edp")), Random(3)
+    memories, gates = points.facts.memories, Counter[int]()
+    for _ in range(20):
+        drawn = points.draw(rng)
+        assert drawn is not None
+        state = drawn[1]
+        model = TileModel(points, state)
+        at = np.append(model.coordinates(), 1.0)
+        found = [(size, round(sum(f * 2 ** float(row @ at) for f, row in tiles), 6)) for size, tiles in model.rooms]
+        rows = zip(memories, loads(points.facts, state), strict=True)
+        right = [(memory.size, bits) for memory, row in rows if memory.size for bits in row if bits]
+        assert sorted(found) == sorted(right)
+        chosen = Descent(model, state).gates
+        assert chosen == [n for n, home in enumerate(state.homes) if home > 0]
+        gates[len(chosen)] += 1
+    assert len(gates) > 1
+
+
+def test_the_paths_that_differ_are_those_of_the_changed_einsums() -> None:
+    points, rng = small(), Random(8)
+    state = points.encoding.sample(rng)
+    other = next(one for _ in range(200) if (one := points.encoding.sample(rng)) is not None and one != state)
+    assert state is not None
+    assert changed_paths(state, state) == [] and changed_paths(state, state.with_own(1, Own("other"))) == [1]
+    right = [i for i in range(2) if word(points.facts, state, i) != word(points.facts, other, i)]
+    assert set(changed_paths(state, other)) >= set(right) != set()

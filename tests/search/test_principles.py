@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations, product
 from random import Random
 
@@ -267,6 +268,7 @@ REFUSED = (
     (("Z[m,n] = exp(A[m,n])",), "mn", "no product of two tensors"),
     (("Z[m,n,o] = A[m,k] * B[k,n,o]",), "mkno", "2 rank variables as L"),
     (("C[m,l] = A[m,k] * B[k,l]", "E[m,n] = C[m,l] * D[l,n]", "F[m,p] = E[m,n] * G[n,p]"), "mklnp", "3 Einsums"),
+    (("C[m,l] = A[m,k] * B[k,l]", "E[m,n] = G[m,l] * D[l,n]"), "mkln", "E is not the only reader of what C writes"),
 )
 
 
@@ -275,6 +277,13 @@ def test_other_workloads_are_refused(texts: tuple[str, ...], ranks: str, why: st
     workload = build_workload("w", texts, dict.fromkeys(ranks, 4), bits=8)
     with pytest.raises(SpecError, match=why):
         Principles().search(asked(workload, 20, "once"))
+
+
+def test_a_pair_whose_first_output_is_wanted_too_is_refused() -> None:
+    workload = build_workload("two", TWO, dict.fromkeys("bmkln", 4), bits=8)
+    both = replace(workload, outputs=tuple(einsum.output.tensor for einsum in workload.einsums))
+    with pytest.raises(SpecError, match="is not the only reader of what"):
+        Principles().search(asked(both, 20, "once"))
 
 
 def test_other_problems_are_refused() -> None:

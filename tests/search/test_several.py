@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 import pytest
 
 from einloom.errors import Infeasible
 from einloom.machine.levels import Machine, Memory
 from einloom.mapspace.limits.data import BackLimit, Limits, LoopLimit, Numbers
+from einloom.mapspace.registry import space_for
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Objective, Problem
 from einloom.search.exact import Exact, first_feasible
 from einloom.search.method import Watcher
-from einloom.search.several import Labelled, best_of
+from einloom.search.registry import method
+from einloom.search.several import Labelled, _Several, best_of
 from einloom.search.starts import fitting
 from einloom.workload.build import build_workload
 from einloom.workload.selectors import selector
@@ -85,3 +88,14 @@ def test_a_problem_without_a_mapping_is_not_searched_first() -> None:
 def test_no_mapping_anywhere_is_said() -> None:
     with pytest.raises(Infeasible, match="with second, as with the others"):
         best_of((Labelled("first", asked(511)), Labelled("second", asked(500))), "exact", Budget(), Watcher())
+
+
+def test_the_problem_with_the_best_start_is_solved_first() -> None:
+    """The cheaper the known mapping, the earlier; problems without one come last, in the order that was asked."""
+    plain = replace(asked(4096), mapspace=Mapspace())
+    worse, better = space_for(PAIR, plain.machine, plain.mapspace).sample(Random(1)), Exact().search(plain).mapping
+    assert worse is not None
+    each = [Labelled(f"number {i}", plain) for i in range(5)]
+    one = _Several(each, method("exact"), Budget(), Watcher(), [(), (worse,), (), (worse, better), ()])
+    assert one.order() == [3, 1, 0, 2, 4]
+    assert one.reached[3] < one.reached[1] and one.best is not None and one.best.value == one.reached[3]

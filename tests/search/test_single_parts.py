@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import le
 
+import numpy as np
 import pytest
 
 import einloom as el
@@ -23,13 +25,16 @@ from einloom.mapping.tree import Compute, Loop, Mapping, Split
 from einloom.mapspace.ffm.encoding.privates import _joined
 from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.ffm.space import Ffm
-from einloom.mapspace.limits.data import Limits, LoopLimit, Numbers, TileLimit
+from einloom.mapspace.limits.data import AxisLimit, BackLimit, Limits, LoopLimit, Numbers, TileLimit
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact, ExactOptions
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.einsums.classes import _loop_limits
-from einloom.search.exact.numerics.pareto import IntArray
+from einloom.search.exact.einsums.users import Users
+from einloom.search.exact.fusion.floors import Floors
+from einloom.search.exact.fusion.templates import Alone, FusedTemplate, LentStore
+from einloom.search.exact.numerics.pareto import IntArray, pack, skyline
 from einloom.search.exact.pmappings.expand import Expansion
 from einloom.search.exact.pmappings.rows import PROMISE, Rows
 from einloom.search.exact.prices.traffic import Slide
@@ -300,3 +305,193 @@ def test_looking_at_all_trees_tells_of_every_better_one() -> None:
     found = Exhaustive().search(problem("matmul:m=2,n=2,k=2", "two-level", "energy"), None, Told())
     assert told == sorted(told, reverse=True)
     assert told[-1] == found.value
+
+
+@pytest.mark.parametrize("machine", ["simple:glb_bits=64", "nvdla", "tpu-v4i"])
+def test_an_einsum_costs_as_much_at_least_where_tiles_need_not_divide(machine: str) -> None:
+    """What no window reads moves into every store once, whatever its tiles are."""
+    even = problem("matmul:m=8,n=4,k=2", machine, "energy")
+    least = []
+    for space in ("ffm", "ragged"):
+        asked = Problem(even.workload, even.machine, Mapspace(space), even.objective)
+        attempt = Attempt(asked, ExactOptions(), Watcher(), {}, lambda: None)
+        (signature,) = attempt.signatures
+        least.append(Floors(attempt.setting, attempt.classes[signature]).least())
+    assert least[0] == pytest.approx(least[1], rel=1e-12) and least[0] > 0
+
+
+def test_an_einsum_between_linked_ones_may_share_their_loops_unless_the_order_is_free() -> None:
+    """B reads X below the loops that T is the reason for; where it may stand elsewhere nothing links it to them."""
+    einsums = "['T[m] = exp(A[m])', 'B[m] = exp(X[m])', 'C[m] = mul(T[m], X[m])']"
+    workload = parse_workload(f"schema: workload/1\nname: between\neinsums: {einsums}\nranks: {{m: 4}}\nbits: 8")
+    for free, right in ((False, True), (True, False)):
+        users = Users(workload, parse_machine(MACHINE), free)
+        assert [users.contested(i, "X") for i in (1, 2)] == [right, right] and users.any_contested is right
+
+
+STRIDED = """
+schema: workload/1
+name: strided
+einsums: ['T[m,n] = exp(X[m,n])', 'C[m,n] = mul(T[m,n], A[2*m])']
+ranks: {m: 2, n: 2}
+bits: 8
+"""
+NARROW = """
+schema: machine/1
+name: narrow
+levels:
+  - {memory: DRAM, read_energy: 10, write_energy: 10}
+  - {memory: GLB, size: 16, may: T | A, read_energy: 1, write_energy: 1}
+  - {compute: MAC, energy: 1}
+"""
+
+
+def test_a_fused_loop_may_stand_above_a_store_of_what_is_read_with_a_stride() -> None:
+    """Windows of one variable do not overlap: a value of A stays over n below the loop over m; two have no room."""
+    asked = problem(parse_workload(STRIDED), parse_machine(NARROW), "energy")
+    assert Exact().search(asked).value == Exhaustive().search(asked).value
+
+
+FUSED = "schema: workload/1\nname: fused\neinsums: ['T[m] = exp(A[m])', 'Z[m] = exp(T[m])']\nranks: {m: 4}\nbits: 8"
+ARRAY = """
+schema: machine/1
+name: array
+levels:
+  - {{memory: DRAM, read_energy: 10, write_energy: 10, read_throughput: 1, write_throughput: 1}}
+  - {{fanout: X, axes: [{{axis: x, size: 2, use: {use}}}]}}
+  - {{memory: Reg, size: {size}, backs: {backs}, read_energy: 1, write_energy: 1}}
+  - {{compute: MAC, energy: 1, throughput: 1}}
+"""
+
+
+@pytest.mark.parametrize(("goal", "least"), [("energy", 712.0), ("latency", 64.0)])
+@pytest.mark.parametrize("backs", ["all", "intermediate"])
+def test_a_tensor_that_lives_in_an_array_is_fused_below_the_arrays_loops(backs: str, goal: str, least: float) -> None:
+    """A and Z pass DRAM (640 J, 64 s), T is written and read in Reg (64 J), and eight values are computed (8 J)."""
+    workload = parse_workload(FUSED)
+    asked = problem(workload, parse_machine(ARRAY.format(use="full", size=32, backs=backs)), goal)
+    assert Exact().search(asked).value == least
+    if backs == "all":
+        assert Exhaustive().search(asked).value == least
+
+
+def test_no_store_serves_copies_what_is_persistent_or_an_output() -> None:
+    """X has three readers alike but for what reads it: the middle one is a copy, which no store of several serves."""
+    text = "schema: workload/1\nname: readers\neinsums: ['B[m] = exp(X[m])', 'C[m] = {}', 'D[m] = exp(X[m])']\n"
+    for middle, more, right in (
+        ("exp(X[m])", "", [("fills",), ("fills", "keeps", "ends"), ("ends",)]),
+        ("copy X[m]", "", [("fills",), (), ("ends",)]),
+        ("exp(X[m])", "persistent: [X]\n", [(), (), ()]),
+    ):
+        workload = parse_workload(text.format(middle) + f"ranks: {{m: 4}}\nbits: 8\n{more}")
+        users = Users(workload, parse_machine(MACHINE), lending=True)
+        assert [users.parts(i, "X") for i in range(3)] == right
+
+
+def test_a_fused_part_asks_for_its_own_stores_and_for_those_of_several_readers() -> None:
+    lent = (LentStore(tensor=3, memory=1, depth=2, part="fills"), LentStore(tensor=0, memory=2, depth=1, part="ends"))
+    template = FusedTemplate((), (), alone=frozenset({Alone(4, 1)}), lent=lent)
+    assert template.asks == {Alone(4, 1), Alone(tensor=3, loops=2), Alone(tensor=0, loops=1)}
+
+
+def test_packed_rows_are_equal_where_the_rows_are() -> None:
+    """Also where the product of all sizes has no room in an integer."""
+    rng = np.random.default_rng(1)
+    for columns, most in ((1, 5), (3, 4), (12, 100_000), (40, 3)):
+        rows = rng.integers(1, most + 1, (400, columns))
+        rows[200:] = rows[rng.integers(0, 200, 200)]
+        numbers = pack(rows)
+        assert (
+            len(np.unique(numbers))
+            == len(np.unique(rows, axis=0))
+            == len(np.unique(np.column_stack([numbers, rows]), axis=0))
+        )
+
+
+def test_an_output_that_is_read_links_einsums_only_where_an_inner_memory_backs_it() -> None:
+    text = "schema: workload/1\nname: read\neinsums: ['T[m] = exp(A[m])', 'Z[m] = exp(T[m])']\nranks: {m: 4}\nbits: 8\n"
+    inner = MACHINE.replace("{memory: DRAM, ", "{memory: DRAM, may: ~output, ")
+    for more, machine, right in (
+        ("", MACHINE, {"T"}),
+        ("outputs: [T, Z]", MACHINE, set()),
+        ("outputs: [T, Z]", inner, {"T"}),
+    ):
+        assert Users(parse_workload(text + more), parse_machine(machine)).linking == right
+
+
+FANS = """
+schema: machine/1
+name: fans
+levels:
+  - {{memory: DRAM, read_energy: 10, write_energy: 10, read_throughput: 1, write_throughput: 1}}
+  - {{fanout: X, axes: [{{axis: x, size: 2, multicast: {outer}}}]}}
+  - {{memory: L2, must: all, read_energy: 3, write_energy: 3, read_throughput: 1, write_throughput: 1}}
+  - {{fanout: Y, axes: [{{axis: y, size: 2, multicast: {inner}}}]}}
+  - {{memory: Reg, size: 48, must: all, read_energy: 1, write_energy: 1}}
+  - {{compute: MAC, energy: 1, throughput: 1}}
+"""
+
+
+@pytest.mark.parametrize("goal", ["energy", "latency"])
+@pytest.mark.parametrize(("outer", "inner"), [("nothing", "all"), ("all", "nothing"), ("nothing", "nothing")])
+def test_an_axis_that_does_not_multicast_repeats_what_crosses_it_alone(outer: str, inner: str, goal: str) -> None:
+    """Two fanouts with a memory between them: what goes from L2 to Reg does not cross X."""
+    workload = parse_workload(
+        "schema: workload/1\nname: one\neinsums: ['Z[m] = mul(A[m], B[])']\nranks: {m: 4}\nbits: 8"
+    )
+    asked = problem(workload, parse_machine(FANS.format(outer=outer, inner=inner)), goal)
+    assert Exact().search(asked).value == pytest.approx(Exhaustive().search(asked).value, rel=1e-12)
+
+
+def test_full_use_asks_for_no_more_than_uneven_tiles_have_where_none_is_even() -> None:
+    """Three values on two instances that must both be used: two and one."""
+    text = "schema: workload/1\nname: three\neinsums: ['Z[m] = exp(A[m])']\nranks: {m: 3}\nbits: 8"
+    machine = parse_machine(ARRAY.format(use="full", size=32, backs="all"))
+    limits = Limits(axes=(AxisLimit("x", Numbers(values=(2,)), ("m",)),))
+    asked = Problem(parse_workload(text), machine, Mapspace("ragged", limits=limits), Objective("latency"))
+    found = Exact().search(asked)
+    assert found.value == pytest.approx(Exhaustive().search(asked).value, rel=1e-12) and "in 2" in str(found.mapping)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_of_rows_with_many_equal_numbers_stay_those_that_no_other_beats(compiled: bool) -> None:
+    """By NumPy and by machine code: within each key, and of equal rows one."""
+    rng = np.random.default_rng(2)
+    for columns in (1, 2, 3, 5):
+        keys, values = rng.integers(0, 3, 120), rng.integers(0, 4, (120, columns)).astype(np.float64)
+        kept = skyline(keys, values, compiled)
+        rows = {(key, *row) for key, row in zip(keys.tolist(), values.tolist(), strict=True)}
+        best = {
+            one
+            for one in rows
+            if not any(other[0] == one[0] and other != one and all(map(le, other[1:], one[1:])) for other in rows)
+        }
+        assert sorted((int(keys[i]), *values[i].tolist()) for i in kept) == sorted(best)
+
+
+def test_a_recorder_adds_up_counts() -> None:
+    recorder = Recorder()
+    for rule, *number in (("one",), ("other", 5), ("one", 3)):
+        recorder.count(rule, *number)
+    assert recorder.counts == {"one": 4, "other": 5}
+
+
+UNITS = """
+schema: machine/1
+name: units
+levels:
+  - {memory: DRAM, read_throughput: 64, write_throughput: 64}
+  - {memory: GLB, read_throughput: 64, write_throughput: 64}
+  - {compute: ONE, throughput: 1}
+  - {compute: TWO, throughput: 1}
+"""
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_a_member_of_a_pipeline_may_hand_its_result_to_the_outermost_memory(limited: bool) -> None:
+    """T and S run side by side, four values and one step to fill, then Z four values; S may have to go to DRAM."""
+    einsums = "['T[m] = exp(A[m])', 'S[m] = exp(T[m])', 'Z[m] = exp(S[m])']"
+    workload = parse_workload(f"schema: workload/1\nname: three\neinsums: {einsums}\nranks: {{m: 4}}\nbits: 8")
+    limits = Limits(backs=(BackLimit(selector("S"), ("DRAM",)),) if limited else ())
+    space = Mapspace(concurrent="unit", limits=limits)
+    assert Exact().search(Problem(workload, parse_machine(UNITS), space, Objective("latency"))).value == 5 + 4

@@ -80,7 +80,7 @@ def test_numpy_form() -> None:
         ("Z[m] = A[m+p,p]", "may index only one rank"),
         ("Z[m] = Z[m] * A[m]", "which it writes"),
         ("Z[m,k] = A[m] * A[k]", "equal index expressions"),
-        ("Z[m+1] = A[m]", "one bare rank variable"),
+        ("Z[m-1] = A[m]", "begins before the tensor does"),
         ("Z[m] = exq(A[m])", "did you mean 'exp'"),
         ("Z[m] = exp(A[m], B[m])", "takes 1 operand"),
         ("Z[m] = copy A[m,k]", "same bare rank variables"),

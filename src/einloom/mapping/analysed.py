@@ -125,7 +125,7 @@ class Analysed:
             consumers = [c for c in self.workload.consumers[output.tensor] if c in self._chains]
             for variable, mine in chains.items() if consumers else ():
                 rank = output.rank_of(variable)
-                if rank is not None and output.indices[rank].simple:
+                if rank is not None and self.workload.tied(output.tensor, rank):
                     ties = (self._tie(einsum, variable, mine, c, rank) for c in consumers)
                     found[einsum, variable] = tuple(tie for tie in ties if tie.stop > mine[0])
         return found

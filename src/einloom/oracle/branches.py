@@ -80,6 +80,11 @@ def branch_reasons(workload: Workload, machine: Machine, split: Split, above: Co
         private = private_levels(machine, split)
         if private & set(above):
             yield f"branches: {sorted(private & set(above))} hold tiles above the split that shares them out"
+    below = [set(einsums_below(branch)) for branch in split.branches]
+    for tensor in workload.parted:
+        users = {*workload.writers[tensor], *workload.consumers[tensor]}
+        if sum(not users.isdisjoint(branch) for branch in below) > 1:
+            yield f"branches: several use {tensor}, which is written in parts"
     if split.kind == "parallel":
         for i, branch in enumerate(split.branches):
             written = {workload.einsum(e).output.tensor for e in einsums_below(branch)}

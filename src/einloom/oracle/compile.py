@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from ..machine.levels import Fanout, Link, Machine, Memory, Toll
 from ..mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, einsums_below
@@ -32,6 +33,7 @@ from .plan import (
     LeafPlan,
     LoopPlan,
     Need,
+    Needed,
     NestPlan,
     NodePlan,
     OccupancyMoment,
@@ -44,6 +46,7 @@ from .plan import (
     StorePlan,
     Turn,
 )
+from .reference import written_elements
 
 
 @dataclass(frozen=True)
@@ -99,8 +102,10 @@ class Compiler:
         for einsum in self.workload.einsums:
             if order.count(einsum.name) != 1:
                 self.reasons.append(f"structure: Einsum {einsum.name} has {order.count(einsum.name)} leaves, needs 1")
-            if any(len(index.terms) > 1 for index in einsum.output.indices):
-                self.reasons.append(f"not simulated: the output of {einsum.name} is indexed by a sum")
+            if einsum.output.tensor in self.workload.parted:
+                points = prod(self.workload.extents[v] for v in einsum.output.variables)
+                if len(written_elements(self.workload, einsum.name)) < points:
+                    self.reasons.append(f"not simulated: {einsum.name} writes some element more than once")
             if einsum.reduction == "online_softmax":
                 self.reasons.append(f"not simulated: online softmax in {einsum.name}")
         unknown = sorted(set(order) - set(self.bit))
@@ -249,8 +254,8 @@ class Compiler:
             index = consumer.access(output.tensor).indices[rank]
             if bound[name] not in index.variables:
                 continue
-            if not output.indices[rank].simple:
-                self.reasons.append(f"not simulated: {einsum} follows {name} through {output.indices[rank]}")
+            if not self.workload.tied(output.tensor, rank):
+                self.reasons.append(f"not simulated: {einsum} follows {name} through {output.indices[rank]}, a part")
                 continue
             others = sum(c * (self.workload.extents[v] - 1) for v, c in index.terms if v != bound[name])
             coefficient = dict(index.terms)[bound[name]]
@@ -285,24 +290,22 @@ class Compiler:
         name = store.memory
         memory = self.machine.memory(name)
         parent = above.innermost.get(tensor)
-        producer = self.workload.producers.get(tensor)
+        producer = self._writer(tensor, users)
         depth = parent.depth if parent else 0
         over = self.machine.memory(parent.memory) if parent else None
         data = self.workload.tensor(tensor)
         width = memory.bits(self.workload, users[0], tensor)
-        room = self._slots(store, tensor, producer, below)
+        room = self._slots(store, tensor, self.workload.producers.get(tensor), below)
         return Site(
             memory=name,
             tensor=tensor,
             users=tuple((u, self.bit[u], self._expressions(u, self.workload.einsum(u).access(tensor))) for u in users),
-            producer=producer if producer in users else None,
+            producer=producer,
             parent=parent,
             depth=len(above.spatial),
             cut=self._sliding(tensor, users, above.temporal),
             read_by=self._apart(tensor, users, users[0], above.spatial, range(depth), over),
-            write_by=self._apart(
-                tensor, users, producer if producer in users else users[0], above.spatial, range(depth)
-            ),
+            write_by=self._apart(tensor, users, producer or users[0], above.spatial, range(depth)),
             spatial=tuple((loop.axis or "", loop.trips) for loop in above.spatial),
             width=width * room,
             needed=self._needed(tensor),
@@ -321,8 +324,7 @@ class Compiler:
     ) -> tuple[Gate, ...]:
         """The tolls between two levels, as the users' values of the tensor pass them."""
         first, last = sorted((self.machine.position[outer], self.machine.position[inner]))
-        producer = self.workload.producers.get(tensor)
-        writer = producer if producer in users else None
+        writer = self._writer(tensor, users)
         found = []
         for toll in (toll for toll in self.machine.tolls if first < self.machine.position[toll.name] < last):
             down = toll.charges(self.workload, users[0], tensor)[0]
@@ -351,15 +353,19 @@ class Compiler:
         apart = stages_apart(below, tensor, producer, consumers) if producer is not None else 0
         return max(self.machine.memory(store.memory).capacity_share(), 1 + apart)
 
-    def _needed(self, tensor: str) -> int:
-        """Operations that complete one element (0 for an input of the cascade)."""
-        producer = self.workload.producers.get(tensor)
-        if producer is None:
-            return 0
-        count = 1
-        for variable in self.workload.einsum(producer).reduced:
-            count *= self.workload.extents[variable]
-        return count
+    def _writer(self, tensor: str, users: tuple[str, ...]) -> str | None:
+        """The first of the users that writes the tensor."""
+        return next((user for user in users if user in self.workload.writers.get(tensor, ())), None)
+
+    def _needed(self, tensor: str) -> Needed:
+        """Operations that complete the elements of a tensor (0 for what is there from the start)."""
+        counts = {
+            name: prod(self.workload.extents[v] for v in self.workload.einsum(name).reduced)
+            for name in self.workload.writers.get(tensor, ())
+        }
+        if tensor not in self.workload.parted:
+            return Needed(next(iter(counts.values()), 0))
+        return Needed(0, {e: n for name, n in counts.items() for e in written_elements(self.workload, name)})
 
     def _depends(self, loop: Loop, tensor: str, users: tuple[str, ...]) -> bool:
         return any(loop.variable(user) in self.workload.einsum(user).access(tensor).variables for user in users)
@@ -385,7 +391,7 @@ class Compiler:
 
         over: the memory or the link of that store, if it is known.
         """
-        writes = self.workload.producers.get(tensor) == payer
+        writes = payer in self.workload.writers.get(tensor, ())
         kept = []
         for i in range(len(spatial)):
             axis = self.machine.axes.get(spatial[i].axis or "")
@@ -399,8 +405,9 @@ class Compiler:
 
     def _expressions(self, einsum: str, access: Access) -> tuple[Expression, ...]:
         shape = self.workload.tensor(access.tensor).shape
+        part = access.tensor in self.workload.parted and einsum in self.workload.writers[access.tensor]
         return tuple(
-            Expression(tuple((self.place[einsum, v], c) for v, c in index.terms), index.constant, size)
+            Expression(tuple((self.place[einsum, v], c) for v, c in index.terms), index.constant, size, part)
             for index, size in zip(access.indices, shape, strict=True)
         )
 

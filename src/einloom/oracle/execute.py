@@ -19,7 +19,7 @@ from .plan import (
     SplitPlan,
     StorePlan,
 )
-from .reference import Array, apply_function, combine
+from .reference import Array, apply_function, combine, written_elements
 from .stores import Lane, Stores
 
 Asked = tuple[str | Gate, Coords, Element]
@@ -34,8 +34,9 @@ class Execution:
     def __init__(self, workload: Workload, plan: Plan, inputs: dict[str, Array], once: bool) -> None:
         self.plan = plan
         self.stores = Stores(
-            {name: {index: int(value) for index, value in _items(array)} for name, array in inputs.items()},
-            {einsum.output.tensor: einsum.reduction for einsum in workload.einsums},
+            {name: _given(workload, name, array) for name, array in inputs.items()},
+            {einsum.name: einsum.reduction for einsum in workload.einsums},
+            workload.writers,
             once,
         )
         self.peaks = Peaks()
@@ -129,10 +130,10 @@ class Execution:
             for gate in operand.gates:
                 for way, told in (("down", gate.down), ("up", gate.up)):
                     self._pass(leaf, gate, way, told, lane, element, asked)
-        if cell is None or cell[1] != operand.site.needed:
+        if cell is None or cell[1] != operand.site.needed.at(element):
             what = f"{operand.tensor}{list(element)} in {operand.site.memory}"
             if cell is not None:
-                text = f"{leaf.einsum} reads {what} after {cell[1]} of {operand.site.needed} operations"
+                text = f"{leaf.einsum} reads {what} after {cell[1]} of {operand.site.needed.at(element)} operations"
                 self.stores.reason("unfinished", text)
             elif element in self.stores.results.get(operand.tensor, {}):
                 self.stores.reason("recomputation", f"{leaf.einsum} reads {what} after its store dropped it")
@@ -238,6 +239,12 @@ def _result(leaf: LeafPlan, values: list[int | None]) -> int | None:
     for number in numbers:
         product *= number
     return product
+
+
+def _given(workload: Workload, tensor: str, array: Array) -> dict[Element, int]:
+    """The elements of a tensor that are there from the start: those that no Einsum writes."""
+    made = {element for name in workload.writers.get(tensor, ()) for element in written_elements(workload, name)}
+    return {index: int(value) for index, value in _items(array) if index not in made}
 
 
 def _items(array: Array) -> list[tuple[Element, int]]:

@@ -6,11 +6,12 @@ ranges that a spatial instance works on are a list of half-open intervals indexe
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
 Range = tuple[int, int]
+Sides = tuple[tuple[int, ...], ...]
 Element = tuple[int, ...]
 Coords = tuple[int, ...]
 Places = tuple[tuple[str, frozenset[int]], ...]
@@ -18,11 +19,15 @@ Places = tuple[tuple[str, frozenset[int]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """One index expression of one access, and the declared size of the rank it indexes."""
+    """One index expression of one access, and the declared size of the rank it indexes.
+
+    written: as an output's, where a sum reaches each position once and leaves the gaps alone.
+    """
 
     terms: tuple[tuple[int, int], ...]
     constant: int
     size: int
+    written: bool = False
 
     def interval(self, ranges: Sequence[Range]) -> Range:
         """First and one past the last position reached, gaps included, cut at the declared shape."""
@@ -32,6 +37,13 @@ class Expression:
             low += coefficient * start
             high += coefficient * (stop - 1)
         return max(low, 0), min(high + 1, self.size)
+
+    def positions(self, ranges: Sequence[Range]) -> tuple[int, ...]:
+        """Every position that is reached, in order, without the gaps."""
+        points = product(*(range(*ranges[place]) for place, _ in self.terms))
+        factors = [coefficient for _, coefficient in self.terms]
+        reached = (self.constant + sum(c * x for c, x in zip(factors, point, strict=True)) for point in points)
+        return tuple(sorted(reached))
 
     def position(self, ranges: Sequence[Range]) -> int:
         """The position at a single point."""
@@ -59,6 +71,17 @@ class PlaceCut:
     einsum_bit: int
     tile: int
     needs: tuple[Need, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """Operations that complete one element of a tensor: `each`, or by element where it is written in parts."""
+
+    each: int
+    of: Mapping[Element, int] | None = None
+
+    def at(self, element: Element) -> int:
+        return self.each if self.of is None else self.of.get(element, 0)
 
 
 @dataclass(slots=True)
@@ -110,7 +133,7 @@ class Held:
     changed: set[Element] = field(default_factory=set)
     seen: set[Element] = field(default_factory=set)
     outer: tuple[int, ...] | None = None
-    tile: tuple[Range, ...] | None = None
+    tile: Sides | None = None
     visit: Visit | None = None
 
 
@@ -146,7 +169,8 @@ class Site:
     """One tensor of one store node.
 
     users: Einsums below that access the tensor, in program order, each with its bit and its index expressions.
-    producer: the Einsum that writes the tensor, if it is among them. needed: operations that complete one element.
+    producer: the first Einsum that writes the tensor, if one is among them. needed: operations that complete an
+    element, for each that some Einsum writes (others are there from the start).
     parent: the nearest store of the tensor above. depth: spatial loops above. cut: temporal loops above that are
     further out than the sliding loop. read_by, write_by: coordinates that tell requests apart at the parent (all others
     are multicast, or added on the way). spatial: axis and trips of the spatial loops above. width: bits per element.
@@ -168,7 +192,7 @@ class Site:
     write_by: tuple[int, ...]
     spatial: tuple[tuple[str, int], ...]
     width: int
-    needed: int
+    needed: Needed
     alive: frozenset[str]
     persistent: bool
     turns: tuple[Turn, ...] = ()
@@ -196,6 +220,22 @@ class Site:
         """The Einsum that fills are charged to: the first below that accesses the tensor."""
         return self.users[0][0]
 
+    @property
+    def written_alone(self) -> bool:
+        """True if one Einsum uses the store, to write a tensor in parts."""
+        return len(self.users) == 1 and any(expression.written for expression in self.users[0][2])
+
+    def wanted(self, ranges: Sequence[Range], dead: int) -> Sides | None:
+        """The tile: per rank two ends, or the positions that its only writer reaches; None if none has work."""
+        if not self.written_alone:
+            return self.tile(ranges, dead)
+        _, bit, expressions = self.users[0]
+        return None if dead & bit else tuple(expression.positions(ranges) for expression in expressions)
+
+    def elements(self, sides: Sides) -> set[Element]:
+        """The elements of a tile."""
+        return set(product(*sides)) if self.written_alone else elements(sides)
+
     def tile(self, ranges: Sequence[Range], dead: int) -> tuple[Range, ...] | None:
         """Per rank the hull of what the Einsums with work need; None if none has work."""
         boxes = []
@@ -215,7 +255,7 @@ class Site:
         return tuple((min(low for low, _ in sides), max(high for _, high in sides)) for sides in by_rank)
 
 
-def elements(tile: tuple[Range, ...]) -> set[Element]:
+def elements(tile: Sides) -> set[Element]:
     """The elements of a box of half-open intervals."""
     return set(product(*(range(low, high) for low, high in tile)))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from itertools import product
 from random import Random
 from typing import Any
 from zlib import crc32
@@ -22,14 +23,14 @@ _MIXING_MODULUS = 1009
 
 
 def random_inputs(workload: Workload, seed: int = 0) -> dict[str, Array]:
-    """Integers from -9 to 9 without 0 for every input of the cascade; same seed, same values."""
+    """Integers from -9 to 9 without 0 for inputs of the cascade and initial tensors; same seed, same values."""
     random = Random(seed)
     choices = [value for value in range(-9, 10) if value]
     return {
         name: np.array([random.choice(choices) for _ in range(workload.tensor(name).size)], dtype=np.int64).reshape(
             workload.tensor(name).shape
         )
-        for name in workload.inputs
+        for name in (*workload.inputs, *(tensor.name for tensor in workload.tensors if tensor.initial))
     }
 
 
@@ -71,8 +72,26 @@ def evaluate_cascade(workload: Workload, inputs: Mapping[str, Array]) -> dict[st
     """Every tensor of the cascade, computed from `inputs` Einsum by Einsum over the whole iteration space."""
     values = dict(inputs)
     for einsum in workload.einsums:
-        values[einsum.output.tensor] = _evaluate(workload, einsum, values)
+        tensor, made = einsum.output.tensor, _evaluate(workload, einsum, values)
+        if tensor in workload.parted:
+            before = values.get(tensor, np.zeros_like(made))
+            mine = np.zeros(made.shape, np.bool_)
+            for element in written_elements(workload, einsum.name):
+                mine[element] = True
+            made = np.where(mine, made, before)
+        values[tensor] = made
     return values
+
+
+def written_elements(workload: Workload, einsum: str) -> set[tuple[int, ...]]:
+    """The elements that an Einsum writes, found point by point."""
+    output = workload.einsum(einsum).output
+    variables = output.variables
+    found = set()
+    for point in product(*(range(workload.extents[v]) for v in variables)):
+        at = dict(zip(variables, point, strict=True))
+        found.add(tuple(index.constant + sum(c * at[v] for v, c in index.terms) for index in output.indices))
+    return found
 
 
 def _evaluate(workload: Workload, einsum: Einsum, values: Mapping[str, Array]) -> Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from .plan import Coords, Element, Gate, Held, Range, Site, Visit, elements
+from .plan import Coords, Element, Gate, Held, Range, Site, Visit
 from .reference import combine
 
 Counter = dict[Coords, int]
@@ -44,17 +44,20 @@ class Observer:
 
 
 class Stores:
-    """All stores of a run. inputs: the cascade's inputs by tensor and element. reductions: tensor -> how parts combine.
+    """All stores of a run. inputs: what is there from the start, by tensor and element. reductions: how the partial
+    results of an Einsum combine. made: the tensors that Einsums write.
 
     counters: (Einsum, site or toll, action) -> values per spatial instance. results: elements of produced tensors that
     left their outermost store. once: read-backs of unfinished values are performed but not counted.
     """
 
-    def __init__(self, inputs: dict[str, dict[Element, int]], reductions: dict[str, str], once: bool) -> None:
+    def __init__(
+        self, inputs: dict[str, dict[Element, int]], reductions: dict[str, str], made: Iterable[str], once: bool
+    ) -> None:
         self.observer = Observer()
         self.inputs, self.reductions, self.once = inputs, reductions, once
         self.counters: dict[tuple[str, Site | Gate, str], Counter] = {}
-        self.results: dict[str, dict[Element, tuple[int | None, int]]] = {name: {} for name in reductions}
+        self.results: dict[str, dict[Element, tuple[int | None, int]]] = {name: {} for name in made}
         self.reasons: dict[str, None] = {}
 
     def counter(self, einsum: str, site: Site | Gate, action: str) -> Counter:
@@ -75,7 +78,7 @@ class Stores:
         leaving: dict[Coords, set[Element]] = {}
         arriving: list[tuple[Lane, Held, set[Element]]] = []
         for lane in lanes:
-            tile = site.tile(lane.ranges, lane.dead)
+            tile = site.wanted(lane.ranges, lane.dead)
             if tile is None:
                 continue
             held = site.held.setdefault(lane.coords, Held())
@@ -87,7 +90,7 @@ class Stores:
                 held.visit = Visit(len(held.window) * site.width)
                 continue
             held.tile = tile
-            wanted = elements(tile)
+            wanted = site.elements(tile)
             stay = wanted & held.window.keys() if known else set()
             if held.visit is not None:
                 held.visit.kept = bool(stay)
@@ -124,7 +127,7 @@ class Stores:
         writes = self.counter(site.payer, site, "write")
         for element in wanted:
             cell = parent.cells.get(element)
-            complete = cell is not None and cell[1] == site.needed
+            complete = cell is not None and cell[1] == site.needed.at(element)
             if not complete and site.produced and element not in held.seen:
                 held.seen.add(element)
                 continue
@@ -150,12 +153,14 @@ class Stores:
         """An outermost store reads nothing: inputs are there, results are not."""
         source = self.inputs.get(site.tensor)
         if source is not None:
-            held.cells.update({element: (source[element], 0) for element in wanted})
+            held.cells.update({element: (source[element], 0) for element in wanted if element in source})
 
     def _unreadable(self, site: Site, element: Element, cell: tuple[int | None, int] | None) -> None:
         what = f"{site.tensor}{list(element)} in {site.parent.memory if site.parent else site.memory}"
         if cell is not None:
-            self.reason("unfinished", f"{site.payer} needs {what} after {cell[1]} of {site.needed} operations")
+            self.reason(
+                "unfinished", f"{site.payer} needs {what} after {cell[1]} of {site.needed.at(element)} operations"
+            )
         elif element in self.results.get(site.tensor, {}):
             self.reason("recomputation", f"{site.payer} needs {what} again after its store dropped it")
         else:
@@ -185,7 +190,7 @@ class Stores:
                     continue
                 if site.parent is None:
                     self._finish(site, element, cell)
-                elif changed or cell[1] != site.needed:
+                elif changed or cell[1] != site.needed.at(element):
                     self._hand_up(site, site.parent, coords, element, entered, cell, changed)
         self.observer.emptied(site)
 
@@ -206,11 +211,11 @@ class Stores:
             self.reason("lost", f"{what} leaves {site.memory}, but is not in the tile of {parent.memory}")
             return
         value, done = above.cells.get(element, (None, 0))
-        above.cells[element] = (combine(self.reductions[site.tensor], value, cell[0]), done + cell[1])
+        writer = site.producer or site.payer
+        above.cells[element] = (combine(self.reductions[writer], value, cell[0]), done + cell[1])
         if not changed:
             return
         above.changed.add(element)
-        writer = site.producer or site.payer
         reads = self.counter(writer, site, "read")
         reads[coords] = reads.get(coords, 0) + 1
         for gate in (g for g in site.gates if g.up is not None):
@@ -226,12 +231,13 @@ class Stores:
 
     def _finish(self, site: Site, element: Element, cell: tuple[int | None, int]) -> None:
         """An element leaves its outermost store: results are delivered, unfinished ones are lost."""
-        if cell[1] == site.needed:
+        if cell[1] == site.needed.at(element):
             self.results[site.tensor].setdefault(element, cell)
         else:
             self.reason(
                 "unfinished",
-                f"{site.tensor}{list(element)} leaves its outermost store after {cell[1]} of {site.needed} operations",
+                f"{site.tensor}{list(element)} leaves its outermost store after {cell[1]} of "
+                f"{site.needed.at(element)} operations",
             )
 
     def empty_all(self, sites: Iterable[Site]) -> None:

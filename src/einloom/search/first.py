@@ -106,7 +106,7 @@ class FirstMappings:
     def _visits(self) -> Iterator[None]:
         problem, rng = self.problem, Random(0)
         space = space_for(problem.workload, problem.machine, problem.mapspace)
-        if not isinstance(space, Ffm):
+        if not isinstance(space, Ffm) or problem.workload.parted:
             return
         self._prices = Evaluator(problem, space, Budget(), _Quiet(self.watch))
         try:

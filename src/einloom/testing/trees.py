@@ -53,7 +53,7 @@ class TreeGrower:
         """Memory of every tensor's outermost store: the first one, except for intermediates and persistent tensors."""
         first = self.machine.memories[0].name
         zone = [memory.name for memory in self.zones[0]]
-        inner = set(self.workload.intermediates) - set(self.workload.outputs)
+        inner = set(self.workload.intermediates) - set(self.workload.ends)
         table = {}
         for tensor in self.workload.tensors:
             choices = zone if tensor.name in inner else zone[:2] if tensor.persistent else [first]
@@ -65,7 +65,7 @@ class TreeGrower:
         parts = [names[a:b] for a in range(len(names)) for b in range(a + 2, len(names) + 1)]
         ties = [Loop(binds, 1) for part in parts for binds in self._all_ties(part)]
         contexts = Contexts(tuple(ties), self.compiler.place, self.compiler.ranges)
-        late = set(self.workload.intermediates) - set(self.workload.outputs) if self.rng.random() < 0.8 else set()
+        late = set(self.workload.intermediates) - set(self.workload.ends) if self.rng.random() < 0.8 else set()
         late -= {tensor.name for tensor in self.workload.tensors if tensor.persistent}
         now = [t.name for t in self.workload.tensors if t.name not in late]
         nodes: list[Node] = []

@@ -5,12 +5,14 @@ Einsums (parsed or as text) and rank sizes come in from `files`, `zoo` or Python
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import SpecError, combined, nearest
 from ..reading.facts import Fact
 from .einsum import Access, Einsum, Index, Tensor, Workload
 from .notation import check_einsum, check_name, parse_einsum
+from .parts import part_problems, written_size
 
 MAX_SIZE = 2**40
 MAX_ERRORS = 100
@@ -25,6 +27,7 @@ def build_workload(
     shapes: Mapping[str, Sequence[int]] | None = None,
     outputs: Sequence[str] | None = None,
     persistent: Sequence[str] = (),
+    initial: Sequence[str] = (),
     repeat: int = 1,
     facts: Sequence[Fact] = (),
     absorbed: Sequence[str] = (),
@@ -36,14 +39,18 @@ def build_workload(
     ((10,), ('O',))
 
     ranks: extent of each rank variable. bits: bits per value, one number or per tensor with ``default``. shapes: the
-    declared shapes; elements outside are padding. Raises SpecError for everything that does not fit together.
+    declared shapes; elements outside are padding. initial: tensors of which the elements that no Einsum writes are
+    there from the start. Raises SpecError for everything that does not fit together.
     """
     parsed = [parse_einsum(einsum) if isinstance(einsum, str) else einsum for einsum in einsums]
     for einsum in parsed:
         check_einsum(einsum)
     ordered = program_order(parsed)
     names = tuple(dict.fromkeys(a.tensor for e in ordered for a in (*e.inputs, e.output)))
-    wrong = [*_wrong_ranks(ordered, ranks), *_wrong_names(ordered, names, shapes or {}, bits, outputs, persistent)]
+    wrong = [
+        *_wrong_ranks(ordered, ranks),
+        *_wrong_names(ordered, names, shapes or {}, bits, outputs, persistent, initial),
+    ]
     if repeat < 1:
         wrong.append(SpecError(f"repeat must be at least 1, not {repeat}", path="repeat"))
     if wrong:
@@ -56,8 +63,8 @@ def build_workload(
     tensors: list[Tensor] = []
     for tensor in names:
         try:
-            shape = tensor_shape(tensor, users[tensor], sizes, shapes or {})
-            tensors.append(Tensor(tensor, shape, _bits(tensor, bits), tensor in persistent))
+            shape = tensor_shape(tensor, users[tensor], sizes, shapes or {}, tensor in initial)
+            tensors.append(Tensor(tensor, shape, _bits(tensor, bits), tensor in persistent, tensor in initial))
         except SpecError as error:
             wrong.append(error)
     if wrong:
@@ -69,35 +76,39 @@ def build_workload(
 def program_order(einsums: Sequence[Einsum]) -> tuple[Einsum, ...]:
     """The Einsums with every producer before its consumers, otherwise in the given order.
 
-    Raises SpecError for no Einsums, a name or an output that occurs twice, and a cycle.
+    Raises SpecError for no Einsums, a name that occurs twice, and a cycle.
     """
     if not einsums:
         raise SpecError("a workload needs at least one Einsum", path="einsums")
-    writers: dict[str, str] = {}
     names: set[str] = set()
     for einsum in einsums:
         if einsum.name in names:
-            raise SpecError(f"two Einsums are called {einsum.name}", path=f"einsums.{einsum.name}")
+            parts = einsum.name == einsum.output.tensor
+            hint = "; Einsums that write parts of one tensor need names of their own" if parts else ""
+            raise SpecError(f"two Einsums are called {einsum.name}{hint}", path=f"einsums.{einsum.name}")
         names.add(einsum.name)
-        tensor = einsum.output.tensor
-        if tensor in writers:
-            raise SpecError(
-                f"tensor {tensor} is written by Einsum {writers[tensor]} and by Einsum {einsum.name}",
-                path=f"einsums.{einsum.name}",
-            )
-        writers[tensor] = einsum.name
     waiting = list(einsums)
-    pending = set(writers)
+    pending = Counter(einsum.output.tensor for einsum in einsums)
     ordered: list[Einsum] = []
     while waiting:
-        ready = next((e for e in waiting if not any(a.tensor in pending for a in e.inputs)), None)
+        ready = next((e for e in waiting if not any(pending[a.tensor] for a in e.inputs)), None)
         if ready is None:
             listed = ", ".join(e.name for e in waiting)
-            raise SpecError(f"Einsums {listed} form a cycle or read from one", path=f"einsums.{waiting[0].name}")
+            raise SpecError(
+                f"Einsums {listed} form a cycle or read from one{_waited(einsums, waiting)}",
+                path=f"einsums.{waiting[0].name}",
+            )
         waiting.remove(ready)
-        pending.discard(ready.output.tensor)
+        pending[ready.output.tensor] -= 1
         ordered.append(ready)
     return tuple(ordered)
+
+
+def _waited(einsums: Sequence[Einsum], waiting: Sequence[Einsum]) -> str:
+    """That all parts of a tensor are written before it is read, if that may be what the last Einsums wait for."""
+    parts = Counter(einsum.output.tensor for einsum in einsums)
+    tensor = next((e.output.tensor for e in waiting if parts[e.output.tensor] > 1), None)
+    return "" if tensor is None else f" ({tensor} is read when all its parts are written)"
 
 
 def _users(einsums: Sequence[Einsum]) -> dict[str, str]:
@@ -146,23 +157,29 @@ def _wrong_names(
     bits: int | Mapping[str, int],
     outputs: Sequence[str] | None,
     persistent: Sequence[str],
+    initial: Sequence[str],
 ) -> list[SpecError]:
     """Tensors that are named but not accessed, and outputs that cannot be such."""
     widths = [tensor for tensor in bits if tensor != "default"] if isinstance(bits, Mapping) else []
-    listed = (("shapes", shapes), ("bits", widths), ("persistent", persistent), ("outputs", outputs or ()))
+    once = {"persistent": persistent, "initial": initial, "outputs": outputs or ()}
+    listed = (("shapes", shapes), ("bits", widths), *once.items())
     wrong = [
         SpecError(
             f"{what} names tensor {tensor}, which no Einsum accesses",
-            path=what if what in ("persistent", "outputs") else f"{what}.{tensor}",
+            path=what if what in once else f"{what}.{tensor}",
             suggestion=nearest(tensor, names),
         )
         for what, tensors in listed
         for tensor in tensors
         if tensor not in names
     ]
+    written = [einsum.output.tensor for einsum in einsums]
+    for tensor in initial:
+        if tensor in names and tensor not in written:
+            message = f"initial names tensor {tensor}, which no Einsum writes: all of it is an input of the cascade"
+            wrong.append(SpecError(message, path="initial", suggestion=nearest(tensor, written)))
     if outputs is None:
         return wrong
-    written = [einsum.output.tensor for einsum in einsums]
     for tensor in outputs:
         if tensor in names and tensor not in written:
             message = f"outputs names tensor {tensor}, which no Einsum writes"
@@ -185,7 +202,11 @@ def _bits(tensor: str, bits: int | Mapping[str, int]) -> int:
 
 
 def tensor_shape(
-    tensor: str, einsums: Sequence[Einsum], sizes: Mapping[str, int], shapes: Mapping[str, Sequence[int]]
+    tensor: str,
+    einsums: Sequence[Einsum],
+    sizes: Mapping[str, int],
+    shapes: Mapping[str, Sequence[int]],
+    initial: bool = False,
 ) -> tuple[int, ...]:
     """The size of each rank: declared, else written by the producer, else what all accesses agree on.
 
@@ -206,7 +227,10 @@ def tensor_shape(
             f"the shape of {tensor} has {len(declared)} rank(s), but Einsum {first_name} accesses {first}",
             path=f"shapes.{tensor}",
         )
-    writer = next((e.name for e in einsums if e.output.tensor == tensor), None)
+    writers = [e for e in einsums if e.output.tensor == tensor]
+    if initial or len(writers) > 1 or any(not index.simple for e in writers for index in e.output.indices):
+        return _parted_shape(tensor, accesses, writers, sizes, declared, initial)
+    writer = writers[0].name if writers else None
     return tuple(
         _rank_size(
             tensor,
@@ -219,19 +243,44 @@ def tensor_shape(
     )
 
 
+def _parted_shape(
+    tensor: str,
+    accesses: Sequence[tuple[str, Access]],
+    writers: Sequence[Einsum],
+    sizes: Mapping[str, int],
+    declared: Sequence[int] | None,
+    initial: bool,
+) -> tuple[int, ...]:
+    """The shape of a tensor that is written in parts: declared, else up to the last element that is written."""
+    made = tuple(written_size(indices, sizes) for indices in zip(*(e.output.indices for e in writers), strict=True))
+    shape = made if declared is None else tuple(declared)
+    wrong = list(part_problems(tensor, shape, writers, sizes, initial))
+    if wrong:
+        raise combined(wrong)
+    names = {einsum.name for einsum in writers}
+    for rank, size in enumerate(shape):
+        uses = [(einsum, access, access.indices[rank]) for einsum, access in accesses if einsum not in names]
+        _rank_size(tensor, uses, sizes, None if declared is None else size, None, made=size)
+    return shape
+
+
 def _rank_size(
     tensor: str,
     uses: Sequence[tuple[str, Access, Index]],
     sizes: Mapping[str, int],
     declared: int | None,
     writer: str | None,
+    made: int | None = None,
 ) -> int:
+    """made: the size up to which several parts are written."""
     if declared is not None and not 1 <= declared <= MAX_SIZE:
         raise SpecError(f"the shape of {tensor} holds {declared}; sizes are 1 to 2**40", path=f"shapes.{tensor}")
     whole = [use for use in uses if use[2].constant == 0]
     fixing = [use for use in uses if use[0] == writer] or [use for use in whole if use[2].variables] or whole
     if declared is not None:
         size, origin = declared, f"size {declared} by its declared shape"
+    elif made is not None:
+        size, origin = made, f"size {made} by the Einsums that write it"
     elif fixing:
         einsum, access, index = fixing[0]
         size = index.extent(sizes)
@@ -263,10 +312,10 @@ def _rank_size(
 
 def _unread(einsums: Sequence[Einsum]) -> list[str]:
     read = {access.tensor for einsum in einsums for access in einsum.inputs}
-    return [einsum.output.tensor for einsum in einsums if einsum.output.tensor not in read]
+    return list(dict.fromkeys(einsum.output.tensor for einsum in einsums if einsum.output.tensor not in read))
 
 
 def _outputs(einsums: Sequence[Einsum], stated: Sequence[str] | None) -> tuple[str, ...]:
     """The cascade's outputs in program order: those stated, else what is written and not read."""
     chosen = _unread(einsums) if stated is None else stated
-    return tuple(einsum.output.tensor for einsum in einsums if einsum.output.tensor in chosen)
+    return tuple(dict.fromkeys(einsum.output.tensor for einsum in einsums if einsum.output.tensor in chosen))

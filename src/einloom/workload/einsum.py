@@ -121,12 +121,16 @@ class Einsum:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor: its shape (one size per rank), the bits of one value, and whether it persists over repeats."""
+    """A tensor: its shape (one size per rank), the bits of one value, and whether it persists over repeats.
+
+    initial: the elements that no Einsum writes are there from the start, in the outermost memory.
+    """
 
     name: str
     shape: tuple[int, ...]
     bits: int
     persistent: bool = False
+    initial: bool = False
 
     @property
     def size(self) -> int:
@@ -178,8 +182,45 @@ class Workload(Drawn):
 
     @cached_property
     def producers(self) -> Mapping[str, str]:
-        """Tensor name -> name of the Einsum that writes it (absent for the cascade's inputs)."""
-        return MappingProxyType({einsum.output.tensor: einsum.name for einsum in self.einsums})
+        """Tensor name -> name of the first Einsum that writes it (absent for the cascade's inputs)."""
+        return MappingProxyType({tensor: names[0] for tensor, names in self.writers.items()})
+
+    @cached_property
+    def writers(self) -> Mapping[str, tuple[str, ...]]:
+        """Tensor name -> names of the Einsums that write it, in program order: several if it is written in parts."""
+        table: dict[str, tuple[str, ...]] = {}
+        for einsum in self.einsums:
+            table[einsum.output.tensor] = (*table.get(einsum.output.tensor, ()), einsum.name)
+        return MappingProxyType(table)
+
+    @cached_property
+    def parted(self) -> Mapping[str, frozenset[int]]:
+        """Tensor name -> its ranks that are not whole, for every tensor that is written in parts (`parts`).
+
+        A rank is whole if all writers index it by one bare rank variable of its full size.
+        """
+        table: dict[str, frozenset[int]] = {}
+        for tensor, names in self.writers.items():
+            outputs = [self.einsum(name).output for name in names]
+            shape = self.tensor(tensor).shape
+            if len(names) == 1 and not self.tensor(tensor).initial and all(i.simple for i in outputs[0].indices):
+                continue
+            table[tensor] = frozenset(
+                rank
+                for rank, size in enumerate(shape)
+                if not all(o.indices[rank].simple and o.indices[rank].extent(self.extents) == size for o in outputs)
+            )
+        return MappingProxyType(table)
+
+    def tied(self, tensor: str, rank: int) -> bool:
+        """True if loops that Einsums share may iterate the rank of a written tensor: it is whole."""
+        return rank not in self.parted.get(tensor, ())
+
+    @cached_property
+    def ends(self) -> tuple[str, ...]:
+        """The tensors that start or end in the outermost memory: inputs, outputs, and those that are initial."""
+        begun = (tensor.name for tensor in self.tensors if tensor.initial)
+        return tuple(dict.fromkeys((*self.inputs, *self.outputs, *begun)))
 
     @cached_property
     def consumers(self) -> Mapping[str, tuple[str, ...]]:
@@ -197,7 +238,7 @@ class Workload(Drawn):
 
     @cached_property
     def intermediates(self) -> tuple[str, ...]:
-        """Tensors that one Einsum writes and another reads."""
+        """Tensors that some Einsum writes and another reads."""
         return tuple(t.name for t in self.tensors if t.name in self.producers and self.consumers[t.name])
 
     @cached_property

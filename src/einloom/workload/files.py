@@ -11,6 +11,7 @@ einsums:
 shapes: {X: [128, 64]}                         # only where the accesses do not say it; outside is padding
 outputs: [Y]                                   # default: written and not read
 persistent: [W]
+initial: [K]                                   # what no Einsum writes of it is there from the start
 repeat: 32
 absorbed: [1 x Relu]                           # for people, as group is
 """
@@ -73,6 +74,7 @@ WORKLOAD = Record(
         ),
         Key("outputs", NAMES, "tensors that the cascade is for; by default all that are written and not read"),
         Key("persistent", NAMES, "tensors that stay where they are from run to run"),
+        Key("initial", NAMES, "tensors whose elements that no Einsum writes are there from the start"),
         Key("repeat", _SIZE, "how often the cascade runs"),
         Key("absorbed", Each(TEXT), "operators of a network that became part of an Einsum, for people"),
     ),
@@ -120,6 +122,7 @@ def workload_from(view: Located, parameters: Mapping[str, str] | None = None) ->
             shapes=dict(found.get("shapes", ())),
             outputs=found.get("outputs"),
             persistent=found.get("persistent", ()),
+            initial=found.get("initial", ()),
             repeat=found.get("repeat", 1),
             facts=facts,
             absorbed=found.get("absorbed", ()),
@@ -139,7 +142,7 @@ def _placed(problem: SpecError, view: Located, places: Places) -> SpecError:
 
 def _note_places(view: Located, places: Places) -> None:
     """Where each thing stands that `build_workload` may complain about."""
-    for key in ("ranks", "bits", "shapes", "outputs", "persistent", "repeat"):
+    for key in ("ranks", "bits", "shapes", "outputs", "persistent", "initial", "repeat"):
         if (field := view.get(key)) is not None:
             places[key] = field
             for name, at, value in field.entries() if field.is_mapping else ():
@@ -199,6 +202,9 @@ def workload_data(workload: Workload) -> dict[str, object]:
     persistent = [tensor.name for tensor in workload.tensors if tensor.persistent]
     if persistent:
         data["persistent"] = persistent
+    initial = [tensor.name for tensor in workload.tensors if tensor.initial]
+    if initial:
+        data["initial"] = initial
     if workload.repeat != 1 or "repeat" in facts:
         data["repeat"] = noted(workload.repeat, "repeat", facts)
     if workload.absorbed:
@@ -220,10 +226,9 @@ def _bits_data(workload: Workload, facts: Mapping[str, Fact]) -> object:
 
 def _declared(workload: Workload, tensor: str) -> bool:
     """True if the accesses alone do not give the tensor its shape."""
-    writer = [name] if (name := workload.producers.get(tensor)) else []
-    users = [workload.einsum(name) for name in (*writer, *workload.consumers[tensor])]
+    users = [workload.einsum(name) for name in (*workload.writers.get(tensor, ()), *workload.consumers[tensor])]
     try:
-        alone = tensor_shape(tensor, users, workload.extents, {})
+        alone = tensor_shape(tensor, users, workload.extents, {}, workload.tensor(tensor).initial)
     except SpecError:
         return True
     return alone != workload.tensor(tensor).shape

@@ -16,8 +16,10 @@ def awaited(workload: Workload) -> tuple[int, ...]:
     >>> awaited(w)
     (0, 0, 3)
     """
-    place = {einsum.output.tensor: i for i, einsum in enumerate(workload.einsums)}
-    return tuple(sum({1 << place[a.tensor] for a in e.inputs if a.tensor in place}) for e in workload.einsums)
+    place = {name: i for i, name in enumerate(workload.names)}
+    made = {tensor: {1 << place[name] for name in names} for tensor, names in workload.writers.items()}
+    read = ({a.tensor for a in e.inputs if a.tensor in made} for e in workload.einsums)
+    return tuple(sum(bit for tensor in tensors for bit in made[tensor]) for tensors in read)
 
 
 def orders(workload: Workload) -> Iterator[Workload]:

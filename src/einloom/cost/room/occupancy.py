@@ -124,7 +124,9 @@ class Tile:
 
     def _complex(self, rank: int) -> bool:
         tensor = self.store.tensor
-        return any(user.complex_rank(user.einsum.access(tensor), rank) for user in self.users if not user.plain)
+        if any(user.complex_rank(user.einsum.access(tensor), rank) for user in self.users if not user.plain):
+            return True
+        return len(self.users) > 1 and not self.users[0].workload.tied(tensor, rank)
 
     def size(self, choice: Choice) -> Number:
         """Values in the tile for a choice of pieces, every other loop in its first."""
@@ -148,10 +150,10 @@ class Tile:
 
     @cached_property
     def _plain_ranks(self) -> tuple[tuple[int, tuple[PathLoop, ...]], ...]:
-        """(extent, loops above the store) of every rank that is one plain variable."""
+        """(extent, loops above the store) of the variables of every rank that is no window."""
         first = self.users[0]
         indices = enumerate(first.einsum.access(self.store.tensor).indices)
-        variables = [index.variables[0] for rank, index in indices if not self._complex(rank)]
+        variables = [variable for rank, index in indices if not self._complex(rank) for variable in index.variables]
         above = {v: tuple(loop for loop in first.by_variable[v] if loop.place < self.store.place) for v in variables}
         return tuple((first.extent(v), loops) for v, loops in above.items())
 

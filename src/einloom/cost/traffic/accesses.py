@@ -263,7 +263,7 @@ class StoreLink:
         even = path.even
         if not (path.busy and all(user.plain for user in self.users)):
             indices = enumerate(self.access.indices)
-            ranks = [rank for rank, index in indices if self._complex(rank) or index.variables[0] not in even]
+            ranks = [rank for rank, index in indices if self._complex(rank) or not even.issuperset(index.variables)]
             even = even.difference(*(self.access.indices[rank].variables for rank in ranks))
         others = [] if path.busy else [v for v in path.einsum.variables if v not in variables and v not in path.even]
         values = prod([path.extent(v) for v in variables if v in even])
@@ -302,7 +302,7 @@ class StoreLink:
     def _rank(self, rank: int, flags: dict[int, Number], picks: Picks | None, sliding: int | None) -> Number:
         index = self.access.indices[rank]
         if not self._complex(rank):
-            return self._variable(index.variables[0], flags, picks, whole=True)
+            return prod([self._variable(variable, flags, picks, whole=True) for variable in index.variables])
         users = (self.path,) if self.written or self.child is None else self.users
         size, many = self.workload.tensor(self.tensor).shape[rank], _axes(picks)
         if not many:

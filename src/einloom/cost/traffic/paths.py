@@ -149,14 +149,19 @@ class Path:
         return self.addresses[place : place + 1] == other.addresses[place : place + 1]
 
     def complex_rank(self, access: Access, rank: int) -> bool:
-        """True if the rank's windows overlap, leave gaps, are clipped or follow from consumers: no closed product."""
+        """True if the rank's windows overlap, leave gaps, are clipped or follow from consumers: no closed product.
+
+        What is written is each position once: a product of the extents of all variables (docs/model/parts.md).
+        """
         index = access.indices[rank]
-        return not index.simple or index.variables[0] in self.derived
+        if index.simple or access is self.einsum.output:
+            return not self.derived.isdisjoint(index.variables)
+        return True
 
     @cached_property
     def complex_variables(self) -> frozenset[str]:
         found: set[str] = set(self.derived)
-        for access in self.einsum.accesses:
+        for access in self.einsum.inputs:
             for index in access.indices:
                 if not index.simple:
                     found.update(index.variables)
@@ -164,8 +169,10 @@ class Path:
 
     @cached_property
     def plain(self) -> bool:
-        """True if no rank that the Einsum accesses is complex."""
-        return not self.derived and all(i.simple for access in self.einsum.accesses for i in access.indices)
+        """True if no rank that the Einsum accesses is complex, and it does not write a part of a tensor."""
+        if self.derived or self.einsum.output.tensor in self.workload.parted:
+            return False
+        return all(i.simple for access in self.einsum.inputs for i in access.indices)
 
     @cached_property
     def complex_axes(self) -> tuple[PathLoop, ...]:
@@ -221,6 +228,8 @@ def _ways(path: Path, tensor: str, place: int, every: bool) -> tuple[object, ...
 def not_plain(all_paths: tuple[Path, ...]) -> str | None:
     """Why products of closed forms do not hold for some tensor; None if they do for all."""
     for path in all_paths:
+        if path.einsum.output.tensor in path.workload.parted:
+            return f"{path.einsum.output.tensor} is written in parts"
         for variable in sorted(path.complex_variables):
             return f"{path.einsum.name}.{variable} is in a window or follows one"
         for place, tensor in sorted(path.unlike):

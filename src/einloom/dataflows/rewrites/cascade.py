@@ -13,6 +13,7 @@ from ...errors import SpecError
 from ...reading.facts import Fact
 from ...workload.build import build_workload
 from ...workload.einsum import Access, Einsum, Index, Workload
+from ...workload.parts import refuse_parts
 from ..casts import Cast
 from ..families import Family
 
@@ -128,7 +129,8 @@ class _Names:
 
 
 def check_whole(workload: Workload, rewrite: str, windows: bool = False) -> None:
-    """Refuse a workload whose Einsums read anything but whole tensors, by bare rank variables or unpadded windows."""
+    """Refuse a workload whose Einsums access anything but whole tensors, by bare rank variables or unpadded windows."""
+    refuse_parts(workload, f"{rewrite} rewrites whole tensors")
     for einsum in workload.einsums:
         for access in einsum.accesses:
             for index, size in zip(access.indices, workload.tensor(access.tensor).shape, strict=True):

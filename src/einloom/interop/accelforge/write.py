@@ -17,6 +17,7 @@ from ...mapspace.space import Mapspace
 from ...problem import Objective
 from ...reading.yamltree import dump_yaml
 from ...workload.einsum import Access, Einsum, Index, Workload
+from ...workload.parts import refuse_parts
 from ...workload.selectors import select
 from ..bundle import ExportedFiles
 from .sets import COPIED, PRODUCT, always_held_above, exported_set, set_names
@@ -46,6 +47,7 @@ def export(
 
     Raises SpecError for whatever AccelForge has no words for and that would change what a mapping costs.
     """
+    refuse_parts(workload, "AccelForge has no word for parts of a tensor")
     writer = _Writer(workload, machine)
     data: dict[str, dict[str, object]] = {
         "arch.yaml": {"arch": {"nodes": writer.levels()}},

@@ -29,7 +29,13 @@ def interpret(program: GraphProgram, values: Mapping[str, Array]) -> dict[Stored
     """Every tensor that an Einsum writes, with ranks as its axes. values: of the cascade's inputs, by ONNX name."""
     found: dict[Stored, Array] = {}
     for step in program.steps:
-        found[step.output] = _run(step, found, values)
+        array = _run(step, found, values)
+        if step.places:
+            shape = [rank.root().size for rank in step.output.ranks]
+            whole = found.setdefault(step.output, np.full(shape, step.output.fill or 0.0))
+            whole[tuple(_index(affine, step.variables) for _, affine in step.places)] = array
+        else:
+            found[step.output] = array
     return found
 
 

@@ -76,6 +76,7 @@ class Emission:
             bits={"default": max(sorted(set(widths.values())), key=list(widths.values()).count), **widths},
             shapes=shapes,
             outputs=[label for label in outputs if label in written],
+            initial=[label for label, tensor in stored.items() if tensor.fill is not None and label in written],
             facts=facts,
             absorbed=[f"{count} x {label}" for label, count in absorbed.items()],
         )
@@ -107,12 +108,18 @@ class Emission:
             inputs.append(Access(label, tuple(_index(affine, table) for _, affine in operand.places)))
         output = self.tensor(step.output)
         access = Access(output, tuple(Index(((table[var], 1),)) for var in step.variables))
+        name = output
+        if step.places:
+            access = Access(output, tuple(_index(affine, table) for _, affine in step.places))
+            name = self._names.of(f"{output}_part", "T")
+        if step.function == "copy" and len(inputs) == 1 and _copies(inputs[0], access):
+            return [*found, Einsum(name, access, tuple(inputs), "copy", group=step.group)]
         function = None if step.meaning is None else step.function or "elementwise"
-        if function is not None and FUNCTIONS.get(function, 0) not in (None, len(inputs)):
+        if function is not None and (function == "copy" or FUNCTIONS.get(function, 0) not in (None, len(inputs))):
             function = "elementwise"
         reduction = step.reduction if any(v not in access.variables for i in inputs for v in i.variables) else "sum"
         kind = "multiply" if function is None else "map"
-        einsum = Einsum(output, access, tuple(inputs), kind, function, reduction, step.group)  # type: ignore[arg-type]
+        einsum = Einsum(name, access, tuple(inputs), kind, function, reduction, step.group)  # type: ignore[arg-type]
         check_einsum(einsum)
         return [*found, einsum]
 
@@ -142,6 +149,11 @@ class Emission:
             table[var] = name
             self.extents[name] = root.size
         return table
+
+
+def _copies(source: Access, target: Access) -> bool:
+    """True if the notation has a copy for it: the source has a bare rank variable for each of the target's."""
+    return all(index.simple for index in source.indices) and set(source.variables) == set(target.variables)
 
 
 def _index(affine: Affine, table: Mapping[Var, str]) -> Index:

@@ -12,7 +12,20 @@ import numpy as np
 
 from .graph import Graph, OnnxNode
 from .program import GraphProgram, Meaning, Reduction, Step, StepOperand
-from .ranks import Affine, Splitter, Stored, Uneven, Var, View, keep_whole, refinement, unite
+from .ranks import (
+    Affine,
+    Place,
+    Rank,
+    Splitter,
+    Stored,
+    Uneven,
+    Var,
+    View,
+    keep_whole,
+    refinement,
+    unite,
+    weighted,
+)
 
 Labels = Sequence[Sequence[str]]
 """Per dimension the labels of its parts, most significant first; labels of one name are one rank variable."""
@@ -280,6 +293,70 @@ class Lowering:
         axes = [[Var(var.rank) for var in dim] for dim in dims]
         places = zip(tensor.ranks, (axis for dim in axes for axis in dim), strict=True)
         return View(tensor, tuple(map(tuple, axes)), tuple((rank, Affine(((axis, 1),))) for rank, axis in places))
+
+    def parts(self, value: str, given: Sequence[tuple[View, Sequence[int]]], fill: float | None = None) -> View:
+        """A value that is put together: each view from these positions on. fill: what the elements between them hold.
+
+        Dimensions that every view has whole stay as they are; the others are ranks that nothing splits.
+        """
+        shape = self.shape(value)
+        cut = [d for d, size in enumerate(shape) if any(view.shape[d] != size for view, _ in given)]
+        listed = [
+            (view, [[f"i{d}_{n}" if d in cut else f"i{d}"] for d in range(len(shape))])
+            for n, (view, _) in enumerate(given)
+        ]
+        views, runs = self._matched(listed, {})
+        ranks: dict[int, tuple[Rank, ...]] = {}
+        for d, size in enumerate(shape):
+            if d in cut:
+                whole = self.splitter.rank(size, (value, d, "parts"))
+                whole.lock()
+                ranks[d] = (whole,)
+            else:
+                ranks[d] = tuple(axis.rank for axis in runs[0][f"i{d}"])
+        tensor = Stored(
+            value,
+            tuple(rank for d in ranks for rank in ranks[d]),
+            self.graph.bits.get(value, 32),
+            value=value,
+            fill=fill,
+        )
+        before = len(self.program.steps)
+        for n, (_, starts) in enumerate(given):
+            axes = [runs[n][names[0]] for names in listed[n][1]]
+            self._part(tensor, views[n], axes, ranks, {d: starts[d] for d in cut})
+        self.program.steps[before].labels = (self.node.operator,)  # one operator, however many parts
+        dims = [tuple(Var(rank) for rank in ranks[d]) for d in range(len(shape))]
+        every = zip(tensor.ranks, (axis for dim in dims for axis in dim), strict=True)
+        return View(tensor, tuple(dims), tuple((rank, Affine(((axis, 1),))) for rank, axis in every))
+
+    def _part(
+        self,
+        tensor: Stored,
+        view: View,
+        axes: Sequence[tuple[Var, ...]],
+        ranks: Mapping[int, tuple[Rank, ...]],
+        starts: Mapping[int, int],
+    ) -> None:
+        """The Einsum that puts a view into a tensor. axes: of each dimension, as ranks of the tensor; starts: the first
+        position along those of which it has a part."""
+        table: dict[Var, Affine] = {}
+        places: list[Place] = []
+        kept: list[Var] = []
+        for d, mine in enumerate(axes):
+            variables = tuple(Var(axis.rank) for axis in mine)
+            kept += variables
+            table.update({axis: Affine(((var, 1),)) for axis, var in zip(mine, variables, strict=True)})
+            if d in starts:
+                places.append((ranks[d][0], Affine(weighted(variables).terms, starts[d])))
+                continue
+            for rank, var in zip(ranks[d], variables, strict=True):
+                unite(rank, var.rank, self.splitter.locked)
+                places.append((rank, Affine(((var, 1),))))
+        operand = StepOperand(view.tensor, tuple((rank, affine.put(table)) for rank, affine in view.places))
+        step = Step(tensor, tuple(kept), (operand,), (), "copy", lambda arrays: arrays[0], places=tuple(places))
+        step.group = self.node.group
+        self.program.steps.append(step)
 
     def pointwise(self, operands: Sequence[View], function: str, meaning: Meaning, value: str | None = None) -> View:
         """An elementwise map of operands that are broadcast as NumPy does."""

@@ -48,7 +48,8 @@ class Epilogue:
 class Step:
     """One Einsum under construction.
 
-    variables: of the output's ranks, in their order. meaning: what a map applies to operands and then constants, None
+    variables: of the output's ranks, in their order. places: where a point stands in the output, if the Einsum writes
+    only a part of it. meaning: what a map applies to operands and then constants, None
     for a product. labels: the ONNX operators in it, innermost first.
     """
 
@@ -62,6 +63,7 @@ class Step:
     epilogues: tuple[Epilogue, ...] = ()
     labels: tuple[str, ...] = ()
     group: str = ""
+    places: tuple[Place, ...] = ()
 
     @property
     def points(self) -> tuple[Var, ...]:
@@ -123,16 +125,19 @@ class GraphProgram:
         return found
 
     def writers(self) -> dict[Stored, Step]:
-        return {step.output: step for step in self.steps}
+        """Tensor -> the step that writes all of it."""
+        return {step.output: step for step in self.steps if not step.places}
 
     def alive(self) -> None:
         """Drop the steps that no output needs."""
-        writers, wanted = self.writers(), list(self.outputs)
+        read: dict[Stored, list[Stored]] = {}
+        for step in self.steps:
+            read.setdefault(step.output, []).extend(operand.tensor for operand in step.operands)
+        wanted = list(self.outputs)
         needed: set[Stored] = set()
         while wanted:
             tensor = wanted.pop()
             if tensor not in needed:
                 needed.add(tensor)
-                step = writers.get(tensor)
-                wanted += [] if step is None else [operand.tensor for operand in step.operands]
+                wanted += read.get(tensor, [])
         self.steps = [step for step in self.steps if step.output in needed]

@@ -231,7 +231,8 @@ class Stored:
     """A tensor that is stored: its ranks in row-major order of the ONNX value `value` (sizes of 1 have none).
 
     constant: it follows from weights and integer inputs alone. data: its values, if they are made here. select: ranks
-    of the value that this tensor holds at one position only: place, position, size.
+    of the value that this tensor holds at one position only: place, position, size. fill: what the elements hold that
+    no Einsum writes, if there are such.
     """
 
     name: str
@@ -241,6 +242,7 @@ class Stored:
     value: str | None = None
     data: object = None
     select: tuple[tuple[int, int, int], ...] = ()
+    fill: float | None = None
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ class ImportedModel:
         return "\n".join(lines) + "\n"
 
     def _share_cut(self) -> float:
-        moved = sum(moved_values(step.output) for step in self.program.steps)
+        moved = sum(moved_values(tensor) for tensor in dict.fromkeys(step.output for step in self.program.steps))
         cut = sum(fate.values for fate in self.program.fates if fate.kind == "cut")
         return cut / (moved + cut) if moved + cut else 0.0
 

@@ -47,7 +47,7 @@ def _into_readers(program: GraphProgram, most: int | None) -> bool:
     gone: set[Step] = set()
     for step in program.steps:
         users = uses.readers.get(step.output, ())
-        if not step.pointwise or step.output in uses.outputs or len(users) != 1:
+        if not step.pointwise or step.places or step.output in uses.outputs or len(users) != 1:
             continue
         reader = users[0]
         mine = [operand for operand in reader.operands if operand.tensor is step.output]
@@ -59,8 +59,10 @@ def _into_readers(program: GraphProgram, most: int | None) -> bool:
             continue
         if merged := _merged(step, reader, mine[0], axes, most):
             reader.operands, reader.constants, reader.meaning = merged
-            reader.labels = (*step.labels, *reader.labels)
-            reader.function = "elementwise" if reader.function or reader.reduced else step.function
+            copied = reader.function == "copy"
+            reader.labels = (*reader.labels, *step.labels) if copied else (*step.labels, *reader.labels)
+            alone = reader.function in ("", "copy") and not reader.reduced
+            reader.function = step.function if alone else "elementwise"
             if not reader.function:
                 reader.function = "elementwise"
             gone.add(step)
@@ -140,12 +142,15 @@ def _into_writers(program: GraphProgram) -> bool:
         if writer.pointwise:
             writer.meaning = _after(writer, step.meaning, len(constants))
             writer.constants += constants
-            writer.function = "elementwise"
-        else:
+            writer.function = writer.function if step.function == "copy" else "elementwise"
+        elif step.function != "copy":
             writer.epilogues += (Epilogue(step.labels[-1], step.meaning, constants),)
-        writer.labels += step.labels
+        inside = step.function == "copy" and writer.meaning is not None
+        writer.labels = (*step.labels, *writer.labels) if inside else (*writer.labels, *step.labels)
         writer.output = step.output
-        writers[step.output] = writer
+        writer.places = tuple((rank, affine.put(table)) for rank, affine in step.places)
+        if not step.places:
+            writers[step.output] = writer
         gone.add(step)
     program.steps = [step for step in program.steps if step not in gone]
     return bool(gone)

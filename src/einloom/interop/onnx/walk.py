@@ -120,6 +120,7 @@ def _settle(program: GraphProgram) -> None:
     program.alive()
     for step in program.steps:
         step.variables = tuple(leaf for var in step.variables for leaf in var.leaves())
+        step.places = tuple(expanded(step.places))
         for operand in (*step.operands, *step.constants):
             operand.places = tuple(expanded(operand.places))
     program.results = {name: view.normal() for name, view in program.results.items()}

@@ -16,6 +16,7 @@ from ...mapping.normal import normal_form
 from ...mapping.tree import Loop, Mapping, Nest, Split, Store
 from ...reading.yamltree import dump_yaml
 from ...workload.einsum import Access, Workload
+from ...workload.parts import refuse_parts
 from ..bundle import ExportedFiles
 from .branches import mapping_data
 from .read import read_texts
@@ -26,6 +27,7 @@ def export(workload: Workload, machine: Machine, mapping: Mapping | None = None,
 
     Raises SpecError for what TileFlow cannot say.
     """
+    refuse_parts(workload, "TileFlow has no word for parts of a tensor")
     writer = _Writer(workload, machine, clock)
     files = {"arch.yaml": dump_yaml(writer.architecture()), "prob.yaml": dump_yaml(writer.problem())}
     if mapping is not None:

@@ -16,6 +16,7 @@ from ...mapping.tree import Loop, Mapping, Store
 from ...reading.arithmetic import exact
 from ...reading.yamltree import dump_yaml
 from ...workload.einsum import Access, Einsum, Index, Workload
+from ...workload.parts import refuse_parts
 from ...workload.selectors import select
 from ..bundle import ExportedFiles
 from ..clocks import cycles_per_second
@@ -32,6 +33,7 @@ def export(workload: Workload, machine: Machine, mapping: Mapping | None = None,
 
     Raises SpecError for what Timeloop has no word for.
     """
+    refuse_parts(workload, "Timeloop has no word for parts of a tensor")
     writer = _Writer(workload, machine, clock)
     files = {"arch.yaml": _tagged(dump_yaml({"architecture": writer.architecture()}))}
     files["problem.yaml"] = dump_yaml({"problem": writer.problem()})

@@ -245,17 +245,19 @@ def _index(c: AtenCall) -> None:
 
 
 def _cat(c: AtenCall) -> None:
-    c.add("Concat", *c.tensors, axis=(c.get("dim") or 0) % len(c.out))
+    c.add("Concat", *map(c.value, c.get("tensors")), axis=(c.get("dim") or 0) % len(c.out))
 
 
 def _stack(c: AtenCall) -> None:
     axis = (c.get("dim") or 0) % len(c.out)
     shape = (*c.out[:axis], 1, *c.out[axis + 1 :])
-    c.add("Concat", *(c.part("Reshape", name, shape=shape) for name in c.tensors), axis=axis)
+    c.add("Concat", *(c.part("Reshape", c.value(given), shape=shape) for given in c.get("tensors")), axis=axis)
 
 
 def _pad(c: AtenCall) -> None:
-    c.add("Pad", c.tensor(), pads=c.ints("pad"))
+    pads = c.ints("pad")  # pairs from the last dimension on
+    axes = [len(c.out) - 1 - i for i in range(len(pads) // 2)]
+    c.add("Pad", c.tensor(), pads=[*pads[::2], *pads[1::2]], axes=axes, value=float(c.get("value") or 0))
 
 
 def _reduce(operator: str) -> Write:

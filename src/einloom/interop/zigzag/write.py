@@ -14,6 +14,7 @@ from ...machine.levels import Fanout, Machine, Memory
 from ...reading.arithmetic import exact
 from ...reading.yamltree import dump_yaml
 from ...workload.einsum import Access, Einsum, Index, Workload
+from ...workload.parts import refuse_parts
 from ...workload.selectors import select
 from ..bundle import ExportedFiles
 from ..clocks import cycles_per_second
@@ -32,6 +33,7 @@ def export(workload: Workload, machine: Machine, clock: float = 0.0) -> Exported
 
     Raises SpecError for what ZigZag has no word for.
     """
+    refuse_parts(workload, "ZigZag has no word for parts of a tensor")
     writer = _Writer(workload, machine, clock)
     layers = {"layers.yaml": writer.layers()}
     found = read_texts(layers).workload

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Mapping as Table
-from itertools import combinations
+from itertools import combinations, product
 
 from ...machine.levels import Machine
 from ...workload.einsum import Workload
@@ -165,10 +165,14 @@ def _unit_problems(split: Split) -> Iterator[str]:
 
 def _exchange_problems(workload: Workload, split: Split) -> Iterator[str]:
     """Parallel branches exchange nothing. (That a stage reads only what stages before it wrote is order of leaves.)"""
+    branch_of = {einsum: i for i, branch in enumerate(split.branches) for einsum in einsums_below(branch)}
+    for tensor in workload.parted:
+        users = [e for e in (*workload.writers[tensor], *workload.consumers[tensor]) if e in branch_of]
+        if len({branch_of[user] for user in users}) > 1:
+            yield f"{title(split)} has users of {tensor} in several branches, but it is written in parts"
     if split.kind != "parallel":
         return
-    branch_of = {einsum: i for i, branch in enumerate(split.branches) for einsum in einsums_below(branch)}
-    for tensor, producer in workload.producers.items():
-        for consumer in workload.consumers[tensor]:
+    for tensor, writers in workload.writers.items():
+        for producer, consumer in product(writers, workload.consumers[tensor]):
             if branch_of.get(producer, -1) != branch_of.get(consumer, -1) and {producer, consumer} <= branch_of.keys():
                 yield f"{title(split)}: {consumer} reads {tensor}, which {producer} in another branch writes"

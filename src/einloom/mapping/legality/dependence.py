@@ -8,6 +8,7 @@ from ..analysed import Analysed
 from ..extents import tile_of
 from ..tree import Loop, Split, Store, describe
 from .concurrency import concurrent
+from .parts import part_problems
 
 LARGEST_CHAIN = 1_000_000
 
@@ -22,14 +23,22 @@ def dependence_problems(tree: Analysed) -> Iterator[str]:
         yield from _extent_problems(tree, einsum)
         yield from _repeated(tree, einsum)
     for tensor in (t.name for t in tree.workload.tensors if t.name in tree.workload.producers):
-        yield from _unfinished_in_store(tree, tensor)
+        if tensor in tree.workload.parted:
+            yield from part_problems(tree, tensor)
+        for producer in tree.workload.writers[tensor]:
+            yield from _producer_problems(tree, tensor, producer)
+
+
+def _producer_problems(tree: Analysed, tensor: str, producer: str) -> Iterator[str]:
+    """Reasons about what one Einsum writes of a tensor, and those who read it."""
+    yield from _unfinished_in_store(tree, tensor, producer)
+    for consumer in tree.workload.consumers[tensor]:
+        yield from _untied(tree, tensor, producer, consumer)
+    dropped = tuple(_dropped(tree, tensor, producer))
+    yield from dropped
+    if not dropped:  # else that is the reason why two of the loops have no common order
         for consumer in tree.workload.consumers[tensor]:
-            yield from _untied(tree, tensor, consumer)
-        dropped = tuple(_dropped(tree, tensor))
-        yield from dropped
-        if not dropped:  # else that is the reason why two of the loops have no common order
-            for consumer in tree.workload.consumers[tensor]:
-                yield from _two_guides(tree, tensor, consumer)
+            yield from _two_guides(tree, tensor, producer, consumer)
 
 
 def _backing(tree: Analysed, einsum: str, tensor: str) -> int | None:
@@ -91,9 +100,8 @@ def _repeated(tree: Analysed, einsum: str) -> Iterator[str]:
             yield f"recomputation: Einsum {einsum} runs {loop.trips} times under '{said}', which does not bind it"
 
 
-def _untied(tree: Analysed, tensor: str, consumer: str) -> Iterator[str]:
+def _untied(tree: Analysed, tensor: str, producer: str, consumer: str) -> Iterator[str]:
     """Loops that producer and consumer share must iterate the same rank of the tensor, for both alike."""
-    producer = tree.workload.producers[tensor]
     output = tree.workload.einsum(producer).output
     access = tree.workload.einsum(consumer).access(tensor)
     for _, loop, u in tree.several(producer, tree.shared(producer, consumer)):
@@ -104,17 +112,16 @@ def _untied(tree: Analysed, tensor: str, consumer: str) -> Iterator[str]:
         said = f"'{describe(loop)}' stands above {producer} and {consumer}, which reads {tensor}"
         if rank is None:
             yield f"unfinished reduction: {said}, but {producer} still reduces {u} there"
-        elif not output.indices[rank].simple:
-            yield f"{said}, but {producer} writes {tensor} at {output.indices[rank]}, not at a bare variable"
+        elif not tree.workload.tied(tensor, rank):
+            yield f"{said}, but {producer} writes only a part of its rank {rank}, at {output.indices[rank]}"
         elif v not in access.indices[rank].variables:
             other = access.rank_of(v)
             where = f"rank {other}" if other is not None else "no rank"
             yield f"{said}: {producer}.{u} indexes its rank {rank}, {consumer}.{v} {where} of it"
 
 
-def _two_guides(tree: Analysed, tensor: str, consumer: str) -> Iterator[str]:
+def _two_guides(tree: Analysed, tensor: str, producer: str, consumer: str) -> Iterator[str]:
     """A producer's variable may follow only one variable of a consumer: two of them have no common order."""
-    producer = tree.workload.producers[tensor]
     output = tree.workload.einsum(producer).output
     guides: dict[str, str] = {}
     for _, loop, u in tree.several(producer, tree.shared(producer, consumer)):
@@ -129,13 +136,12 @@ def _two_guides(tree: Analysed, tensor: str, consumer: str) -> Iterator[str]:
             )
 
 
-def _unfinished_in_store(tree: Analysed, tensor: str) -> Iterator[str]:
+def _unfinished_in_store(tree: Analysed, tensor: str, producer: str) -> Iterator[str]:
     """A backing store drops partial results between steps of a loop that its producer reduces.
 
     Unless the loop is temporal, and neither a temporal loop of the tensor's own ranks nor a split whose branches run
     one after the other stands between it and the store: then the store keeps its tile.
     """
-    producer = tree.workload.producers[tensor]
     backing = _backing(tree, producer, tensor)
     store = None if backing is None else tree.paths[producer][backing]
     if not isinstance(store, Store):
@@ -156,7 +162,7 @@ def _unfinished_in_store(tree: Analysed, tensor: str) -> Iterator[str]:
             )
 
 
-def _dropped(tree: Analysed, tensor: str) -> Iterator[str]:
+def _dropped(tree: Analysed, tensor: str, producer: str) -> Iterator[str]:
     """Elements that a consumer needs again after the backing store dropped them, or that another instance has.
 
     Of the temporal loops above the backing store only the innermost keeps the overlap with the window before (one trip
@@ -164,7 +170,6 @@ def _dropped(tree: Analysed, tensor: str) -> Iterator[str]:
     consumer share stands below the loop (instances exchange nothing), and comes too late if a shared temporal loop of
     the same variable does (another instance computes it in a later step).
     """
-    producer = tree.workload.producers[tensor]
     backing = _backing(tree, producer, tensor) or 0
     sliding = max((i for i, loop, _ in tree.several(producer, backing) if loop.axis is None), default=None)
     for i, loop, _ in tree.several(producer):

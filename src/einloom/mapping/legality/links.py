@@ -50,6 +50,9 @@ def _tensor_problems(
     if producer is None or tensor in workload.outputs:
         yield f"{said} is no intermediate; a link hands on what one stage computes and others read"
         return
+    if tensor in workload.parted:
+        yield f"{said} is written in parts; a link hands on what one stage computes as a whole"
+        return
     home = paths[producer][: place + 1]
     if any(paths[user][: place + 1] != home for user in users):
         outside = [user for user in users if paths[user][: place + 1] != home]

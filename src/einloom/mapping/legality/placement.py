@@ -162,10 +162,10 @@ def _backing_problems(workload: Workload, machine: Machine, paths: Table[str, St
 def _backing_limits(
     workload: Workload, machine: Machine, tensor: str, einsum: str, store: Store, above: Steps
 ) -> Iterator[str]:
-    if tensor in workload.inputs or tensor in workload.outputs:
+    if tensor in workload.ends:
         home = outermost_home(workload, machine, einsum, tensor)
         if home is not None and home != store.memory:
-            part = "an input" if tensor in workload.inputs else "an output"
+            part = "an output" if tensor in workload.outputs else "an input"
             yield f"{tensor} is {part} of the cascade and must be backed by {home}, not by {store.memory}"
     if workload.tensor(tensor).persistent:
         for _, node in above:

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 
 from ...machine.levels import Machine
 from ...workload.einsum import Workload
+from ...workload.parts import is_injective
 from ..analysed import Analysed
 from ..tree import Compute, Loop, Mapping, Nest, Node, Split, Store, describe, einsums_behind, leaves
 from .concurrency import concurrency_problems, split_problems
@@ -48,16 +50,16 @@ def _leaf_problems(workload: Workload, mapping: Mapping) -> Iterator[str]:
     for einsum in workload.einsums:
         if einsum.reduction == "online_softmax":
             yield f"Einsum {einsum.name} reduces by online_softmax, which is not priced yet"
-        if not all(index.simple for index in einsum.output.indices):
-            yield f"Einsum {einsum.name} writes {einsum.output}: an output's index must be one plain variable per rank"
+        if not all(is_injective(index, workload.extents) for index in einsum.output.indices):
+            yield f"Einsum {einsum.name} writes {einsum.output}: an output's index must reach each position once"
     order = [leaf.einsum for leaf in leaves(mapping.nest)]
     counts = Counter(order)
     for einsum in workload.einsums:
         if counts[einsum.name] != 1:
             yield f"Einsum {einsum.name} has {counts[einsum.name]} leaves instead of one"
     first = {name: i for i, name in reversed(list(enumerate(order)))}
-    for tensor, producer in workload.producers.items():
-        for consumer in workload.consumers[tensor]:
+    for tensor, writers in workload.writers.items():
+        for producer, consumer in product(writers, workload.consumers[tensor]):
             if producer in first and consumer in first and first[producer] > first[consumer]:
                 yield f"{consumer} reads {tensor} but stands before its producer {producer}"
 

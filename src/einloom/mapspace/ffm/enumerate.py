@@ -77,8 +77,7 @@ def candidates(
     outer = machine.memories[0].name
     einsums = tuple(e.name for e in workload.einsums)
     user = {t: e.name for e in reversed(workload.einsums) for t in e.tensors}
-    ends = (*workload.inputs, *workload.outputs)
-    fixed = [t for t in ends if t in user and outermost_home(workload, machine, user[t], t) == outer]
+    fixed = [t for t in workload.ends if t in user and outermost_home(workload, machine, user[t], t) == outer]
     free = [t for t in workload.intermediates if t not in fixed]
     for chosen in _subsets(free):
         top = tuple(t.name for t in workload.tensors if t.name in fixed or t.name in chosen)
@@ -225,7 +224,7 @@ class _Grammar:
         spans = []
         for tensor in (t for store in block for t in store.tensors):
             if tensor in self.workload.intermediates and sum(t == tensor for _, t in state.stored) == 1:
-                users = [self.workload.producers[tensor], *self.workload.consumers[tensor]]
+                users = [*self.workload.writers[tensor], *self.workload.consumers[tensor]]
                 span = min(places[e] for e in users), max(places[e] for e in users)
                 if span[0] == span[1]:
                     return False
@@ -337,7 +336,7 @@ class _Grammar:
             yield Loop(binds, trips, None if tile == -(-extent // trips) else tile, axis)
 
     def bindings(self, state: _State) -> Iterator[Binds]:
-        """One variable for every Einsum of the group; producer's and consumer's index one rank of their tensor."""
+        """One variable for every Einsum of the group; who write and read a tensor index one rank of it, a whole one."""
         for choice in product(*(self.workload.einsum(e).variables for e in state.group)):
             self.checkpoint()
             binds = tuple(zip(state.group, choice, strict=True))
@@ -347,7 +346,8 @@ class _Grammar:
     def tied(self, first: tuple[str, str], second: tuple[str, str]) -> bool:
         producer, consumer = self.workload.einsum(first[0]), self.workload.einsum(second[0])
         tensor = producer.output.tensor
-        if tensor not in (access.tensor for access in consumer.inputs):
+        if tensor not in consumer.tensors:
             return True
         rank = producer.output.rank_of(first[1])
-        return rank is not None and rank == consumer.access(tensor).rank_of(second[1])
+        same = rank is not None and rank == consumer.access(tensor).rank_of(second[1])
+        return same and (rank is None or self.workload.tied(tensor, rank))

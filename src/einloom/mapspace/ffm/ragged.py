@@ -33,9 +33,14 @@ class Cutting:
 
 
 def windowed(workload: Workload, einsum: str) -> frozenset[str]:
-    """The rank variables of `einsum` with an index that is more than one plain variable: they are cut evenly."""
-    accesses = workload.einsum(einsum).accesses
-    return frozenset(v for access in accesses for index in access.indices if not index.simple for v in index.variables)
+    """The rank variables of `einsum` that index what it reads by more than one plain variable: they are cut evenly."""
+    return frozenset(
+        v
+        for access in workload.einsum(einsum).inputs
+        for index in access.indices
+        if not index.simple
+        for v in index.variables
+    )
 
 
 def chains(workload: Workload, steps: Trail, cuts: Cuts, einsum: str) -> dict[str, list[Cutting]]:

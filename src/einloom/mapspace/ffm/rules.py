@@ -53,6 +53,7 @@ def outside(workload: Workload, machine: Machine, mapspace: Mapspace, mapping: M
         _block_order,
         _one_loop,
         _no_recomputation,
+        _parts,
         _lent,
         _own_stores,
         _limits,
@@ -278,11 +279,30 @@ def _no_recomputation(tree: _Tree, einsum: str) -> Iterator[str]:
             if not isinstance(node, Loop) or v is None:
                 continue
             rank = e.access(tensor).rank_of(v)
-            if rank is None or not e.access(tensor).indices[rank].simple:
+            if rank is None or not e.access(tensor).indices[rank].simple or not tree.workload.tied(tensor, rank):
                 yield (
                     f"rule 6: '{describe(node)}' stands above the backing store of {tensor}, which {einsum}.{v} does "
                     "not index alone"
                 )
+
+
+def _parts(tree: _Tree, einsum: str) -> Iterator[str]:
+    """Rule 6 for Einsums that write parts of one tensor: loops that they share iterate the same whole rank of it."""
+    mine = tree.workload.einsum(einsum).output
+    if mine.tensor not in tree.workload.parted:
+        return
+    for other in tree.workload.writers[mine.tensor]:
+        theirs = tree.workload.einsum(other).output
+        for (address, node), (also, _) in zip(tree.paths[einsum], tree.paths[other], strict=False):
+            if address != also or other == einsum:
+                break
+            if isinstance(node, Loop) and node.trips > 1:
+                ranks = [a.rank_of(node.variable(e) or "") for a, e in ((mine, einsum), (theirs, other))]
+                if ranks[0] != ranks[1] or ranks[0] is None or not tree.workload.tied(mine.tensor, ranks[0]):
+                    yield (
+                        f"rule 6: '{describe(node)}' stands above {einsum} and {other}, which write parts of "
+                        f"{mine.tensor}, and iterates no whole rank of it"
+                    )
 
 
 def _lent(tree: _Tree, einsum: str) -> Iterator[str]:
@@ -329,7 +349,7 @@ def _unshared(tree: _Tree, einsum: str, tensor: str, i: int, served: list[str]) 
         return "not one Einsum"
     steps, first = tree.paths[einsum], tree.backings(einsum)[tensor]
     mine, theirs = (tree.workload.einsum(name).access(tensor) for name in (einsum, served[0]))
-    if tree.workload.producers.get(tensor) in served or tree.workload.einsum(einsum).kind == "copy":
+    if not set(tree.workload.writers.get(tensor, ())).isdisjoint(served) or tree.workload.einsum(einsum).kind == "copy":
         return "one of which writes or copies it"
     if tree.workload.tensor(tensor).persistent or not _plainly(tree.workload, mine, theirs):
         return f"but it is persistent, or {served[0]} and {einsum} do not index it plainly and alike"

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...cost.evaluate import legality
+from ...errors import SpecError
 from ...machine.levels import Machine
 from ...mapping.extents import addressed_paths
 from ...mapping.normal import normal_form
@@ -90,5 +91,10 @@ class Ffm:
 
     @cached_property
     def encoding(self) -> Encoding:
-        """The states that samplers and moves work on (docs/mappers.md)."""
+        """The states that samplers and moves work on (docs/mappers.md). Raises SpecError for what they do not carry."""
+        for tensor in self.workload.parted:
+            raise SpecError(
+                f"tensor {tensor} is written in parts, which no method that moves from mapping to mapping carries yet",
+                suggestion="exact",
+            )
         return Encoding(self.workload, self.machine, self.mapspace)

@@ -106,7 +106,8 @@ def _rows(result: Result, members: dict[str, list[str]]) -> Iterable[ModuleRow]:
         if seconds:
             busiest[einsum] = max(busiest.get(einsum, (0.0, "")), (seconds, component))
     for name, einsums in members.items():
-        written = [t for t in (workload.einsum(e).output.tensor for e in einsums) if workload.consumers[t]]
+        made = dict.fromkeys(workload.einsum(e).output.tensor for e in einsums)
+        written = [tensor for tensor in made if workload.consumers[tensor]]
         limits: dict[str, float] = {}
         for einsum in einsums:
             seconds, component = busiest.get(einsum, (0.0, "-"))

@@ -132,7 +132,8 @@ def graph(scene: Scene, shown: set[str]) -> tuple[list[str], list[tuple[str, str
             if f"t:{tensor}" not in nodes:
                 nodes.append(f"t:{tensor}")
             edges.append((f"t:{tensor}", f"e:{einsum.name}"))
-        nodes += [f"e:{einsum.name}", f"t:{einsum.output.tensor}"]
+        written = f"t:{einsum.output.tensor}"  # behind all who write parts of it
+        nodes = [*(node for node in nodes if node != written), f"e:{einsum.name}", written]
         edges.append((f"e:{einsum.name}", f"t:{einsum.output.tensor}"))
     return nodes, edges
 

@@ -74,6 +74,12 @@ ASSUMPTIONS = (
         " padding: they are never read, moved or stored, but operations on them count.",
     ),
     Assumption(
+        "parts",
+        "Tensors in parts",
+        "An Einsum may write a part of a tensor: each element once, its own elements and no others. What nobody writes"
+        " is there from the start.",
+    ),
+    Assumption(
         "imperfect-tiles",
         "Imperfect tiles",
         "A loop that does not divide its extent has a last tile that is smaller, and everything is counted exactly.",
@@ -95,7 +101,7 @@ NOT_MODELLED = (
     "Recomputation",
     "One position of a rank, read while the rank is computed",
     "Recurrences",
-    "Tensors put together",
+    "Zeros around a tensor that stays on chip",
     "Power gating",
 )
 """Headings of docs/model/not-modelled.md."""

@@ -120,7 +120,7 @@ def shared(subject: Scene) -> Html:
             break
         tensor = workload.tensor(name)
         shape = " × ".join(f"{extent:,}" for extent in tensor.shape)
-        makers = workload.producers.get(name, "given")
+        makers = ", ".join(workload.writers.get(name, ("given",))[:6])
         users = ", ".join(workload.consumers[name][:6]) or "the cascade's output"
         place = subject.backing.get(name, "–")
         fused = name in workload.intermediates and place != subject.outermost

@@ -109,7 +109,11 @@ def not_fused(result: Result) -> str:
     names = [name for name, (memory, _) in backings(result).items() if memory == outermost]
     tensors = sorted((workload.tensor(name) for name in names), key=lambda tensor: -tensor.size * tensor.bits)
     rows = [
-        (t.name, bits(t.size * t.bits), f"{workload.producers[t.name]} > {', '.join(workload.consumers[t.name])}")
+        (
+            t.name,
+            bits(t.size * t.bits),
+            f"{', '.join(workload.writers[t.name])} > {', '.join(workload.consumers[t.name])}",
+        )
         for t in tensors[:LISTED]
     ]
     title = f"the largest of {len(names)} that are not fused" if len(names) > LISTED else "not fused"

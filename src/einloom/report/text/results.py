@@ -189,7 +189,7 @@ def fusion(result: Result) -> str:
     outermost = result.machine.memories[0].name
     rows = []
     for name, (memory, loops) in backings(result).items():
-        users = f"{result.workload.producers[name]} > {', '.join(result.workload.consumers[name])}"
+        users = " > ".join(", ".join(each[name]) for each in (result.workload.writers, result.workload.consumers))
         where = "not fused" if memory == outermost else ("fused, whole" if not loops else "fused, " + _cuts(loops))
         rows.append((name, memory, users, where))
     return columns("what is fused where", ("tensor", "in", "from > to", "how"), rows) if rows else ""

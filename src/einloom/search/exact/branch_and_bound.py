@@ -119,6 +119,9 @@ def refuse_uncarried(problem: Problem) -> None:
             raise SpecError(
                 f"exact searches no stores that serve several Einsums together with {refused}", suggestion="stores: own"
             )
+    for tensor in problem.workload.parted if places else ():
+        message = f"tensor {tensor} is written in parts: exact searches no groups of Einsums then"
+        raise SpecError(message, suggestion="concurrent: none")
     if order == "free":
         if places:
             raise SpecError("exact searches groups of Einsums in program order only", suggestion="order: program")

@@ -46,6 +46,8 @@ def roles(workload: Workload) -> tuple[Roles, ...]:
     """
     if len(workload.einsums) > 2:
         raise _refused(f"{workload.name} has {len(workload.einsums)} Einsums; the principles speak of one or two")
+    if workload.parted:
+        raise _refused(f"{next(iter(workload.parted))} is written in parts")
     widths = {tensor.bits for tensor in workload.tensors}
     if len(widths) > 1:
         raise _refused(f"the tensors of {workload.name} differ in bits per value")

@@ -22,13 +22,13 @@ LARGE = (997, 10007, 1000003)
 OWN = (
     *("scalar", "constant index", "window", "padding", "repeated operand", "readers with the fused rank"),
     *("readers without it", "read output", "persistent input", "persistent result", "repeat", "copy", "copies only"),
-    *("maximum", "unequal Einsums"),
+    *("maximum", "unequal Einsums", "parts", "parts read"),
 )
 """The dimensions that a workload alone decides."""
 SEVERAL = (
     *("readers with the fused rank", "readers without it", "read output", "unequal Einsums"),
     *("wider for a consumer", "store over two readers", "store behind what backs", "home by role", "free order"),
-    "shared stores",
+    *("shared stores", "parts read"),
 )
 MORE_THAN_COPIED = ("constant index", "window", "padding", "repeated operand", "maximum")
 """What another Einsum beside a copy has."""
@@ -43,6 +43,7 @@ NEEDED: dict[str, Callable[[Workload], bool]] = {
     "shared stores": several_readers,
 }
 """What a workload must have for dimensions that it shares with the machine."""
+IMPLIED = (("copy held behind a fanout", "copy"), ("home by role", "read output"), ("parts read", "parts"))
 TRIES = 60
 
 
@@ -60,6 +61,7 @@ class GrowingCascade:
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     declared: dict[str, list[int]] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
+    initial: list[str] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
     read: list[str] = field(default_factory=list)
     lines: list[object] = field(default_factory=list)
@@ -151,12 +153,51 @@ class GrowingCascade:
         kept = known if copied else [v for v in known if self.rng.random() < 0.7][:2]
         self.rng.shuffle(kept)
         name = f"T{len(self.lines)}"
-        self._write(name, kept, operands, copied, [v for v in known if v not in kept])
-        self.shapes[name] = tuple(self.sizes[v] for v in kept)
+        parts = bool(kept) and self.chance("parts", 0.8) and all(self.sizes[v] < 10 for v in kept)
+        left, others = self._part(name, kept, copied) if parts else (kept, None)
+        self._write(name, left, operands, copied, [v for v in known if v not in kept])
+        if others is not None:
+            self.lines.append(others)
+        if not parts:
+            self.shapes[name] = tuple(self.sizes[v] for v in kept)
         self.read += [t for t in mine if t not in (*self.read, *self.written)]
         self.written.append(name)
         self.points = max(self.points, _points(self.sizes[v] for v in known))
         self.before = {**{t: [] for t in mine}, name: kept}
+
+    def _part(self, name: str, kept: list[str], copied: bool) -> tuple[list[str], Data | None]:
+        """How an Einsum writes a tensor in parts, and the Einsum that writes the others, if there is one."""
+        sizes = [self.sizes[v] for v in kept]
+        if len(kept) == 2 and self.rng.random() < 0.4:
+            self.shapes[name] = (sizes[0] * sizes[1],)
+            return [f"{sizes[1]}*{kept[0]}+{kept[1]}"], None
+        rank = self.rng.randrange(len(kept))
+        more = self.rng.choice((1, 1, 2))
+        first = self.rng.random() < 0.5  # does this Einsum write the first part?
+        mine = [*kept[:rank], kept[rank] if first else f"{kept[rank]}+{more}", *kept[rank + 1 :]]
+        sizes[rank] += more
+        self.shapes[name] = tuple(sizes)
+        if self.rng.random() < 0.25:
+            self.initial.append(name)
+            self.declared[name] = sizes
+            return mine, None
+        known = [v for i, v in enumerate(kept) if i != rank]
+        theirs = [v if self.rng.random() < 0.5 else self.variable(self.sizes[v], (), known) for v in known]
+        part = "" if more == 1 and self.rng.random() < 0.5 else self.variable(more, (), {*known, *theirs})
+        start = self.sizes[kept[rank]] if first else 0
+        at = "+".join(x for x in (part, str(start) if start or not part else "") if x)
+        read = [*theirs, *([part] if part else [])]
+        shape = tuple(self.sizes[v] for v in read)
+        tensor = next((t for t in (*self.written, *self.read) if self.shapes[t] == shape), f"I{len(self.shapes)}")
+        self.shapes[tensor] = shape
+        if tensor not in (*self.written, *self.read):
+            self.read.append(tensor)
+        access = f"{tensor}[{','.join(read)}]"
+        left = f"{name}[{','.join([*theirs[:rank], at, *theirs[rank:]])}]"
+        return mine, {
+            "name": f"P{name[1:]}",
+            "einsum": f"{left} = " + (f"copy {access}" if copied else f"exp({access})"),
+        }
 
     def _write(self, name: str, kept: list[str], operands: list[str], copied: bool, reduced: list[str]) -> None:
         function = {1: "exp", 2: "sub"}.get(len(operands), "add")
@@ -195,7 +236,8 @@ def _grown(rng: Random, on: Collection[str], room: int, most: int) -> Data | Non
     if used:
         data["ranks"] = {v: size for v, size in cascade.sizes.items() if v in used}
     data["bits"] = _bits(rng, on, list(cascade.shapes))
-    if shapes := {t: shape for t, shape in cascade.declared.items() if t not in cascade.written}:
+    made = {t for t in cascade.written if t not in cascade.initial}
+    if shapes := {t: shape for t, shape in cascade.declared.items() if t not in made}:
         data["shapes"] = shapes
     _fixed_sizes(data, cascade)
     ends = [t for t in cascade.written if t not in read or cascade.chance("read output", 0.6)]
@@ -208,6 +250,8 @@ def _grown(rng: Random, on: Collection[str], room: int, most: int) -> Data | Non
     ]
     if persistent:
         data["persistent"] = persistent
+    if cascade.initial:
+        data["initial"] = cascade.initial
     if "repeat" in on:
         data["repeat"] = rng.choice((2, 3))
     _described(data)
@@ -244,7 +288,7 @@ def built(data: Data) -> Workload:
         einsums,
         data.get("ranks", {}),
         bits=data.get("bits", {}),
-        **{key: data[key] for key in ("shapes", "outputs", "persistent", "repeat") if key in data},
+        **{key: data[key] for key in ("shapes", "outputs", "persistent", "initial", "repeat") if key in data},
     )
 
 
@@ -268,7 +312,11 @@ def cascade(rng: Random, wanted: Collection[str], room: int) -> Data | None:
     room: the most points of an Einsum's iteration space, large primes left out.
     """
     on = [name for name in (*OWN, *NEEDED, "uneven tiles") if name in wanted]
-    for name, implied in (("copy held behind a fanout", "copy"), ("home by role", "read output")):
+    for name, implied in (
+        ("copy held behind a fanout", "copy"),
+        ("home by role", "read output"),
+        ("parts read", "parts"),
+    ):
         if name in on and implied not in on:
             on.append(implied)
     most = max(room, 4 if {"window", "padding"} & set(on) else 0)

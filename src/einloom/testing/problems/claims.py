@@ -42,6 +42,7 @@ GROWN = 1
 REFUSED = (
     "exact follows one tensor with sliding windows per Einsum",
     "exact searches no free order where the first reader",
+    "exact searches no free order where the first writer",
 )
 """What `exact` refuses by name: the limits of docs/exact.md."""
 POWERS = ((2.0, 1.0), (0.5, 3.0))

@@ -183,6 +183,8 @@ TESTS: dict[str, Test] = {
     "copy": lambda w, m, s: any(e.kind == "copy" for e in w.einsums),
     "copies only": lambda w, m, s: all(e.kind == "copy" for e in w.einsums),
     "maximum": lambda w, m, s: any(e.reduction == "max" for e in w.einsums),
+    "parts": lambda w, m, s: bool(w.parted),
+    "parts read": lambda w, m, s: any(w.consumers[t] and t not in w.ends for t in w.parted),
     "unequal Einsums": lambda w, m, s: _unequal(w),
     "one memory": lambda w, m, s: _real(m) == 1,
     "four or five memories": lambda w, m, s: _real(m) >= 4,
@@ -255,6 +257,14 @@ _NEVER: tuple[tuple[str, tuple[str, ...], str], ...] = (
         "shared stores",
         ("groups", "shares", "free order", "uneven tiles"),
         "exact searches stores for several readers without them",
+    ),
+    *(
+        (
+            name,
+            ("groups", "shares"),
+            "exact searches no groups where a tensor is written in parts",
+        )
+        for name in ("parts", "parts read")
     ),
     ("nothing costs", ("non-integer energies", "leakage"), "nothing is no cost"),
 )

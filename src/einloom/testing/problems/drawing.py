@@ -83,7 +83,12 @@ def wanted(seed: int) -> Wanted:
 
 def draw(seed: int) -> DrawnProblem:
     """The problem of a seed; where no small one with its pair of dimensions is found, one with less of them."""
-    want = wanted(seed)
+    found = draw_with(wanted(seed), seed)
+    return draw(seed + AGAIN) if found is None else found
+
+
+def draw_with(want: Wanted, seed: int) -> DrawnProblem | None:
+    """A small problem with what is wanted, or with less of it; None if none came up."""
     best: DrawnProblem | None = None
     for attempt in range(ATTEMPTS):
         rng = Random(f"problem {seed} {attempt}")
@@ -97,7 +102,7 @@ def draw(seed: int) -> DrawnProblem:
                 best = found
                 if not best.lacks:
                     return best
-    return draw(seed + AGAIN) if best is None else best
+    return best
 
 
 def _files(rng: Random, want: frozenset[str], attempt: int) -> Iterator[Files]:

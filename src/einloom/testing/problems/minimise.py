@@ -75,7 +75,7 @@ def _fitted(workload: Data) -> Data:
     """The workload without ranks and tensors that no Einsum has any more."""
     data = deepcopy(workload)
     lenient = {**data, "ranks": data.get("ranks", {})}
-    for key in ("shapes", "outputs", "persistent"):
+    for key in ("shapes", "outputs", "persistent", "initial"):
         lenient.pop(key, None)
     text = " ".join(str(e["einsum"] if isinstance(e, dict) else e) for e in data["einsums"])
     for sign in "[],+-()*=":
@@ -86,7 +86,7 @@ def _fitted(workload: Data) -> Data:
     for key in ("shapes", "bits"):
         if isinstance(data.get(key), dict):
             data[key] = {t: x for t, x in data[key].items() if t in words or t == "default"}
-    for key in ("outputs", "persistent"):
+    for key in ("outputs", "persistent", "initial"):
         if isinstance(data.get(key), list):
             data[key] = [t for t in data[key] if t in words]
     if "outputs" in data:

@@ -155,16 +155,37 @@ def _space_to_depth(p: Lowering, node: OnnxNode) -> None:
 
 
 def _concat(p: Lowering, node: OnnxNode) -> None:
+    """Several tensors one behind the other are written as parts of one."""
     given = [name for name in node.inputs if name]
-    if len(given) != 1:
-        raise Cut("several tensors are written into one")
-    _same(p, node)
+    shape = p.shape(node.outputs[0])
+    if len(given) == 1:
+        _same(p, node)
+        return
+    dim, parts, start = node.get("axis", 0) % len(shape), [], 0
+    for name in given:
+        view = p.view(name)
+        parts.append((view, [start if d == dim else 0 for d in range(len(shape))]))
+        start += view.shape[dim]
+    p.put(node.outputs[0], p.parts(node.outputs[0], parts))
 
 
 def _pad(p: Lowering, node: OnnxNode) -> None:
-    if p.shape(node.inputs[0]) != p.shape(node.outputs[0]) or any(_ints(p, node, 1, "pads") or ()):
-        raise Cut("padding that is stored")
-    _same(p, node)
+    """A constant around a tensor is there from the start; the tensor is written as a part."""
+    pads = _ints(p, node, 1, "pads") or []
+    if not any(pads) and p.shape(node.inputs[0]) == p.shape(node.outputs[0]):
+        _same(p, node)
+        return
+    shape = p.shape(node.outputs[0])
+    mode = node.get("mode", "constant")
+    mode = mode.decode() if isinstance(mode, bytes) else mode
+    axes = [axis % len(shape) for axis in _ints(p, node, 3, "axes") or range(len(shape))]
+    if mode != "constant" or any(pad < 0 for pad in pads) or len(pads) != 2 * len(axes):
+        raise Cut(f"padding by {mode!r}" if mode != "constant" else "padding that takes away")
+    value = p.constant(node.inputs[2]) if len(node.inputs) > 2 and node.inputs[2] else None
+    fill = float(node.get("value", 0.0)) if value is None else float(value.reshape(-1)[0])
+    before = dict(zip(axes, pads, strict=False))
+    starts = [before.get(d, 0) for d in range(len(shape))]
+    p.put(node.outputs[0], p.parts(node.outputs[0], [(p.view(node.inputs[0]), starts)], fill))
 
 
 def _constant_resize(p: Lowering, node: OnnxNode) -> None:

@@ -144,14 +144,6 @@ def _path(facts: Facts, i: int, mine: Word) -> Iterator[str]:
             yield "limits of the mapspace"
 
 
-def _loops(mine: Word) -> Iterator[tuple[str, int, str | None]]:
-    for item in mine:
-        if item[0] == "for":
-            yield item[1], item[2], None
-        elif item[0] == "par":
-            yield item[2], item[3], item[1]
-
-
 def _trips(facts: Facts, i: int, mine: Word) -> Iterator[str]:
     found = dict.fromkeys(facts.einsums[i].variables, 1)
     for item in mine:

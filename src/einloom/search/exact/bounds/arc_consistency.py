@@ -121,7 +121,7 @@ class Arcs(ABC, Generic[Some]):
         einsum = self.workload.einsums[position]
         found: dict[int, list[tuple[Use, Use]]] = {}
         for tensor in einsum.tensors:
-            users = [u for u in (*self.workload.consumers[tensor], self.workload.producers.get(tensor)) if u]
+            users = (*self.workload.consumers[tensor], *self.workload.writers.get(tensor, ()))
             others = {order[u] for u in users} & self.known if position in self.known else set()
             for other in others - {position}:
                 found.setdefault(other, []).append((self._use(position, tensor), self._use(other, tensor)))

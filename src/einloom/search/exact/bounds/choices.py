@@ -67,7 +67,7 @@ class Keys:
         for row in rows:
             loops = [(axes[k], v, int(row[n, d])) for n, k in enumerate(upper) for v, d in classes.of.items()]
             lacks = frozenset(classes.of) - mine.variables if mine.lent else frozenset()
-            ranks = [(axis, -1 if v in lacks else mine.simple_rank(v), z) for axis, v, z in loops if z > 1]
+            ranks = [(axis, -1 if v in lacks else mine.fused_rank(v), z) for axis, v, z in loops if z > 1]
             known = tuple(sorted((axis, rank, z) for axis, rank, z in ranks if rank is not None))
             able = len(known) == len(ranks) and not (ranks and mine.persistent)
             found.append(self._number(memory, known) if able else -1)

@@ -13,7 +13,7 @@ from ....errors import Infeasible, SpecError
 from ....machine.levels import ComputeUnit, Fanout, Machine, Memory, Toll
 from ....mapspace.limits.checks import fetched_once, limited_variables
 from ....mapspace.limits.data import UNLIMITED, Limits, Numbers, concerns
-from ....workload.einsum import Access, Workload
+from ....workload.einsum import Access, Index, Workload
 from ....workload.selectors import Selector, select
 from ..numerics.uneven import Tiling
 from .holds import Placement, held_choices, holding
@@ -30,7 +30,9 @@ class TensorSignature:
     Einsums, and several memories or an inner one may back it. lent: an input that several Einsums read and an inner
     memory backs. persistent: no loop stands above its backing store. contested: another Einsum that accesses it may
     stand with this one below loops that are above no backing store of it. parts: those that the Einsum may have in a
-    store of the tensor for several readers. tolls: for each toll the bits of a value that
+    store of the tensor for several readers. cut: ranks that no shared loop
+    iterates, because the tensor is written in parts; a part that the Einsum writes is a tensor of its own to it, with a
+    rank for each variable. tolls: for each toll the bits of a value that
     it charges on the way (down, up), 0 where it does not.
     """
 
@@ -48,6 +50,7 @@ class TensorSignature:
     lent: bool = False
     contested: bool = False
     parts: tuple[Part, ...] = ()
+    cut: frozenset[int] = frozenset()
 
     @property
     def joins(self) -> bool:
@@ -91,6 +94,11 @@ class TensorSignature:
     def simple_rank(self, variable: int) -> int | None:
         """The rank that `variable` indexes alone, or None."""
         return next((r for r, rank in enumerate(self.ranks) if self.simple(r) and rank[0][0] == variable), None)
+
+    def fused_rank(self, variable: int) -> int | None:
+        """The rank that `variable` indexes alone and a loop above the tensor's backing store may iterate, or None."""
+        rank = self.simple_rank(variable)
+        return None if rank in self.cut else rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +169,7 @@ def _ragged(signature: EinsumClass, tiling: Tiling) -> EinsumClass:
     """The signature in the space `ragged`."""
     uneven = _uneven(signature)
     links = [tensor for tensor in signature.tensors if tensor.intermediate]
-    tied = frozenset(v for v in uneven if any(tensor.simple_rank(v) is not None for tensor in links))
+    tied = frozenset(v for v in uneven if any(tensor.fused_rank(v) is not None for tensor in links))
     told = tied or tiling in ("coarse", "integer")
     return replace(signature, uneven=uneven, tied=tied, tiling=tiling if told else "loose")
 
@@ -224,10 +232,13 @@ def _tensor(users: Users, position: int, access: Access, variables: dict[str, in
     lasting = workload.tensor(name).persistent
     aside = home if lasting and name in users.homes[einsum.name] and memories[home].size is not None else -1
     first = users.first(name)
+    cut, shape = workload.parted.get(name, frozenset[int]()), workload.tensor(name).shape
+    if cut and access is einsum.output:
+        access, shape, cut = _part(workload, access, cut)
     return TensorSignature(
         ranks=tuple(tuple((variables[v], c) for v, c in index.terms) for index in access.indices),
         constants=tuple(index.constant for index in access.indices),
-        shape=workload.tensor(name).shape,
+        shape=shape,
         bits=tuple(m.bits(workload, einsum.name, name) for m in memories),
         backed=tuple(0 if i == aside else m.bits(workload, first, name) for i, m in enumerate(memories)),
         output=name == einsum.output.tensor,
@@ -239,7 +250,24 @@ def _tensor(users: Users, position: int, access: Access, variables: dict[str, in
         lent=home > 0 and shared and not links,
         contested=shared and users.contested(position, name),
         parts=users.parts(position, name) if shared else (),
+        cut=cut,
     )
+
+
+def _part(workload: Workload, access: Access, cut: frozenset[int]) -> tuple[Access, tuple[int, ...], frozenset[int]]:
+    """A part that an Einsum writes as a tensor of its own: (access, shape, cut ranks).
+
+    Every position is written once, so tiles and moves are those of a tensor with one rank for each variable: whole
+    ranks keep their numbers, the others have their first variable, and ranks for further ones come behind.
+    """
+    indices, behind = list(access.indices), list[str]()
+    for rank in sorted(cut):
+        variables = access.indices[rank].variables
+        indices[rank] = Index(tuple((variable, 1) for variable in variables[:1]))
+        behind += variables[1:]
+    indices += [Index(((variable, 1),)) for variable in behind]
+    shape = tuple(index.extent(workload.extents) for index in indices)
+    return Access(access.tensor, tuple(indices)), shape, cut | frozenset(range(len(access.indices), len(indices)))
 
 
 def _whole(tensors: tuple[TensorSignature, ...], extents: tuple[int, ...]) -> Iterator[tuple[int, int, int, Numbers]]:

@@ -25,7 +25,7 @@ def backing(held: Placement, tensor: int) -> int:
 def homes(workload: Workload, machine: Machine, einsum: str) -> dict[str, int | None]:
     """Input or output of the cascade that `einsum` accesses -> number of the memory that must back it; None: no memory
     may. Roles are those of its first user: what is written where an output may be is read there."""
-    ends = {*workload.inputs, *workload.outputs}
+    ends = frozenset(workload.ends)
     number = {memory.name: m for m, memory in enumerate(machine.memories)}
     found: dict[str, int | None] = {}
     for tensor in workload.einsum(einsum).tensors:

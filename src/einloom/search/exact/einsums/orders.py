@@ -71,7 +71,8 @@ def layers(workload: Workload, free: bool) -> list[Layer]:
 
 
 def refuse_first_readers(workload: Workload, machine: Machine) -> None:
-    """Raise SpecError if it matters which of several Einsums reads an input of the cascade first.
+    """Raise SpecError if it matters which of several Einsums reads an input of the cascade first, or writes the first
+    part of a tensor.
 
     The first one says which memory must back it, and, where that has a size, how wide a value and how long a rank is.
     """
@@ -83,6 +84,15 @@ def refuse_first_readers(workload: Workload, machine: Machine) -> None:
         if len({_stored(workload, machine, workload.einsums[i], tensor) for i in first}) > 1:
             raise SpecError(
                 f"exact searches no free order where the first reader of {tensor} decides how it is stored",
+                suggestion="order: program",
+            )
+
+    for tensor in workload.parted:
+        widths = {tuple(m.bits(workload, name, tensor) for m in machine.memories) for name in workload.writers[tensor]}
+        homes = {outermost_home(workload, machine, name, tensor) for name in workload.writers[tensor]}
+        if len(widths) > 1 or (tensor in workload.ends and len(homes) > 1):
+            raise SpecError(
+                f"exact searches no free order where the first writer of {tensor} decides how it is stored",
                 suggestion="order: program",
             )
 

@@ -20,7 +20,7 @@ Part = Literal["fills", "keeps", "ends"]  # in a store for several readers: the 
 
 def is_shared(workload: Workload, tensor: str) -> bool:
     """True if more than one Einsum accesses the tensor."""
-    return len(workload.consumers[tensor]) + (tensor in workload.producers) > 1
+    return len(workload.consumers[tensor]) + len(workload.writers.get(tensor, ())) > 1
 
 
 class Users:
@@ -42,13 +42,11 @@ class Users:
     def linking(self) -> frozenset[str]:
         """The tensors that pass from one Einsum to another and may stay on chip.
 
-        An output that is also read links Einsums only if an inner memory backs it.
+        An output that is also read, or an initial tensor, links Einsums only if an inner memory backs it.
         """
-        producers = self.workload.producers
+        producers, ends = self.workload.producers, frozenset(self.workload.ends)
         return frozenset(
-            t
-            for t in self.workload.intermediates
-            if t not in self.workload.outputs or self.homes[producers[t]][t] not in (0, None)
+            t for t in self.workload.intermediates if t not in ends or self.homes[producers[t]][t] not in (0, None)
         )
 
     @cached_property
@@ -101,7 +99,7 @@ class Users:
         extents, size = self.workload.extents, self.workload.tensor(tensor).shape[rank]
         einsums = [self.workload.einsums[i] for i in self._places[tensor]]
         indices = [einsum.access(tensor).indices[rank] for einsum in einsums]
-        if all(index.simple for index in indices):
+        if all(index.simple for index in indices) and self.workload.tied(tensor, rank):
             return extents[indices[0].variables[0]]
         low = min(max(0, index.constant) for index in indices)
         high = max(min(size, index.constant + index.extent(extents)) for index in indices)

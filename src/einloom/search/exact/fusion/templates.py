@@ -174,7 +174,7 @@ class Stacker:
             return not outside
         if signature.lent:
             return not any(x.variable in signature.complex_variables for x in outside)
-        return all(x.variable in self._simple[tensor] for x in outside)
+        return all(x.variable in self._fused[tensor] for x in outside)
 
     def _outside(self, tensor: int) -> tuple[FusedLoop, ...]:
         """The spatial loops above the memory that backs the tensor: all of them stand above its store."""
@@ -203,6 +203,13 @@ class Stacker:
         return tuple(frozenset(v for v in every if t.simple_rank(v) is not None) for t in signature.tensors)
 
     @cached_property
+    def _fused(self) -> tuple[frozenset[int], ...]:
+        """Per tensor the variables that index it alone on a rank that loops above its backing store may iterate."""
+        tensors = self.classes.signature.tensors
+        pairs = zip(tensors, self._simple, strict=True)
+        return tuple(frozenset(v for v in simple if t.fused_rank(v) is not None) for t, simple in pairs)
+
+    @cached_property
     def _usable(self) -> dict[frozenset[int], frozenset[int]]:
         return {}
 
@@ -215,7 +222,7 @@ class Stacker:
             links = [t for t in waiting if tensors[t].intermediate]
             rooted = not links or any(tensors[t].persistent for t in waiting)
             windows = frozenset[int]().union(*(tensors[t].complex_variables for t in waiting if tensors[t].lent))
-            alone = every.intersection(*(self._simple[t] for t in links)) - windows
+            alone = every.intersection(*(self._fused[t] for t in links)) - windows
             self._usable[waiting] = frozenset() if rooted else alone
         return self._usable[waiting]
 

@@ -22,6 +22,7 @@ from ..bounds.arc_consistency import chosen
 from ..bounds.cutoff import Cutoff
 from ..bounds.weighted_sums import Lines
 from ..einsums.orders import JoinStep, Layer
+from ..einsums.users import is_shared
 from ..fusion.explore import PmappingGroup
 from ..fusion.serving import NOTHING
 from ..numerics.pareto import FloatArray, IntArray, pack
@@ -214,7 +215,8 @@ class Completions:
             (
                 frame.name(access.tensor),
                 access.tensor in workload.producers,
-                len(workload.consumers[access.tensor]) + (access.tensor in workload.producers) > 1,
+                access.tensor == einsum.output.tensor,
+                is_shared(workload, access.tensor),
                 self.joiner.still_needed(step, access.tensor),
                 tuple((access.rank_of(v), self._alone(position, access.tensor, v)) for v in einsum.variables),
             )
@@ -227,7 +229,7 @@ class Completions:
     def _alone(self, position: int, tensor: str, variable: str) -> bool:
         access = self.joiner.workload.einsums[position].access(tensor)
         rank = access.rank_of(variable)
-        return rank is not None and access.indices[rank].simple
+        return rank is not None and access.indices[rank].simple and self.joiner.workload.tied(tensor, rank)
 
     def _step(self, step: JoinStep, states: _States) -> _Joins:
         joiner, here, there = self.joiner, self._frame(step.before), self._frame(step.done)

@@ -175,17 +175,18 @@ class Joiner:
 
     @cached_property
     def _readers(self) -> dict[str, int]:
-        """Tensor -> the Einsums that read it, as a set of places."""
+        """Tensor -> the Einsums that read it, or write a part of it, as a set of places."""
         found: dict[str, int] = {}
         for i, einsum in enumerate(self.workload.einsums):
-            for access in einsum.inputs:
-                found[access.tensor] = found.get(access.tensor, 0) | 1 << i
+            for tensor in einsum.tensors:
+                if tensor != einsum.output.tensor or len(self.workload.writers[tensor]) > 1:
+                    found[tensor] = found.get(tensor, 0) | 1 << i
         return found
 
     @cached_property
     def _stays(self) -> frozenset[str]:
         """The tensors whose backing tile stays for the whole run, in a memory that is not known beforehand."""
-        ends = {*self.workload.inputs, *self.workload.outputs}
+        ends = frozenset(self.workload.ends)
         return frozenset(t.name for t in self.workload.tensors if t.persistent and t.name not in ends)
 
     def start(self) -> list[Partial]:
@@ -249,7 +250,7 @@ class Joiner:
             for loop in block.structure.loops:
                 v = variables[loop.variable]
                 rank = access.rank_of(v)
-                alone = rank is not None and access.indices[rank].simple
+                alone = rank is not None and access.indices[rank].simple and self.workload.tied(access.tensor, rank)
                 ranks.append((rank, self.workload.extents[v]) if rank is not None and alone else None)
             table[access.tensor] = LiveTensor(access.tensor, memory, depth, tuple(ranks))
         return table
@@ -331,9 +332,11 @@ class Joiner:
         if open_loops is None:
             return None
         axes = self.axes(block.structure.loops)[:open_loops]
+        made = self.workload.einsums[step.position].output.tensor
+        new = {**fresh, made: mine[made]} if made in mine else fresh
         live_after = tuple(
             sorted(
-                (LiveTensor(x.tensor, x.memory, x.depth, self._tied(x, fresh, before, open_loops)) for x in after),
+                (LiveTensor(x.tensor, x.memory, x.depth, self._tied(x, new, before, open_loops)) for x in after),
                 key=lambda x: x.tensor,
             )
         )
@@ -420,11 +423,11 @@ class Joiner:
         return frozenset(x for x in waiting if split > x.most)
 
     def _tied(
-        self, live: LiveTensor, fresh: dict[str, LiveTensor], before: Compatibility, open_loops: int
+        self, live: LiveTensor, made: dict[str, LiveTensor], before: Compatibility, open_loops: int
     ) -> tuple[Rank | None, ...]:
-        """Ranks of the open loops that the producer stood under; loops opened later concern a finished tensor."""
-        if live.tensor in fresh:
-            return live.ranks[:open_loops]
+        """Ranks of the open loops that who wrote it last stood under; loops opened later concern a finished tensor."""
+        if live.tensor in made:
+            return made[live.tensor].ranks[:open_loops]
         return live.ranks[: min(len(before.axes), open_loops)]
 
     def _reserve(

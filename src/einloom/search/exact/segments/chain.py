@@ -21,7 +21,7 @@ from ..bounds.weighted_sums import Lines
 from ..fusion.explore import PmappingGroup
 from ..joining.completions import Completions, Passing, TooMany
 from ..joining.join import Compatibility, Stored
-from .cuts import Cut, cuts
+from .cuts import CutPoint, cuts
 from .segment import Segment, Table, stored
 
 
@@ -53,7 +53,7 @@ class Costs:
 class Chain:
     """The segments of a cascade. kinds: of each segment that with the same table that is solved."""
 
-    def __init__(self, attempt: Attempt, places: list[Cut]) -> None:
+    def __init__(self, attempt: Attempt, places: list[CutPoint]) -> None:
         self.attempt = attempt
         self.repeats, self.complete_space = attempt.repeats, attempt.complete_space
         self.places = places
@@ -79,7 +79,8 @@ class Chain:
         options = attempt.options
         if attempt.tied or type(attempt) is not Attempt or not (options.consistency and options.segments):
             return None
-        places = cuts(attempt.problem.workload)
+        workload = attempt.problem.workload
+        places = [] if workload.parted else cuts(workload)
         if len(places) + 1 < FEWEST:
             return None
         chain = cls(attempt, places)

@@ -12,19 +12,19 @@ from ....workload.einsum import Workload
 SHORTEST = 6  # Einsums of a segment; shorter ones say little about the cascade
 
 
-class Cut(NamedTuple):
+class CutPoint(NamedTuple):
     """position: of the first Einsum behind it. tensor: the intermediate that passes."""
 
     position: int
     tensor: str
 
 
-def cuts(workload: Workload, shortest: int = SHORTEST) -> list[Cut]:
+def cuts(workload: Workload, shortest: int = SHORTEST) -> list[CutPoint]:
     """Cuts that leave so many Einsums in each segment, the last one as late as possible.
 
     A tensor passes one of them at most, and the Einsums behind a cut access it before the next one.
     """
-    found: list[Cut] = []
+    found: list[CutPoint] = []
     end = len(workload.einsums)
     for cut in reversed(_places(workload)):
         passes = found and found[0].tensor == cut.tensor
@@ -43,15 +43,15 @@ def _reach(workload: Workload) -> dict[str, tuple[int, int]]:
     }
 
 
-def _places(workload: Workload) -> list[Cut]:
+def _places(workload: Workload) -> list[CutPoint]:
     """Every place that one intermediate alone passes, if it is no persistent one."""
     passing: dict[int, list[str]] = {}
     for tensor, (written, read) in _reach(workload).items():
         for position in range(written + 1, read + 1):
             passing.setdefault(position, []).append(tensor)
     alone = ((position, tensors[0]) for position, tensors in sorted(passing.items()) if len(tensors) == 1)
-    return [Cut(position, tensor) for position, tensor in alone if not workload.tensor(tensor).persistent]
+    return [CutPoint(position, tensor) for position, tensor in alone if not workload.tensor(tensor).persistent]
 
 
-def _accessed(workload: Workload, cut: Cut, end: int) -> bool:
+def _accessed(workload: Workload, cut: CutPoint, end: int) -> bool:
     return any(cut.tensor in einsum.tensors for einsum in workload.einsums[cut.position : end])

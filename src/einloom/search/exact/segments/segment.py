@@ -24,7 +24,7 @@ from ..fusion.serving import Serving
 from ..fusion.templates import SplitConstraint
 from ..joining.join import Axes, Compatibility, Joiner, LiveTensor, Partial, Stored
 
-STEPS = (1e-4, 1e-3, 0.06, 0.3, 1.5, 16.0, float("inf"))  # of rows, as shares above the bound
+EXPLORED = (1e-4, 1e-3, 0.06, 0.3, 1.5, 16.0, float("inf"))  # of rows, as shares above the bound
 SMALL = 0.06  # a share of the bound, beyond which rows are explored AHEAD times as far as is asked
 AHEAD = 1.05
 RISE = 0.02  # share by which a limit rises that turns out to be too low, then twice that, and so on
@@ -173,7 +173,7 @@ class Segment(Attempt):
         while self.known:
             self._rise = 2 * self._rise
             yield self.limit * (1 + self._rise / 2)
-        for most in (self.hint, *(self.bound * (1 + step) for step in STEPS)):
+        for most in (self.hint, *(self.bound * (1 + step) for step in EXPLORED)):
             if most <= self.limit:
                 continue
             try:

@@ -1,0 +1,52 @@
+"""Where the store of a tensor that is written in parts may stand: one for all, whole along every rank written so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysed import Analysed
+from ..tree import Loop, Store, describe
+
+
+def part_problems(tree: Analysed, tensor: str) -> Iterator[str]:
+    """Reasons about the stores of a tensor that is written in parts (docs/model/parts.md).
+
+    Loops of several trips above its backing store iterate the same whole rank for all who write or read it; every other
+    store of it serves one Einsum.
+    """
+    users = [e for e in tree.paths if tensor in tree.workload.einsum(e).tensors]
+    stores: dict[tuple[int, ...], list[str]] = {}
+    memories: dict[tuple[int, ...], str] = {}
+    for user in users:
+        for address, node in tree.trails[user]:
+            if isinstance(node, Store) and tensor in node.tensors:
+                stores.setdefault(address, []).append(user)
+                memories[address] = node.memory
+    shared = [address for address, names in stores.items() if len(names) > 1]
+    for address in shared[1:]:
+        yield (
+            f"{tensor} is written in parts, so only its backing store may serve several Einsums; the one in "
+            f"{memories[address]} serves {', '.join(stores[address])}"
+        )
+    first = tree.paths[users[0]] if users else ()
+    backing = next((i for i, n in enumerate(first) if isinstance(n, Store) and tensor in n.tensors), 0)
+    for i, node in enumerate(first[:backing]):
+        if isinstance(node, Loop) and node.trips > 1:
+            yield from _loop_above(tree, tensor, [u for u in users if tree.shared(users[0], u) > i], node)
+
+
+def _loop_above(tree: Analysed, tensor: str, users: list[str], loop: Loop) -> Iterator[str]:
+    said = f"'{describe(loop)}' stands above the backing store of {tensor}, which is written in parts"
+    ranks: dict[int, str] = {}
+    for user in users:
+        variable = loop.variable(user)
+        rank = None if variable is None else tree.workload.einsum(user).access(tensor).rank_of(variable)
+        if rank is None:
+            yield f"{said}; for {user} it iterates no rank of {tensor}"
+        elif not tree.workload.tied(tensor, rank):
+            yield f"{said}; for {user} it iterates rank {rank}, of which some Einsum writes only a part"
+        else:
+            ranks.setdefault(rank, user)
+    if len(ranks) > 1:
+        each = ", ".join(f"rank {rank} for {user}" for rank, user in ranks.items())
+        yield f"{said}; it iterates {each}"

@@ -1,0 +1,127 @@
+"""Tensors written in parts: what is read and written back, and every reason to refuse one."""
+
+from __future__ import annotations
+
+import pytest
+
+from einloom.errors import SpecError
+from einloom.workload.build import build_workload
+from einloom.workload.einsum import Workload
+from einloom.workload.files import parse_workload, workload_text
+from einloom.workload.notation import parse_einsum
+from einloom.workload.orders import awaited, orders
+
+SIZES = {"m": 4, "a": 8, "b": 16, "c": 24, "p": 3, "q": 5, "t": 16, "one": 1}
+CONCAT = ("A: C[m,a] = relu(X[m,a])", "B: C[m,b+8] = exp(Y[m,b])")
+READER = "R: Z[m] = C[m,c]"
+
+
+def build(*lines: str, **more: object) -> Workload:
+    """A workload of lines ``NAME: EINSUM``, with the sizes above, or other ones."""
+    einsums = [parse_einsum(text, name) for name, text in (line.split(": ") for line in lines)]
+    sizes = {**SIZES, **more.pop("sizes", {})}  # type: ignore[dict-item]
+    used = {v: sizes[v] for e in einsums for v in e.variables}
+    return build_workload("parts", einsums, used, bits=8, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("lines", "initial", "shape", "cut"),
+    [
+        ((*CONCAT, READER), [], (4, 24), {1}),
+        (("A: C[m,2*a] = relu(X[m,a])", "B: C[m,2*a+1] = exp(X[m,a])", "R: Z[m] = C[m,b]"), [], (4, 16), {1}),
+        (("A: C[5*p+q+1] = relu(X[p,q])", "B: C[0] = relu(X1[])", "R: Z[t] = exp(C[t])"), [], (16,), {0}),
+        (("A: C[5*p+q] = relu(X[p,q])",), [], (15,), {0}),
+        (("A: C[one+15] = relu(X[one])", "R: Z[t] = exp(C[t])"), ["C"], (16,), {0}),
+        (("A: C[m] = relu(X[m])",), ["C"], (4,), set()),
+    ],
+    ids=["concat", "even and odd", "class token", "sum", "cache", "all of it"],
+)
+def test_what_is_written_in_parts(
+    lines: tuple[str, ...], initial: list[str], shape: tuple[int, ...], cut: set[int]
+) -> None:
+    w = build(*lines, initial=initial)
+    assert w.tensor("C").shape == shape
+    assert dict(w.parted) == {"C": cut}
+    assert w.writers["C"] == tuple(line[0] for line in lines if " C[" in line.partition("=")[0])
+    assert w.producers["C"] == "A"
+    again = parse_workload(workload_text(w))
+    assert again == w
+    assert workload_text(again) == workload_text(w)
+
+
+def test_an_ordinary_workload_has_no_parts() -> None:
+    w = build("A: T[m,a] = relu(X[m,a])", "B: Z[m] = T[m,a]")
+    assert not w.parted
+    assert w.tied("T", 0)
+    assert w.tied("T", 1)
+
+
+@pytest.mark.parametrize(
+    ("lines", "more", "message", "path"),
+    [
+        (
+            CONCAT,
+            {"sizes": {"a": 9}},
+            "write the same elements of C; parts of one tensor must be disjoint",
+            "einsums.B",
+        ),
+        (CONCAT, {"sizes": {"a": 7}}, "tensor C has 96 elements, but A (C[m,a]), B (C[m,b+8]) write 92", "einsums.B"),
+        ((*CONCAT, READER), {"sizes": {"c": 25}}, "size 24 by the Einsums that write it", "einsums.R"),
+        ((*CONCAT, READER), {"sizes": {"c": 23}}, "size 24 by the Einsums that write it", "einsums.R"),
+        (("A: C[4*p+q] = relu(X[p,q])",), {}, "4*p+q reaches some position more than once", "einsums.A"),
+        (("A: C[p+q] = relu(X[p,q])",), {}, "p+q reaches some position more than once", "einsums.A"),
+        (
+            ("A: C[m+2] = relu(X[m])",),
+            {"shapes": {"C": [5]}, "initial": ["C"]},
+            "positions 2 to 5 of a rank of size 5",
+            "einsums.A",
+        ),
+        (("A: C[m+2] = relu(X[m])",), {}, "write the others, too, or list C under initial", "einsums.A"),
+        (
+            ("A: C[2*a] = relu(X[a])", "B: C[2*a+2] = exp(X[a])"),
+            {"initial": ["C"]},
+            "write the same elements",
+            "einsums.B",
+        ),
+        (
+            (CONCAT[0], READER, "B: C[m,b+8] = copy Z1[m,b]", "D: Z1[m,b] = mul(Z[m], Y[b])"),
+            {},
+            "(C is read when all its parts are written)",
+            "einsums.R",
+        ),
+        ((*CONCAT, READER), {"initial": ["X"]}, "initial names tensor X, which no Einsum writes", "initial"),
+        ((*CONCAT, READER), {"initial": ["Q"]}, "initial names tensor Q, which no Einsum accesses", "initial"),
+        (("A: C[m,a] = relu(X[m,a])", "B: C[b] = relu(Y[b])"), {}, "2 rank(s) in Einsum A", "einsums.B"),
+        (("C: C[m,a] = relu(X[m,a])", "C: C[m,b+8] = exp(Y[m,b])"), {}, "need names of their own", "einsums.C"),
+    ],
+)
+def test_refused(lines: tuple[str, ...], more: dict[str, object], message: str, path: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        build(*lines, **more)
+    assert message in caught.value.message
+    assert caught.value.path == path
+
+
+def test_errors_of_a_file_have_their_line() -> None:
+    text = """schema: workload/1
+name: overlap
+ranks: {m: 4}
+bits: 8
+einsums:
+  - {name: A, einsum: "C[m] = relu(X[m])"}
+  - {name: B, einsum: "C[m+3] = relu(Y[m])"}
+"""
+    with pytest.raises(SpecError, match="must be disjoint") as caught:
+        parse_workload(text, "overlap.yaml")
+    assert (caught.value.file, caught.value.line) == ("overlap.yaml", 7)
+
+
+def test_readers_come_after_all_parts() -> None:
+    w = build(READER, *CONCAT)
+    assert list(w.names) == ["A", "B", "R"]
+    assert awaited(w) == (0, 0, 0b11)
+    assert [tuple(one.names) for one in orders(w)] == [("A", "B", "R"), ("B", "A", "R")]
+
+
+def test_an_output_in_parts_is_one_output() -> None:
+    assert build(*CONCAT).outputs == ("C",)
