@@ -25,7 +25,7 @@ from einloom.mapping.tree import Compute, Loop, Mapping, Split
 from einloom.mapspace.ffm.encoding.privates import _joined
 from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.ffm.space import Ffm
-from einloom.mapspace.limits.data import AxisLimit, Limits, LoopLimit, Numbers, TileLimit
+from einloom.mapspace.limits.data import AxisLimit, BackLimit, Limits, LoopLimit, Numbers, TileLimit
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact, ExactOptions
@@ -474,3 +474,24 @@ def test_a_recorder_adds_up_counts() -> None:
     for rule, *number in (("one",), ("other", 5), ("one", 3)):
         recorder.count(rule, *number)
     assert recorder.counts == {"one": 4, "other": 5}
+
+
+UNITS = """
+schema: machine/1
+name: units
+levels:
+  - {memory: DRAM, read_throughput: 64, write_throughput: 64}
+  - {memory: GLB, read_throughput: 64, write_throughput: 64}
+  - {compute: ONE, throughput: 1}
+  - {compute: TWO, throughput: 1}
+"""
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_a_member_of_a_pipeline_may_hand_its_result_to_the_outermost_memory(limited: bool) -> None:
+    """T and S run side by side, four values and one step to fill, then Z four values; S may have to go to DRAM."""
+    einsums = "['T[m] = exp(A[m])', 'S[m] = exp(T[m])', 'Z[m] = exp(S[m])']"
+    workload = parse_workload(f"schema: workload/1\nname: three\neinsums: {einsums}\nranks: {{m: 4}}\nbits: 8")
+    limits = Limits(backs=(BackLimit(selector("S"), ("DRAM",)),) if limited else ())
+    space = Mapspace(concurrent="unit", limits=limits)
+    assert Exact().search(Problem(workload, parse_machine(UNITS), space, Objective("latency"))).value == 5 + 4
