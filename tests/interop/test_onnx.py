@@ -191,6 +191,21 @@ def test_a_part_in_the_wrong_place_is_found(tmp_path: Path, operator: str) -> No
     assert not model.check().worst < 1e-3
 
 
+@pytest.mark.parametrize(("scale", "cuts"), [(2.0, 0), (3.0, 0), (2.5, 1), (0.5, 1)])
+def test_the_nearest_value_at_an_integer_scale(tmp_path: Path, scale: float, cuts: int) -> None:
+    """As in a U-net: two resolutions up, beside what was there before, through a convolution."""
+    b, size = Builder(), int(4 * scale)
+    scales = b.constant(np.array([1, 1, scale, scale], np.float32))
+    wide = b.add("Resize", b.add("Relu", "x"), "", scales, mode="nearest", nearest_mode="round_prefer_floor")
+    both = b.add("Concat", wide, "y", axis=1)
+    out = b.add("Conv", both, b.weight(2, 5, 3, 3), pads=[1, 1, 1, 1])
+    shapes = {"x": (1, 3, 4, 4), "y": (1, 2, size, size)}
+    model = imported(b, tmp_path / "m.onnx", shapes, out, (1, 2, size, size))
+    assert len(model.cuts) == cuts and model.check().worst < 1e-5
+    written = [str(einsum.output) for einsum in model.workload.einsums]
+    assert any(f"{int(scale)}*" in text for text in written) == (cuts == 0)
+
+
 def test_padding_that_repeats_is_cut_by_name(tmp_path: Path) -> None:
     b = Builder()
     wide = b.add("Pad", "x", b.constant(np.array([0, 1, 0, 1])), mode="reflect")

@@ -154,6 +154,21 @@ def test_every_tensor_has_torchs_own_value(case: str) -> None:
     assert parse_workload(workload_text(model.workload)) == model.workload
 
 
+@pytest.mark.parametrize(
+    ("mode", "scale", "cuts"),
+    [("nearest", 2, 0), ("nearest", 3, 0), ("nearest", 2.4, 1), ("nearest-exact", 2, 0), ("bilinear", 2, 1)],
+)
+def test_other_resolutions(mode: str, scale: float, cuts: int) -> None:
+    """The nearest value at an integer scale is written in parts; in 2 x 2 pixels 2.4 makes 4, which are no doubles."""
+
+    class Wider(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return F.interpolate(torch.relu(x), scale_factor=scale, mode=mode).sum(1)
+
+    model = read(Wider, (1, 3, 2, 2))
+    assert len(model.cuts) == cuts and model.check().worst < 1e-5
+
+
 def test_a_planted_fault_is_found() -> None:
     model = read(ByHand, (2, 9, 32))
     next(step for step in model.program.steps if step.epilogues).epilogues = ()

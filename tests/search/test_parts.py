@@ -24,7 +24,7 @@ from einloom.search.exact import Exact
 from einloom.search.exact.einsums.classes import TensorSignature
 from einloom.search.exact.einsums.users import Users
 from einloom.testing.problems.cascades import built
-from einloom.testing.problems.claims import check
+from einloom.testing.problems.claims import ProblemTrees, check
 from einloom.testing.problems.drawing import Wanted, draw_with
 from einloom.testing.problems.files import Data, Read
 from einloom.workload.einsum import Workload
@@ -99,6 +99,21 @@ def drawn(seed: int) -> Read:
 @pytest.mark.parametrize("seed", range(15))
 def test_every_claim_holds(seed: int) -> None:
     assert check(drawn(seed), seed).failed == {}
+
+
+@pytest.mark.parametrize(("bits", "even", "uneven"), [(3, 855, 771), (4, 855, 694)])
+def test_a_part_may_have_uneven_tiles(bits: int, even: float, uneven: float) -> None:
+    """Five values behind what is there: tiles of three and two instead of one at a time."""
+    w = workload({"v": 5, "c": 7}, {"P": "T[v+1] = X[v] * W[c]"}, initial=["T"], shapes={"T": [6]})
+    levels = [
+        {"memory": "MM", "read_energy": 10, "write_energy": 10},
+        {"memory": "GLB", "size": bits, "may": "~input", "read_energy": 1, "write_energy": 1},
+        {"compute": "MAC", "energy": 1},
+    ]
+    small = machine_from_data({"schema": "machine/1", "name": "small", "levels": levels})
+    found = [Exact().search(Problem(w, small, Mapspace(name=name), Objective("energy"))) for name in ("ffm", "ragged")]
+    assert [one.value for one in found] == [even, uneven]
+    assert ProblemTrees(w, small, Mapspace(name="ragged"), 0).best(Objective("energy")) == uneven
 
 
 # -- planted mistakes ------------------------------------------------------------------------------------------------

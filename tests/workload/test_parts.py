@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import combinations, product
+from math import prod
+from random import Random
+
 import pytest
 
 from einloom.errors import SpecError
 from einloom.workload.build import build_workload
-from einloom.workload.einsum import Workload
+from einloom.workload.einsum import Einsum, Workload
 from einloom.workload.files import parse_workload, workload_text
 from einloom.workload.notation import parse_einsum
 from einloom.workload.orders import awaited, orders
@@ -116,6 +121,15 @@ einsums:
     assert (caught.value.file, caught.value.line) == ("overlap.yaml", 7)
 
 
+def test_parts_of_any_size_are_told_apart() -> None:
+    large = {"a": 2**38}
+    w = build("A: C[2*a] = relu(X[a])", "B: C[2*a+1] = exp(X[a])", sizes=large)
+    assert w.tensor("C").shape == (2**39,)
+    with pytest.raises(SpecError, match=r"tensor C: .* too many to be compared") as caught:
+        build("A: C[2*a] = relu(X[a])", "B: C[3*a+1] = exp(X[a])", sizes=large, initial=["C"])
+    assert caught.value.path == "einsums.B"
+
+
 def test_readers_come_after_all_parts() -> None:
     w = build(READER, *CONCAT)
     assert list(w.names) == ["A", "B", "R"]
@@ -125,3 +139,52 @@ def test_readers_come_after_all_parts() -> None:
 
 def test_an_output_in_parts_is_one_output() -> None:
     assert build(*CONCAT).outputs == ("C",)
+
+
+def written(einsum: Einsum, sizes: dict[str, int]) -> Counter[tuple[int, ...]]:
+    """How often an Einsum writes each element, point by point."""
+    variables = einsum.output.variables
+    found = Counter[tuple[int, ...]]()
+    for point in product(*(range(sizes[v]) for v in variables)):
+        at = dict(zip(variables, point, strict=True))
+        found[tuple(i.constant + sum(c * at[v] for v, c in i.terms) for i in einsum.output.indices)] += 1
+    return found
+
+
+def random_parts(rng: Random) -> list[Einsum]:
+    """One to three Einsums that write one tensor anywhere."""
+    ranks, found = rng.choice((1, 2)), []
+    for name in "ABC"[: rng.choice((1, 2, 2, 3))]:
+        left = rng.sample("abcdef", 6)
+        taken = [[left.pop() for _ in range(rng.choice((0, 1, 1, 2)))] for _ in range(ranks)]
+        sums = [
+            "+".join([*(f"{rng.choice((1, 1, 2, 3))}*{v}" for v in vs), str(rng.choice((0, 0, 1, 2)))]) for vs in taken
+        ]
+        read = ",".join(v for vs in taken for v in vs)
+        found.append(parse_einsum(f"C[{','.join(sums)}] = exp(X{name}[{read}])", name))
+    return found
+
+
+def test_what_is_accepted_is_disjoint_and_complete() -> None:
+    """Against a list of all elements. Refused besides are sums whose terms are no digits, by that name."""
+    seen = Counter[str]()
+    for seed in range(1500):
+        rng = Random(seed)
+        einsums, sizes = random_parts(rng), {v: rng.choice((1, 2, 3, 4)) for v in "abcdef"}
+        initial = ["C"] if rng.random() < 0.5 else []
+        parts = [written(einsum, sizes) for einsum in einsums]
+        shape = [
+            1 + max(element[rank] for part in parts for element in part) for rank in range(len(next(iter(parts[0]))))
+        ]
+        good = all(max(part.values()) == 1 for part in parts)
+        good = good and not any(one.keys() & other.keys() for one, other in combinations(parts, 2))
+        good = good and (bool(initial) or sum(map(len, parts)) == prod(shape))
+        used = {v: n for v, n in sizes.items() if any(v in e.variables for e in einsums)}
+        try:
+            build_workload("parts", einsums, used, bits=8, initial=initial)
+        except SpecError as error:
+            seen["no digits" if good and "more than once" in error.message else f"refused, good: {good}"] += 1
+        else:
+            seen[f"accepted, good: {good}"] += 1
+    assert set(seen) == {"accepted, good: True", "refused, good: False", "no digits"}
+    assert min(seen["accepted, good: True"], seen["refused, good: False"]) > 300

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from math import prod
+from math import gcd, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +54,11 @@ def part_problems(
         return
     apart = True
     for first, second in combinations(writers, 2):
-        if not _disjoint(first.output, second.output, sizes):
+        try:
+            same = not _disjoint(first.output, second.output, sizes)
+        except SpecError as error:
+            raise SpecError(f"tensor {tensor}: {error.message}", path=f"einsums.{second.name}") from None
+        if same:
             apart = False
             yield SpecError(
                 f"Einsums {first.name} ({first.output}) and {second.name} ({second.output}) write the same elements of "
@@ -105,10 +109,13 @@ def _apart(first: Index, second: Index, sizes: Mapping[str, int]) -> bool:
     low, high = max(first.constant, second.constant), min(i.constant + i.extent(sizes) for i in (first, second))
     if low >= high:
         return True
+    step = gcd(*(coefficient for index in (first, second) for _, coefficient in index.terms))
+    if step and (first.constant - second.constant) % step:
+        return True  # as even and odd positions are
     if all(i.extent(sizes) == places(i, sizes) for i in (first, second)):
         return False
     if max(places(i, sizes) for i in (first, second)) > MAX_POSITIONS:
-        return False  # too many to be compared one by one
+        raise SpecError(f"{first} and {second} have more than {MAX_POSITIONS:,} positions, too many to be compared")
     return np.intersect1d(_positions(first, sizes), _positions(second, sizes)).size == 0
 
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from math import prod
 
 import numpy as np
@@ -294,13 +294,20 @@ class Lowering:
         places = zip(tensor.ranks, (axis for dim in axes for axis in dim), strict=True)
         return View(tensor, tuple(map(tuple, axes)), tuple((rank, Affine(((axis, 1),))) for rank, axis in places))
 
-    def parts(self, value: str, given: Sequence[tuple[View, Sequence[int]]], fill: float | None = None) -> View:
+    def parts(
+        self,
+        value: str,
+        given: Sequence[tuple[View, Sequence[int]]],
+        fill: float | None = None,
+        joined: Collection[int] = (),
+    ) -> View:
         """A value that is put together: each view from these positions on. fill: what the elements between them hold.
 
-        Dimensions that every view has whole stay as they are; the others are ranks that nothing splits.
+        Dimensions that every view has whole stay as they are; the others, and those that are `joined`, are ranks that
+        nothing splits.
         """
         shape = self.shape(value)
-        cut = [d for d, size in enumerate(shape) if any(view.shape[d] != size for view, _ in given)]
+        cut = [d for d, size in enumerate(shape) if d in joined or any(view.shape[d] != size for view, _ in given)]
         listed = [
             (view, [[f"i{d}_{n}" if d in cut else f"i{d}"] for d in range(len(shape))])
             for n, (view, _) in enumerate(given)

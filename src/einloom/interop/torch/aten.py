@@ -260,6 +260,12 @@ def _pad(c: AtenCall) -> None:
     c.add("Pad", c.tensor(), pads=[*pads[::2], *pads[1::2]], axes=axes, value=float(c.get("value") or 0))
 
 
+def _nearest(c: AtenCall) -> None:
+    scales = [c.get(name) for name in ("scales", "scales_h", "scales_w")] + list(c.get("scale_factors") or ())
+    even = all(scale is None or float(scale).is_integer() for scale in scales)
+    c.add("Resize", c.tensor(), mode="nearest" if even else "uneven")
+
+
 def _reduce(operator: str) -> Write:
     def run(c: AtenCall) -> None:
         x = c.tensor("self")
@@ -573,10 +579,10 @@ TABLE: Mapping[str, Write] = MappingProxyType(
         **_names("adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d", _adaptive("MaxPool", "ReduceMax")),
         **_names("matmul mm bmm mv dot", _matmul),
         **_names("addmm baddbmm addmv addbmm", _add_matmul),
+        **_names("upsample_nearest1d upsample_nearest2d _upsample_nearest_exact2d", _nearest),
         **_names(
-            "upsample_nearest1d upsample_nearest2d upsample_bilinear2d upsample_bicubic2d upsample_linear1d "
-            "_upsample_nearest_exact2d _upsample_bilinear2d_aa",
-            _plain("Resize"),
+            "upsample_bilinear2d upsample_bicubic2d upsample_linear1d _upsample_bilinear2d_aa",
+            _plain("Resize", mode="linear"),
         ),
         "bitwise_and": _boolean("And", "BitwiseAnd"),
         "bitwise_or": _boolean("Or", "BitwiseOr"),

@@ -15,7 +15,7 @@ TABLE: Mapping[str, Lower] = MappingProxyType(
     {**views.TABLE, **elementwise.TABLE, **products.TABLE, **reductions.TABLE}
 )
 CUT = frozenset(
-    "Resize Upsample ScatterND ScatterElements Scatter GatherElements GatherND CumSum ConvTranspose Col2Im "
+    "Upsample ScatterND ScatterElements Scatter GatherElements GatherND CumSum ConvTranspose Col2Im "
     "GridSample AffineGrid RoiAlign MaxRoiPool MaxUnpool ReduceProd DeformConv ReverseSequence".split()
 )
 """Operators that move or mix values in a way that the notation has no words for yet."""

@@ -188,10 +188,37 @@ def _pad(p: Lowering, node: OnnxNode) -> None:
     p.put(node.outputs[0], p.parts(node.outputs[0], [(p.view(node.inputs[0]), starts)], fill))
 
 
-def _constant_resize(p: Lowering, node: OnnxNode) -> None:
-    if p.shape(node.inputs[0]) != p.shape(node.outputs[0]):
+def _resize(p: Lowering, node: OnnxNode) -> None:
+    """The nearest value at an integer scale is each value written several times; other resolutions are cut."""
+    before, after = p.shape(node.inputs[0]), p.shape(node.outputs[0])
+    if before == after:
+        _same(p, node)
+        return
+    words = [node.get(name, default) for name, default in _NEAREST]
+    mode, place, rounds = (word.decode() if isinstance(word, bytes) else word for word in words)
+    nearest = (place.endswith("half_pixel") and rounds.startswith("round")) or (place, rounds) == (
+        "asymmetric",
+        "floor",
+    )
+    at = 1 if node.version < 11 else 2
+    scales = p.constant(node.inputs[at]) if len(node.inputs) > at and node.inputs[at] else None
+    uneven = scales is not None and bool((scales != scales.round()).any())
+    if mode != "nearest" or not nearest or uneven or any(b % a for a, b in zip(before, after, strict=True)):
         raise Cut("another resolution")
-    _same(p, node)
+    view, scaled = p.view(node.inputs[0]), [d for d, size in enumerate(before) if after[d] != size]
+    dims = list(view.dims)
+    for d in scaled:
+        repeated = Var(p.splitter.rank(after[d] // before[d], (node.outputs[0], d, "resize")))
+        dims[d] = (*dims[d], repeated)
+    wide = View(view.tensor, tuple(dims), view.places)
+    p.put(node.outputs[0], p.parts(node.outputs[0], [(wide, [0] * len(after))], joined=scaled))
+
+
+_NEAREST = (
+    ("mode", "nearest"),
+    ("coordinate_transformation_mode", "half_pixel"),
+    ("nearest_mode", "round_prefer_floor"),
+)
 
 
 TABLE: Mapping[str, Callable[[Lowering, OnnxNode], None]] = MappingProxyType(
@@ -211,6 +238,6 @@ TABLE: Mapping[str, Callable[[Lowering, OnnxNode], None]] = MappingProxyType(
         "SpaceToDepth": _space_to_depth,
         "Concat": _concat,
         "Pad": _pad,
-        "Resize": _constant_resize,
+        "Resize": _resize,
     }
 )
