@@ -323,6 +323,23 @@ def test_a_finished_part_goes_through_also_from_below_a_spatial_loop() -> None:
     assert event_time(workload, hardware, parse_mapping(text, workload, hardware)).seconds == 84
 
 
+def test_a_part_that_goes_through_is_set_up_above_once_for_a_tile() -> None:
+    """As before with three steps of k, 3 * (3 * 12 + 4) cycles. B's setup of 1 before each load and write-back, G's 5
+    before a row's first load, while B has no part of it, and before its write-back: 3 * (5 + 3 * 1 + 5 + 1) more."""
+    workload = cascade("E: Z[m,n] = X[m,k,n]", {"m": 3, "k": 6, "n": 4})
+    levels = (
+        Memory("G", read_throughput=1.0, write_throughput=1.0, setup=5.0),
+        Memory("B", read_throughput=2.0, write_throughput=2.0, through=True, setup=1.0),
+        Fanout("F", (Axis("x", 2),)),
+        Memory("L"),
+        ComputeUnit("MAC", 1.0, 1.0),
+    )
+    text = "store G: X Z\nfor m in 3\nstore B: X Z\npar k in 2 @ x\nfor k in 3\nstore L: X Z\nfor n in 4\n"
+    hardware = Machine("through", levels)
+    tree = parse_mapping(text + "compute E @ MAC\n", workload, hardware)
+    assert event_time(workload, hardware, tree).seconds == 120 + 42
+
+
 def _slow_to_start(level: Level, seed: int) -> Level:
     return level if isinstance(level, Fanout) else replace(level, setup=float(seed % 4))
 

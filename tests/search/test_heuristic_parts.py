@@ -23,11 +23,13 @@ from einloom.mapspace.registry import space_for
 from einloom.problem import Budget, Objective, Problem, keeps_time
 from einloom.search.door import ask
 from einloom.search.evaluator import Evaluator
+from einloom.search.first import FirstMappings
 from einloom.search.heuristics import factors
 from einloom.search.heuristics.bursts import Bursts, prefix
 from einloom.search.heuristics.gradient import Descent, _unfused
 from einloom.search.heuristics.local import LocalSearch
 from einloom.search.heuristics.points import INFINITE, Points, changed_paths
+from einloom.search.heuristics.sampling import RandomSearch
 from einloom.search.heuristics.tile_model import TileModel
 from einloom.search.method import Watcher
 from einloom.search.registry import method
@@ -305,3 +307,21 @@ def test_the_paths_that_differ_are_those_of_the_changed_einsums() -> None:
     assert changed_paths(state, state) == [] and changed_paths(state, state.with_own(1, Own("other"))) == [1]
     right = [i for i in range(2) if word(points.facts, state, i) != word(points.facts, other, i)]
     assert set(changed_paths(state, other)) >= set(right) != set()
+
+
+def test_random_draws_end_where_nothing_can_be_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter([None])  # another one would be a StopIteration
+    points = small()
+    monkeypatch.setattr(points, "draw", lambda *_: next(answers))
+    RandomSearch(points=10).run(points, Random(1), Watcher())
+    assert points.best is None and points.evaluator.evaluated == 0
+
+
+def test_first_mappings_are_looked_for_near_others() -> None:
+    """A proposal that keeps the rules, with its value; None for a refused one."""
+    points, rng = small(), Random(6)
+    state = points.encoding.sample(rng)
+    assert state is not None
+    near = [FirstMappings._near(points, state, rng, 0.5) for _ in range(60)]
+    moved = [one for one in near if one is not None]
+    assert len(moved) > 20 and all(found != state and value == points.apart(found) for value, found in moved)

@@ -8,10 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from einloom.api import problem
 from einloom.errors import Defect
-from einloom.search.exact import branch_and_bound
+from einloom.search.exact import ExactOptions, branch_and_bound
+from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.bounds import relaxation
 from einloom.search.exact.bounds.arc_consistency import Arcs, Consistency
+from einloom.search.method import Watcher
 from einloom.testing.ragged import ragged_problem
 from optima import optimum, same
 
@@ -76,3 +79,20 @@ def found(seed: int) -> float | None:
         return optimum(ragged_problem(seed))
     except Defect:
         return float("nan")
+
+
+@pytest.mark.parametrize(
+    ("known", "shared"),
+    [
+        (None, [{"T1"}, {"T1", "T2"}, {"T2", "T3"}, {"T3"}]),
+        (frozenset({0, 1}), [{"T1"}, {"T1"}, set(), set()]),
+        (frozenset({0, 3}), [set(), set(), set(), set()]),
+    ],
+)
+def test_only_tensors_between_einsums_that_are_explored_tell_what_agrees(
+    known: frozenset[int] | None, shared: list[set[str]]
+) -> None:
+    asked = problem("matmuls:n=4,m=4,kn=4", "two-level", "energy")
+    attempt = Attempt(asked, ExactOptions(), Watcher(), {}, lambda: None)
+    arcs = Consistency(asked.workload, attempt.least, attempt.aim, {}, known)
+    assert [set(own) for own in arcs._own] == shared

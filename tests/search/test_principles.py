@@ -23,6 +23,7 @@ from einloom.search.principles.matmul import (
     OPERANDS,
     Accounting,
     Matmul,
+    OperandSchedule,
     best_schedule,
     ceil_div,
     envelope,
@@ -31,6 +32,7 @@ from einloom.search.principles.matmul import (
 )
 from einloom.search.principles.pairs import SHARED, Pair, best_fused, compared
 from einloom.search.principles.roles import roles
+from einloom.search.principles.rules import Pick
 from einloom.search.principles.told import told
 from einloom.search.principles.trees import unfused_tree
 from einloom.workload.build import build_workload
@@ -300,3 +302,9 @@ def test_exact_finds_the_same_uneven_optimum(buffer: int) -> None:
     workload = build_workload("one", ONE, {"m": 7, "k": 5, "l": 6}, bits=8)
     problem = asked(workload, buffer, "once", "ragged")
     assert Exact().search(problem).value == Principles().search(problem).value
+
+
+def test_an_output_comes_again_where_another_operand_stays_and_k_is_cut() -> None:
+    for stationary, k, again in (("A", 1, False), ("A", 2, True), ("B", 3, True), ("C", 2, False)):
+        schedule = OperandSchedule(stationary, (2, 4, 2), (2, k, 2), 10, 8)  # type: ignore[arg-type]
+        assert Pick(1, schedule, True).redundant_output is again

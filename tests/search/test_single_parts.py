@@ -495,3 +495,12 @@ def test_a_member_of_a_pipeline_may_hand_its_result_to_the_outermost_memory(limi
     limits = Limits(backs=(BackLimit(selector("S"), ("DRAM",)),) if limited else ())
     space = Mapspace(concurrent="unit", limits=limits)
     assert Exact().search(Problem(workload, parse_machine(UNITS), space, Objective("latency"))).value == 5 + 4
+
+
+def test_a_cascade_is_tied_where_any_of_its_einsums_are() -> None:
+    """T's tiles need not divide and are its reader's, too; Y has no partner."""
+    pair, lone = ["T[m] = exp(A[m])", "Z[m] = exp(T[m])"], ["Y[m] = exp(X[m])"]
+    for einsums, right in ((pair, True), ([*pair, *lone], True), (lone, False)):
+        workload = parse_workload(f"schema: workload/1\nname: one\neinsums: {einsums}\nranks: {{m: 5}}\nbits: 8")
+        asked = Problem(workload, parse_machine(MACHINE), Mapspace("ragged"), Objective("energy"))
+        assert Attempt(asked, ExactOptions(), Watcher(), {}, lambda: None).tied is right
