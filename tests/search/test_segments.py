@@ -56,6 +56,7 @@ def short(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     """Segments of so few Einsums, and chains of two of them."""
     monkeypatch.setattr(chain, "cuts", lambda workload: cuts(workload, request.param))
     monkeypatch.setattr(chain, "FEWEST", 2)
+    monkeypatch.setattr(chain, "SHORT", 1)
 
 
 def chained(problem: Problem) -> Chain | None:
@@ -112,6 +113,7 @@ def test_the_optimum_is_that_without_segments(layer: str, objective: str) -> Non
 def test_the_optimum_is_that_of_all_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chain, "cuts", lambda workload: cuts(workload, 1))
     monkeypatch.setattr(chain, "FEWEST", 2)
+    monkeypatch.setattr(chain, "SHORT", 1)
     ran = 0
     for seed in [seed for seed in SEEDS if cuts(tiny_problem(seed).workload, 1)][:16]:
         asked = replace(tiny_problem(seed), objective=Objective("energy"))

@@ -32,7 +32,7 @@ class Other(Enum):
 
 
 OTHER = Other.ONE
-FEWEST = 3  # segments of a chain that is worth it
+FEWEST, SHORT = 3, 20  # segments, and Einsums, of a cascade from which on a chain is worth it
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Chain:
         if attempt.tied or type(attempt) is not Attempt or not (options.consistency and options.segments):
             return None
         workload = attempt.problem.workload
-        places = [] if workload.parted else cuts(workload)
+        places = [] if workload.parted or len(workload.einsums) < SHORT else cuts(workload)
         if len(places) + 1 < FEWEST:
             return None
         chain = cls(attempt, places)
