@@ -22,7 +22,7 @@ from einloom.search.method import Watcher
 from einloom.testing.problems.claims import ProblemTrees
 from einloom.testing.problems.drawing import draw
 
-SEEDS = (*range(30), 92, 137, 157)  # the last three: fewer instances work than the machine has
+SEEDS = (*range(30), 178, 202, 225)  # the last three: fewer instances work than the machine has
 
 
 def attempt(asked: Problem) -> Attempt:
