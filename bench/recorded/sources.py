@@ -24,17 +24,10 @@ from einloom.testing.problems.claims import CLAIMS, ProblemTrees, asked, same
 
 from .subjects import Subject
 
-CONVENTIONS = (
-    *(
-        "but is listed",
-        "must be backed by",
-        "is persistent",
-        "has no common backing store",
-        "may not hold",
-        "must hold",
-    ),
-    *("is stored twice", "may not be the backing", "is no intermediate", "must stand directly above", "may serve"),
-    *("cannot execute", "executes no", "instances along"),
+CONVENTIONS = tuple(
+    "but is listed; must be backed by; is persistent; has no common backing store; may not hold; must hold; "
+    "is stored twice; may not be the backing; is no intermediate; must stand directly above; may serve; "
+    "cannot execute; executes no; instances along".split("; ")
 )
 """What machines ask for, not data: trees that are refused for these reasons may compute the right values."""
 ABOVE = 1 + 1e-9

@@ -52,8 +52,11 @@ NAMED = {
 
 @dataclass(frozen=True)
 class Subject:
-    """One file. given: plain data of the three files, or names of the zoo; kind: ``problem``, ``tree``, ``zoo``, ``walk``
-    (larger, for methods without a proof) or ``pair`` of multiplications (or one) for the closed forms."""
+    """One file. given: plain data of the three files, or names of the zoo.
+
+    kind: ``problem``, ``tree``, ``zoo``, ``walk`` (larger, for methods without a proof), or ``pair`` of multiplications
+    (or one), for the closed forms.
+    """
 
     name: str
     kind: str
