@@ -264,6 +264,19 @@ class Workload(Drawn):
         e = self.einsum(einsum)
         return 0 if e.kind == "copy" else prod(self.extents[v] for v in e.variables)
 
+    def form(self, einsum: str) -> tuple[object, ...]:
+        """What Einsums have in common that differ in names alone: accesses, sizes, bits, and what they do."""
+        e = self.einsum(einsum)
+        numbers = {variable: i for i, variable in enumerate(e.variables)}
+        accesses = tuple(
+            (
+                self.tensor(a.tensor).bits,
+                *(((tuple((numbers[v], c) for v, c in i.terms)), i.constant) for i in a.indices),
+            )
+            for a in e.accesses
+        )
+        return accesses, tuple(self.extents[v] for v in e.variables), e.kind, e.function, e.reduction
+
     def __reduce__(self) -> tuple[object, ...]:
         return (
             Workload,
