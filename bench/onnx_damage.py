@@ -10,6 +10,9 @@ from bench.mutate import mutated
 EDITS = 4
 BYTES = 0.2  # how many are damaged as bytes instead, most of which are no message any more
 NUMBERS = (-(2**63), -1, 0, 1, 2, 3, 4, 7, 64, 2**20, 2**31, 2**40, 2**63 - 1)
+PLANTED = "planted.bin"
+"""A file beside the model that models are made to name: nobody may open it."""
+LOCATIONS = (PLANTED, f"./{PLANTED}", "/etc/passwd", f"../{PLANTED}", "model.onnx")
 OPERATORS = (
     "Add Mul MatMul Gemm Conv Relu Softmax Reshape Transpose Split Slice Gather Concat Pad Tile Expand Squeeze "
     "Unsqueeze ReduceSum ReduceMax MaxPool AveragePool LRN LayerNormalization GroupNormalization Einsum TopK If Loop "
@@ -84,6 +87,6 @@ def _tensor(onnx: Any, tensor: Any, chance: random.Random) -> None:
             tensor.int64_data[chance.randrange(len(tensor.int64_data))] = chance.choice(NUMBERS)
         case 3:
             tensor.data_location = onnx.TensorProto.EXTERNAL
-            tensor.external_data.add(key="location", value=chance.choice(("/etc/passwd", "../secret", "model.onnx")))
+            tensor.external_data.add(key="location", value=chance.choice(LOCATIONS))
         case _:
             tensor.dims.append(chance.choice(NUMBERS))

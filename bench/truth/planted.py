@@ -110,7 +110,7 @@ PLANTS = (
     ),
     plant(
         "persistent-intermediate",
-        (f"{EXACT}.einsums.classes", "_tensor", "persistent=lasting and (links or home > 0)", "persistent=False"),
+        (f"{EXACT}.einsums.classes", "_tensor", "persistent=(lasting and (links or home > 0))", "persistent=False"),
         needs=("persistent result",),
     ),
     plant(

@@ -15,12 +15,24 @@ from einloom.cli import main
 from einloom.errors import SpecError
 from einloom.mapping.tree import Loop, path
 from einloom.report.compare import compare
-from einloom.report.data.modules import FEW, MANY, NONE, Detail, common_name, einsums_of, module_rows, shown_by, totals
+from einloom.report.data.modules import (
+    FEW,
+    MANY,
+    NONE,
+    Detail,
+    common_name,
+    einsums_of,
+    module_rows,
+    module_tree,
+    shown_by,
+    totals,
+)
+from einloom.report.page.page import page
 from einloom.report.text import results as text
 from einloom.report.text.overview import LINES, overview
 from einloom.report.text.table import WIDTH
 
-BY: tuple[Detail | None, ...] = (None, "layer", "module", "einsum")
+BY: tuple[Detail | None, ...] = (None, "layer", "module", "class", "einsum")
 
 
 def grouped(result: el.Result, group: Callable[[int], str]) -> el.Result:
@@ -58,6 +70,33 @@ def test_modules_that_are_alike_are_one_row(layers: el.Result) -> None:
     einsums = layers.workload.einsums
     inner = module_rows(grouped(layers, lambda i: f"net.h{i // 8}.{i % 8}"), "layer")
     assert [row.name for row in inner] == ["net.h0-4", "net.h5"] and inner[0].einsums == len(einsums) // 6
+
+
+def test_a_class_is_of_einsums_that_differ_in_names_alone(layers: el.Result, results: dict[str, el.Result]) -> None:
+    """Wherever they are; a chain of equal products is one class, and one of unequal sizes several."""
+    (row,) = module_rows(layers, "class")
+    assert (row.name, row.einsums, row.count) == ("E0-47", 48, 1) and row.energy == pytest.approx(layers.energy)
+    assert [row.name for row in module_rows(results["conv-chain"], "class")] == ["Act", "Out"]
+
+
+def test_modules_stand_in_one_another(layers: el.Result) -> None:
+    """Those that are alike are one, with the parts of the first; shares add up to the whole."""
+    (top,) = module_tree(layers)
+    assert (top.name, top.row.einsums, top.own) == ("layers", 48, ()) and top.share == pytest.approx(1)
+    assert [(part.name, part.row.count) for part in top.parts] == [("0", 1), ("1-4", 4), ("5", 1)]
+    assert sum(part.share or 0 for part in top.parts) == pytest.approx(1)
+    inner = [leaf for part in top.parts for leaf in part.parts]
+    assert sum(leaf.share or 0 for leaf in inner) == pytest.approx(1)
+    assert [(leaf.name, len(leaf.own)) for leaf in inner[:2]] == [("attention", 5), ("mlp", 3)]
+
+
+def test_modules_fold_on_the_page(layers: el.Result, network: el.Result) -> None:
+    shown = page(layers)
+    part = shown[shown.index('<section id="modules"') :].partition("</section>")[0]
+    assert part.count("<details") == 1 + 3 + 6 and part.count("<details open>") == 1
+    assert "<summary><b>1-4</b><span>× 4</span><span>8 Einsums</span>" in part
+    assert part.count("<li>") == 24, "Einsums of the first of those that are alike"
+    assert 'id="modules"' not in page(network)
 
 
 @pytest.mark.parametrize("by", BY)
@@ -101,7 +140,7 @@ def test_names_stand_for_their_modules(layers: el.Result) -> None:
 
 
 @pytest.mark.parametrize("name", ["large", "hostile", "pipeline", "gpt3", "layers"])
-@pytest.mark.parametrize("by", [None, "layer", "module", "einsum", "none"])
+@pytest.mark.parametrize("by", [None, "layer", "module", "class", "einsum", "none"])
 def test_it_fits_on_a_screen(results: dict[str, el.Result], layers: el.Result, name: str, by: str | None) -> None:
     result = layers if name == "layers" else results[name]
     shown = overview(result, by)  # type: ignore[arg-type]
@@ -158,7 +197,7 @@ def test_modules_on_the_command_line(layers: el.Result, tmp_path: Path) -> None:
         (("--group", "layers.2"), "write --tree too"),
         (("--by", "layer", "--tree"), "--tree prints something else"),
         (("--tree", "--group", "layers.9"), "did you mean 'layers."),
-        (("--by", "class"), "is not one of"),
+        (("--by", "kind"), "is not one of"),
     ):
         code, output = run("show", str(saved), *wrong)
         assert code == 2 and said in output

@@ -20,7 +20,7 @@ from ..reading import writing
 
 by_option = click.option(
     "--by",
-    type=click.Choice(("layer", "module", "einsum", "none")),
+    type=click.Choice(("layer", "module", "class", "einsum", "none")),
     help="Rows of the table that stands for the mapping with more than 40 Einsums; none: the whole mapping instead.",
 )
 Output = tuple[str | None, Callable[[], str]]

@@ -109,13 +109,16 @@ def _run(step: Step, found: Mapping[Stored, Array], values: Mapping[str, Array])
 
 
 def _product(step: Step, found: Mapping[Stored, Array], values: Mapping[str, Array]) -> Array:
-    """A product and its sum, by NumPy's einsum."""
+    """A product and its sum, by NumPy's einsum; repeated along variables that no operand has."""
     numbers = {var: i for i, var in enumerate(step.points)}
+    read = {var for operand in step.operands for var in operand.variables}
     arguments: list[Any] = []
     for operand in step.operands:
         own = operand.variables
         arguments += [_array(operand, own, found, values, 0.0), [numbers[var] for var in own]]
-    return np.asarray(np.einsum(*arguments, [numbers[var] for var in step.variables], optimize=True))
+    product = np.einsum(*arguments, [numbers[var] for var in step.variables if var in read], optimize=True)
+    repeated = [i for i, var in enumerate(step.variables) if var not in read]
+    return np.broadcast_to(np.expand_dims(product, repeated), [var.size for var in step.variables])
 
 
 def _array(

@@ -95,7 +95,7 @@ class Emission:
 
     def _einsums(self, step: Step) -> list[Einsum]:
         """The Einsum of a step, after copies of what it reads in two ways."""
-        table = self._named(step)
+        table = self.named(step)
         found: list[Einsum] = []
         seen: dict[Stored, StepOperand] = {}
         inputs: list[Access] = []
@@ -130,7 +130,7 @@ class Emission:
         self.copies.append(name)
         return Einsum(name, Access(name, index), (Access(label, index),), "copy", group=group)
 
-    def _named(self, step: Step) -> dict[Var, str]:
+    def named(self, step: Step) -> dict[Var, str]:
         """The name of every variable: that of its class, a number behind it where one Einsum has two of a class."""
         inner = (var for operand in step.operands for var in operand.variables)
         return self._names_of(tuple(dict.fromkeys((*step.variables, *inner))))

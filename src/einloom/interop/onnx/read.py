@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -64,14 +63,14 @@ class ImportedModel:
     @cached_property
     def multiplications(self) -> tuple[int, int]:
         """Those of the graph's products, counted from its shapes alone, and those of the cascade's."""
-        return sum(_counted(self.graph)), multiplications(self.program)
+        return sum(counted(self.graph)), multiplications(self.program)
 
     def report(self) -> str:
         """What the import did, for people."""
         nodes = ", ".join(f"{count:,} {fate}" for fate, count in self.program.nodes.items() if count)
         counted, mapped = self.multiplications
         share = f": {mapped / counted:.4g} of the graph's" if counted else ""
-        different = len({_signature(self.workload, name) for name in self.workload.names})
+        different = len({self.workload.form(name) for name in self.workload.names})
         lines = [
             f"{Path(self.file).name}: {sum(self.program.nodes.values()):,} nodes: {nodes}",
             f"  {len(self.workload.einsums)} Einsums ({different} different), {mapped:,} multiplications{share}",
@@ -158,19 +157,7 @@ def bundle(model: ImportedModel) -> Bundle:
     return Bundle(model.workload, notes=tuple(line.strip() for line in model.report().splitlines()))
 
 
-def _signature(workload: Workload, name: str) -> Any:
-    """What two Einsums share that differ in names only."""
-    einsum = workload.einsum(name)
-    numbers = {variable: i for i, variable in enumerate(einsum.variables)}
-    accesses = [
-        tuple((tuple((numbers[v], c) for v, c in index.terms), index.constant) for index in access.indices)
-        for access in (einsum.output, *einsum.inputs)
-    ]
-    sizes = tuple(workload.extents[variable] for variable in einsum.variables)
-    return tuple(accesses), sizes, einsum.kind, einsum.function, einsum.reduction
-
-
-def _counted(graph: Graph) -> list[int]:
+def counted(graph: Graph) -> list[int]:
     """Multiplications of every product, from the shapes that the file says."""
     found = []
     for node in graph.nodes:

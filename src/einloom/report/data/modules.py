@@ -1,4 +1,7 @@
-"""A result by the modules of its network: rows of Einsums, those that differ in numbers of their names alone as one."""
+"""A result by the modules of its network: rows of Einsums, those that differ in numbers of their names alone as one.
+
+Also by class of Einsum, whatever their modules, and as modules inside modules.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from ...errors import SpecError, unknown
 from ...result import Result
 from .fusion import fused
 
-Detail = Literal["layer", "module", "einsum"]
+Detail = Literal["layer", "module", "class", "einsum"]
 FEW, MANY = 4, 40
 NONE = "(no module)"
 LONGEST = 16
@@ -46,10 +49,15 @@ class ModuleRow:
 
 
 def module_rows(result: Result, by: Detail | None = None, most: int = MANY) -> tuple[ModuleRow, ...]:
-    """The rows by layers, modules or Einsums, in program order; of more than `most` the last is for many.
+    """The rows by layers, modules, classes or Einsums, in program order; of more than `most` the last is for many.
+
+    A class is of Einsums that differ in names alone; its numbers are those of all of them, because they may be mapped
+    in several ways.
 
     Without `by`, paths of modules are cut to the depth that gives most rows, but not more than `most`.
     """
+    if by == "class":
+        return _shortened(_classes(result), most)
     if by is not None:
         return _shortened(_folded(result, NAMED[by]), most)
     depth = max(einsum.group.count(".") + 1 for einsum in result.workload.einsums)
@@ -95,6 +103,84 @@ def _folded(result: Result, named: Callable[[str, str], str]) -> tuple[ModuleRow
     return tuple(
         replace(rows[0], name=common_name([row.name for row in rows]), count=len(rows)) for rows in found.values()
     )
+
+
+def _classes(result: Result) -> tuple[ModuleRow, ...]:
+    """A row for each class of Einsums, called by the names of its members."""
+    members: dict[tuple[object, ...], list[str]] = {}
+    for name in result.workload.names:
+        members.setdefault(result.workload.form(name), []).append(name)
+    return tuple(_rows(result, {_called(names): names for names in members.values()}))
+
+
+def _called(names: Sequence[str]) -> str:
+    """Several names as few: those that differ in numbers alone are one.
+
+    >>> _called(["Q_0", "K_0", "Q_1", "K_1"])
+    'Q_0-1, K_0-1'
+    """
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(_NUMBER.sub("*", name), []).append(name)
+    return ", ".join(common_name(each) for each in alike.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleNode:
+    """A module with its share in the whole, the modules in it, and its own Einsums that are in none of these.
+
+    name: the last part of its path. share: of the energy, of all that are alike together, in all that are around them;
+    None if there is no energy.
+    """
+
+    name: str
+    row: ModuleRow
+    share: float | None
+    parts: tuple[ModuleNode, ...]
+    own: tuple[str, ...]
+
+    @property
+    def alike(self) -> tuple[object, ...]:
+        """What siblings have in common that may stand as one."""
+        return (*self.row.alike[1:], _NUMBER.sub("*", self.name), tuple(part.alike for part in self.parts))
+
+
+def module_tree(result: Result) -> tuple[ModuleNode, ...]:
+    """The modules of a network, outermost first, siblings that are alike as one with the parts of the first."""
+    members: dict[str, list[str]] = {}
+    own: dict[str, list[str]] = {}
+    for einsum in result.workload.einsums:
+        paths = _paths(einsum.group) or [NONE]
+        own.setdefault(paths[-1], []).append(einsum.name)
+        for path in paths:
+            members.setdefault(path, []).append(einsum.name)
+    rows = {row.name: row for row in _rows(result, members)}
+    inside: dict[str, list[str]] = {}
+    for path in members:
+        inside.setdefault(path.rpartition(".")[0] if path != NONE else "", []).append(path)
+
+    def nodes(around: str) -> tuple[ModuleNode, ...]:
+        alike: dict[tuple[object, ...], list[ModuleNode]] = {}
+        for path in inside.get(around, ()):
+            name = path.rpartition(".")[2] if path != NONE else path
+            node = ModuleNode(name, rows[path], None, nodes(path), tuple(own.get(path, ())))
+            alike.setdefault(node.alike, []).append(node)
+        return tuple(_several(each) for each in alike.values())
+
+    return tuple(_shared(node, result.energy, 1) for node in nodes(""))
+
+
+def _several(nodes: Sequence[ModuleNode]) -> ModuleNode:
+    """Siblings that are alike as one."""
+    name = common_name([node.name for node in nodes])
+    return replace(nodes[0], name=name, row=replace(nodes[0].row, count=len(nodes)))
+
+
+def _shared(node: ModuleNode, energy: float, times: int) -> ModuleNode:
+    """The module and those in it with their shares. times: how many modules like those around it there are."""
+    times *= node.row.count
+    parts = tuple(_shared(part, energy, times) for part in node.parts)
+    return replace(node, share=times * node.row.energy / energy if energy else None, parts=parts)
 
 
 def _rows(result: Result, members: dict[str, list[str]]) -> Iterable[ModuleRow]:

@@ -11,7 +11,7 @@ from ..draw.subject import Subject
 from ..draw.svg import html_of
 from ..pictures import added, shown
 from ..text.results import tree
-from . import explained, progress, sources, summary
+from . import explained, folded, progress, sources, summary
 from .shell import navigation, section, shell, skip, windowed
 
 PARTS = (
@@ -20,6 +20,7 @@ PARTS = (
     ("cascade", "Cascade"),
     ("occupancy", "Occupancy"),
     ("breakdown", "Energy and time"),
+    ("modules", "Modules"),
     ("roofline", "Roofline"),
     ("front", "Pareto front"),
     ("search", "Search"),
@@ -32,7 +33,8 @@ def page(result: Result, why: Explanation | None = None) -> str:
     """The report of a result as HTML; nothing is searched, and nothing outside the text is referred to."""
     subject = Subject(result)
     more = [(name, title, section(name, title, drawn)) for name, title, drawn in added(result)]
-    parts = [part for part in PARTS if part[0] != "front" or result.front]
+    left_out = {"front": not result.front, "modules": not folded.given(result)}
+    parts = [part for part in PARTS if not left_out.get(part[0])]
     more += [] if why is None else [(explained.NAME, explained.TITLE, explained.panel(why))]
     body = (
         skip("summary"),
@@ -69,6 +71,7 @@ def _sections(subject: Subject) -> list[Html]:
         _section("cascade", windowed(subject, cascade.drawings(subject), "The cascade")),
         _section("occupancy", shown("occupancy", result), page="occupancy"),
         _section("breakdown", bars.controls(), bars.table(subject), page="energy"),
+        *([_section("modules", folded.panel(result))] if folded.given(result) else []),
         _section("roofline", roofline.picture(subject), page="latency"),
         *([_front(result)] if result.front else []),
         _section("search", el("div", progress.picture(result), progress.counts(counted), class_="two")),

@@ -9,10 +9,10 @@ from ...result import Result
 from ..data.fusion import backings
 from ..data.modules import FEW, MANY, Detail, ModuleRow, module_rows, shown_by, totals
 from . import results as text
-from .results import bits, joules, seconds
+from .results import bits, called, joules, seconds
 from .table import WIDTH, columns
 
-By = Literal["layer", "module", "einsum", "none"]
+By = Literal["layer", "module", "class", "einsum", "none"]
 LARGE = 40
 LINES = 60
 LISTED = 10
@@ -30,7 +30,10 @@ def overview(result: Result, by: By | None = None) -> str:
 
 
 def by_module(result: Result, by: Detail | None = None, most: int = MANY) -> str:
-    """Work, energy and latency by module; of modules that are alike the numbers of one, and the share of all."""
+    """Work, energy and latency by module; of modules that are alike the numbers of one, and the share of all.
+
+    by: ``class`` for Einsums that differ in names alone, whatever their module, with the numbers of all of them.
+    """
     if by is None:
         most = max(most, FEW)
         by = shown_by(result, most)
@@ -50,9 +53,11 @@ def by_module(result: Result, by: Detail | None = None, most: int = MANY) -> str
     ]
     total = totals(found)
     rows.append(("total", "", *_work(total), joules(result.energy), "", seconds(result.latency), "", _share(total)))
-    what = "Einsum" if by == "einsum" else "module"
+    what = {"einsum": "Einsum", "class": "class"}.get(by or "module", "module")
     heads = (what, "x", "Einsums", "MAC", "energy", "%", "latency", "bound by", "fused")
     title = f"by {what}: numbers of one of x alike, % of all x; fused, of the intermediates that it writes"
+    if by == "class":
+        title = "by class: Einsums that differ in names alone, their numbers together; fused, of what they write"
     room = WIDTH - sum(max(len(row[i]) for row in (heads, *rows)) + 2 for i in range(1, len(heads))) - 2
     shown = [(_short(row[0], room), *row[1:]) for row in rows]
     return columns(title, heads, shown, left=(0, 7), rule=True)
@@ -110,7 +115,7 @@ def not_fused(result: Result) -> str:
     tensors = sorted((workload.tensor(name) for name in names), key=lambda tensor: -tensor.size * tensor.bits)
     rows = [
         (
-            t.name,
+            called(workload, t.name),
             bits(t.size * t.bits),
             f"{', '.join(workload.writers[t.name])} > {', '.join(workload.consumers[t.name])}",
         )
