@@ -110,7 +110,7 @@ PLANTS = (
     ),
     plant(
         "persistent-intermediate",
-        (f"{EXACT}.einsums.classes", "_tensor", "persistent=lasting and (links or home > 0)", "persistent=False"),
+        (f"{EXACT}.einsums.classes", "_tensor", "persistent=(lasting and (links or home > 0))", "persistent=False"),
         needs=("persistent result",),
     ),
     plant(
@@ -151,6 +151,11 @@ PLANTS = (
     plant(
         "kept-over-stores",
         (f"{EXACT}.pmappings.expand", "Expansion.below_kept", "if not self.pruner.rules.lowering:", "if True:"),
+    ),
+    plant(
+        "loops-under-no-store",
+        (f"{EXACT}.fusion.templates", "Stacker._descend", "at.begun", "(at.begun or not at.left)"),
+        needs=("fanout",),
     ),
     plant(
         "free-front",

@@ -196,7 +196,7 @@ def test_methods_that_do_not_carry_parts_refuse_them(method: str) -> None:
 
 @pytest.mark.parametrize("export", [to_accelforge, to_tileflow, to_timeloop, to_zigzag])
 def test_other_tools_have_no_word_for_parts(export: object) -> None:
-    with pytest.raises(SpecError, match="has no word for parts of a tensor: tensor C is written in parts"):
+    with pytest.raises(SpecError, match="has no word for parts or views of tensors: tensor C is written in parts"):
         export(CONCAT, machine(64))  # type: ignore[operator]
 
 

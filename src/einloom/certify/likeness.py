@@ -192,6 +192,7 @@ def _of_workload(workload: Workload) -> dict[str, object]:
         "the modules of its Einsums": ", ".join(one.group for one in workload.einsums),
         "absorbed": workload.absorbed,
         "persistent": tuple(tensor.name for tensor in workload.tensors if tensor.persistent),
+        **{f"the view {view.name}": (view.tensor, view.shape) for view in workload.views},
         "initial": tuple(tensor.name for tensor in workload.tensors if tensor.initial),
         **_sources(workload.facts),
     }

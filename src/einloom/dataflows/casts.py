@@ -12,6 +12,7 @@ from itertools import chain, combinations, permutations
 
 from ..errors import SpecError
 from ..workload.einsum import Access, Einsum, Index, Workload
+from ..workload.parts import not_whole
 from .families import Family
 
 Accesses = tuple[Access, ...]
@@ -34,6 +35,8 @@ def cast(kind: Family, workload: Workload, in_order: bool = False) -> Cast:
     Of several ways the one counts in which most of the roles that should have one extent have it, by position if that
     is as good. Raises SpecError with the first thing that differs by position if the workload is no member.
     """
+    for tensor in sorted(workload.viewed):
+        raise SpecError(f"{workload.name} is no {kind.name}: {tensor} {not_whole(workload, tensor)}")
     found: list[Cast] = []
     furthest, complaint = (-1, -1), ""
     for without in chain.from_iterable(combinations(kind.optional, n) for n in range(len(kind.optional) + 1)):

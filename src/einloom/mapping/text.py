@@ -197,15 +197,22 @@ class _Parser:
     def store(self, words: _Words) -> Store:
         memory = words.take("a memory", [m.name for m in self.machine.memories]).text
         words.take("':'", [":"])
-        tensors = [words.take("a tensor", self.workload.consumers).text]
+        tensors = [self.tensor(words)]
         slots = None
         while words.peek() is not None:
             if words.skip("slots"):
                 slots = words.number("a number of slots")
                 words.end()
             else:
-                tensors.append(words.take("a tensor", self.workload.consumers).text)
+                tensors.append(self.tensor(words))
         return Store(memory, tuple(tensors), slots)
+
+    def tensor(self, words: _Words) -> str:
+        view = next((view for view in self.workload.views if view.name == words.peek()), None)
+        if view is not None:
+            token = words.take("a tensor")
+            self.fail(f"{view.name} is a view; a store holds its tensor", token, [view.tensor], view.tensor)
+        return words.take("a tensor", self.workload.consumers).text
 
     def loop(self, words: _Words, below: tuple[str, ...]) -> Loop:
         binds: list[tuple[str, str]] = []

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from ..machine.levels import Fanout, Machine
 from ..mapping.tree import Compute, Loop, Nest, Split, Store, einsums_below, leaves
 from ..workload.einsum import Workload
+from ..workload.parts import not_whole
 
 
 def private_levels(machine: Machine, split: Split) -> frozenset[str]:
@@ -81,10 +82,10 @@ def branch_reasons(workload: Workload, machine: Machine, split: Split, above: Co
         if private & set(above):
             yield f"branches: {sorted(private & set(above))} hold tiles above the split that shares them out"
     below = [set(einsums_below(branch)) for branch in split.branches]
-    for tensor in workload.parted:
+    for tensor in workload.parted.keys() & workload.writers.keys():
         users = {*workload.writers[tensor], *workload.consumers[tensor]}
         if sum(not users.isdisjoint(branch) for branch in below) > 1:
-            yield f"branches: several use {tensor}, which is written in parts"
+            yield f"branches: several use {tensor}, which {not_whole(workload, tensor)}"
     if split.kind == "parallel":
         for i, branch in enumerate(split.branches):
             written = {workload.einsum(e).output.tensor for e in einsums_below(branch)}

@@ -41,6 +41,7 @@ from .plan import (
     PlaceCut,
     Places,
     Plan,
+    Reshape,
     Site,
     SplitPlan,
     StorePlan,
@@ -245,13 +246,17 @@ class Compiler:
         rank = output.rank_of(variable)
         if rank is None:
             return ()
-        size = self.workload.tensor(output.tensor).shape[rank]
         needs = []
         for name in einsums[einsums.index(einsum) + 1 :]:
             consumer = self.workload.einsum(name)
             if name not in bound or all(a.tensor != output.tensor for a in consumer.inputs):
                 continue
-            index = consumer.access(output.tensor).indices[rank]
+            access = consumer.access(output.tensor)
+            if output.tensor in self.workload.viewed:
+                if bound[name] in access.variables:
+                    self.reasons.append(f"not simulated: {einsum} follows {name} across a view, {access}")
+                continue
+            index, size = access.indices[rank], self.workload.tensor(output.tensor).shape[rank]
             if bound[name] not in index.variables:
                 continue
             if not self.workload.tied(output.tensor, rank):
@@ -317,7 +322,14 @@ class Compiler:
             link=isinstance(memory, Link),
             gates=self._gates(parent.memory, name, tensor, users, above, over) if parent else (),
             where=above.where,
+            view=self._reshape(self.workload.einsum(users[0]).access(tensor)) if len(users) == 1 else None,
+            all=tuple((0, n) for n in data.shape) if len(users) > 1 and tensor in self.workload.viewed else None,
         )
+
+    def _reshape(self, access: Access) -> Reshape | None:
+        """The way from the ranks of an access to those of its tensor; None if they are the same."""
+        tensor = self.workload.tensor(access.tensor)
+        return Reshape(self.workload.shape(access), tensor.shape) if access.view else None
 
     def _gates(
         self, outer: str, inner: str, tensor: str, users: tuple[str, ...], above: _Above, over: Memory | None = None
@@ -404,8 +416,8 @@ class Compiler:
         return tuple(kept)
 
     def _expressions(self, einsum: str, access: Access) -> tuple[Expression, ...]:
-        shape = self.workload.tensor(access.tensor).shape
-        part = access.tensor in self.workload.parted and einsum in self.workload.writers[access.tensor]
+        shape = self.workload.shape(access)
+        part = access.tensor in self.workload.parted and einsum in self.workload.writers.get(access.tensor, ())
         return tuple(
             Expression(tuple((self.place[einsum, v], c) for v, c in index.terms), index.constant, size, part)
             for index, size in zip(access.indices, shape, strict=True)
@@ -462,7 +474,8 @@ class Compiler:
             gates = (
                 () if node.unit is None else self._gates(site.memory, node.unit, access.tensor, (node.einsum,), above)
             )
-            return Operand(access.tensor, self._expressions(node.einsum, access), site, apart, gates)
+            expressions = self._expressions(node.einsum, access)
+            return Operand(access.tensor, expressions, site, apart, gates, self._reshape(access))
 
         output = operand(einsum.output)
         read = {access.tensor: operand(access) for access in einsum.inputs}

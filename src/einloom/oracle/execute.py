@@ -225,7 +225,7 @@ def _element(operand: Operand, lane: Lane) -> Element | None:
         if not 0 <= position < expression.size:
             return None
         found.append(position)
-    return tuple(found)
+    return tuple(found) if operand.view is None else operand.view.of(tuple(found))
 
 
 def _result(leaf: LeafPlan, values: list[int | None]) -> int | None:

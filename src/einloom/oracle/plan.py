@@ -51,6 +51,24 @@ class Expression:
 
 
 @dataclass(frozen=True, slots=True)
+class Reshape:
+    """Elements of a view as elements of its tensor: those at the same place in row-major order."""
+
+    view: tuple[int, ...]
+    tensor: tuple[int, ...]
+
+    def of(self, element: Element) -> Element:
+        place = 0
+        for position, size in zip(element, self.view, strict=True):
+            place = place * size + position
+        found = []
+        for size in reversed(self.tensor):
+            place, position = divmod(place, size)
+            found.append(position)
+        return tuple(reversed(found))
+
+
+@dataclass(frozen=True, slots=True)
 class Need:
     """How far into a producer's rank one consumer reaches: coefficient * (its end - 1) + reach + 1, within size."""
 
@@ -178,7 +196,8 @@ class Site:
     turns: the branches of concurrent splits that it is in. slots: tiles that it has room for. loops: temporal loops of
     more than one trip above. link: a link, which holds nothing; who writes to it is not charged. gates: tolls on the
     way from the parent; passed: what went up through them, as `sent` says of the parent. where: per axis that some
-    split shares out, the positions along it of the instances here.
+    split shares out, the positions along it of the instances here. view: the ranks under which its only user reads the
+    tensor, if they are not its own; all: the box of all elements, if several users see the tensor under several ranks.
     """
 
     memory: str
@@ -201,6 +220,8 @@ class Site:
     link: bool = False
     gates: tuple[Gate, ...] = ()
     where: Places = ()
+    view: Reshape | None = None
+    all: tuple[Range, ...] | None = None
     children: list[Site] = field(default_factory=list)
     held: dict[Coords, Held] = field(default_factory=dict)
     sent: set[tuple[Element, tuple[int, ...], Coords]] = field(default_factory=set)
@@ -234,7 +255,8 @@ class Site:
 
     def elements(self, sides: Sides) -> set[Element]:
         """The elements of a tile."""
-        return set(product(*sides)) if self.written_alone else elements(sides)
+        found = set(product(*sides)) if self.written_alone else elements(sides)
+        return found if self.view is None else set(map(self.view.of, found))
 
     def tile(self, ranges: Sequence[Range], dead: int) -> tuple[Range, ...] | None:
         """Per rank the hull of what the Einsums with work need; None if none has work."""
@@ -249,6 +271,8 @@ class Site:
                 boxes.append(box)
         if idle:
             return None
+        if self.all is not None:
+            return self.all
         if not boxes:
             return ((0, 0),)
         by_rank = zip(*boxes, strict=True)
@@ -269,7 +293,7 @@ class StorePlan:
 class Operand:
     """One access at a leaf: its expressions, the innermost site, and the coordinates that tell requests apart there.
 
-    gates: the tolls on the way from there.
+    gates: the tolls on the way from there. view: the ranks of its expressions, if they are not the tensor's own.
     """
 
     tensor: str
@@ -277,6 +301,7 @@ class Operand:
     site: Site
     apart: tuple[int, ...]
     gates: tuple[Gate, ...] = ()
+    view: Reshape | None = None
 
 
 @dataclass(slots=True)

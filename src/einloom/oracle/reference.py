@@ -126,7 +126,7 @@ def _positions(
     """The flat position of `access` at every point, and whether it lies inside the declared shape."""
     flat = np.zeros(total, dtype=np.int64)
     inside = np.ones(total, dtype=np.bool_)
-    for index, size in zip(access.indices, workload.tensor(access.tensor).shape, strict=True):
+    for index, size in zip(access.indices, workload.shape(access), strict=True):
         along = np.full(total, index.constant, dtype=np.int64)
         for name, coefficient in index.terms:
             along = along + coefficient * points[name]

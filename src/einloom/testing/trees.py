@@ -150,6 +150,7 @@ class TreeGrower:
         for access in theirs.accesses:
             shared = access.tensor in self.workload.intermediates and access.tensor in mine.tensors
             rank = access.rank_of(variable)
+            shared = shared and access.tensor not in self.workload.viewed
             if not shared or rank is None or access.tensor == theirs.output.tensor:
                 continue
             if mine.access(access.tensor).indices[rank].variables:

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import SpecError, combined, nearest
 from ..reading.facts import Fact
-from .einsum import Access, Einsum, Index, Tensor, Workload
+from .einsum import Access, Einsum, Index, Tensor, TensorView, Workload
 from .notation import check_einsum, check_name, parse_einsum
 from .parts import part_problems, written_size
+from .views import resolved, view_problems
 
 MAX_SIZE = 2**40
 MAX_ERRORS = 100
@@ -31,6 +32,7 @@ def build_workload(
     repeat: int = 1,
     facts: Sequence[Fact] = (),
     absorbed: Sequence[str] = (),
+    views: Sequence[TensorView] = (),
 ) -> Workload:
     """The cascade of `einsums`, in a program order that respects who produces what.
 
@@ -40,16 +42,17 @@ def build_workload(
 
     ranks: extent of each rank variable. bits: bits per value, one number or per tensor with ``default``. shapes: the
     declared shapes; elements outside are padding. initial: tensors of which the elements that no Einsum writes are
-    there from the start. Raises SpecError for everything that does not fit together.
+    there from the start. views: names under which Einsums read a tensor with other ranks. Raises SpecError for
+    everything that does not fit together.
     """
     parsed = [parse_einsum(einsum) if isinstance(einsum, str) else einsum for einsum in einsums]
     for einsum in parsed:
         check_einsum(einsum)
-    ordered = program_order(parsed)
+    ordered = program_order(resolved(parsed, views, shapes or {}))
     names = tuple(dict.fromkeys(a.tensor for e in ordered for a in (*e.inputs, e.output)))
     wrong = [
         *_wrong_ranks(ordered, ranks),
-        *_wrong_names(ordered, names, shapes or {}, bits, outputs, persistent, initial),
+        *_wrong_names(ordered, names, shapes or {}, bits, outputs, persistent, initial, views),
     ]
     if repeat < 1:
         wrong.append(SpecError(f"repeat must be at least 1, not {repeat}", path="repeat"))
@@ -65,12 +68,16 @@ def build_workload(
         try:
             shape = tensor_shape(tensor, users[tensor], sizes, shapes or {}, tensor in initial)
             tensors.append(Tensor(tensor, shape, _bits(tensor, bits), tensor in persistent, tensor in initial))
+            for view in (view for view in views if view.tensor == tensor):
+                wrong.extend(view_problems(view, shape))
+                _check_reads(view, users[tensor], sizes)
         except SpecError as error:
             wrong.append(error)
     if wrong:
         raise combined(wrong)
     chosen = _outputs(ordered, outputs)
-    return Workload(name, ordered, tuple(tensors), tuple(sizes.items()), chosen, repeat, tuple(facts), tuple(absorbed))
+    rest = (repeat, tuple(facts), tuple(absorbed), tuple(views))
+    return Workload(name, ordered, tuple(tensors), tuple(sizes.items()), chosen, *rest)
 
 
 def program_order(einsums: Sequence[Einsum]) -> tuple[Einsum, ...]:
@@ -158,16 +165,20 @@ def _wrong_names(
     outputs: Sequence[str] | None,
     persistent: Sequence[str],
     initial: Sequence[str],
+    views: Sequence[TensorView],
 ) -> list[SpecError]:
     """Tensors that are named but not accessed, and outputs that cannot be such."""
     widths = [tensor for tensor in bits if tensor != "default"] if isinstance(bits, Mapping) else []
     once = {"persistent": persistent, "initial": initial, "outputs": outputs or ()}
     listed = (("shapes", shapes), ("bits", widths), *once.items())
+    of = {view.name: view.tensor for view in views}
     wrong = [
         SpecError(
-            f"{what} names tensor {tensor}, which no Einsum accesses",
+            f"{what} names {tensor}, a view of {of[tensor]}"
+            if tensor in of
+            else f"{what} names tensor {tensor}, which no Einsum accesses",
             path=what if what in once else f"{what}.{tensor}",
-            suggestion=nearest(tensor, names),
+            suggestion=of.get(tensor) or nearest(tensor, names),
         )
         for what, tensors in listed
         for tensor in tensors
@@ -212,7 +223,9 @@ def tensor_shape(
 
     einsums: those that access the tensor, in program order.
     """
-    accesses = [(e.name, e.access(tensor)) for e in einsums]
+    accesses = [(e.name, e.access(tensor)) for e in einsums if not e.access(tensor).view]
+    if not accesses:
+        return _unnamed_shape(tensor, einsums[0], shapes)
     first_name, first = accesses[0]
     for einsum, access in accesses:
         if len(access.indices) != len(first.indices):
@@ -241,6 +254,27 @@ def tensor_shape(
         )
         for rank in range(len(first.indices))
     )
+
+
+def _unnamed_shape(tensor: str, reader: Einsum, shapes: Mapping[str, Sequence[int]]) -> tuple[int, ...]:
+    """The shape of an input that is read through views alone: declared."""
+    if tensor not in shapes:
+        raise SpecError(f"tensor {tensor} is read as {reader.access(tensor)} alone; declare its shape")
+    for size in shapes[tensor]:
+        if not 1 <= size <= MAX_SIZE:
+            raise SpecError(f"the shape of {tensor} holds {size}; sizes are 1 to 2**40", path=f"shapes.{tensor}")
+    return tuple(shapes[tensor])
+
+
+def _check_reads(view: TensorView, einsums: Sequence[Einsum], sizes: Mapping[str, int]) -> None:
+    """Refuse reads of a view that do not fit its shape."""
+    reads = [(e.name, e.access(view.tensor)) for e in einsums if e.access(view.tensor).view == view.name]
+    for einsum, access in reads:
+        if len(access.indices) != len(view.shape):
+            message = f"the shape of {view.name} has {len(view.shape)} rank(s), but Einsum {einsum} reads {access}"
+            raise SpecError(message, path=f"einsums.{einsum}")
+    for rank, size in enumerate(view.shape):
+        _rank_size(view.name, [(e, access, access.indices[rank]) for e, access in reads], sizes, size, None)
 
 
 def _parted_shape(

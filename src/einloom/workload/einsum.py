@@ -53,10 +53,14 @@ class Index:
 
 @dataclass(frozen=True)
 class Access:
-    """A tensor with one index expression per rank, as an Einsum reads or writes it."""
+    """A tensor with one index expression per rank, as an Einsum reads or writes it.
+
+    view: the name under which it is read; then the ranks are the view's. Empty for the tensor's own.
+    """
 
     tensor: str
     indices: tuple[Index, ...]
+    view: str = ""
 
     @cached_property
     def variables(self) -> tuple[str, ...]:
@@ -68,7 +72,7 @@ class Access:
         return next((i for i, index in enumerate(self.indices) if variable in index.variables), None)
 
     def __str__(self) -> str:
-        return f"{self.tensor}[{','.join(str(index) for index in self.indices)}]"
+        return f"{self.view or self.tensor}[{','.join(str(index) for index in self.indices)}]"
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,15 @@ class Tensor:
         return prod(self.shape)
 
 
+@dataclass(frozen=True, slots=True)
+class TensorView:
+    """A tensor under other ranks: the same elements in row-major order, under a name of its own (`views`)."""
+
+    name: str
+    tensor: str
+    shape: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class Workload(Drawn):
     """A cascade of Einsums in program order, with the size of every rank variable and the tensors they access.
@@ -145,6 +158,7 @@ class Workload(Drawn):
     sizes: extent of each rank variable; Einsums that use the same name have the same extent for it, but are tied only
     through the tensors they share. outputs: the cascade's outputs. repeat: how often the cascade runs in a row;
     additive costs are multiplied by it. absorbed: operators of a network that became part of an Einsum, in words.
+    views: tensors that some Einsum reads under other ranks.
     """
 
     name: str
@@ -155,6 +169,7 @@ class Workload(Drawn):
     repeat: int = 1
     facts: tuple[Fact, ...] = field(default=(), compare=False)
     absorbed: tuple[str, ...] = field(default=(), compare=False)
+    views: tuple[TensorView, ...] = ()
 
     @cached_property
     def extents(self) -> Mapping[str, int]:
@@ -195,14 +210,19 @@ class Workload(Drawn):
 
     @cached_property
     def parted(self) -> Mapping[str, frozenset[int]]:
-        """Tensor name -> its ranks that are not whole, for every tensor that is written in parts (`parts`).
+        """Tensor name -> its ranks that are not whole, for every tensor that has views or is written in `parts`.
 
-        A rank is whole if all writers index it by one bare rank variable of its full size.
+        A rank is whole if all writers index it by one bare rank variable of its full size; with views none is.
         """
         table: dict[str, frozenset[int]] = {}
+        for view in self.views:
+            most = max(len(view.shape), len(self.tensor(view.tensor).shape))
+            table[view.tensor] = table.get(view.tensor, frozenset()) | frozenset(range(most))
         for tensor, names in self.writers.items():
             outputs = [self.einsum(name).output for name in names]
             shape = self.tensor(tensor).shape
+            if tensor in table:
+                continue
             if len(names) == 1 and not self.tensor(tensor).initial and all(i.simple for i in outputs[0].indices):
                 continue
             table[tensor] = frozenset(
@@ -215,6 +235,17 @@ class Workload(Drawn):
     def tied(self, tensor: str, rank: int) -> bool:
         """True if loops that Einsums share may iterate the rank of a written tensor: it is whole."""
         return rank not in self.parted.get(tensor, ())
+
+    @cached_property
+    def viewed(self) -> frozenset[str]:
+        """The tensors that have views."""
+        return frozenset(view.tensor for view in self.views)
+
+    def shape(self, access: Access) -> tuple[int, ...]:
+        """The size of each rank that an access indexes: its view's, or its tensor's."""
+        if access.view:
+            return next(view.shape for view in self.views if view.name == access.view)
+        return self.tensor(access.tensor).shape
 
     @cached_property
     def ends(self) -> tuple[str, ...]:
@@ -280,5 +311,8 @@ class Workload(Drawn):
     def __reduce__(self) -> tuple[object, ...]:
         return (
             Workload,
-            (self.name, self.einsums, self.tensors, self.sizes, self.outputs, self.repeat, self.facts, self.absorbed),
+            (
+                *(self.name, self.einsums, self.tensors, self.sizes, self.outputs, self.repeat, self.facts),
+                *(self.absorbed, self.views),
+            ),
         )

@@ -10,6 +10,7 @@ einsums:
   - {name: S, einsum: "Y[m] = T[m,n]", reduction: max, group: head.pool}
 shapes: {X: [128, 64]}                         # only where the accesses do not say it; outside is padding
 outputs: [Y]                                   # default: written and not read
+views: {U: {of: T, shape: [32, 4, 256]}}       # T read under other ranks, as U[a,b,n]
 persistent: [W]
 initial: [K]                                   # what no Einsum writes of it is there from the start
 repeat: 32
@@ -31,7 +32,7 @@ from ..reading.keys import NAME, NAMES, TEXT, Each, Either, Key, Number, Record,
 from ..reading.located import Located, from_data, read_file, read_text
 from ..reading.yamltree import dump_yaml
 from .build import build_workload, tensor_shape
-from .einsum import Einsum, Workload
+from .einsum import Einsum, TensorView, Workload
 from .notation import MODULE_PATH, einsum_text, module_path, parse_einsum
 
 VERSION = 1
@@ -50,6 +51,14 @@ EINSUM = Record(
         Key("group", _MODULE, "its module in a network, for people"),
     ),
     label="einsum",
+)
+_SHAPE = Each(Number("count", minimum=1, sourced=False))
+VIEW = Record(
+    "a view",
+    (
+        Key("of", NAME, "the tensor that it is", required=True),
+        Key("shape", _SHAPE, "the sizes of its ranks: as many elements as the tensor has", required=True),
+    ),
 )
 WORKLOAD = Record(
     "a workload",
@@ -72,6 +81,7 @@ WORKLOAD = Record(
             Table(Each(Number("count", minimum=1, sourced=False), minimum=1, sourced=True)),
             "declared shapes; outside is padding",
         ),
+        Key("views", Table(VIEW), "names under which a tensor is read with other ranks"),
         Key("outputs", NAMES, "tensors that the cascade is for; by default all that are written and not read"),
         Key("persistent", NAMES, "tensors that stay where they are from run to run"),
         Key("initial", NAMES, "tensors whose elements that no Einsum writes are there from the start"),
@@ -126,6 +136,7 @@ def workload_from(view: Located, parameters: Mapping[str, str] | None = None) ->
             repeat=found.get("repeat", 1),
             facts=facts,
             absorbed=found.get("absorbed", ()),
+            views=[TensorView(name, view["of"], tuple(view["shape"])) for name, view in found.get("views", ())],
         )
     except SpecError as error:
         several = error.problems if isinstance(error, SpecErrors) else (error,)
@@ -142,11 +153,11 @@ def _placed(problem: SpecError, view: Located, places: Places) -> SpecError:
 
 def _note_places(view: Located, places: Places) -> None:
     """Where each thing stands that `build_workload` may complain about."""
-    for key in ("ranks", "bits", "shapes", "outputs", "persistent", "initial", "repeat"):
+    for key in ("ranks", "bits", "shapes", "views", "outputs", "persistent", "initial", "repeat"):
         if (field := view.get(key)) is not None:
             places[key] = field
             for name, at, value in field.entries() if field.is_mapping else ():
-                places[f"{key}.{name}"] = at if key == "ranks" else value
+                places[f"{key}.{name}"] = at if key in ("ranks", "views") else value
 
 
 def _einsums(field: Located, reader: FactReader, places: Places) -> list[Einsum]:
@@ -198,6 +209,8 @@ def workload_data(workload: Workload) -> dict[str, object]:
     }
     if shapes:
         data["shapes"] = shapes
+    if workload.views:
+        data["views"] = {view.name: {"of": view.tensor, "shape": list(view.shape)} for view in workload.views}
     data["outputs"] = list(workload.outputs)
     persistent = [tensor.name for tensor in workload.tensors if tensor.persistent]
     if persistent:

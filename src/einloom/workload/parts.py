@@ -76,10 +76,17 @@ def part_problems(
 
 
 def refuse_parts(workload: Workload, what: str) -> None:
-    """Raise SpecError if a tensor is written in parts; `what` cannot say, or does not carry, that."""
+    """Raise SpecError if a tensor is written in parts or has views; `what` cannot say, or does not carry, that."""
     for tensor in workload.parted:
-        writers = ", ".join(str(workload.einsum(name).output) for name in workload.writers[tensor])
-        raise SpecError(f"{what}: tensor {tensor} is written in parts ({writers})")
+        writers = ", ".join(str(workload.einsum(name).output) for name in workload.writers.get(tensor, ()))
+        detail = "" if tensor in workload.viewed else f" ({writers})"
+        raise SpecError(f"{what}: tensor {tensor} {not_whole(workload, tensor)}{detail}")
+
+
+def not_whole(workload: Workload, tensor: str) -> str:
+    """What makes a tensor of `Workload.parted` one, as the end of a sentence."""
+    views = ", ".join(view.name for view in workload.views if view.tensor == tensor)
+    return f"is read under other ranks, as {views}" if views else "is written in parts"
 
 
 def _misplaced(einsum: Einsum, shape: Sequence[int], sizes: Mapping[str, int]) -> Iterator[SpecError]:

@@ -122,8 +122,15 @@ class Tile:
             sides.append((windows.choose(there, low, 0), windows.choose(there, high, 0)))
         return sides, reduce(or_, busy)
 
+    @cached_property
+    def _whole(self) -> bool:
+        """True if it holds all of a tensor, because its users see it under several ranks (docs/model/views.md)."""
+        return len(self.users) > 1 and self.store.tensor in self.users[0].workload.viewed
+
     def _complex(self, rank: int) -> bool:
         tensor = self.store.tensor
+        if self._whole:
+            return False
         if any(user.complex_rank(user.einsum.access(tensor), rank) for user in self.users if not user.plain):
             return True
         return len(self.users) > 1 and not self.users[0].workload.tied(tensor, rank)
@@ -134,6 +141,8 @@ class Tile:
 
     def factors(self, choice: Choice) -> list[Number]:
         """Numbers whose product is `size`; each depends on few of the loops."""
+        if self._whole:
+            return [self.users[0].workload.tensor(self.store.tensor).size]
         if self.unlike is not None:
             sides, work = self.unlike.box(choice)
             return [windows.choose(work, volume(sides), 0)]
@@ -181,7 +190,8 @@ class Tile:
         """The other ranks."""
         if all(user.plain for user in self.users):
             return ()
-        shape = self.users[0].workload.tensor(self.store.tensor).shape
+        user = self.users[0]
+        shape = user.workload.shape(user.einsum.access(self.store.tensor))
         found = []
         for rank, size in enumerate(shape):
             if self._complex(rank):
@@ -199,7 +209,7 @@ class Tile:
     @cached_property
     def moving(self) -> frozenset[int]:
         """Places of the loops that change the tile's size, or end its use, in other ways than a ragged edge."""
-        if self.unlike is None and all(user.plain for user in self.users):
+        if self._whole or (self.unlike is None and all(user.plain for user in self.users)):
             return frozenset()
         found: set[int] = set()
         steps = {loop.place for loop, _ in self.steps}
@@ -327,7 +337,7 @@ def _slides(link: StoreLink, loop: PathLoop) -> bool:
     """True if some step of the sliding loop finds elements of the tile again: windows that overlap."""
     if link.unlike is not None:
         return link.unlike.overlaps(loop.place)
-    for rank, size in enumerate(link.workload.tensor(link.tensor).shape):
+    for rank, size in enumerate(link.workload.shape(link.access)):
         if any(u.complex_rank(u.einsum.access(link.tensor), rank) for u in link.users):
             uses = tuple(rank_use(u, link.tensor, rank, link.place, {}, None) for u in link.users)
             places = {place for use in uses for _, _, chain in use.terms for place, _ in chain}

@@ -131,7 +131,7 @@ class StoreLink:
         """The users' boxes, if a loop above moves them in different ways: then ranks are no factors."""
         if self.child is None or self.written or (self.place, self.tensor) not in self.path.unlike:
             return None
-        shape = self.workload.tensor(self.tensor).shape
+        shape = self.workload.shape(self.access)
         ranks = range(len(shape))
         users = tuple((u, tuple(rank_use(u, self.tensor, r, self.place, {}, None) for r in ranks)) for u in self.users)
         return Shared(users, shape, self.place)
@@ -304,7 +304,7 @@ class StoreLink:
         if not self._complex(rank):
             return prod([self._variable(variable, flags, picks, whole=True) for variable in index.variables])
         users = (self.path,) if self.written or self.child is None else self.users
-        size, many = self.workload.tensor(self.tensor).shape[rank], _axes(picks)
+        size, many = self.workload.shape(self.access)[rank], _axes(picks)
         if not many:
             uses = tuple(rank_use(user, self.tensor, rank, self.place, flags, picks) for user in users)
             return windows.moved(uses, size, sliding)

@@ -13,6 +13,7 @@ from ...mapping.extents import Address
 from ...mapping.legality.concurrency import concurrent
 from ...mapping.tree import Compute, Mapping, Node, Split, Store
 from ...workload.einsum import Access, Einsum, Workload
+from ...workload.parts import not_whole
 from ..formulas.terms import LoopCut, Number, default_tile, minimum
 from ..formulas.windows import Choice, piece
 
@@ -228,8 +229,9 @@ def _ways(path: Path, tensor: str, place: int, every: bool) -> tuple[object, ...
 def not_plain(all_paths: tuple[Path, ...]) -> str | None:
     """Why products of closed forms do not hold for some tensor; None if they do for all."""
     for path in all_paths:
-        if path.einsum.output.tensor in path.workload.parted:
-            return f"{path.einsum.output.tensor} is written in parts"
+        for tensor in path.einsum.tensors:
+            if tensor in path.workload.parted:
+                return f"{tensor} {not_whole(path.workload, tensor)}"
         for variable in sorted(path.complex_variables):
             return f"{path.einsum.name}.{variable} is in a window or follows one"
         for place, tensor in sorted(path.unlike):

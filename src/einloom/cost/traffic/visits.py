@@ -63,7 +63,7 @@ def _positions(link: StoreLink, rank: int) -> int:
     """
     indices = [user.einsum.access(link.tensor).indices[rank] for user in link.users]
     if any(index.variables for index in indices):
-        return link.workload.tensor(link.tensor).shape[rank]
+        return link.workload.shape(link.access)[rank]
     fixed = [index.constant for index in indices]
     return max(fixed) - min(fixed) + 1
 

@@ -47,7 +47,7 @@ def export(
 
     Raises SpecError for whatever AccelForge has no words for and that would change what a mapping costs.
     """
-    refuse_parts(workload, "AccelForge has no word for parts of a tensor")
+    refuse_parts(workload, "AccelForge has no word for parts or views of tensors")
     writer = _Writer(workload, machine)
     data: dict[str, dict[str, object]] = {
         "arch.yaml": {"arch": {"nodes": writer.levels()}},

@@ -27,7 +27,7 @@ def export(workload: Workload, machine: Machine, mapping: Mapping | None = None,
 
     Raises SpecError for what TileFlow cannot say.
     """
-    refuse_parts(workload, "TileFlow has no word for parts of a tensor")
+    refuse_parts(workload, "TileFlow has no word for parts or views of tensors")
     writer = _Writer(workload, machine, clock)
     files = {"arch.yaml": dump_yaml(writer.architecture()), "prob.yaml": dump_yaml(writer.problem())}
     if mapping is not None:

@@ -33,7 +33,7 @@ def export(workload: Workload, machine: Machine, mapping: Mapping | None = None,
 
     Raises SpecError for what Timeloop has no word for.
     """
-    refuse_parts(workload, "Timeloop has no word for parts of a tensor")
+    refuse_parts(workload, "Timeloop has no word for parts or views of tensors")
     writer = _Writer(workload, machine, clock)
     files = {"arch.yaml": _tagged(dump_yaml({"architecture": writer.architecture()}))}
     files["problem.yaml"] = dump_yaml({"problem": writer.problem()})

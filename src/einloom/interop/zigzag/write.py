@@ -33,7 +33,7 @@ def export(workload: Workload, machine: Machine, clock: float = 0.0) -> Exported
 
     Raises SpecError for what ZigZag has no word for.
     """
-    refuse_parts(workload, "ZigZag has no word for parts of a tensor")
+    refuse_parts(workload, "ZigZag has no word for parts or views of tensors")
     writer = _Writer(workload, machine, clock)
     layers = {"layers.yaml": writer.layers()}
     found = read_texts(layers).workload

@@ -14,6 +14,7 @@ from itertools import combinations, product
 
 from ...machine.levels import Machine
 from ...workload.einsum import Workload
+from ...workload.parts import not_whole
 from ..tree import Loop, Mapping, Nest, Split, Store, describe, einsums_below, leaves
 
 WHOLE = ("unit", "shared")
@@ -166,10 +167,10 @@ def _unit_problems(split: Split) -> Iterator[str]:
 def _exchange_problems(workload: Workload, split: Split) -> Iterator[str]:
     """Parallel branches exchange nothing. (That a stage reads only what stages before it wrote is order of leaves.)"""
     branch_of = {einsum: i for i, branch in enumerate(split.branches) for einsum in einsums_below(branch)}
-    for tensor in workload.parted:
+    for tensor in workload.parted.keys() & workload.writers.keys():
         users = [e for e in (*workload.writers[tensor], *workload.consumers[tensor]) if e in branch_of]
         if len({branch_of[user] for user in users}) > 1:
-            yield f"{title(split)} has users of {tensor} in several branches, but it is written in parts"
+            yield f"{title(split)} has users of {tensor} in several branches, but it {not_whole(workload, tensor)}"
     if split.kind != "parallel":
         return
     for tensor, writers in workload.writers.items():

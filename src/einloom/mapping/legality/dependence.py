@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...workload.parts import not_whole
 from ..analysed import Analysed
 from ..extents import tile_of
 from ..tree import Loop, Split, Store, describe
@@ -22,9 +23,9 @@ def dependence_problems(tree: Analysed) -> Iterator[str]:
     for einsum in tree.paths:
         yield from _extent_problems(tree, einsum)
         yield from _repeated(tree, einsum)
+    for tensor in tree.workload.parted:
+        yield from part_problems(tree, tensor)
     for tensor in (t.name for t in tree.workload.tensors if t.name in tree.workload.producers):
-        if tensor in tree.workload.parted:
-            yield from part_problems(tree, tensor)
         for producer in tree.workload.writers[tensor]:
             yield from _producer_problems(tree, tensor, producer)
 
@@ -112,6 +113,8 @@ def _untied(tree: Analysed, tensor: str, producer: str, consumer: str) -> Iterat
         said = f"'{describe(loop)}' stands above {producer} and {consumer}, which reads {tensor}"
         if rank is None:
             yield f"unfinished reduction: {said}, but {producer} still reduces {u} there"
+        elif tensor in tree.workload.viewed:
+            yield f"{said}; {tensor} {not_whole(tree.workload, tensor)}, and no loop is shared across that"
         elif not tree.workload.tied(tensor, rank):
             yield f"{said}, but {producer} writes only a part of its rank {rank}, at {output.indices[rank]}"
         elif v not in access.indices[rank].variables:

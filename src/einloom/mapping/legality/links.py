@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterator
 
 from ...machine.levels import Link, Machine
 from ...workload.einsum import Workload
+from ...workload.parts import not_whole
 from ..analysed import Analysed
 from ..extents import Address
 from ..tree import Loop, Node, Split, Store, describe
@@ -51,7 +52,7 @@ def _tensor_problems(
         yield f"{said} is no intermediate; a link hands on what one stage computes and others read"
         return
     if tensor in workload.parted:
-        yield f"{said} is written in parts; a link hands on what one stage computes as a whole"
+        yield f"{said} {not_whole(workload, tensor)}; a link hands on what one stage computes as a whole"
         return
     home = paths[producer][: place + 1]
     if any(paths[user][: place + 1] != home for user in users):

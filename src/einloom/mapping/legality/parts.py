@@ -1,18 +1,19 @@
-"""Where the store of a tensor that is written in parts may stand: one for all, whole along every rank written so."""
+"""Where the store of a tensor that is written in parts or has views may stand: one for all, whole where it must be."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...workload.parts import not_whole
 from ..analysed import Analysed
 from ..tree import Loop, Store, describe
 
 
 def part_problems(tree: Analysed, tensor: str) -> Iterator[str]:
-    """Reasons about the stores of a tensor that is written in parts (docs/model/parts.md).
+    """Reasons about the stores of a tensor that is written in parts or has views (docs/model/parts.md, views.md).
 
-    Loops of several trips above its backing store iterate the same whole rank for all who write or read it; every other
-    store of it serves one Einsum.
+    Loops of several trips above its backing store iterate the same whole rank for all who write or read it, and with
+    views there are none; every other store of it serves one Einsum.
     """
     users = [e for e in tree.paths if tensor in tree.workload.einsum(e).tensors]
     stores: dict[tuple[int, ...], list[str]] = {}
@@ -22,16 +23,21 @@ def part_problems(tree: Analysed, tensor: str) -> Iterator[str]:
             if isinstance(node, Store) and tensor in node.tensors:
                 stores.setdefault(address, []).append(user)
                 memories[address] = node.memory
+    why = not_whole(tree.workload, tensor)
     shared = [address for address, names in stores.items() if len(names) > 1]
     for address in shared[1:]:
         yield (
-            f"{tensor} is written in parts, so only its backing store may serve several Einsums; the one in "
+            f"{tensor} {why}, so only its backing store may serve several Einsums; the one in "
             f"{memories[address]} serves {', '.join(stores[address])}"
         )
     first = tree.paths[users[0]] if users else ()
     backing = next((i for i, n in enumerate(first) if isinstance(n, Store) and tensor in n.tensors), 0)
     for i, node in enumerate(first[:backing]):
-        if isinstance(node, Loop) and node.trips > 1:
+        if not isinstance(node, Loop) or node.trips == 1:
+            continue
+        if tensor in tree.workload.viewed:
+            yield f"'{describe(node)}' stands above the backing store of {tensor}, which {why}"
+        else:
             yield from _loop_above(tree, tensor, [u for u in users if tree.shared(users[0], u) > i], node)
 
 

@@ -23,6 +23,7 @@ from ...mapping.legality.placement import visible_memories
 from ...mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, describe, einsums_below
 from ...workload.einsum import Access, Workload
 from ...workload.orders import reordered
+from ...workload.parts import not_whole
 from ...workload.selectors import select
 from ..limits.checks import share_allowed, total_allowed, unmet
 from ..limits.data import UNLIMITED, Limits
@@ -314,7 +315,12 @@ def _lent(tree: _Tree, einsum: str) -> Iterator[str]:
             continue
         theirs = tree.workload.einsum(first).access(tensor)
         for _, node in tree.paths[einsum][:i]:
-            if isinstance(node, Loop) and node.trips > 1:
+            if isinstance(node, Loop) and node.trips > 1 and tensor in tree.workload.viewed:
+                yield (
+                    f"rule 6: '{describe(node)}' stands above the backing store of {tensor}, which "
+                    f"{not_whole(tree.workload, tensor)}"
+                )
+            elif isinstance(node, Loop) and node.trips > 1:
                 ranks = {_alone(e.access(tensor), node.variable(einsum)), _alone(theirs, node.variable(first))}
                 if len(ranks) > 1 or WINDOW in ranks:
                     yield (
@@ -351,8 +357,10 @@ def _unshared(tree: _Tree, einsum: str, tensor: str, i: int, served: list[str]) 
     mine, theirs = (tree.workload.einsum(name).access(tensor) for name in (einsum, served[0]))
     if not set(tree.workload.writers.get(tensor, ())).isdisjoint(served) or tree.workload.einsum(einsum).kind == "copy":
         return "one of which writes or copies it"
-    if tree.workload.tensor(tensor).persistent or not _plainly(tree.workload, mine, theirs):
-        return f"but it is persistent, or {served[0]} and {einsum} do not index it plainly and alike"
+    if tree.workload.tensor(tensor).persistent or tensor in tree.workload.parted:
+        return "but it is persistent, written in parts or read under other ranks"
+    if not _plainly(tree.workload, mine, theirs):
+        return f"but {served[0]} and {einsum} do not index it plainly and alike"
     between = (n for _, n in steps[first + 1 : i] if isinstance(n, Store))
     if tree.memory(einsum, first) != tree.outermost or any(tensor in tree.mine(einsum, n) for n in between):
         return f"but it is not next to a backing store in {tree.outermost}"
@@ -456,8 +464,7 @@ def padded_variables(workload: Workload, einsum: str) -> frozenset[str]:
     """Rank variables of the ranks whose windows reach outside the declared shape."""
     found: set[str] = set()
     for access in workload.einsum(einsum).accesses:
-        shape = workload.tensor(access.tensor).shape
-        for index, size in zip(access.indices, shape, strict=True):
+        for index, size in zip(access.indices, workload.shape(access), strict=True):
             if index.constant < 0 or index.constant + index.extent(workload.extents) > size:
                 found.update(index.variables)
     return frozenset(found)

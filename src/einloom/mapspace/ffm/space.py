@@ -18,6 +18,7 @@ from ...mapping.extents import addressed_paths
 from ...mapping.normal import normal_form
 from ...mapping.tree import Loop, Mapping
 from ...workload.einsum import Workload
+from ...workload.parts import not_whole
 from ..space import Mapspace, Skeleton
 from .encoding import Encoding
 from .enumerate import enumerate_trees
@@ -93,8 +94,8 @@ class Ffm:
     def encoding(self) -> Encoding:
         """The states that samplers and moves work on (docs/mappers.md). Raises SpecError for what they do not carry."""
         for tensor in self.workload.parted:
+            why = f"tensor {tensor} {not_whole(self.workload, tensor)}"
             raise SpecError(
-                f"tensor {tensor} is written in parts, which no method that moves from mapping to mapping carries yet",
-                suggestion="exact",
+                f"{why}, which no method that moves from mapping to mapping carries yet", suggestion="exact"
             )
         return Encoding(self.workload, self.machine, self.mapspace)

@@ -80,6 +80,12 @@ ASSUMPTIONS = (
         " is there from the start.",
     ),
     Assumption(
+        "views",
+        "Views",
+        "A tensor may be read under other ranks, with the same elements in row-major order: that moves nothing, takes"
+        " no room and performs no operation.",
+    ),
+    Assumption(
         "imperfect-tiles",
         "Imperfect tiles",
         "A loop that does not divide its extent has a last tile that is smaller, and everything is counted exactly.",
@@ -101,6 +107,7 @@ NOT_MODELLED = (
     "Recomputation",
     "One position of a rank, read while the rank is computed",
     "Recurrences",
+    "Loops across a view",
     "Zeros around a tensor that stays on chip",
     "Power gating",
 )

@@ -111,6 +111,11 @@ def chips(subject: Scene) -> Html:
     return el("div", words, search, *buttons, class_="chips", id="chips", role="toolbar", aria_label="tensors")
 
 
+def shape_text(shape: tuple[int, ...]) -> str:
+    """The sizes of ranks, as in 4 × 1,024."""
+    return " × ".join(f"{extent:,}" for extent in shape)
+
+
 def shared(subject: Scene) -> Html:
     """Where every tensor that Einsums share is kept, in a table."""
     workload = subject.workload
@@ -119,7 +124,8 @@ def shared(subject: Scene) -> Html:
         if len(rows) == MAX_ROWS:
             break
         tensor = workload.tensor(name)
-        shape = " × ".join(f"{extent:,}" for extent in tensor.shape)
+        views = [f"{view.name}: {shape_text(view.shape)}" for view in workload.views if view.tensor == name]
+        shape = ", ".join([shape_text(tensor.shape), *views])
         makers = ", ".join(workload.writers.get(name, ("given",))[:6])
         users = ", ".join(workload.consumers[name][:6]) or "the cascade's output"
         place = subject.backing.get(name, "–")

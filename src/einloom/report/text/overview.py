@@ -9,7 +9,7 @@ from ...result import Result
 from ..data.fusion import backings
 from ..data.modules import FEW, MANY, Detail, ModuleRow, module_rows, shown_by, totals
 from . import results as text
-from .results import bits, joules, seconds
+from .results import bits, called, joules, seconds
 from .table import WIDTH, columns
 
 By = Literal["layer", "module", "class", "einsum", "none"]
@@ -115,7 +115,7 @@ def not_fused(result: Result) -> str:
     tensors = sorted((workload.tensor(name) for name in names), key=lambda tensor: -tensor.size * tensor.bits)
     rows = [
         (
-            t.name,
+            called(workload, t.name),
             bits(t.size * t.bits),
             f"{', '.join(workload.writers[t.name])} > {', '.join(workload.consumers[t.name])}",
         )

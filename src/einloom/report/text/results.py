@@ -15,6 +15,7 @@ from ...problem import Alternative, Certificate, Guarantee, Objective
 from ...reading.units import format as with_unit
 from ...result import Result
 from ...result.unmapped import Unmapped
+from ...workload.einsum import Workload
 from ..data.fusion import backings
 from ..data.views import latency_rows
 from .limits import limits
@@ -184,6 +185,12 @@ def any_tiles(objective: Objective, certificate: Certificate) -> str:
     return f"within {gap:.3%} of any integer tiles: no such mapping has less than {objective_value(objective, bound)}"
 
 
+def called(workload: Workload, tensor: str) -> str:
+    """The tensor with the views under which it is read, as in T (U)."""
+    views = ", ".join(view.name for view in workload.views if view.tensor == tensor)
+    return f"{tensor} ({views})" if views else tensor
+
+
 def fusion(result: Result) -> str:
     """For every intermediate, the memory that backs it and the loops that cut it there."""
     outermost = result.machine.memories[0].name
@@ -191,7 +198,7 @@ def fusion(result: Result) -> str:
     for name, (memory, loops) in backings(result).items():
         users = " > ".join(", ".join(each[name]) for each in (result.workload.writers, result.workload.consumers))
         where = "not fused" if memory == outermost else ("fused, whole" if not loops else "fused, " + _cuts(loops))
-        rows.append((name, memory, users, where))
+        rows.append((called(result.workload, name), memory, users, where))
     return columns("what is fused where", ("tensor", "in", "from > to", "how"), rows) if rows else ""
 
 

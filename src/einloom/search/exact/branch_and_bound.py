@@ -19,6 +19,7 @@ from ...mapping.tree import Mapping
 from ...mapspace.space import SPACES
 from ...problem import Budget, Certificate, Guarantee, Objective, Problem, refuse_timeless
 from ...result import FrontPoint, Result
+from ...workload.parts import not_whole
 from ..checked import certified, priced, sound
 from ..first import AFTER, FirstMappings
 from ..method import Recorder, Watcher
@@ -120,7 +121,7 @@ def refuse_uncarried(problem: Problem) -> None:
                 f"exact searches no stores that serve several Einsums together with {refused}", suggestion="stores: own"
             )
     for tensor in problem.workload.parted if places else ():
-        message = f"tensor {tensor} is written in parts: exact searches no groups of Einsums then"
+        message = f"tensor {tensor} {not_whole(problem.workload, tensor)}: exact searches no groups of Einsums then"
         raise SpecError(message, suggestion="concurrent: none")
     if order == "free":
         if places:

@@ -12,6 +12,7 @@ from math import prod
 
 from ...errors import SpecError
 from ...workload.einsum import Access, Einsum, Workload
+from ...workload.parts import not_whole
 from .matmul import Matmul
 from .pairs import Pair
 
@@ -47,7 +48,8 @@ def roles(workload: Workload) -> tuple[Roles, ...]:
     if len(workload.einsums) > 2:
         raise _refused(f"{workload.name} has {len(workload.einsums)} Einsums; the principles speak of one or two")
     if workload.parted:
-        raise _refused(f"{next(iter(workload.parted))} is written in parts")
+        tensor = next(iter(workload.parted))
+        raise _refused(f"{tensor} {not_whole(workload, tensor)}")
     widths = {tensor.bits for tensor in workload.tensors}
     if len(widths) > 1:
         raise _refused(f"the tensors of {workload.name} differ in bits per value")

@@ -6,13 +6,13 @@ indexed by a variable, a window or a constant. What a cascade may have is switch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
 from ...errors import SpecError
 from ...workload.build import build_workload
-from ...workload.einsum import Workload
+from ...workload.einsum import TensorView, Workload
 from ...workload.notation import parse_einsum
 from .dimensions import TESTS, apart, several_orders, several_readers
 from .files import Data
@@ -22,13 +22,13 @@ LARGE = (997, 10007, 1000003)
 OWN = (
     *("scalar", "constant index", "window", "padding", "repeated operand", "readers with the fused rank"),
     *("readers without it", "read output", "persistent input", "persistent result", "repeat", "copy", "copies only"),
-    *("maximum", "unequal Einsums", "parts", "parts read"),
+    *("maximum", "unequal Einsums", "parts", "parts read", "views", "views between"),
 )
 """The dimensions that a workload alone decides."""
 SEVERAL = (
     *("readers with the fused rank", "readers without it", "read output", "unequal Einsums"),
     *("wider for a consumer", "store over two readers", "store behind what backs", "home by role", "free order"),
-    *("shared stores", "parts read"),
+    *("shared stores", "parts read", "views between"),
 )
 MORE_THAN_COPIED = ("constant index", "window", "padding", "repeated operand", "maximum")
 """What another Einsum beside a copy has."""
@@ -43,7 +43,10 @@ NEEDED: dict[str, Callable[[Workload], bool]] = {
     "shared stores": several_readers,
 }
 """What a workload must have for dimensions that it shares with the machine."""
-IMPLIED = (("copy held behind a fanout", "copy"), ("home by role", "read output"), ("parts read", "parts"))
+IMPLIED = (
+    *(("copy held behind a fanout", "copy"), ("home by role", "read output"), ("parts read", "parts")),
+    ("views between", "views"),
+)
 TRIES = 60
 
 
@@ -52,7 +55,8 @@ class GrowingCascade:
     """A cascade as it grows.
 
     room: the most values of one Einsum's iteration space, large primes left out. shapes: of every tensor so far.
-    written, read: tensors, in order. indices: the access of each tensor in the Einsum before.
+    written, read: tensors, in order. views: of which tensor each is. before: the variables of each tensor of the Einsum
+    before.
     """
 
     rng: Random
@@ -62,6 +66,7 @@ class GrowingCascade:
     declared: dict[str, list[int]] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     initial: list[str] = field(default_factory=list)
+    views: dict[str, str] = field(default_factory=dict)
     written: list[str] = field(default_factory=list)
     read: list[str] = field(default_factory=list)
     lines: list[object] = field(default_factory=list)
@@ -71,7 +76,8 @@ class GrowingCascade:
     @property
     def extents(self) -> tuple[int, ...]:
         """Extents of ranks to choose from: windows need three values or more."""
-        small = (1, 2, 2) if self.room < 4 else (1, 2, 2, 2, 3, 4)
+        small: tuple[int, ...] = (1, 2, 2) if self.room < 4 else (1, 2, 2, 2, 3, 4)
+        small = (1, 2, 2, 2, 4) if "views" in self.on else small
         odd = (3, 5, 5) if "uneven tiles" in self.on else ()
         return (*small, 3, 3, *odd) if "window" in self.on else (*small, *odd)
 
@@ -133,10 +139,28 @@ class GrowingCascade:
     def operand(self, mine: dict[str, str], known: list[str]) -> None:
         """One more operand into `mine`, tensor -> access."""
         tensor = self.tensor(mine)
+        there = tensor in (*self.written, *self.read)
+        name = self._view(tensor) if self.chance("views", 0.7 if there else 0.2) else tensor
         taken: set[str] = set()
-        indices = [self.index(tensor, rank, known, taken) for rank in range(len(self.shapes[tensor]))]
+        indices = [self.index(name, rank, known, taken) for rank in range(len(self.shapes[name]))]
         known += [v for v in self.sizes if v in taken and v not in known]
-        mine[tensor] = f"{tensor}[{','.join(indices)}]"
+        mine[tensor] = f"{name}[{','.join(indices)}]"
+
+    def _view(self, tensor: str) -> str:
+        """A view of the tensor: one that there is, or one under new ranks; itself if it has very many elements."""
+        known = [view for view, of in self.views.items() if of == tensor]
+        shape = self.shapes[tensor]
+        if not shape or max(shape) > 64:
+            return tensor
+        size = _points(shape)
+        if known and self.rng.random() < 0.5:
+            return self.rng.choice(known)
+        name = f"V{len(self.views)}"
+        self.views[name] = tensor
+        shapes = sorted(_factored(size, self.rng.choice((1, 2, 2, 3))))
+        real = [other for other in shapes if _real(other) != _real(shape)]
+        self.shapes[name] = self.rng.choice(real if real and self.rng.random() < 0.8 else shapes)
+        return name
 
     def einsum(self) -> None:
         """One more Einsum."""
@@ -231,13 +255,17 @@ def _grown(rng: Random, on: Collection[str], room: int, most: int) -> Data | Non
             return None
     texts = [str(line["einsum"]) if isinstance(line, dict) else str(line) for line in cascade.lines]
     used = {v for v in cascade.sizes for text in texts for part in _parts(text) if part == v}
-    read = {t for t in cascade.shapes for text in texts if f" {t}[" in text or f"({t}[" in text}
+    views = {v: t for v, t in cascade.views.items() if any(f" {v}[" in text or f"({v}[" in text for text in texts)}
+    read = set(views.values()) | {t for t in cascade.shapes for text in texts if f" {t}[" in text or f"({t}[" in text}
     data: Data = {"schema": "workload/1", "name": "random", "einsums": cascade.lines}
     if used:
         data["ranks"] = {v: size for v, size in cascade.sizes.items() if v in used}
-    data["bits"] = _bits(rng, on, list(cascade.shapes))
+    data["bits"] = _bits(rng, on, [t for t in cascade.shapes if t not in cascade.views])
+    if views:
+        data["views"] = {view: {"of": tensor, "shape": list(cascade.shapes[view])} for view, tensor in views.items()}
+        cascade.declared.update({t: list(cascade.shapes[t]) for t in views.values() if t not in cascade.written})
     made = {t for t in cascade.written if t not in cascade.initial}
-    if shapes := {t: shape for t, shape in cascade.declared.items() if t not in made}:
+    if shapes := {t: shape for t, shape in cascade.declared.items() if t not in made and t not in cascade.views}:
         data["shapes"] = shapes
     _fixed_sizes(data, cascade)
     ends = [t for t in cascade.written if t not in read or cascade.chance("read output", 0.6)]
@@ -246,7 +274,8 @@ def _grown(rng: Random, on: Collection[str], room: int, most: int) -> Data | Non
     persistent = [
         t
         for t in cascade.shapes
-        if cascade.chance("persistent result" if t in cascade.written else "persistent input", 0.5)
+        if t not in cascade.views
+        and cascade.chance("persistent result" if t in cascade.written else "persistent input", 0.5)
     ]
     if persistent:
         data["persistent"] = persistent
@@ -289,6 +318,7 @@ def built(data: Data) -> Workload:
         data.get("ranks", {}),
         bits=data.get("bits", {}),
         **{key: data[key] for key in ("shapes", "outputs", "persistent", "initial", "repeat") if key in data},
+        views=[TensorView(name, view["of"], tuple(view["shape"])) for name, view in data.get("views", {}).items()],
     )
 
 
@@ -312,14 +342,10 @@ def cascade(rng: Random, wanted: Collection[str], room: int) -> Data | None:
     room: the most points of an Einsum's iteration space, large primes left out.
     """
     on = [name for name in (*OWN, *NEEDED, "uneven tiles") if name in wanted]
-    for name, implied in (
-        ("copy held behind a fanout", "copy"),
-        ("home by role", "read output"),
-        ("parts read", "parts"),
-    ):
+    for name, implied in IMPLIED:
         if name in on and implied not in on:
             on.append(implied)
-    most = max(room, 4 if {"window", "padding"} & set(on) else 0)
+    most = max(room, 4 if {"window", "padding", "views"} & set(on) else 0)
     for _ in range(TRIES):
         data = _grown(rng, on, room, most)
         if data is None:
@@ -332,6 +358,21 @@ def cascade(rng: Random, wanted: Collection[str], room: int) -> Data | None:
         if all(has) and all(NEEDED[name](workload) for name in on if name in NEEDED):
             return data
     return None
+
+
+def _factored(size: int, ranks: int) -> Iterator[tuple[int, ...]]:
+    """Every shape of so many ranks and elements."""
+    if ranks == 1:
+        yield (size,)
+        return
+    for first in range(1, size + 1):
+        if size % first == 0:
+            yield from ((first, *rest) for rest in _factored(size // first, ranks - 1))
+
+
+def _real(shape: tuple[int, ...]) -> list[int]:
+    """The sizes that are not 1."""
+    return [size for size in shape if size > 1]
 
 
 def _points(extents: Iterable[int]) -> int:

@@ -13,7 +13,7 @@ from random import Random
 from ...mapping.tree import Mapping
 from ...mapspace.ffm.enumerate import candidates, ordered
 from .cascades import OWN, built, cascade
-from .dimensions import DIMENSIONS, dimensions_of, impossible, pairs
+from .dimensions import DIMENSIONS, LATER, dimensions_of, impossible, pairs
 from .files import Files
 from .machines import machine
 from .spaces import space
@@ -31,6 +31,8 @@ MANY = (600, 1200)
 AGAIN = 10_000_000
 ALONE = 8
 """One seed of so many has a single dimension."""
+RARE = 0.05
+"""The share of the others that have one of `LATER` besides."""
 
 
 @dataclass(frozen=True)
@@ -67,17 +69,22 @@ class Wanted:
 
 def wanted(seed: int) -> Wanted:
     """The dimensions that the problem of a seed shall have: one alone, or a pair and some more."""
+    names = tuple(name for name in DIMENSIONS if name not in LATER)
     if seed % ALONE == 0:
-        return Wanted((DIMENSIONS[seed // ALONE % len(DIMENSIONS)],))
+        return Wanted((names[seed // ALONE % len(names)],))
     rng = Random(f"dimensions {seed}")
     among = pairs()
     Random(seed // len(among)).shuffle(among)
-    core = among[seed % len(among)]
+    core: tuple[str, ...] = among[seed % len(among)]
     more: list[str] = []
     chance = rng.choice((0.0, 0.04, 0.08, 0.12))
-    for name in rng.sample(DIMENSIONS, len(DIMENSIONS)):
+    for name in rng.sample(names, len(names)):
         if rng.random() < chance and name not in core and not any(impossible(name, o) for o in (*core, *more)):
             more.append(name)
+    later = Random(f"later {seed}")
+    name = later.choice(LATER)
+    if later.random() < RARE and not any(impossible(name, other) for other in (*core, *more)):
+        core = (*core, name)
     return Wanted(core, tuple(more))
 
 

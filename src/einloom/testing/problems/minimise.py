@@ -81,11 +81,14 @@ def _fitted(workload: Data) -> Data:
     for sign in "[],+-()*=":
         text = text.replace(sign, " ")
     words = set(text.split())
+    words |= {view["of"] for name, view in data.get("views", {}).items() if name in words}
     if "ranks" in data:
         data["ranks"] = {v: n for v, n in data["ranks"].items() if v in words}
     for key in ("shapes", "bits"):
         if isinstance(data.get(key), dict):
             data[key] = {t: x for t, x in data[key].items() if t in words or t == "default"}
+    if "views" in data:
+        data["views"] = {name: view for name, view in data["views"].items() if name in words}
     for key in ("outputs", "persistent", "initial"):
         if isinstance(data.get(key), list):
             data[key] = [t for t in data[key] if t in words]
@@ -140,7 +143,7 @@ def _smaller_ranks(workload: Data) -> Iterator[Data]:
 def _smaller_numbers(data: Data) -> Iterator[Data]:
     for path in _paths(data):
         value = _at(data, path)
-        if isinstance(value, bool) or not isinstance(value, int | float) or path[0] in ("ranks", "shapes"):
+        if isinstance(value, bool) or not isinstance(value, int | float) or path[0] in ("ranks", "shapes", "views"):
             continue
         for less in (0, 1, 2, int(value) // 2, int(value) - 1, int(value)):
             if 0 <= less < value:

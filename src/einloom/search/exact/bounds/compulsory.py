@@ -94,7 +94,7 @@ def _moved(problem: Problem) -> dict[str, _Moved]:
 def _elements(problem: Problem, access: Access) -> int:
     """The elements of the tensor inside its shape that the access meets; ranks are apart, so they multiply."""
     workload, total = problem.workload, 1
-    for index, size in zip(access.indices, workload.tensor(access.tensor).shape, strict=True):
+    for index, size in zip(access.indices, workload.shape(access), strict=True):
         places = np.array([index.constant])
         for variable, coefficient in index.terms:
             steps = coefficient * np.arange(workload.extents[variable])

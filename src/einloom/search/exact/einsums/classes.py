@@ -30,10 +30,9 @@ class TensorSignature:
     Einsums, and several memories or an inner one may back it. lent: an input that several Einsums read and an inner
     memory backs. persistent: no loop stands above its backing store. contested: another Einsum that accesses it may
     stand with this one below loops that are above no backing store of it. parts: those that the Einsum may have in a
-    store of the tensor for several readers. cut: ranks that no shared loop
-    iterates, because the tensor is written in parts; a part that the Einsum writes is a tensor of its own to it, with a
-    rank for each variable. tolls: for each toll the bits of a value that
-    it charges on the way (down, up), 0 where it does not.
+    store of the tensor for several readers. cut: ranks that no shared loop iterates, because the tensor is written in
+    parts or has views; a part that the Einsum writes is a tensor of its own to it, with a rank for each variable.
+    tolls: for each toll the bits of a value that it charges on the way (down, up), 0 where it does not.
     """
 
     ranks: tuple[tuple[tuple[int, int], ...], ...]
@@ -232,7 +231,8 @@ def _tensor(users: Users, position: int, access: Access, variables: dict[str, in
     lasting = workload.tensor(name).persistent
     aside = home if lasting and name in users.homes[einsum.name] and memories[home].size is not None else -1
     first = users.first(name)
-    cut, shape = workload.parted.get(name, frozenset[int]()), workload.tensor(name).shape
+    shape = workload.shape(access)
+    cut = workload.parted.get(name, frozenset()).intersection(range(len(shape)))
     if cut and access is einsum.output:
         access, shape, cut = _part(workload, access, cut)
     return TensorSignature(
@@ -244,7 +244,7 @@ def _tensor(users: Users, position: int, access: Access, variables: dict[str, in
         output=name == einsum.output.tensor,
         intermediate=links,
         shared=shared,
-        persistent=lasting and (links or home > 0),
+        persistent=(lasting and (links or home > 0)) or (name in workload.viewed and shared and home > 0),
         tolls=tuple(_tolled(toll, workload, einsum.name, name) for toll in tolls),
         home=home,
         lent=home > 0 and shared and not links,

@@ -87,7 +87,7 @@ def refuse_first_readers(workload: Workload, machine: Machine) -> None:
                 suggestion="order: program",
             )
 
-    for tensor in workload.parted:
+    for tensor in workload.parted.keys() & workload.writers.keys():
         widths = {tuple(m.bits(workload, name, tensor) for m in machine.memories) for name in workload.writers[tensor]}
         homes = {outermost_home(workload, machine, name, tensor) for name in workload.writers[tensor]}
         if len(widths) > 1 or (tensor in workload.ends and len(homes) > 1):

@@ -74,6 +74,8 @@ class Users:
         access = einsum.access(tensor)
         if einsum.output.tensor == tensor or einsum.kind == "copy" or self.workload.tensor(tensor).persistent:
             return None
+        if tensor in self.workload.parted:
+            return None
         if not all(index.simple for index in access.indices) or len(set(access.variables)) < len(access.indices):
             return None
         return tuple(self.workload.extents[index.variables[0]] for index in access.indices)
@@ -84,11 +86,16 @@ class Users:
 
     def span(self, tensor: str) -> int:
         """Elements of the tensor that its users reach, rank by rank from the first to the last position of any: what a
-        tile has that no loop cuts."""
+        tile has that no loop cuts. All of them if it has views."""
         if tensor not in self._spans:
-            self._spans[tensor] = prod(
-                self._reach(tensor, rank) for rank in range(len(self.workload.tensor(tensor).shape))
-            )
+            places, shape = self._places[tensor], self.workload.tensor(tensor).shape
+            if tensor not in self.workload.viewed:
+                self._spans[tensor] = prod(self._reach(tensor, rank) for rank in range(len(shape)))
+            elif len(places) > 1:
+                self._spans[tensor] = prod(shape)
+            else:
+                indices = self.workload.einsums[places[0]].access(tensor).indices
+                self._spans[tensor] = prod(self._reach(tensor, rank) for rank in range(len(indices)))
         return self._spans[tensor]
 
     @cached_property
@@ -96,8 +103,8 @@ class Users:
         return {}
 
     def _reach(self, tensor: str, rank: int) -> int:
-        extents, size = self.workload.extents, self.workload.tensor(tensor).shape[rank]
         einsums = [self.workload.einsums[i] for i in self._places[tensor]]
+        extents, size = self.workload.extents, self.workload.shape(einsums[0].access(tensor))[rank]
         indices = [einsum.access(tensor).indices[rank] for einsum in einsums]
         if all(index.simple for index in indices) and self.workload.tied(tensor, rank):
             return extents[indices[0].variables[0]]
