@@ -153,6 +153,11 @@ PLANTS = (
         (f"{EXACT}.pmappings.expand", "Expansion.below_kept", "if not self.pruner.rules.lowering:", "if True:"),
     ),
     plant(
+        "loops-under-no-store",
+        (f"{EXACT}.fusion.templates", "Stacker._descend", "at.begun", "(at.begun or not at.left)"),
+        needs=("fanout",),
+    ),
+    plant(
         "free-front",
         (f"{EXACT}.bounds.cutoff", "Cutoff.beyond", " & (latency > 0)", ""),
     ),

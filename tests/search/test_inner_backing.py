@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 import pytest
 
 from cases import tree
 from einloom.cost.evaluate import evaluate
+from einloom.errors import Defect
+from einloom.machine.files import machine_from_data
 from einloom.machine.levels import Machine, Memory
 from einloom.mapspace.ffm.rules import outside
-from einloom.problem import Guarantee, Problem
+from einloom.mapspace.space import Mapspace
+from einloom.problem import Guarantee, Objective, Problem
 from einloom.search.exact import Exact, ExactOptions
+from einloom.workload.files import workload_from_data
 from einloom.workload.selectors import selector
 from optima import enumerated, optimum, searched
 from tiny_problems import tiny_problem
+
+WRITERS = ("T[m,d] = X[m,d] * W[d]", "T[m,d] = X[m,d] * W[m]", "T[m,d] = X[m,d]")
+READERS = ("Z[m,d] = add(T[m,d], V[m,d])", "Z[m,d] = T[m,d] * V[d]", "Z[m] = T[m,d] * V[d]", "Z[d] = T[m,d] * V[m]")
 
 
 def anywhere(seed: int) -> Problem:
@@ -51,3 +59,54 @@ def test_there_a_start_changes_nothing() -> None:
     found = searched(problem, ExactOptions(start=(legal,)))
     assert found is not None and found.value == optimum(problem)
     assert found.certificate is not None and found.certificate.guarantee is Guarantee.OPTIMAL
+
+
+def two_inside(seed: int) -> Problem:
+    """Two Einsums on a machine with two memories, both or one behind a fanout; each may back the intermediate."""
+    rng = Random(f"two inside {seed}")
+    writer, reader = rng.choice(WRITERS), rng.choice(READERS)
+    files = {"schema": "workload/1", "name": "two", "einsums": [writer, reader], "ranks": {"m": 2, "d": 2}, "bits": 1}
+
+    others = [name for name in "XWVZ" if f"{name}[" in writer + reader]
+
+    def memory(name: str, sizes: tuple[int | None, ...]) -> dict[str, object]:
+        size = rng.choice(sizes)
+        sized = {} if size is None else {"size": size}
+        held = {"may": " | ".join(("T", *rng.sample(others, rng.choice((0, 0, 0, 1)))))}
+        return {
+            "memory": name,
+            **sized,
+            **held,
+            "read_energy": rng.choice((0, 1, 2)),
+            "write_energy": rng.choice((0, 1, 2)),
+        }
+
+    outer = {"memory": "D", "read_energy": rng.choice((1, 5)), "write_energy": rng.choice((0, 5))}
+    inner: list[dict[str, object]] = [memory("M0", (None, 2, 4)), memory("M1", (1, 2, 4))]
+    inner.insert(rng.choice((0, 0, 1)), {"fanout": "F", "axes": [{"axis": "F0", "size": 2}]})
+    machine = {"schema": "machine/1", "name": "two", "levels": [outer, *inner, {"compute": "C"}]}
+    return Problem(workload_from_data(files), machine_from_data(machine), Mapspace("ffm"), Objective("energy"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(24))
+def test_every_tree_with_two_memories_inside(seed: int) -> None:
+    problem = two_inside(seed)
+    assert optimum(problem) == enumerated(problem)
+
+
+def test_no_loops_stand_under_no_store() -> None:
+    """The plant brings back a mistake: temporal loops between a fanout's and the next store (rule 3)."""
+    from bench.truth.planted import PLANTS, planted
+
+    problems = [two_inside(seed) for seed in (12, 48, 54, *range(20))]
+    assert all(isinstance(optimum_or_defect(problem), float) for problem in problems)
+    with planted(next(one for one in PLANTS if one.name == "loops-under-no-store")):
+        assert all("rule 3" in str(optimum_or_defect(problem)) for problem in problems[:3])
+
+
+def optimum_or_defect(problem: Problem) -> float | str | None:
+    try:
+        return optimum(problem)
+    except Defect as error:
+        return str(error)

@@ -125,9 +125,10 @@ class Stack:
 
     @property
     def begun(self) -> bool:
-        """True once the present memory has a store, or needs none any more: loops may follow."""
+        """True once the present memory has a store: loops may follow. Those of a memory without stores stand above the
+        spatial loops before it (rule 3), where they were tried."""
         placed = any(s.memory == self.memory for s in self.stores) or any(m == self.memory for _, m, _ in self.backs)
-        return placed or not self.left
+        return placed or self.memory == 0
 
     def after(self, tensor: int, last: bool = False) -> bool:
         """True if a store of a higher number stands at this depth of this memory: that order was tried already. last:
