@@ -191,6 +191,57 @@ def test_a_part_in_the_wrong_place_is_found(tmp_path: Path, operator: str) -> No
     assert not model.check().worst < 1e-3
 
 
+def shuffled(path: Path) -> Path:
+    """Group convolutions with a shuffle between, a residual over unequal groups, and a norm across them."""
+    b = Builder()
+    first = b.add("Relu", b.add("Conv", "x", b.weight(12, 4, 1, 1), group=3))
+    split = b.add("Reshape", first, b.constant(np.array([1, 3, 4, 3, 3])))
+    mixed = b.add("Reshape", b.add("Transpose", split, perm=[0, 2, 1, 3, 4]), b.constant(np.array([1, 12, 3, 3])))
+    second = b.add("Conv", mixed, b.weight(12, 4, 1, 1), group=3)
+    both = b.add("Add", second, b.add("Conv", "y", b.weight(12, 3, 1, 1), group=4))
+    last = b.add("LRN", both, size=3)
+    return b.save(path, {"x": [1, 12, 3, 3], "y": [1, 12, 3, 3]}, {last: [1, 12, 3, 3]})
+
+
+def test_reshapes_that_do_not_nest_are_views(tmp_path: Path) -> None:
+    """12 channels as 3 x 4, as 4 x 3, and as windows of 3 across them: no cut, and every multiplication."""
+    model = from_onnx(shuffled(tmp_path / "m.onnx"))
+    assert not model.cuts and model.check().worst < 1e-5
+    assert model.multiplications[0] == model.multiplications[1] > 0
+    assert {view.shape for view in model.workload.views} == {(3, 4, 3, 3), (12, 3, 3)}
+    assert parse_workload(workload_text(model.workload)) == model.workload
+    assert load_workload(str(tmp_path / "m.onnx")) == model.workload
+
+
+def test_a_reshape_that_does_not_nest_is_a_view_by_itself(tmp_path: Path) -> None:
+    """6 x 4 as 4 x 6 as 3 x 8, read in two ways at once; what is no graph input is kept for both."""
+    b = Builder()
+    wide = b.add("Reshape", b.add("Exp", "x"), b.constant(np.array([4, 6])))
+    both = b.add("Add", b.add("Reshape", wide, b.constant(np.array([3, 8]))), b.add("Reshape", "x", b.constant([3, 8])))
+    out = b.add("MatMul", both, b.weight(8, 2))
+    model = imported(b, tmp_path / "m.onnx", {"x": (6, 4)}, out, (3, 2))
+    assert not model.cuts and model.check().worst < 1e-5
+    assert model.workload.views
+    assert el.map(model.workload, "simple").certificate is not None
+
+
+@pytest.mark.parametrize("turn", [0, 1])
+def test_a_view_in_another_order_is_found(tmp_path: Path, turn: int) -> None:
+    """Elements column by column, or the tensor that is not the one that is seen."""
+    model = from_onnx(shuffled(tmp_path / "m.onnx"))
+    seen = [o.tensor for step in model.program.steps for o in step.operands if o.tensor.of is not None]
+    tensor = seen[0]
+    assert tensor.of is not None
+    if turn:
+        tensor.of = next(t for t in (step.output for step in model.program.steps) if t is not tensor.of)
+    else:
+        before = tensor.of.ranks
+        tensor.of.ranks = (before[1], before[0], *before[2:])
+        step = next(step for step in model.program.steps if step.output is tensor.of)
+        step.variables = (step.variables[1], step.variables[0], *step.variables[2:])
+    assert not model.check().worst < 1e-3
+
+
 @pytest.mark.parametrize(("scale", "cuts"), [(2.0, 0), (3.0, 0), (2.5, 1), (0.5, 1)])
 def test_the_nearest_value_at_an_integer_scale(tmp_path: Path, scale: float, cuts: int) -> None:
     """As in a U-net: two resolutions up, beside what was there before, through a convolution."""

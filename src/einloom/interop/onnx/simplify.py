@@ -173,7 +173,10 @@ def _by_digit(program: GraphProgram) -> bool:
     for tensor, step in uses.writers.items():
         if tensor in uses.outputs:
             continue
-        accesses = [(r, o) for r in uses.readers.get(tensor, ()) for o in r.operands if o.tensor is tensor]
+        readers = uses.readers.get(tensor, ())
+        if any(o.tensor.of is tensor for r in readers for o in r.operands):
+            continue
+        accesses = [(r, o) for r in readers for o in r.operands if o.tensor is tensor]
         for rank, size in enumerate(r.root().size for r in tensor.ranks):
             taken = [o.places[rank][1] for _, o in accesses]
             if size <= DIGITS and not any(a.terms for a in taken) and {a.constant for a in taken} == set(range(size)):
