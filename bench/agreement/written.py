@@ -55,7 +55,8 @@ def _step(
     operands = tuple(StepOperand(tensors[a.view or a.tensor], _places(a, tensors, variables)) for a in einsum.inputs)
     kept = tuple(variables[name] for name in einsum.output.variables)
     target = tensors[einsum.output.tensor]
-    whole = len(workload.writers[einsum.output.tensor]) == 1 and all(index.simple for index in einsum.output.indices)
+    alone = len(workload.writers[einsum.output.tensor]) == 1 and target.fill is None
+    whole = alone and all(index.simple for index in einsum.output.indices)
     places = () if whole else _places(einsum.output, tensors, variables)
     step = Step(target, kept, operands, (), "", None, einsum.reduction, places=places)
     if origin is None:

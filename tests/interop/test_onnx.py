@@ -257,6 +257,43 @@ def test_the_nearest_value_at_an_integer_scale(tmp_path: Path, scale: float, cut
     assert any(f"{int(scale)}*" in text for text in written) == (cuts == 0)
 
 
+def test_a_map_of_the_first_rows_is_no_epilogue_of_what_makes_more(tmp_path: Path) -> None:
+    """As in Mamba: a convolution over time is padded at both ends, and its last values are cut off."""
+    b = Builder()
+    wide = b.add("Conv", "x", b.weight(4, 1, 3), pads=[2, 2], group=4)
+    ends = [b.constant(np.array([value])) for value in (0, 6, 2)]
+    out = b.add("Sigmoid", b.add("Slice", wide, *ends))
+    model = imported(b, tmp_path / "m.onnx", {"x": (1, 4, 6)}, out, (1, 4, 6))
+    assert len(model.workload.einsums) == 2 and model.check().worst < 1e-5
+
+
+def test_what_follows_from_large_constants_is_checked_too(tmp_path: Path) -> None:
+    b = Builder()
+    turned = b.add("Transpose", b.weight(80, 64), perm=[1, 0])
+    model = imported(b, tmp_path / "m.onnx", {"x": (3, 64)}, b.add("MatMul", "x", turned), (3, 80))
+    assert model.graph.constants[turned] is None and model.check().worst < 1e-5
+
+
+@pytest.mark.parametrize("given", ["chunk", "sizes", "ones"])
+def test_a_sequence_that_is_taken_apart_is_slices(tmp_path: Path, given: str) -> None:
+    """As PyTorch writes `split`: by one size, by several, and into single rows."""
+    b = Builder()
+    sizes = {"chunk": [b.constant(np.array(4))], "sizes": [b.constant(np.array([4, 6]))], "ones": []}[given]
+    whole = b.add("SplitToSequence", "x", *sizes, axis=0, **({} if sizes else {"keepdims": 0}))
+    last, first = (b.add("SequenceAt", whole, b.constant(np.array(place))) for place in (-1, 0))
+    out = b.add("Sub", b.add("ReduceSum", last, keepdims=0), b.add("ReduceSum", first, keepdims=0))
+    model = imported(b, tmp_path / "m.onnx", {"x": (10, 3)}, out, ())
+    assert not model.cuts and model.check().worst < 1e-5
+
+
+def test_another_sequence_is_refused_by_name(tmp_path: Path) -> None:
+    b = Builder()
+    whole = b.add("SplitToSequence", "x", b.constant(np.array(4)), axis=0)
+    out = b.add("Add", b.add("SequenceAt", whole, "n"), b.constant(np.float32(1)))
+    with pytest.raises(SpecError, match="SplitToSequence"):
+        from_onnx(b.save(tmp_path / "m.onnx", {"x": (8, 3), "n": ()}, {out: (4, 3)}, n=7))
+
+
 def test_padding_that_repeats_is_cut_by_name(tmp_path: Path) -> None:
     b = Builder()
     wide = b.add("Pad", "x", b.constant(np.array([0, 1, 0, 1])), mode="reflect")
