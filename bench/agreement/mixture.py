@@ -11,7 +11,8 @@ mixture (float[1, 4, 8, 8] x, float[4, 4, 3, 3] w1, float[4, 8, 1, 1] w2, float[
          float[20] shift, float[20, 20] w4, float[200, 3] w5) => (float[4, 3] y)
 <int64[2] from = {0, 0}, int64[2] to = {8, 4}, int64[2] axes = {2, 3}, int64[2] steps = {2, 1},
  int64[3] flat = {1, 4, 16}, int64[6] pads = {0, 2, 0, 0, 1, 0}, float half = {0.5}, int64[1] last = {2},
- int64[2] square = {20, 20}, int64[4] halves = {1, 2, 1, 200}, int64[4] twice = {1, 2, 2, 200}, int64[2] rows = {4, 200}>
+ int64[2] square = {20, 20}, int64[4] halves = {1, 2, 1, 200}, int64[4] twice = {1, 2, 2, 200},
+ int64[2] rows = {4, 200}>
 {
   wide = Conv <dilations = [2, 2], pads = [2, 2, 2, 2]> (x, w1)
   bent = Tanh(wide)
