@@ -122,15 +122,15 @@ def _at_once(subject: Subject, tree: Mapping) -> list[list[float]]:
 
 
 def refused(subject: Subject) -> list[Any]:
-    """Of each changed tree: every reason against it, by the machine and by the space, word by word."""
+    """Of each changed tree: every reason against it, by the machine and by the space, word by word, in any order."""
     about = subject.all_trees
     found = []
     for one in subject.changed:
         tree = subject.parsed(one)
         reasons = legality(about.workload, about.machine, tree)
-        found.append({"illegal": list(reasons)})
+        found.append({"illegal": sorted(reasons)})
         if not reasons:
-            found[-1]["outside"] = list(outside(about.workload, about.machine, about.mapspace, tree))
+            found[-1]["outside"] = sorted(outside(about.workload, about.machine, about.mapspace, tree))
             found[-1]["price"] = list(evaluate(about.workload, about.machine, tree))
     return found
 
