@@ -7,12 +7,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from .asked import KINDS, QUESTIONS, plain
 from .compared import differences
 from .sources import disagreements
-from .subjects import ANSWERS, NAMED, ROOT, Subject, drawn, read, single
+from .subjects import ANSWERS, NAMED, ROOT, Subject, drawn, large, read, single
 
 SHOWN = 12
 """Differences that are printed of each file."""
@@ -28,9 +29,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing")
     options = parser.parse_args(words)
     sys.path.insert(0, str(ROOT / "tests"))  # changed trees and the second reading are of the tests
-    subjects = [*map(made, options.draw)]
+    subjects: Iterator[Subject] = map(made, options.draw)
     if options.names or not options.draw:
-        subjects += [read(path) for path in files(options.names)]
+        subjects = chain(subjects, map(read, files(options.names)))
     return 1 if sum([one(subject, options.check) for subject in subjects]) else 0
 
 
@@ -47,6 +48,8 @@ def made(label: str) -> Subject:
     number = int(seed)
     if kind == "problem":
         return drawn(number)
+    if kind == "large":
+        return large(number)
     if kind == "nested":
         from einloom.testing.nested import nested_tree
 

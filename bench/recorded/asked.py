@@ -30,6 +30,7 @@ from einloom.errors import EinloomError, IllegalMapping
 from einloom.mapping.text import print_mapping
 from einloom.mapping.tree import Mapping
 from einloom.mapspace.ffm.encoding import NoProposal
+from einloom.mapspace.ffm.enumerate import candidates, ordered
 from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.registry import space_for
 from einloom.oracle import simulate
@@ -45,7 +46,7 @@ from einloom.search.principles.told import told
 from einloom.search.several import Labelled
 from einloom.testing.problems.claims import counted
 
-from .subjects import Subject
+from .subjects import Subject, first_trees
 
 MANY = Budget(steps=10**9)
 """No clock decides anything under a budget of steps."""
@@ -62,6 +63,8 @@ TOGETHER = 4
 FORGED = 4
 DRAWN, STEPS = 4, 150
 """States that a walk starts from, and its steps."""
+LISTED, BESIDE = 150, 12
+"""Trees that are listed at most, and trees beside one."""
 BUFFERS = (24, 96, 400, 2000)
 """Bits of the buffers that the closed forms are asked of."""
 ROWS = 24
@@ -119,15 +122,15 @@ def _at_once(subject: Subject, tree: Mapping) -> list[list[float]]:
 
 
 def refused(subject: Subject) -> list[Any]:
-    """Of each changed tree: every reason against it, by the machine and by the space, word by word."""
+    """Of each changed tree: every reason against it, by the machine and by the space, word by word, in any order."""
     about = subject.all_trees
     found = []
     for one in subject.changed:
         tree = subject.parsed(one)
         reasons = legality(about.workload, about.machine, tree)
-        found.append({"illegal": list(reasons)})
+        found.append({"illegal": sorted(reasons)})
         if not reasons:
-            found[-1]["outside"] = list(outside(about.workload, about.machine, about.mapspace, tree))
+            found[-1]["outside"] = sorted(outside(about.workload, about.machine, about.mapspace, tree))
             found[-1]["price"] = list(evaluate(about.workload, about.machine, tree))
     return found
 
@@ -160,12 +163,21 @@ def _by_component(busiest: Table[tuple[str, str, str], int]) -> dict[str, int]:
 
 
 def listed(subject: Subject) -> dict[str, Any]:
-    """How many trees the space has, and a digest of all of them in order."""
-    about, seen, number = subject.all_trees, hashlib.sha256(), 0
-    for tree in space_for(about.workload, about.machine, about.mapspace).trees():
-        seen.update(print_mapping(tree, about.workload).encode())
-        number += 1
-    return {"trees": number, "digest": seen.hexdigest()[:16]}
+    """The first trees of the space, and the first that its grammar writes: how many, and a digest of all in order."""
+    about, found = subject.all_trees, {}
+    workload, machine, mapspace = _asked(subject)
+    orders = ordered(workload, mapspace)
+    for name, trees in (
+        ("trees", first_trees(about)),
+        ("written", (tree for w in orders for tree in candidates(w, machine, mapspace.name, stores=mapspace.stores))),
+    ):
+        texts = [print_mapping(tree, workload) for tree in islice(trees, LISTED)]
+        found[name] = {"number": len(texts), "digest": _digest(texts)}
+    return found
+
+
+def _digest(texts: list[str]) -> str:
+    return hashlib.sha256("".join(texts).encode()).hexdigest()[:16]
 
 
 def optimal(subject: Subject) -> dict[str, Any]:
@@ -292,12 +304,18 @@ def judged(subject: Subject) -> dict[str, Any]:
     return found
 
 
-def sampled(subject: Subject) -> list[str]:
-    """Some trees next to the first one, in the order of a seed."""
-    about = subject.all_trees
-    space = space_for(about.workload, about.machine, about.mapspace)
+def around(subject: Subject) -> list[Any]:
+    """Of trees of the space, listed or drawn: the trees beside them, and the choices of tiles for their loops."""
+    about, rng = subject.all_trees, Random(subject.seed)
+    space = space_for(*_asked(subject))
     inside = [tree for one in subject.trees if not space.outside(tree := subject.parsed(one))]
-    return [print_mapping(t, about.workload) for one in inside[:1] for t in islice(space.neighbours(one, Random(1)), 3)]
+    drawn = [] if about.workload.parted else [space.sample(rng) for _ in range(DRAWN)]
+    found = []
+    for tree in (*inside, *(one for one in drawn if one is not None)):
+        beside = [print_mapping(one, about.workload) for one in islice(space.neighbours(tree, Random(1)), BESIDE)]
+        tiles = [row.tolist() for block in islice(space.tilings(space.skeleton(tree)), 1) for row in block]
+        found.append([len(beside), _digest(beside), len(tiles), _digest([str(row) for row in tiles])])
+    return found
 
 
 def walked(subject: Subject) -> Any:
@@ -341,7 +359,7 @@ QUESTIONS: dict[str, Callable[[Subject], Any]] = {
     "refuse": refused,
     "execute": executed,
     "list": listed,
-    "neighbours": sampled,
+    "neighbours": around,
     "states": walked,
     "methods": found_by_methods,
     "exact": optimal,
@@ -354,6 +372,7 @@ KINDS = {
     "tree": ("evaluate", "refuse", "execute"),
     "zoo": ("states", "methods", "exact"),
     "walk": ("states", "methods"),
+    "large": ("evaluate", "refuse", "list", "neighbours", "states", "exact"),
     "pair": ("principles",),
 }
 

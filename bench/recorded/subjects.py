@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -26,7 +27,8 @@ from einloom.mapspace.files import mapspace_from_data
 from einloom.problem import Objective, Problem
 from einloom.reading import writing
 from einloom.testing.problems.claims import ProblemTrees
-from einloom.testing.problems.drawing import draw
+from einloom.testing.problems.dimensions import DIMENSIONS, impossible
+from einloom.testing.problems.drawing import draw, sketches
 from einloom.testing.trees import TreeGrower
 from einloom.workload.files import workload_data, workload_from_data
 
@@ -34,6 +36,8 @@ ROOT = Path(__file__).resolve().parents[2]
 ANSWERS = ROOT / "tests" / "recorded" / "answers"
 LEGAL, CHANGED = 3, 6
 """Legal trees of the space, and changed trees, that a problem is recorded with."""
+SHARE = 0.08
+"""The part of the dimensions that a problem of any size is drawn for."""
 
 NAMED = {
     "zoo-matmuls": ("zoo", {"workload": "matmuls:n=4,m=8,kn=8", "machine": "simple:glb_bits=512", "goal": "edp"}),
@@ -54,8 +58,8 @@ NAMED = {
 class Subject:
     """One file. given: plain data of the three files, or names of the zoo.
 
-    kind: ``problem``, ``tree``, ``zoo``, ``walk`` (larger, for methods without a proof), or ``pair`` of multiplications
-    (or one), for the closed forms.
+    kind: ``problem``, ``large``, ``tree``, ``zoo``, ``walk`` (for methods without a proof), or ``pair`` of
+    multiplications (or one), for the closed forms.
     """
 
     name: str
@@ -136,6 +140,39 @@ def drawn(seed: int) -> Subject:
     grown = TreeGrower(Random(f"tree {seed} 0"), subject.workload, subject.machine).mapping()
     some = chosen or list(islice(enumerate_trees(subject.workload, subject.machine, subject.mapspace), LEGAL))
     return _with_trees(bare, [*chosen, grown], [*some, grown], rng)
+
+
+def large(seed: int) -> Subject:
+    """A random problem of any size, with fewer dimensions than the small ones."""
+    rng = Random(f"large {seed}")
+    on: list[str] = []
+    for name in rng.sample(DIMENSIONS, len(DIMENSIONS)):
+        if rng.random() < SHARE and not any(impossible(name, other) for other in on):
+            on.append(name)
+    files = next(sketches(rng, frozenset(on)))
+    given = {"workload": files.workload, "machine": files.machine, "mapspace": files.mapspace}
+    bare = Subject(f"large-{seed:04}", "large", seed, given)
+    some = list(first_trees(bare.all_trees))
+    chosen = rng.sample(some, min(len(some), LEGAL))
+    return _with_trees(bare, chosen, chosen, rng)
+
+
+def first_trees(about: ProblemTrees, most: int = 100) -> Iterator[Mapping]:
+    """The first trees of a space, as far as they are found in so many steps of the grammar for each."""
+    left = 40 * most
+
+    def step() -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise _Enough
+
+    with suppress(_Enough):
+        yield from islice(enumerate_trees(about.workload, about.machine, about.mapspace, step), most)
+
+
+class _Enough(Exception):
+    """The steps are used up."""
 
 
 def single(name: str, seed: int, case: tuple[Any, Any, Mapping]) -> Subject:
