@@ -167,6 +167,21 @@ TABLES: tuple[MeasuredTable, ...] = (
             Column("worst difference", lambda row: row["difference"] or "-"),
         ),
     ),
+    MeasuredTable(
+        "coverage",
+        "docs/onnx.md",
+        "coverage.csv",
+        "python -m bench.coverage",
+        (
+            Column("network", lambda row: f"{row['network']}, {row['size']}"),
+            Column("nodes", "nodes"),
+            Column("Einsums", "einsums"),
+            Column("multiplications, G", lambda row: f"{int(row['multiplications']) / 1e9:,.4g}"),
+            Column("from ONNX files, G", "onnx_giga"),
+            Column("mapped", lambda row: f"{int(row['mapped']) / int(row['multiplications']):.4g}"),
+            Column("cut", lambda row: row["cut"] or "-"),
+        ),
+    ),
     MeasuredTable("damage", "docs/onnx.md", "damage.csv", "python -m bench.damage", render=damage.table),
     MeasuredTable("mutants", "docs/model/trust.md", "mutants.csv", "python -m bench.mutants run", render=_mutants),
     MeasuredTable(
