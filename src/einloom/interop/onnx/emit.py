@@ -95,7 +95,8 @@ class Emission:
         return self.tensors[tensor]
 
     def _view(self, tensor: Stored, label: str) -> TensorView:
-        return TensorView(label, self.tensor(tensor.base), tuple(tensor.sizes))
+        """With ranks of size 1 in front, so that the last ones have the numbers that they have in the tensor."""
+        return TensorView(label, self.tensor(tensor.base), (*[1] * _missing(tensor), *tensor.sizes))
 
     def _einsums(self, step: Step) -> list[Einsum]:
         """The Einsum of a step, after copies of what it reads in two ways."""
@@ -110,7 +111,8 @@ class Emission:
                 found.append(self._copy(operand.tensor, label, step.group))
                 label = found[-1].name
             seen.setdefault(base, operand)
-            inputs.append(Access(label, tuple(_index(affine, table) for _, affine in operand.places)))
+            front = (Index((), 0),) * _missing(operand.tensor) if label == self.tensor(operand.tensor) else ()
+            inputs.append(Access(label, (*front, *(_index(affine, table) for _, affine in operand.places))))
         output = self.tensor(step.output)
         access = Access(output, tuple(Index(((table[var], 1),)) for var in step.variables))
         name = output
@@ -132,8 +134,10 @@ class Emission:
         name = self._names.of(f"{label}_copy", "T")
         table = self._names_of(tuple(Var(rank) for rank in tensor.ranks))
         index = tuple(Index(((variable, 1),)) for variable in table.values())
+        read = (*(Index((), 0),) * _missing(tensor), *index)
         self.copies[name] = tensor
-        return Einsum(name, Access(name, index), (Access(label, index),), "copy", group=group)
+        kind, function = ("copy", None) if read == index else ("map", "elementwise")
+        return Einsum(name, Access(name, index), (Access(label, read),), kind, function, group=group)  # type: ignore[arg-type]
 
     def named(self, step: Step) -> dict[Var, str]:
         """The name of every variable: that of its class, a number behind it where one Einsum has two of a class."""
@@ -154,6 +158,11 @@ class Emission:
             table[var] = name
             self.extents[name] = root.size
         return table
+
+
+def _missing(tensor: Stored) -> int:
+    """How many ranks fewer than its tensor a view has."""
+    return max(0, len(tensor.base.ranks) - len(tensor.ranks))
 
 
 def _copies(source: Access, target: Access) -> bool:
