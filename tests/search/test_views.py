@@ -14,6 +14,7 @@ from einloom.dataflows.casts import cast
 from einloom.dataflows.families import family
 from einloom.dataflows.rewrites.cascade import check_whole
 from einloom.defects import Defect
+from einloom.diagnose.text import explained
 from einloom.errors import SpecError
 from einloom.interop.accelforge.write import export as to_accelforge
 from einloom.interop.tileflow.write import export as to_tileflow
@@ -28,6 +29,7 @@ from einloom.mapspace.space import Mapspace
 from einloom.oracle import simulate
 from einloom.oracle.plan import Reshape, Sides, Site
 from einloom.problem import Objective, Problem
+from einloom.report.text.results import fusion
 from einloom.search.exact import Exact
 from einloom.search.exact.einsums import classes
 from einloom.search.exact.einsums.users import Users
@@ -364,3 +366,9 @@ def test_time_in_events_rewrites_and_families_refuse_views() -> None:
         check_whole(ROWS, "flash")
     with pytest.raises(SpecError, match="small is no attention: T is read under other ranks, as U"):
         cast(family("attention"), ROWS)
+
+
+def test_reports_name_the_view_beside_its_tensor() -> None:
+    problem = Problem(ROWS, machine(6), Mapspace(), Objective("energy"))
+    assert "T (U)" in fusion(Exact().search(problem))
+    assert "T (U) in GLB" in explained(el.explain(ROWS, machine(6)))
