@@ -30,6 +30,7 @@ NETWORKS = (
     "mobilenet-v3",
     "efficientnet-b0",
     "convnext-t",
+    "swin-t",
     "bert-base",
     "gpt2-124m",
     "vit-b16",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from einloom.published.dataflow_table import table
 
-from . import dataflows, first, imperfect, sizes
+from . import damage, dataflows, first, imperfect, sizes
 from .mutants.table import by_folder
 from .pages import Column, MeasuredTable, Row, markdown
 from .truth.table import CLAIM_COLUMNS
@@ -138,6 +138,36 @@ TABLES: tuple[MeasuredTable, ...] = (
             Column("peak, MB", "peak_mb"),
         ),
     ),
+    MeasuredTable(
+        "agreement",
+        "docs/onnx.md",
+        "agreement.csv",
+        "python -m bench.agreement",
+        (
+            Column("network", lambda row: f"{row['network']}, {row['size']}"),
+            Column("nodes", "nodes"),
+            Column("Einsums as read, simplified", lambda row: f"{row['einsums_read']}, {row['einsums']}"),
+            Column("tensors compared", lambda row: f"{row['tensors_read']}, {row['tensors']}"),
+            Column("worst as read", "worst_read"),
+            Column("simplified", "worst"),
+            Column("as written", "worst_written"),
+            Column("multiplications mapped", lambda row: f"{int(row['mapped']) / int(row['multiplications']):.4g}"),
+            Column("cut", lambda row: row["cut"] or "-"),
+        ),
+    ),
+    MeasuredTable(
+        "import-faults",
+        "docs/onnx.md",
+        "agreement-faults.csv",
+        "python -m bench.agreement --faults",
+        (
+            Column("rule", "rule"),
+            Column("planted", "fault"),
+            Column("shows in", lambda row: row["network"] or "none"),
+            Column("worst difference", lambda row: row["difference"] or "-"),
+        ),
+    ),
+    MeasuredTable("damage", "docs/onnx.md", "damage.csv", "python -m bench.damage", render=damage.table),
     MeasuredTable("mutants", "docs/model/trust.md", "mutants.csv", "python -m bench.mutants run", render=_mutants),
     MeasuredTable(
         "mappers",

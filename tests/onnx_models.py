@@ -94,30 +94,3 @@ def attention(path: Path, tokens: int | str = 6) -> Path:
     g = b.add("Mul", b.add("Mul", u, b.add("Add", e, b.constant(np.float32(1)))), b.constant(np.float32(0.5)))
     y = b.add("Add", x, b.add("MatMul", g, b.weight(4 * d, d)))
     return b.save(path, {"x": [1, tokens, d]}, {y: [1, tokens, d]})
-
-
-def mixture(path: Path) -> Path:
-    """What the others lack: dilation, slices with a step, parts, one tensor read in two ways, a repeated axis."""
-    b = Builder()
-
-    def shaped(x: str, *sizes: int) -> str:
-        made: str = b.add("Reshape", x, b.constant(np.array(sizes)))
-        return made
-
-    wide = b.add("Conv", "x", b.weight(4, 4, 3, 3), dilations=[2, 2], pads=[2, 2, 2, 2])
-    both = b.add("Concat", b.add("Tanh", wide), b.add("Neg", "x"), axis=1)
-    narrow = b.add("Conv", both, b.weight(4, 8, 1, 1))
-    from_, to, axes, steps = (b.constant(np.array(n)) for n in ([0, 0], [8, 4], [2, 3], [2, 1]))
-    thinned = b.add("Slice", narrow, from_, to, axes, steps)  # every other row, the first columns
-    tokens = b.add("Transpose", shaped(thinned, 1, 4, 16), perm=[0, 2, 1])
-    tokens = b.add("Concat", b.weight(1, 1, 4), tokens, axis=1)
-    tokens = b.add("Pad", tokens, b.constant(np.array([0, 2, 0, 0, 1, 0])), b.constant(np.float32(0.5)))
-    centred = b.add("Sub", tokens, b.add("ReduceMean", tokens, b.constant(np.array([2]))))
-    pairs = b.add("MatMul", centred, b.weight(4, 20))
-    turned = b.add("Transpose", pairs, perm=[0, 2, 1])
-    pairs = shaped(b.add("Tanh", b.add("Sub", pairs, turned)), 20, 20)  # one tensor, read in two ways
-    biased = b.add("Sub", pairs, b.weight(20))
-    square = b.add("Gemm", biased, b.weight(20, 20), transB=1)
-    twice = b.add("Expand", shaped(square, 1, 2, 1, 200), b.constant(np.array([1, 2, 2, 200])))
-    y = b.add("MatMul", shaped(twice, 4, 200), b.weight(200, 3))
-    return b.save(path, {"x": [1, 4, 8, 8]}, {y: [4, 3]})

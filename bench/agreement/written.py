@@ -30,6 +30,9 @@ def as_written(program: GraphProgram, graph: Graph) -> GraphProgram:
                 original.value, original.data, original.select, original.fill,
             )  # fmt: skip
             made.constant, made.name = original.constant, original.name
+    for view in workload.views:
+        of = tensors[view.tensor]
+        tensors[view.name] = Stored(view.name, tuple(map(_rank, view.shape)), of.bits, of.constant, of=of)
     left = iter(program.steps)
     steps = []
     for einsum in workload.einsums:
@@ -49,10 +52,11 @@ def _step(
 ) -> Step:
     """An Einsum of the file. origin: of the program; a copy has none."""
     variables = {name: Var(_rank(workload.extents[name])) for name in einsum.variables}
-    operands = tuple(StepOperand(tensors[a.tensor], _places(a, tensors, variables)) for a in einsum.inputs)
+    operands = tuple(StepOperand(tensors[a.view or a.tensor], _places(a, tensors, variables)) for a in einsum.inputs)
     kept = tuple(variables[name] for name in einsum.output.variables)
     target = tensors[einsum.output.tensor]
-    whole = len(workload.writers[einsum.output.tensor]) == 1 and all(index.simple for index in einsum.output.indices)
+    alone = len(workload.writers[einsum.output.tensor]) == 1 and target.fill is None
+    whole = alone and all(index.simple for index in einsum.output.indices)
     places = () if whole else _places(einsum.output, tensors, variables)
     step = Step(target, kept, operands, (), "", None, einsum.reduction, places=places)
     if origin is None:
@@ -68,7 +72,7 @@ def _step(
 
 
 def _places(access: Access, tensors: Mapping[str, Stored], variables: Mapping[str, Var]) -> tuple[Place, ...]:
-    ranks = tensors[access.tensor].ranks
+    ranks = tensors[access.view or access.tensor].ranks
     return tuple((rank, _affine(index, variables)) for rank, index in zip(ranks, access.indices, strict=True))
 
 

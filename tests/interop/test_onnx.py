@@ -191,6 +191,67 @@ def test_a_part_in_the_wrong_place_is_found(tmp_path: Path, operator: str) -> No
     assert not model.check().worst < 1e-3
 
 
+def shuffled(path: Path) -> Path:
+    """Group convolutions with a shuffle between, a residual over unequal groups, and a norm across them."""
+    b = Builder()
+    first = b.add("Relu", b.add("Conv", "x", b.weight(12, 4, 1, 1), group=3))
+    split = b.add("Reshape", first, b.constant(np.array([1, 3, 4, 3, 3])))
+    mixed = b.add("Reshape", b.add("Transpose", split, perm=[0, 2, 1, 3, 4]), b.constant(np.array([1, 12, 3, 3])))
+    second = b.add("Conv", mixed, b.weight(12, 4, 1, 1), group=3)
+    both = b.add("Add", second, b.add("Conv", "y", b.weight(12, 3, 1, 1), group=4))
+    last = b.add("LRN", both, size=3)
+    return b.save(path, {"x": [1, 12, 3, 3], "y": [1, 12, 3, 3]}, {last: [1, 12, 3, 3]})
+
+
+def test_reshapes_that_do_not_nest_are_views(tmp_path: Path) -> None:
+    """12 channels as 3 x 4, as 4 x 3, and as windows of 3 across them: no cut, and every multiplication."""
+    model = from_onnx(shuffled(tmp_path / "m.onnx"))
+    assert not model.cuts and model.check().worst < 1e-5
+    assert model.multiplications[0] == model.multiplications[1] > 0
+    assert {view.shape for view in model.workload.views} == {(3, 4, 3, 3), (1, 12, 3, 3)}
+    assert parse_workload(workload_text(model.workload)) == model.workload
+    assert load_workload(str(tmp_path / "m.onnx")) == model.workload
+
+
+def test_a_reshape_that_does_not_nest_is_a_view_by_itself(tmp_path: Path) -> None:
+    """6 x 4 as 4 x 6 as 3 x 8, read in two ways at once; what is no graph input is kept for both."""
+    b = Builder()
+    wide = b.add("Reshape", b.add("Exp", "x"), b.constant(np.array([4, 6])))
+    both = b.add("Add", b.add("Reshape", wide, b.constant(np.array([3, 8]))), b.add("Reshape", "x", b.constant([3, 8])))
+    out = b.add("MatMul", both, b.weight(8, 2))
+    model = imported(b, tmp_path / "m.onnx", {"x": (6, 4)}, out, (3, 2))
+    assert not model.cuts and model.check().worst < 1e-5
+    assert model.workload.views
+    assert el.map(model.workload, "simple").certificate is not None
+
+
+def test_a_part_is_copied_before_it_is_seen_under_other_ranks(tmp_path: Path) -> None:
+    """The first 3 of 4 rows are no whole tensor: 3 x 4 of 4 x 4 as 4 x 3."""
+    b = Builder()
+    part = b.add("Slice", b.add("Exp", "x"), *(b.constant(np.array([i])) for i in (0, 3, 0)))
+    out = b.add("MatMul", b.add("Reshape", part, b.constant(np.array([4, 3]))), b.weight(3, 2))
+    model = imported(b, tmp_path / "m.onnx", {"x": (4, 4)}, out, (4, 2))
+    assert not model.cuts and model.check().worst < 1e-5
+    assert [view.shape for view in model.workload.views] == [(4, 3)]
+
+
+@pytest.mark.parametrize("turn", [0, 1])
+def test_a_view_in_another_order_is_found(tmp_path: Path, turn: int) -> None:
+    """Elements column by column, or the tensor that is not the one that is seen."""
+    model = from_onnx(shuffled(tmp_path / "m.onnx"))
+    seen = [o.tensor for step in model.program.steps for o in step.operands if o.tensor.of is not None]
+    tensor = seen[0]
+    assert tensor.of is not None
+    if turn:
+        tensor.of = next(t for t in (step.output for step in model.program.steps) if t is not tensor.of)
+    else:
+        before = tensor.of.ranks
+        tensor.of.ranks = (before[1], before[0], *before[2:])
+        step = next(step for step in model.program.steps if step.output is tensor.of)
+        step.variables = (step.variables[1], step.variables[0], *step.variables[2:])
+    assert not model.check().worst < 1e-3
+
+
 @pytest.mark.parametrize(("scale", "cuts"), [(2.0, 0), (3.0, 0), (2.5, 1), (0.5, 1)])
 def test_the_nearest_value_at_an_integer_scale(tmp_path: Path, scale: float, cuts: int) -> None:
     """As in a U-net: two resolutions up, beside what was there before, through a convolution."""
@@ -204,6 +265,43 @@ def test_the_nearest_value_at_an_integer_scale(tmp_path: Path, scale: float, cut
     assert len(model.cuts) == cuts and model.check().worst < 1e-5
     written = [str(einsum.output) for einsum in model.workload.einsums]
     assert any(f"{int(scale)}*" in text for text in written) == (cuts == 0)
+
+
+def test_a_map_of_the_first_rows_is_no_epilogue_of_what_makes_more(tmp_path: Path) -> None:
+    """As in Mamba: a convolution over time is padded at both ends, and its last values are cut off."""
+    b = Builder()
+    wide = b.add("Conv", "x", b.weight(4, 1, 3), pads=[2, 2], group=4)
+    ends = [b.constant(np.array([value])) for value in (0, 6, 2)]
+    out = b.add("Sigmoid", b.add("Slice", wide, *ends))
+    model = imported(b, tmp_path / "m.onnx", {"x": (1, 4, 6)}, out, (1, 4, 6))
+    assert len(model.workload.einsums) == 2 and model.check().worst < 1e-5
+
+
+def test_what_follows_from_large_constants_is_checked_too(tmp_path: Path) -> None:
+    b = Builder()
+    turned = b.add("Transpose", b.weight(80, 64), perm=[1, 0])
+    model = imported(b, tmp_path / "m.onnx", {"x": (3, 64)}, b.add("MatMul", "x", turned), (3, 80))
+    assert model.graph.constants[turned] is None and model.check().worst < 1e-5
+
+
+@pytest.mark.parametrize("given", ["chunk", "sizes", "ones"])
+def test_a_sequence_that_is_taken_apart_is_slices(tmp_path: Path, given: str) -> None:
+    """As PyTorch writes `split`: by one size, by several, and into single rows."""
+    b = Builder()
+    sizes = {"chunk": [b.constant(np.array(4))], "sizes": [b.constant(np.array([4, 6]))], "ones": []}[given]
+    whole = b.add("SplitToSequence", "x", *sizes, axis=0, **({} if sizes else {"keepdims": 0}))
+    last, first = (b.add("SequenceAt", whole, b.constant(np.array(place))) for place in (-1, 0))
+    out = b.add("Sub", b.add("ReduceSum", last, keepdims=0), b.add("ReduceSum", first, keepdims=0))
+    model = imported(b, tmp_path / "m.onnx", {"x": (10, 3)}, out, ())
+    assert not model.cuts and model.check().worst < 1e-5
+
+
+def test_another_sequence_is_refused_by_name(tmp_path: Path) -> None:
+    b = Builder()
+    whole = b.add("SplitToSequence", "x", b.constant(np.array(4)), axis=0)
+    out = b.add("Add", b.add("SequenceAt", whole, "n"), b.constant(np.float32(1)))
+    with pytest.raises(SpecError, match="SplitToSequence"):
+        from_onnx(b.save(tmp_path / "m.onnx", {"x": (8, 3), "n": ()}, {out: (4, 3)}, n=7))
 
 
 def test_padding_that_repeats_is_cut_by_name(tmp_path: Path) -> None:

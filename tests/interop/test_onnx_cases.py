@@ -25,7 +25,13 @@ def test_no_operator_is_lowered_wrongly() -> None:
 
 @pytest.mark.parametrize(
     ("name", "einsums", "cuts", "mega"),
-    [("resnet50", 76, 0, 4089.184256), ("zfnet512", 22, 0, 1481.727008), ("squeezenet", 34, 0, 349.151936)],
+    [
+        ("resnet50", 76, 0, 4089.184256),
+        ("zfnet512", 22, 0, 1481.727008),
+        ("squeezenet", 34, 0, 349.151936),
+        ("shufflenet", 75, 0, 124.664528),
+        ("bvlc_alexnet", 22, 0, 654.560384),
+    ],
 )
 def test_networks_of_the_package_keep_every_multiplication(name: str, einsums: int, cuts: int, mega: float) -> None:
     if not LIGHT.is_dir():

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from bench.agreement.compare import SAME, ReferenceRun, compared, noticed
 from bench.agreement.faults import FAULTS, Fault
+from bench.agreement.mixture import mixture
 
 from einloom.interop.onnx.load import load
 from einloom.interop.onnx.reference import values_of
-from onnx_models import attention, convnet, mixture
+from onnx_models import attention, convnet
 
 
 @pytest.fixture(scope="module")

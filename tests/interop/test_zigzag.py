@@ -290,3 +290,17 @@ def test_the_accelerators_that_zigzag_ships() -> None:
     assert refused.keys() == {"aimc", "dimc", "ascend_like", "edge_tpu_like", "meta_prototype"}
     for name, words in refused.items():
         assert ("computes in memory" if name in ("aimc", "dimc") else "do not nest") in words
+
+
+@pytest.mark.skipif(find_spec("zigzag") is None, reason="zigzag-dse is not installed")
+@pytest.mark.parametrize(
+    ("name", "einsums", "multiplications"),
+    [("alexnet", 22, 654_560_384), ("resnet18", 31, 1_814_073_344), ("mobilenetv2", 65, 300_774_272)],
+)
+def test_the_networks_that_zigzag_ships(name: str, einsums: int, multiplications: int) -> None:
+    """All multiplications of the graph, and no cut."""
+    onnx = pytest.importorskip("einloom.interop.onnx")
+    shipped = next(Path(str(place)) for place in find_spec("zigzag").submodule_search_locations)  # type: ignore[union-attr]
+    found = onnx.from_onnx(shipped / "inputs" / "workload" / f"{name}.onnx")
+    assert found.multiplications == (multiplications, multiplications)
+    assert len(found.workload.einsums) == einsums and not found.cuts

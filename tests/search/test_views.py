@@ -14,6 +14,7 @@ from einloom.dataflows.casts import cast
 from einloom.dataflows.families import family
 from einloom.dataflows.rewrites.cascade import check_whole
 from einloom.defects import Defect
+from einloom.diagnose.text import explained
 from einloom.errors import SpecError
 from einloom.interop.accelforge.write import export as to_accelforge
 from einloom.interop.tileflow.write import export as to_tileflow
@@ -21,19 +22,26 @@ from einloom.interop.timeloop.write import export as to_timeloop
 from einloom.interop.zigzag.write import export as to_zigzag
 from einloom.machine.files import machine_from_data
 from einloom.machine.levels import Machine
+from einloom.mapping.analysed import Analysed
 from einloom.mapping.text import parse_mapping
+from einloom.mapping.tree import Loop, Mapping, Store
 from einloom.mapspace.space import Mapspace
 from einloom.oracle import simulate
 from einloom.oracle.plan import Reshape, Sides, Site
 from einloom.problem import Objective, Problem
+from einloom.report.text.results import fusion
 from einloom.search.exact import Exact
 from einloom.search.exact.einsums import classes
 from einloom.search.exact.einsums.users import Users
-from einloom.testing.problems.claims import check
+from einloom.testing.problems.claims import ProblemTrees, asked, check, counted
 from einloom.testing.problems.drawing import Wanted, draw_with
 from einloom.testing.problems.files import Read
 from einloom.workload.einsum import Workload
 from einloom.workload.files import workload_from_data
+from viewed_problems import ViewedProblem
+
+SMALL = (4, 5, 6, 9, 10, 14, 25, 26)
+"""Seeds of problems with few trees, in some of which the tensor of a view stands below a loop."""
 
 
 def machine(bits: int) -> Machine:
@@ -80,6 +88,21 @@ def test_two_views_of_one_tensor() -> None:
     assert least(w, 11)[0] == 10 * (12 + 12 + 24 + 24) + 36
 
 
+def test_what_is_common_is_cut() -> None:
+    """8 channels of 3 pixels, seen in two groupings: all channels of one pixel fit, and no pixel waits."""
+    w = workload(
+        {"c": 2, "g": 4, "p": 3, "a": 4, "b": 2, "q": 3, "n": 2, "k": 2},
+        ["T[n,c,g,p] = relu(X[n,c,g,p])", "Z[k,a,b,q] = exp(U[k,a,b,q])"],
+        views={"U": {"of": "T", "shape": [2, 4, 2, 3]}},
+    )
+    assert dict(w.parted) == {"T": frozenset({1, 2})}
+    value, tree = least(w, 8)
+    assert value == 10 * 2 * 48 + 2 * 48 + 96
+    assert "T.n, Z.k in 2" in tree
+    assert "T.p, Z.q in 3" in tree
+    assert least(w, 7)[0] == 10 * 4 * 48 + 96
+
+
 def drawn(seed: int, *names: str) -> Read:
     """A random problem with views, two of three times of what may stay on chip."""
     found = draw_with(Wanted(names or (("views between",) if seed % 3 else ("views",))), seed)
@@ -94,9 +117,27 @@ def test_every_claim_holds(seed: int) -> None:
 
 @pytest.mark.parametrize("name", ["uneven tiles", "free order", "shared stores", "parts read", "window"])
 def test_every_claim_holds_together_with(name: str) -> None:
-    for seed in range(4):
+    for seed in range(2):
         found = draw_with(Wanted(("views between", name)), seed)
         assert found is None or check(found.files.read, seed).failed == {}
+
+
+@pytest.mark.parametrize("seed", SMALL)
+def test_every_tree_with_ranks_in_common(seed: int) -> None:
+    """Those that keep the tensor below a loop are executed; `exact` finds the best of all."""
+    subject = ProblemTrees(*ViewedProblem(seed).read(), seed)
+    assert asked(subject, ("exact = all trees", "files come back")) == {}
+    below = [(tree, cost) for tree, cost in subject.trees if fused_below(subject.workload, tree)]
+    assert below
+    for tree, cost in below[:: max(1, len(below) // 3)]:
+        assert list(counted(subject, tree, cost)) == []
+
+
+def fused_below(w: Workload, tree: Mapping) -> bool:
+    """True if a loop stands above the store that backs T in an inner memory."""
+    path = Analysed(w, tree).paths[w.producers["T"]]
+    at = next(i for i, node in enumerate(path) if isinstance(node, Store) and "T" in node.tensors)
+    return any(isinstance(node, Loop) for node in path[:at])
 
 
 # -- planted mistakes ------------------------------------------------------------------------------------------------
@@ -122,6 +163,25 @@ def test_loops_across_a_view_show(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Workload, "tied", lambda self, tensor, rank: True)
     with pytest.raises(Defect):
         least(w, 4)
+
+
+def test_a_common_rank_of_another_stride_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rank 1 has two positions in both, as above: as if that were enough."""
+    w = workload(
+        {"m": 4, "n": 2, "a": 2, "b": 2, "c": 2},
+        ["T[m,n] = relu(X[m,n])", "Z[a,b,c] = exp(U[a,b,c])"],
+        views={"U": {"of": "T", "shape": [2, 2, 2]}},
+    )
+    assert dict(w.parted) == {"T": frozenset({0, 1, 2})}
+
+    def size(one: tuple[int, ...], other: tuple[int, ...], rank: int) -> bool:
+        return one[rank : rank + 1] == other[rank : rank + 1]
+
+    monkeypatch.setattr("einloom.workload.einsum._same_rank", size)
+    w = replace(w)
+    tree = Exact().search(Problem(w, machine(4), Mapspace(), Objective("energy"))).mapping
+    assert "store GLB: T" in str(tree)
+    assert any("T" in reason for reason in simulate(w, machine(4), tree).reasons)
 
 
 def test_a_backing_store_counted_twice_shows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,3 +366,9 @@ def test_time_in_events_rewrites_and_families_refuse_views() -> None:
         check_whole(ROWS, "flash")
     with pytest.raises(SpecError, match="small is no attention: T is read under other ranks, as U"):
         cast(family("attention"), ROWS)
+
+
+def test_reports_name_the_view_beside_its_tensor() -> None:
+    problem = Problem(ROWS, machine(6), Mapspace(), Objective("energy"))
+    assert "T (U)" in fusion(Exact().search(problem))
+    assert "T (U) in GLB" in explained(el.explain(ROWS, machine(6)))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from math import prod
 
+import numpy as np
 import pytest
 
 from einloom.certify.verify import verify
@@ -189,6 +190,7 @@ def test_small_networks_are_mapped_priced_verified_and_executed(name: str, machi
         ("vit-b16", 244, 17.45),
         ("llama3-8b-net", 643, 16_469),
         ("convnext-t", 147, 4.456),
+        ("swin-t", 325, 4.491),
     ],
 )
 def test_a_whole_network_has_its_published_multiplications(name: str, einsums: int, gmac: float) -> None:
@@ -234,6 +236,40 @@ def test_convnext_t_has_the_parameters_of_its_checkpoint() -> None:
     assert weights(load_workload("convnext-t")) + stem + layers + between + head == 28_589_128
 
 
+def test_swin_t_has_the_parameters_of_its_checkpoint() -> None:
+    """28,288,354 with biases, norms and the tables of relative positions; Table 7 prints 29 million and 4.5e9 FLOPs."""
+    network, stages = load_workload("swin-t"), ((96, 2, 3), (192, 2, 6), (384, 6, 12), (768, 2, 24))
+    stem, head = 96 + 2 * 96, 2 * 768 + 1000
+    # of a block: biases of the queries, keys, values, projection and two layers of which one is wide, two norms
+    blocks = sum(blocks * (13 * width + 13 * 13 * heads) for width, blocks, heads in stages)
+    between = sum(2 * 4 * width for width, _, _ in stages[:-1])
+    assert weights(network) + stem + blocks + between + head == 28_288_354
+    sums = [e for e in network.einsums if e.kind != "copy" and e.reduced]
+    assert len(sums) == 101 + 83, "products and reductions of the exported graph"
+    with pytest.raises(SpecError, match="multiples of 224"):
+        load_workload("swin-t:image=256")
+
+
+@pytest.mark.parametrize(("tensor", "moved"), [("S_0_1", -3), ("B_2_5", 3)])
+def test_moved_windows_go_around_the_edge(tensor: str, moved: int) -> None:
+    """Every element of the plane is written once, from where numpy.roll takes it."""
+    network = load_workload("swin-t")
+    _, _, rows, columns = network.tensor(tensor).shape
+    found = np.full((rows, columns), -1)
+    for name in network.writers[tensor]:
+        einsum = network.einsum(name)
+        names = einsum.output.variables[2:]
+        at = dict(zip(names, np.indices([network.extents[v] for v in names]), strict=True))
+        to, come = (
+            [sum(c * at[v] for v, c in index.terms) + index.constant for index in access.indices[2:]]
+            for access in (einsum.output, einsum.inputs[0])
+        )
+        assert (found[tuple(to)] == -1).all()
+        found[tuple(to)] = come[0] * columns + come[1]
+    plane = np.arange(rows * columns).reshape(rows, columns)
+    assert (found == np.roll(plane, (moved, moved), (0, 1))).all()
+
+
 def test_a_token_of_mamba_130m_reads_every_parameter_and_its_states() -> None:
     """129,135,360 parameters with biases and norms, tied embeddings counted once; the paper prints 130 million."""
     network = load_workload("mamba-130m")
@@ -254,6 +290,7 @@ def test_a_token_of_mamba_130m_reads_every_parameter_and_its_states() -> None:
         pytest.param("mamba-130m", marks=pytest.mark.slow),
         pytest.param("whisper-base", marks=pytest.mark.slow),
         pytest.param("convnext-t", marks=pytest.mark.slow),
+        pytest.param("swin-t", marks=pytest.mark.slow),
     ],
 )
 def test_recent_networks_are_mapped_with_a_proof(network: str) -> None:

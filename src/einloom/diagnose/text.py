@@ -6,6 +6,7 @@ from textwrap import wrap
 
 from ..problem import Objective, Problem
 from ..reading.units import format as with_unit
+from ..workload.views import called
 from .constraints import bits
 from .feasibility import EXISTS
 from .record import Conflict, Explanation, FusionAlternative, Gain, Relaxation, SearchRun
@@ -30,7 +31,7 @@ def explained(found: Explanation) -> str:
         lines += [
             line
             for one in found.alternatives
-            for line in _row(f"{one.tensor} in {one.memory}", alternative_text(one, problem))
+            for line in _row(f"{called(problem.workload, one.tensor)} in {one.memory}", alternative_text(one, problem))
         ]
     if found.gains:
         lines += ["", "what more would bring"]

@@ -41,6 +41,7 @@ from .plan import (
     PlaceCut,
     Places,
     Plan,
+    Range,
     Reshape,
     Site,
     SplitPlan,
@@ -252,7 +253,7 @@ class Compiler:
             if name not in bound or all(a.tensor != output.tensor for a in consumer.inputs):
                 continue
             access = consumer.access(output.tensor)
-            if output.tensor in self.workload.viewed:
+            if output.tensor in self.workload.viewed and not self.workload.tied(output.tensor, rank):
                 if bound[name] in access.variables:
                     self.reasons.append(f"not simulated: {einsum} follows {name} across a view, {access}")
                 continue
@@ -323,8 +324,13 @@ class Compiler:
             gates=self._gates(parent.memory, name, tensor, users, above, over) if parent else (),
             where=above.where,
             view=self._reshape(self.workload.einsum(users[0]).access(tensor)) if len(users) == 1 else None,
-            all=tuple((0, n) for n in data.shape) if len(users) > 1 and tensor in self.workload.viewed else None,
+            all=self._whole(tensor) if len(users) > 1 and tensor in self.workload.viewed else None,
         )
+
+    def _whole(self, tensor: str) -> tuple[Range | None, ...]:
+        """The ends of the ranks along which a tensor with views is held whole; None for the others."""
+        shape = self.workload.tensor(tensor).shape
+        return tuple(None if self.workload.tied(tensor, rank) else (0, n) for rank, n in enumerate(shape))
 
     def _reshape(self, access: Access) -> Reshape | None:
         """The way from the ranks of an access to those of its tensor; None if they are the same."""

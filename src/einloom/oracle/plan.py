@@ -197,7 +197,8 @@ class Site:
     more than one trip above. link: a link, which holds nothing; who writes to it is not charged. gates: tolls on the
     way from the parent; passed: what went up through them, as `sent` says of the parent. where: per axis that some
     split shares out, the positions along it of the instances here. view: the ranks under which its only user reads the
-    tensor, if they are not its own; all: the box of all elements, if several users see the tensor under several ranks.
+    tensor, if they are not its own; all: per rank its two ends if it is held whole, None if not, where several users
+    see the tensor under several ranks.
     """
 
     memory: str
@@ -221,7 +222,7 @@ class Site:
     gates: tuple[Gate, ...] = ()
     where: Places = ()
     view: Reshape | None = None
-    all: tuple[Range, ...] | None = None
+    all: tuple[Range | None, ...] | None = None
     children: list[Site] = field(default_factory=list)
     held: dict[Coords, Held] = field(default_factory=dict)
     sent: set[tuple[Element, tuple[int, ...], Coords]] = field(default_factory=set)
@@ -271,10 +272,10 @@ class Site:
                 boxes.append(box)
         if idle:
             return None
-        if self.all is not None:
-            return self.all
         if not boxes:
             return ((0, 0),)
+        if self.all is not None:
+            boxes = [[side or box[rank] for rank, side in enumerate(self.all)] for box in boxes]
         by_rank = zip(*boxes, strict=True)
         return tuple((min(low for low, _ in sides), max(high for _, high in sides)) for sides in by_rank)
 

@@ -150,8 +150,9 @@ class TreeGrower:
         for access in theirs.accesses:
             shared = access.tensor in self.workload.intermediates and access.tensor in mine.tensors
             rank = access.rank_of(variable)
-            shared = shared and access.tensor not in self.workload.viewed
             if not shared or rank is None or access.tensor == theirs.output.tensor:
+                continue
+            if access.tensor in self.workload.viewed and not self.workload.tied(access.tensor, rank):
                 continue
             if mine.access(access.tensor).indices[rank].variables:
                 return mine.access(access.tensor).indices[rank].variables[0]

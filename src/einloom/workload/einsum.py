@@ -151,6 +151,12 @@ class TensorView:
     shape: tuple[int, ...]
 
 
+def _same_rank(one: tuple[int, ...], other: tuple[int, ...], rank: int) -> bool:
+    """True if the rank says the same of an element under both shapes: equal size, equal stride in row-major order."""
+    strides = prod(one[rank + 1 :]), prod(other[rank + 1 :])
+    return rank < min(len(one), len(other)) and one[rank] == other[rank] and strides[0] == strides[1]
+
+
 @dataclass(frozen=True)
 class Workload(Drawn):
     """A cascade of Einsums in program order, with the size of every rank variable and the tensors they access.
@@ -212,20 +218,20 @@ class Workload(Drawn):
     def parted(self) -> Mapping[str, frozenset[int]]:
         """Tensor name -> its ranks that are not whole, for every tensor that has views or is written in `parts`.
 
-        A rank is whole if all writers index it by one bare rank variable of its full size; with views none is.
+        A rank is whole if all writers index it by one bare rank variable of its full size, and if it is the same rank
+        of each view: of the same number, size and stride.
         """
         table: dict[str, frozenset[int]] = {}
         for view in self.views:
-            most = max(len(view.shape), len(self.tensor(view.tensor).shape))
-            table[view.tensor] = table.get(view.tensor, frozenset()) | frozenset(range(most))
+            shape = self.tensor(view.tensor).shape
+            unlike = (r for r in range(max(len(view.shape), len(shape))) if not _same_rank(shape, view.shape, r))
+            table[view.tensor] = table.get(view.tensor, frozenset()).union(unlike)
         for tensor, names in self.writers.items():
             outputs = [self.einsum(name).output for name in names]
             shape = self.tensor(tensor).shape
-            if tensor in table:
-                continue
             if len(names) == 1 and not self.tensor(tensor).initial and all(i.simple for i in outputs[0].indices):
                 continue
-            table[tensor] = frozenset(
+            table[tensor] = table.get(tensor, frozenset()).union(
                 rank
                 for rank, size in enumerate(shape)
                 if not all(o.indices[rank].simple and o.indices[rank].extent(self.extents) == size for o in outputs)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from math import prod
 
 from ..errors import SpecError, combined, nearest
-from .einsum import Access, Einsum, TensorView
+from .einsum import Access, Einsum, TensorView, Workload
 from .notation import check_name
 
 
@@ -37,6 +37,12 @@ def view_problems(view: TensorView, shape: Sequence[int]) -> Iterator[SpecError]
             f"{prod(shape)}",
             path=f"views.{view.name}",
         )
+
+
+def called(workload: Workload, tensor: str) -> str:
+    """The tensor with the views under which it is read, as in T (U)."""
+    views = ", ".join(view.name for view in workload.views if view.tensor == tensor)
+    return f"{tensor} ({views})" if views else tensor
 
 
 def _misnamed(einsums: Sequence[Einsum], views: Sequence[TensorView], declared: Collection[str]) -> Iterator[SpecError]:

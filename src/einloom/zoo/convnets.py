@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from ..errors import SpecError
 from ..reading.facts import Fact
 from ..workload.build import build_workload
-from ..workload.einsum import Einsum, Workload
+from ..workload.einsum import Einsum, TensorView, Workload
 from ..workload.notation import parse_einsum
 from .origins import CHOSEN, Values, rank_facts
 
@@ -50,6 +50,7 @@ class Network:
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     facts: list[Fact] = field(default_factory=list)
     module: str = "stem"
+    views: list[TensorView] = field(default_factory=list)
 
     def size(self, rank: str, extent: int, derived: bool = False) -> str:
         """Give the rank variable its extent, and return it. derived: the table does not print it."""
@@ -134,12 +135,19 @@ class Network:
         self.add(f"{made} = add({first}, {around})")
         return made
 
-    def add(self, text: str) -> None:
-        self.einsums.append(replace(parse_einsum(text), group=self.module))
+    def add(self, text: str, name: str | None = None) -> None:
+        """Add an Einsum to the module; one of several that write a tensor has a name of its own."""
+        self.einsums.append(replace(parse_einsum(text, name), group=self.module))
+
+    def view(self, name: str, of: str, *ranks: str) -> str:
+        """The tensor under these ranks, under a name of its own."""
+        self.views.append(TensorView(name, of, tuple(self.ranks[rank] for rank in ranks)))
+        return f"{name}[{','.join(ranks)}]"
 
     def build(self, bits: int) -> Workload:
         facts = (*rank_facts(CHOSEN, "assumed", "b"), *self.facts, Fact("bits.default", CHOSEN, "assumed"))
-        return build_workload(self.name, self.einsums, self.ranks, bits=bits, shapes=self.shapes, facts=facts)
+        made = (self.name, self.einsums, self.ranks)
+        return build_workload(*made, bits=bits, shapes=self.shapes, facts=facts, views=self.views)
 
 
 def _network(name: str, source: str, v: Values, stages: int, halvings: int) -> Network:

@@ -22,6 +22,7 @@ from .origins import CHOSEN, INPUTS, Values, bits_fact, chosen_facts, rank_facts
 from .state_spaces import mamba_130m
 from .table2 import MODELS, attention_pair, layer
 from .transformers import gpt3, llama3_8b
+from .windowed import swin_t
 
 MAX_EINSUMS = 4096
 
@@ -212,6 +213,7 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
             _recipe("mobilenet-v3", "MobileNet v3 large, whole", "batch=1 image=224 bits=8", mobilenet_v3),
             _recipe("efficientnet-b0", "EfficientNet-B0, whole", "batch=1 image=224 bits=8", efficientnet_b0),
             _recipe("convnext-t", "ConvNeXt-T, whole", "batch=1 image=224 bits=8", convnext_t),
+            _recipe("swin-t", "Swin-T, whole; norms and softmax in parts", "batch=1 image=224 bits=8", swin_t),
             *(
                 _recipe(each.name, f"{each.title}; norms and softmax in parts", each.parameters, each.build)
                 for each in NETWORKS

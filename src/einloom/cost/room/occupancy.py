@@ -123,13 +123,15 @@ class Tile:
         return sides, reduce(or_, busy)
 
     @cached_property
-    def _whole(self) -> bool:
-        """True if it holds all of a tensor, because its users see it under several ranks (docs/model/views.md)."""
-        return len(self.users) > 1 and self.store.tensor in self.users[0].workload.viewed
+    def _whole(self) -> frozenset[int]:
+        """The ranks along which it holds all, because its users see the tensor under several (docs/model/views.md)."""
+        workload, tensor = self.users[0].workload, self.store.tensor
+        several = len(self.users) > 1 and tensor in workload.viewed
+        return workload.parted[tensor] if several else frozenset()
 
     def _complex(self, rank: int) -> bool:
         tensor = self.store.tensor
-        if self._whole:
+        if rank in self._whole:
             return False
         if any(user.complex_rank(user.einsum.access(tensor), rank) for user in self.users if not user.plain):
             return True
@@ -141,13 +143,13 @@ class Tile:
 
     def factors(self, choice: Choice) -> list[Number]:
         """Numbers whose product is `size`; each depends on few of the loops."""
-        if self._whole:
-            return [self.users[0].workload.tensor(self.store.tensor).size]
         if self.unlike is not None:
             sides, work = self.unlike.box(choice)
             return [windows.choose(work, volume(sides), 0)]
         plain = [self._plain] if self._ragged.isdisjoint(choice) else self._plain_at(choice)
-        return [*plain, *(windows.extent_at(window.uses, window.size, choice) for window in self._windows)]
+        shape = self.users[0].workload.tensor(self.store.tensor).shape if self._whole else ()
+        whole = [size for rank, size in enumerate(shape) if rank in self._whole]
+        return [*whole, *plain, *(windows.extent_at(window.uses, window.size, choice) for window in self._windows)]
 
     @cached_property
     def _plain(self) -> Number:
@@ -161,7 +163,8 @@ class Tile:
     def _plain_ranks(self) -> tuple[tuple[int, tuple[PathLoop, ...]], ...]:
         """(extent, loops above the store) of the variables of every rank that is no window."""
         first = self.users[0]
-        indices = enumerate(first.einsum.access(self.store.tensor).indices)
+        listed = enumerate(first.einsum.access(self.store.tensor).indices)
+        indices = ((rank, index) for rank, index in listed if rank not in self._whole)
         variables = [variable for rank, index in indices if not self._complex(rank) for variable in index.variables]
         above = {v: tuple(loop for loop in first.by_variable[v] if loop.place < self.store.place) for v in variables}
         return tuple((first.extent(v), loops) for v, loops in above.items())
@@ -209,7 +212,7 @@ class Tile:
     @cached_property
     def moving(self) -> frozenset[int]:
         """Places of the loops that change the tile's size, or end its use, in other ways than a ragged edge."""
-        if self._whole or (self.unlike is None and all(user.plain for user in self.users)):
+        if self.unlike is None and all(user.plain for user in self.users):
             return frozenset()
         found: set[int] = set()
         steps = {loop.place for loop, _ in self.steps}
@@ -338,6 +341,8 @@ def _slides(link: StoreLink, loop: PathLoop) -> bool:
     if link.unlike is not None:
         return link.unlike.overlaps(loop.place)
     for rank, size in enumerate(link.workload.shape(link.access)):
+        if len(link.users) > 1 and link.tensor in link.workload.viewed and not link.workload.tied(link.tensor, rank):
+            continue
         if any(u.complex_rank(u.einsum.access(link.tensor), rank) for u in link.users):
             uses = tuple(rank_use(u, link.tensor, rank, link.place, {}, None) for u in link.users)
             places = {place for use in uses for _, _, chain in use.terms for place, _ in chain}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import SpecError
 from .program import Array, GraphProgram, Step, StepOperand
 from .ranks import Affine, Stored, Var, View
 
@@ -129,14 +130,7 @@ def _array(
     neutral: float,
 ) -> Array:
     """What an operand reads at every point, with one axis per variable; outside the tensor stands `neutral`."""
-    tensor = operand.tensor
-    if tensor in found:
-        source = found[tensor]
-    elif tensor.data is not None:
-        source = _stored(tensor, tensor.data)
-    else:
-        source = _stored(tensor, values[tensor.value or tensor.name])
-        source = source.astype(float) if source.dtype.kind == "f" or source.dtype.kind == "V" else source
+    source = _source(operand.tensor, found, values)
     own = set(operand.variables)
     shape = tuple(var.size if var in own else 1 for var in points)
     inside = np.ones([1] * len(points), bool)
@@ -151,6 +145,21 @@ def _array(
     array = source[tuple(chosen)] if chosen else source.reshape([1] * len(points))
     array = np.broadcast_to(array, shape)
     return array if inside.all() else np.where(inside, array, neutral)
+
+
+def _source(tensor: Stored, found: Mapping[Stored, Array], values: Mapping[str, Array]) -> Array:
+    """A tensor with its ranks as axes."""
+    if tensor.of is not None:
+        return _source(tensor.of, found, values).reshape(tensor.sizes)
+    if tensor in found:
+        return found[tensor]
+    if tensor.data is not None:
+        return _stored(tensor, tensor.data)
+    name = tensor.value or tensor.name
+    if name not in values:
+        raise SpecError(f"{name!r:.80} has no values that are kept: there are no numbers to check")
+    source = _stored(tensor, values[name])
+    return source.astype(float) if source.dtype.kind in "fV" else source
 
 
 def _index(affine: Affine, points: Sequence[Var]) -> Any:

@@ -9,7 +9,7 @@ from math import prod
 from ...errors import SpecError
 from ...reading.facts import Fact
 from ...workload.build import build_workload
-from ...workload.einsum import Access, Einsum, Index, Workload
+from ...workload.einsum import Access, Einsum, Index, TensorView, Workload
 from ...workload.notation import FUNCTIONS, RESERVED, check_einsum
 from .graph import Graph
 from .program import GraphProgram, Step, StepOperand
@@ -44,7 +44,7 @@ class Emission:
         self.tensors: dict[Stored, str] = {}
         self.variables: dict[Rank, str] = {}
         self.extents: dict[str, int] = {}
-        self.copies: list[str] = []
+        self.copies: dict[str, Stored] = {}
         self._names = Names(RESERVED)
         self._ranks = Names()
 
@@ -57,15 +57,15 @@ class Emission:
         if len(self.program.steps) > MAX_EINSUMS:
             raise SpecError(f"it has more than {MAX_EINSUMS:,} Einsums", file=file)
         einsums = [einsum for step in self.program.steps for einsum in self._einsums(step)]
-        used = {access.tensor for einsum in einsums for access in einsum.accesses}
+        views = [self._view(tensor, label) for tensor, label in list(self.tensors.items()) if tensor.of is not None]
+        used = {access.tensor for einsum in einsums for access in einsum.accesses} | {view.tensor for view in views}
         written = {einsum.output.tensor for einsum in einsums}
         outputs = [self.tensors[t] for t in dict.fromkeys(self.program.outputs) if t in self.tensors]
-        stored = {label: tensor for tensor, label in self.tensors.items() if label in used}
+        stored = {label: tensor for tensor, label in self.tensors.items() if label in used and tensor.of is None}
         widths = {label: self._bits(tensor, bits) for label, tensor in stored.items()}
-        shapes = {label: [rank.root().size for rank in tensor.ranks] for label, tensor in stored.items()}
-        for copy in self.copies:
-            original = einsums[[einsum.name for einsum in einsums].index(copy)].inputs[0].tensor
-            widths[copy], shapes[copy] = widths[original], shapes[original]
+        shapes = {label: tensor.sizes for label, tensor in stored.items()}
+        for copy, original in self.copies.items():
+            widths[copy], shapes[copy] = self._bits(original, bits), original.sizes
         facts = [Fact(f"ranks.{variable}", source, "derived") for variable in self.extents]
         chosen = Fact("bits.default", "chosen at the import", "assumed")
         facts.append(Fact("bits.default", source, "derived") if bits is None else chosen)
@@ -78,6 +78,7 @@ class Emission:
             outputs=[label for label in outputs if label in written],
             initial=[label for label, tensor in stored.items() if tensor.fill is not None and label in written],
             facts=facts,
+            views=views,
             absorbed=[f"{count} x {label}" for label, count in absorbed.items()],
         )
 
@@ -93,6 +94,10 @@ class Emission:
             self.tensors[tensor] = self._names.of(tensor.name, "T")
         return self.tensors[tensor]
 
+    def _view(self, tensor: Stored, label: str) -> TensorView:
+        """With ranks of size 1 in front, so that the last ones have the numbers that they have in the tensor."""
+        return TensorView(label, self.tensor(tensor.base), (*[1] * _missing(tensor), *tensor.sizes))
+
     def _einsums(self, step: Step) -> list[Einsum]:
         """The Einsum of a step, after copies of what it reads in two ways."""
         table = self.named(step)
@@ -101,11 +106,13 @@ class Emission:
         inputs: list[Access] = []
         for operand in step.operands:
             label = self.tensor(operand.tensor)
-            if operand.tensor in seen and not seen[operand.tensor].same(operand):
+            base = operand.tensor.base
+            if base in seen and not seen[base].same(operand):
                 found.append(self._copy(operand.tensor, label, step.group))
                 label = found[-1].name
-            seen.setdefault(operand.tensor, operand)
-            inputs.append(Access(label, tuple(_index(affine, table) for _, affine in operand.places)))
+            seen.setdefault(base, operand)
+            front = (Index((), 0),) * _missing(operand.tensor) if label == self.tensor(operand.tensor) else ()
+            inputs.append(Access(label, (*front, *(_index(affine, table) for _, affine in operand.places))))
         output = self.tensor(step.output)
         access = Access(output, tuple(Index(((table[var], 1),)) for var in step.variables))
         name = output
@@ -127,8 +134,10 @@ class Emission:
         name = self._names.of(f"{label}_copy", "T")
         table = self._names_of(tuple(Var(rank) for rank in tensor.ranks))
         index = tuple(Index(((variable, 1),)) for variable in table.values())
-        self.copies.append(name)
-        return Einsum(name, Access(name, index), (Access(label, index),), "copy", group=group)
+        read = (*(Index((), 0),) * _missing(tensor), *index)
+        self.copies[name] = tensor
+        kind, function = ("copy", None) if read == index else ("map", "elementwise")
+        return Einsum(name, Access(name, index), (Access(label, read),), kind, function, group=group)  # type: ignore[arg-type]
 
     def named(self, step: Step) -> dict[Var, str]:
         """The name of every variable: that of its class, a number behind it where one Einsum has two of a class."""
@@ -149,6 +158,11 @@ class Emission:
             table[var] = name
             self.extents[name] = root.size
         return table
+
+
+def _missing(tensor: Stored) -> int:
+    """How many ranks fewer than its tensor a view has."""
+    return max(0, len(tensor.base.ranks) - len(tensor.ranks))
 
 
 def _copies(source: Access, target: Access) -> bool:

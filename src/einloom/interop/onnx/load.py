@@ -21,6 +21,7 @@ from ...errors import MissingExtra, SpecError, combined, nearest
 from ...reading.plugins import MISTAKES
 from .folding import fold
 from .graph import Graph, OnnxNode
+from .sequences import without_sequences
 
 MAX_BYTES = 2**31 - 1  # of a protobuf message
 MAX_NODES = 100_000
@@ -104,6 +105,7 @@ def from_model(model: Any, file: str, sizes: Mapping[str, int], kept: int = KEPT
     graph.file, graph.source = file, f"{Path(file).name}, sha256 {digest[:12]}"
     _infer(onnx, model, graph)
     graph.folded = len(nodes) - len(graph.nodes)
+    graph.nodes = without_sequences(graph)
     graph.nodes = _read_only(graph)
     _check_sizes(graph, file)
     return graph

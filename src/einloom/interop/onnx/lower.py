@@ -111,14 +111,42 @@ class Lowering:
     def regrouped(
         self, view: View, dims: Sequence[int], sizes: Sequence[int]
     ) -> tuple[View, tuple[tuple[Var, ...], ...]]:
-        """As of `Splitter`: neighbouring dimensions as runs of axes of these sizes."""
-        return self.splitter.grouped(view, dims, sizes)
+        """As of `Splitter`: neighbouring dimensions as runs of axes of these sizes; one alone as another rank, if need
+        be."""
+        try:
+            return self.splitter.grouped(view, dims, sizes)
+        except Uneven:
+            if len(dims) > 1:
+                raise
+            return self.splitter.grouped(self.seen(view, view.shape), dims, sizes)
+
+    def seen(self, view: View, shape: Sequence[int]) -> View:
+        """The value under ranks of its own, one for each dimension of `shape`: a view of its tensor, or of a copy where
+        the tensor has its elements in another order. Raises Uneven for constants in another order."""
+        view = view.normal()
+        axes = [axis for dim in view.dims for axis in dim]
+        reached = [
+            affine.bare if affine.bare and affine.bare.size == rank.size else None for rank, affine in view.places
+        ]
+        if reached != axes:
+            if view.tensor.constant:
+                raise Uneven("a constant in another order")
+            view = self.pointwise([view], "copy", lambda arrays: arrays[0])
+        self.labels += 1
+        base = view.tensor.base
+        name = f"{self.node.outputs[0] or self.node.name}_view{self.labels}"
+        found = self.stored(name, [[size] for size in shape], base.bits, base.constant)
+        found.tensor.value, found.tensor.of = None, base
+        return found
 
     def reshaped(self, view: View, shape: Sequence[int]) -> View:
-        """The view with other dimensions. Raises Uneven if they do not nest with the axes."""
+        """The view with other dimensions; where they do not nest with the axes, under other ranks."""
         if prod(shape) != prod(view.shape):
             raise Cut(f"{view.shape} cannot become {tuple(shape)}")
-        view, runs = self.regrouped(view, range(len(view.dims)), shape)
+        try:
+            view, runs = self.splitter.grouped(view, range(len(view.dims)), shape)
+        except Uneven:
+            return self.seen(view, shape)
         return View(view.tensor, runs, view.places)
 
     def sliced(self, view: View, dim: int, start: int, step: int, length: int) -> View:
@@ -131,7 +159,7 @@ class Lowering:
             raise Cut(f"a slice of step {step}" if step < 1 else "a slice beyond the end")
         if step == 1 and size % length == 0 and start % length == 0:
             try:
-                view, (head, tail) = self.regrouped(view, [dim], [size // length, length])
+                view, (head, tail) = self.splitter.grouped(view, [dim], [size // length, length])
                 if all(not axis.rank.root().locked for axis in head):
                     rest, table = start // length, {}
                     for axis in reversed(head):
@@ -143,7 +171,7 @@ class Lowering:
             view = view.normal()
         if len(view.dims[dim]) != 1:
             keep_whole(view.dims[dim])
-            raise Cut("a slice across several ranks")
+            view = self.seen(view, view.shape)
         axis = view.dims[dim][0]
         rank = self.splitter.rank(length, (self.node.outputs[0], dim, start))
         new = Var(rank) if length > 1 else None
@@ -162,9 +190,12 @@ class Lowering:
             return View(view.tensor, (*view.dims[:dim], *runs, *view.dims[dim + 1 :]), view.places)
         if kernel == 1 and stride == 1 and not pad and out == size:
             return View(view.tensor, (*dims[: dim + 1], (), *dims[dim + 1 :]), view.places)
-        if len(dims[dim]) != 1:
+        if not dims[dim]:
+            raise Cut("a window over a size of 1")
+        if len(dims[dim]) > 1:
             keep_whole(dims[dim])
-            raise Cut("a window over a dimension of several ranks" if dims[dim] else "a window over a size of 1")
+            view = self.seen(view, view.shape)
+            dims = view.dims
         key = self.node.outputs[0] or self.node.name
         position = self.splitter.rank(out, (key, dim, "position"), "pqo"[(dim - 2) % 3])
         tap = self.splitter.rank(kernel, (key, dim, "tap"), "rst"[(dim - 2) % 3])
@@ -247,15 +278,27 @@ class Lowering:
             factors = [[v.size for v in run[label]] for run in runs if run.get(label)]
             if not factors or all(sizes == factors[0] for sizes in factors):
                 continue
-            target = refinement(factors)
+            changed = True
+            try:
+                target = refinement(factors)
+            except Uneven:
+                self._renew(views, runs, label)
+                break
             for n, names in enumerate(labels):
                 for dim, parts in enumerate(names):
                     if label in parts and runs[n].get(label):
                         at = list(parts).index(label)
                         wanted = [extents.get(name, 1) for name in parts]
                         views[n], _ = self.regrouped(views[n], [dim], [*wanted[:at], *target, *wanted[at + 1 :]])
-            changed = True
         return changed
+
+    def _renew(self, views: list[View], runs: list[dict[str, tuple[Var, ...]]], label: str) -> None:
+        """Put the operands under ranks of their own that have the axes of a label in other sizes than the first."""
+        split = [n for n, run in enumerate(runs) if run.get(label)]
+        first = [axis.size for axis in runs[split[0]][label]]
+        for n in split[1:]:
+            if [axis.size for axis in runs[n][label]] != first:
+                views[n] = self.seen(views[n], views[n].shape)
 
     def _step(
         self,

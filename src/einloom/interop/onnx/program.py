@@ -117,10 +117,10 @@ class GraphProgram:
     """The graph's outputs by name, as views of what is stored."""
 
     def readers(self) -> dict[Stored, list[Step]]:
-        """Tensor -> the steps that read it as an operand."""
+        """Tensor -> the steps that read it as an operand, under its own ranks or others."""
         found: dict[Stored, list[Step]] = {}
         for step in self.steps:
-            for tensor in dict.fromkeys(operand.tensor for operand in step.operands):
+            for tensor in dict.fromkeys(t for o in step.operands for t in (o.tensor, o.tensor.base)):
                 found.setdefault(tensor, []).append(step)
         return found
 
@@ -132,7 +132,7 @@ class GraphProgram:
         """Drop the steps that no output needs."""
         read: dict[Stored, list[Stored]] = {}
         for step in self.steps:
-            read.setdefault(step.output, []).extend(operand.tensor for operand in step.operands)
+            read.setdefault(step.output, []).extend(operand.tensor.base for operand in step.operands)
         wanted = list(self.outputs)
         needed: set[Stored] = set()
         while wanted:

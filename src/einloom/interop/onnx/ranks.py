@@ -232,7 +232,7 @@ class Stored:
 
     constant: it follows from weights and integer inputs alone. data: its values, if they are made here. select: ranks
     of the value that this tensor holds at one position only: place, position, size. fill: what the elements hold that
-    no Einsum writes, if there are such.
+    no Einsum writes, if there are such. of: the tensor that this one is under other ranks, with no storage of its own.
     """
 
     name: str
@@ -243,6 +243,17 @@ class Stored:
     data: object = None
     select: tuple[tuple[int, int, int], ...] = ()
     fill: float | None = None
+    of: Stored | None = None
+
+    @property
+    def base(self) -> Stored:
+        """The tensor that is stored: itself, or the one that it is under other ranks."""
+        return self if self.of is None else self.of
+
+    @property
+    def sizes(self) -> list[int]:
+        """The sizes of its ranks."""
+        return [rank.root().size for rank in self.ranks]
 
 
 @dataclass(frozen=True)

@@ -51,15 +51,16 @@ def random_inputs(graph: Graph, seed: int) -> dict[str, Array]:
 
 
 def _run(onnx: Any, model: Any, graph: Graph, given: Mapping[str, Array]) -> dict[str, Array]:
-    names = list(dict.fromkeys(name for node in graph.nodes for name in node.outputs if name))
-    names = [name for name in names if name in graph.shapes]
+    made = dict.fromkeys(name for node in graph.nodes for name in node.outputs if name)
+    folded = {name for node in model.graph.node for name in node.output if graph.constants.get(name, "") is None}
+    names = [name for name in (*made, *sorted(folded - made.keys())) if name in graph.shapes]
     try:
         import onnxruntime
     except ImportError:
         from onnx.reference import ReferenceEvaluator
 
         found = ReferenceEvaluator(model).run(None, dict(given), intermediate=True)
-        return {name: np.asarray(found[name]) for name in names if name in found}
+        return {name: np.asarray(found[name]) for name in names if isinstance(found.get(name), np.ndarray | np.generic)}
     known = {output.name for output in model.graph.output}
     for name in names:
         if name not in known:

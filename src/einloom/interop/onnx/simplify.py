@@ -34,11 +34,11 @@ def _uses(program: GraphProgram) -> _Uses:
 
 
 def _bare(operand: StepOperand) -> tuple[Var, ...] | None:
-    """The variables that index the tensor, if each rank has one of its own."""
-    found = tuple(affine.bare for _, affine in operand.places)
-    if any(var is None for var in found) or len(set(found)) != len(found):
-        return None
-    return tuple(var for var in found if var is not None)
+    """The variables that index the tensor, if each rank has one of its own that reaches all of it."""
+    found = [
+        var for rank, affine in operand.places if (var := affine.bare) is not None and var.size == rank.root().size
+    ]
+    return tuple(found) if len(found) == len(operand.places) == len(set(found)) else None
 
 
 def _into_readers(program: GraphProgram, most: int | None) -> bool:
@@ -173,7 +173,10 @@ def _by_digit(program: GraphProgram) -> bool:
     for tensor, step in uses.writers.items():
         if tensor in uses.outputs:
             continue
-        accesses = [(r, o) for r in uses.readers.get(tensor, ()) for o in r.operands if o.tensor is tensor]
+        readers = uses.readers.get(tensor, ())
+        if any(o.tensor.of is tensor for r in readers for o in r.operands):
+            continue
+        accesses = [(r, o) for r in readers for o in r.operands if o.tensor is tensor]
         for rank, size in enumerate(r.root().size for r in tensor.ranks):
             taken = [o.places[rank][1] for _, o in accesses]
             if size <= DIGITS and not any(a.terms for a in taken) and {a.constant for a in taken} == set(range(size)):

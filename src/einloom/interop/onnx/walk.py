@@ -96,7 +96,7 @@ class _Walk:
         values = 0
         for name in dict.fromkeys(node.inputs):
             if name in self.views and not self.views[name].tensor.constant:
-                self.program.outputs.append(self.views[name].tensor)
+                self.program.outputs.append(self.views[name].tensor.base)
                 values += prod(self.graph.shapes[name])
         for name in node.outputs:
             if name:
@@ -111,7 +111,7 @@ class _Walk:
     def _outputs(self) -> None:
         for name in self.graph.outputs:
             if name in self.views:
-                self.program.outputs.append(self.views[name].tensor)
+                self.program.outputs.append(self.views[name].tensor.base)
                 self.program.results[name] = self.views[name]
 
 
@@ -126,6 +126,7 @@ def _settle(program: GraphProgram) -> None:
     program.results = {name: view.normal() for name, view in program.results.items()}
     tensors = {operand.tensor for step in program.steps for operand in (*step.operands, *step.constants)}
     tensors |= {view.tensor for view in program.results.values()}
+    tensors |= {tensor.base for tensor in tensors}
     for tensor in tensors | {step.output for step in program.steps}:
         tensor.ranks = tuple(leaf for rank in tensor.ranks for leaf in rank.leaves())
 

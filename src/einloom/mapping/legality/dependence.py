@@ -113,8 +113,8 @@ def _untied(tree: Analysed, tensor: str, producer: str, consumer: str) -> Iterat
         said = f"'{describe(loop)}' stands above {producer} and {consumer}, which reads {tensor}"
         if rank is None:
             yield f"unfinished reduction: {said}, but {producer} still reduces {u} there"
-        elif tensor in tree.workload.viewed:
-            yield f"{said}; {tensor} {not_whole(tree.workload, tensor)}, and no loop is shared across that"
+        elif tensor in tree.workload.viewed and not tree.workload.tied(tensor, rank):
+            yield f"{said}; {tensor} {not_whole(tree.workload, tensor)}, which do not have its rank {rank} in common"
         elif not tree.workload.tied(tensor, rank):
             yield f"{said}, but {producer} writes only a part of its rank {rank}, at {output.indices[rank]}"
         elif v not in access.indices[rank].variables:

@@ -12,8 +12,8 @@ from ..tree import Loop, Store, describe
 def part_problems(tree: Analysed, tensor: str) -> Iterator[str]:
     """Reasons about the stores of a tensor that is written in parts or has views (docs/model/parts.md, views.md).
 
-    Loops of several trips above its backing store iterate the same whole rank for all who write or read it, and with
-    views there are none; every other store of it serves one Einsum.
+    Loops of several trips above its backing store iterate the same whole rank for all who write or read it (of an input
+    with views there are none); every other store of it serves one Einsum.
     """
     users = [e for e in tree.paths if tensor in tree.workload.einsum(e).tensors]
     stores: dict[tuple[int, ...], list[str]] = {}
@@ -35,14 +35,16 @@ def part_problems(tree: Analysed, tensor: str) -> Iterator[str]:
     for i, node in enumerate(first[:backing]):
         if not isinstance(node, Loop) or node.trips == 1:
             continue
-        if tensor in tree.workload.viewed:
+        if tensor in tree.workload.inputs:
             yield f"'{describe(node)}' stands above the backing store of {tensor}, which {why}"
         else:
             yield from _loop_above(tree, tensor, [u for u in users if tree.shared(users[0], u) > i], node)
 
 
 def _loop_above(tree: Analysed, tensor: str, users: list[str], loop: Loop) -> Iterator[str]:
-    said = f"'{describe(loop)}' stands above the backing store of {tensor}, which is written in parts"
+    said = f"'{describe(loop)}' stands above the backing store of {tensor}, which {not_whole(tree.workload, tensor)}"
+    viewed = tensor in tree.workload.viewed
+    only = "that they do not have in common" if viewed else "of which some Einsum writes only a part"
     ranks: dict[int, str] = {}
     for user in users:
         variable = loop.variable(user)
@@ -50,7 +52,7 @@ def _loop_above(tree: Analysed, tensor: str, users: list[str], loop: Loop) -> It
         if rank is None:
             yield f"{said}; for {user} it iterates no rank of {tensor}"
         elif not tree.workload.tied(tensor, rank):
-            yield f"{said}; for {user} it iterates rank {rank}, of which some Einsum writes only a part"
+            yield f"{said}; for {user} it iterates rank {rank}, {only}"
         else:
             ranks.setdefault(rank, user)
     if len(ranks) > 1:

@@ -6,10 +6,11 @@ from textwrap import wrap
 from typing import Literal
 
 from ...result import Result
+from ...workload.views import called
 from ..data.fusion import backings
 from ..data.modules import FEW, MANY, Detail, ModuleRow, module_rows, shown_by, totals
 from . import results as text
-from .results import bits, called, joules, seconds
+from .results import bits, joules, seconds
 from .table import WIDTH, columns
 
 By = Literal["layer", "module", "class", "einsum", "none"]

@@ -15,7 +15,7 @@ from ...problem import Alternative, Certificate, Guarantee, Objective
 from ...reading.units import format as with_unit
 from ...result import Result
 from ...result.unmapped import Unmapped
-from ...workload.einsum import Workload
+from ...workload.views import called
 from ..data.fusion import backings
 from ..data.views import latency_rows
 from .limits import limits
@@ -183,12 +183,6 @@ def any_tiles(objective: Objective, certificate: Certificate) -> str:
     if gap == 0:
         return "as good as any integer tiles can be"
     return f"within {gap:.3%} of any integer tiles: no such mapping has less than {objective_value(objective, bound)}"
-
-
-def called(workload: Workload, tensor: str) -> str:
-    """The tensor with the views under which it is read, as in T (U)."""
-    views = ", ".join(view.name for view in workload.views if view.tensor == tensor)
-    return f"{tensor} ({views})" if views else tensor
 
 
 def fusion(result: Result) -> str:

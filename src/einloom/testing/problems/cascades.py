@@ -159,7 +159,11 @@ class GrowingCascade:
         self.views[name] = tensor
         shapes = sorted(_factored(size, self.rng.choice((1, 2, 2, 3))))
         real = [other for other in shapes if _real(other) != _real(shape)]
-        self.shapes[name] = self.rng.choice(real if real and self.rng.random() < 0.8 else shapes)
+        chosen = self.rng.choice(real if real and self.rng.random() < 0.8 else shapes)
+        if len(shape) > 1 and self.rng.random() < 0.5:  # a rank in common
+            size, ranks = _points(shape[1:]), self.rng.choice((1, 2))
+            chosen = (shape[0], *self.rng.choice(sorted(_factored(size, ranks))))
+        self.shapes[name] = chosen
         return name
 
     def einsum(self) -> None:

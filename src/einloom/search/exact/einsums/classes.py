@@ -228,7 +228,7 @@ def _tensor(users: Users, position: int, access: Access, variables: dict[str, in
     einsum, name = workload.einsums[position], access.tensor
     shared, links = is_shared(workload, name), name in users.linking
     home = users.homes[einsum.name].get(name, 0) or 0
-    lasting = workload.tensor(name).persistent
+    lasting, lent = workload.tensor(name).persistent, home > 0 and shared and not links
     aside = home if lasting and name in users.homes[einsum.name] and memories[home].size is not None else -1
     first = users.first(name)
     shape = workload.shape(access)
@@ -244,10 +244,10 @@ def _tensor(users: Users, position: int, access: Access, variables: dict[str, in
         output=name == einsum.output.tensor,
         intermediate=links,
         shared=shared,
-        persistent=(lasting and (links or home > 0)) or (name in workload.viewed and shared and home > 0),
+        persistent=(lasting and (links or home > 0)) or (lent and name in workload.viewed),
         tolls=tuple(_tolled(toll, workload, einsum.name, name) for toll in tolls),
         home=home,
-        lent=home > 0 and shared and not links,
+        lent=lent,
         contested=shared and users.contested(position, name),
         parts=users.parts(position, name) if shared else (),
         cut=cut,

@@ -86,16 +86,13 @@ class Users:
 
     def span(self, tensor: str) -> int:
         """Elements of the tensor that its users reach, rank by rank from the first to the last position of any: what a
-        tile has that no loop cuts. All of them if it has views."""
+        tile has that no loop cuts. All along the ranks that views do not have in common with it."""
         if tensor not in self._spans:
             places, shape = self._places[tensor], self.workload.tensor(tensor).shape
-            if tensor not in self.workload.viewed:
-                self._spans[tensor] = prod(self._reach(tensor, rank) for rank in range(len(shape)))
-            elif len(places) > 1:
-                self._spans[tensor] = prod(shape)
-            else:
-                indices = self.workload.einsums[places[0]].access(tensor).indices
-                self._spans[tensor] = prod(self._reach(tensor, rank) for rank in range(len(indices)))
+            several = len(places) > 1 and tensor in self.workload.viewed
+            cut = self.workload.parted[tensor] if several else frozenset[int]()
+            ranks = range(len(shape if several else self.workload.einsums[places[0]].access(tensor).indices))
+            self._spans[tensor] = prod(shape[r] if r in cut else self._reach(tensor, r) for r in ranks)
         return self._spans[tensor]
 
     @cached_property

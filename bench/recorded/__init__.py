@@ -1,0 +1,1 @@
+"""Complete answers to small problems, recorded once their independent sources agree, and compared field by field."""

@@ -1,0 +1,386 @@
+"""The questions: each is a function of a subject whose answer is plain data, the same on every machine and every run.
+
+Seconds, versions and digests are left out. An error that a user may meet is an answer, with its words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from collections.abc import Mapping as Table
+from contextlib import suppress
+from dataclasses import asdict, replace
+from itertools import islice
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from bench.answers import damaged
+from einloom.api import problem
+from einloom.certify.verify import verify
+from einloom.cost.batch.arrays import price_many
+from einloom.cost.evaluate import LATENCY_RULES, evaluate, latencies, legality
+from einloom.cost.event import event_seconds
+from einloom.diagnose import explain_problem, explain_result
+from einloom.diagnose.document import explanation_data
+from einloom.errors import EinloomError, IllegalMapping
+from einloom.mapping.text import print_mapping
+from einloom.mapping.tree import Mapping
+from einloom.mapspace.ffm.encoding import NoProposal
+from einloom.mapspace.ffm.enumerate import candidates, ordered
+from einloom.mapspace.ffm.rules import outside
+from einloom.mapspace.registry import space_for
+from einloom.oracle import simulate
+from einloom.problem import Budget, Objective
+from einloom.result import Result
+from einloom.result.document import digest, text
+from einloom.result.unmapped import Unmapped, parse_answer
+from einloom.search.answer import answer
+from einloom.search.exact import Exact, ExactOptions
+from einloom.search.exact.integer import integer_bound
+from einloom.search.method import Recorder
+from einloom.search.principles.told import told
+from einloom.search.several import Labelled
+from einloom.testing.problems.claims import counted
+
+from .subjects import Subject, first_trees
+
+MANY = Budget(steps=10**9)
+"""No clock decides anything under a budget of steps."""
+CUT = (1, 30)
+"""Steps after which searches are cut off."""
+STATED = ("method", "ended", "objective", "energy", "latency", "mapping", "roofline", "latencies", "front", "notes")
+UNSTATED = ("status", "reason", "method", "ended", "objective", "bound", "counts", "notes")
+METHODS = ("random", "anneal", "genetic", "local", "tileflow", "dat", "gradient", "bayes", "auto", "exhaustive")
+LARGER = tuple(name for name in METHODS if name not in ("auto", "exhaustive"))
+"""Those that are quick on larger problems, too."""
+POINTS = 60
+TOGETHER = 4
+"""Methods that one problem is asked of; they take turns."""
+FORGED = 4
+DRAWN, STEPS = 4, 150
+"""States that a walk starts from, and its steps."""
+LISTED, BESIDE = 150, 12
+"""Trees that are listed at most, and trees beside one."""
+BUFFERS = (24, 96, 400, 2000)
+"""Bits of the buffers that the closed forms are asked of."""
+ROWS = 24
+
+
+def _or_error(ask: Callable[[], Any]) -> Any:
+    """The answer, or the error with its words."""
+    try:
+        return ask()
+    except EinloomError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def evaluated(subject: Subject) -> list[Any]:
+    """Of each legal tree: the complete breakdown under both rules, every view of its latency, what its space says, and
+    the same tree beside others in one call."""
+    return [_or_error(lambda one=one: _priced(subject, subject.parsed(one))) for one in subject.trees]
+
+
+def _priced(subject: Subject, tree: Mapping) -> dict[str, Any]:
+    about = subject.all_trees
+    workload, machine = about.workload, about.machine
+    cost = evaluate(workload, machine, tree)
+    return {
+        "energy": cost.energy,
+        "latency": {rule: evaluate(workload, machine, tree, rule).latency for rule in LATENCY_RULES},
+        "views": {**asdict(latencies(workload, machine, tree)), "event": event_seconds(workload, machine, tree)},
+        "einsums": [list(one) for one in cost.einsum_latency],
+        "busy": [list(one) for one in cost.busy],
+        "occupancy": [[o.memory, o.bits, o.size, [list(one) for one in o.tensors]] for o in cost.occupancy],
+        "actions": [
+            [a.einsum, a.component, a.tensor, a.action, a.count, a.bits, a.busiest, a.energy] for a in cost.actions
+        ],
+        "outside": list(outside(workload, machine, about.mapspace, tree)),
+        "at once": _or_error(lambda: _at_once(subject, tree)),
+    }
+
+
+def _at_once(subject: Subject, tree: Mapping) -> list[list[float]]:
+    """Energy and latency of some choices of tiles for the loops of a tree; nothing for illegal ones."""
+    about = subject.all_trees
+    space = space_for(about.workload, about.machine, about.mapspace)
+    skeleton = space.skeleton(tree)
+    if not skeleton.loops:
+        return []
+    block = next(iter(space.tilings(skeleton)), np.zeros((0, len(skeleton.loops)), np.int64))[:ROWS]
+    if not len(block):
+        return []
+    tiles = {address: np.ascontiguousarray(block[:, i]) for i, address in enumerate(skeleton.loops)}
+    try:
+        found = price_many(about.workload, about.machine, skeleton.mapping, tiles)
+    except IllegalMapping as error:
+        return [list(error.reasons)]
+    return [[e, t] if legal else [] for e, t, legal in zip(found.energy, found.latency, found.legal, strict=True)]
+
+
+def refused(subject: Subject) -> list[Any]:
+    """Of each changed tree: every reason against it, by the machine and by the space, word by word, in any order."""
+    about = subject.all_trees
+    found = []
+    for one in subject.changed:
+        tree = subject.parsed(one)
+        reasons = legality(about.workload, about.machine, tree)
+        found.append({"illegal": sorted(reasons)})
+        if not reasons:
+            found[-1]["outside"] = sorted(outside(about.workload, about.machine, about.mapspace, tree))
+            found[-1]["price"] = list(evaluate(about.workload, about.machine, tree))
+    return found
+
+
+def executed(subject: Subject) -> list[Any]:
+    """Of each tree: what the oracle sees, as far as the analysis does not say the same; seconds of its execution."""
+    about = subject.all_trees
+    found: list[Any] = []
+    if about.large:
+        return found
+    timed = not any(memory.through for memory in about.machine.memories)
+    for one in (*subject.trees, *subject.changed):
+        tree = subject.parsed(one)
+        seen = simulate(about.workload, about.machine, tree, timed=timed)
+        said: dict[str, Any] = {"correct": seen.correct, "reasons": list(seen.reasons), "cycles": seen.cycles}
+        if not legality(about.workload, about.machine, tree):
+            said["waits"] = not seen.exact
+            said["differs"] = list(counted(about, tree, evaluate(about.workload, about.machine, tree)))
+            said["busiest"] = _by_component(seen.busiest)
+        found.append(said)
+    return found
+
+
+def _by_component(busiest: Table[tuple[str, str, str], int]) -> dict[str, int]:
+    """Bits, or operations, of the busiest instances: the sum of all Einsums."""
+    found = Counter[str]()
+    for (_, component, action), bits in sorted(busiest.items()):
+        found[f"{component} {action}"] += bits
+    return dict(found)
+
+
+def listed(subject: Subject) -> dict[str, Any]:
+    """The first trees of the space, and the first that its grammar writes: how many, and a digest of all in order."""
+    about, found = subject.all_trees, {}
+    workload, machine, mapspace = _asked(subject)
+    orders = ordered(workload, mapspace)
+    for name, trees in (
+        ("trees", first_trees(about)),
+        ("written", (tree for w in orders for tree in candidates(w, machine, mapspace.name, stores=mapspace.stores))),
+    ):
+        texts = [print_mapping(tree, workload) for tree in islice(trees, LISTED)]
+        found[name] = {"number": len(texts), "digest": _digest(texts)}
+    return found
+
+
+def _digest(texts: list[str]) -> str:
+    return hashlib.sha256("".join(texts).encode()).hexdigest()[:16]
+
+
+def optimal(subject: Subject) -> dict[str, Any]:
+    """What `exact` answers for each objective: mapping, certificate, front, and how bound and best came about; what is
+    known when it is cut off; what it says from a start and below a limit; the bound over all integer tiles."""
+    found: dict[str, Any] = {}
+    for objective in subject.objectives:
+        found[str(objective)] = _exact(subject, objective, MANY)
+    first = subject.objectives[0]
+    for steps in CUT:
+        found[f"{first} in {steps} steps"] = _exact(subject, first, Budget(steps=steps))
+    known = _or_error(lambda: Exact().search(subject.problem(first), MANY))
+    if isinstance(known, Result) and first.name != "pareto":
+        if known.value:
+            less = ExactOptions(limit=known.value * (1 - 1e-6))
+            found["below"] = _or_error(lambda: Exact(less).search(subject.problem(first), MANY).value)
+        if subject.kind == "problem":
+            found["relaxed"] = _or_error(lambda: integer_bound(subject.problem(first), known.value, MANY)[0])
+        inside = [one for one in subject.trees if not outside(*_asked(subject), subject.parsed(one))]
+        for one in inside[-1:]:
+            options = ExactOptions(start=(subject.parsed(one),))
+            found["from a start"] = _or_error(
+                lambda options=options: stated(Exact(options).search(subject.problem(first), MANY))
+            )
+    return found
+
+
+def _asked(subject: Subject) -> tuple[Any, Any, Any]:
+    about = subject.all_trees
+    return about.workload, about.machine, about.mapspace
+
+
+def _exact(subject: Subject, objective: Objective, budget: Budget) -> Any:
+    asked = (Labelled("", subject.problem(objective)),)
+    return _or_error(lambda: stated(answer(asked, "exact", budget, Recorder())))
+
+
+def stated(found: Result | Unmapped) -> dict[str, Any]:
+    """What an answer says, without seconds, versions and the problem."""
+    data = found.to_data()
+    said = {key: data[key] for key in (STATED if isinstance(found, Result) else UNSTATED) if data.get(key)}
+    certificate = data.get("certificate")
+    if certificate:
+        said["certificate"] = {key: value for key, value in certificate.items() if key != "mapspace"}
+    said["trace"] = [[point["best"], point["bound"]] for point in data["trace"]]
+    return said
+
+
+def found_by_methods(subject: Subject) -> dict[str, Any]:
+    """What methods find from the same seed in few points: mapping, value, and how often each rule refused."""
+    objectives = [one for one in subject.objectives if one.name != "pareto"] or [Objective("energy")]
+    found = {}
+    turn = [METHODS[(subject.seed * TOGETHER + i) % len(METHODS)] for i in range(TOGETHER)]
+    for i, name in enumerate(turn if subject.kind == "problem" else LARGER):
+        asked = (Labelled("", subject.problem(objectives[i % len(objectives)])),)
+        found[f"{name}, {objectives[i % len(objectives)]}"] = _or_error(lambda name=name, asked=asked: _by(asked, name))
+    return found
+
+
+def _by(asked: tuple[Labelled, ...], name: str) -> dict[str, Any]:
+    data = stated(answer(asked, name, Budget(steps=POINTS), Recorder()))
+    return {key: value for key, value in data.items() if key not in ("trace", "latencies", "roofline")}
+
+
+def explained(subject: Subject) -> Any:
+    """Why there is no mapping, or what binds the best one; without the searches that larger machines would take."""
+    goal = next((one for one in subject.objectives if one.name != "pareto"), Objective("energy"))
+    asked = subject.problem(goal)
+    known = _or_error(lambda: Exact().search(asked, MANY))
+    if isinstance(known, Result):
+        return _or_error(lambda: _without_clock(explanation_data(explain_result(known, quick=True))))
+    return _or_error(lambda: _without_clock(explanation_data(explain_problem(asked, quick=subject.seed % 4 > 0))))
+
+
+def _without_clock(data: dict[str, Any]) -> dict[str, Any]:
+    aside = ("schema", "workload", "machine", "mapspace", "digest", "of", "objective")
+    said = {key: value for key, value in data.items() if key not in aside and value not in ([], None)}
+    for run in said.get("runs", ()):
+        del run["seconds"]
+    return said
+
+
+def verified(subject: Subject) -> dict[str, Any]:
+    """Every check of a true result, and what is said of forged ones."""
+    objective = next((one for one in subject.objectives if one.name != "pareto"), Objective("energy"))
+    known = _or_error(lambda: Exact().search(subject.problem(objective), MANY))
+    if not isinstance(known, Result):
+        return {}
+    known = replace(known, seconds=1.0, trace=())
+    found: dict[str, Any] = {"true": [list(one) for one in _checks(known, False)]}
+    original = known.to_json()
+    for i in range(FORGED):
+        forged = damaged(original, f"{subject.seed}/{i}").decode(errors="surrogateescape")
+        found[f"forged {i}"] = _or_error(lambda forged=forged: _forged(forged))
+    return found
+
+
+def _checks(result: Result, quick: bool) -> Iterator[tuple[str, bool | None, str]]:
+    for check in verify(result, quick).checks:
+        yield check.name, check.passed, check.detail
+
+
+def _forged(content: str) -> Any:
+    with suppress(ValueError):
+        data = json.loads(content)
+        if isinstance(data, dict) and "digest" in data:
+            data["digest"] = digest(data)
+            content = text(data)
+    found = parse_answer(content)
+    return [list(one) for one in _checks(found, True) if one[1] is not True] if isinstance(found, Result) else "none"
+
+
+def judged(subject: Subject) -> dict[str, Any]:
+    """What the closed forms say of a problem with buffers of several sizes, and their mapping."""
+    found: dict[str, Any] = {}
+    for space in ("ffm", "ragged"):
+        for bits in BUFFERS:
+            given = {**subject.given, "machine": f"{subject.given['machine']}:glb_bits={bits}", "space": space}
+            asked = problem(**given)
+            found[f"{space}, {bits} bits"] = {
+                "told": _or_error(lambda asked=asked: list(told(asked).lines)),
+                "mapping": _or_error(lambda asked=asked: _by((Labelled("", asked),), "principles")),
+            }
+    return found
+
+
+def around(subject: Subject) -> list[Any]:
+    """Of trees of the space, listed or drawn: the trees beside them, and the choices of tiles for their loops."""
+    about, rng = subject.all_trees, Random(subject.seed)
+    space = space_for(*_asked(subject))
+    inside = [tree for one in subject.trees if not space.outside(tree := subject.parsed(one))]
+    drawn = [] if about.workload.parted else [space.sample(rng) for _ in range(DRAWN)]
+    found = []
+    for tree in (*inside, *(one for one in drawn if one is not None)):
+        beside = [print_mapping(one, about.workload) for one in islice(space.neighbours(tree, Random(1)), BESIDE)]
+        tiles = [row.tolist() for block in islice(space.tilings(space.skeleton(tree)), 1) for row in block]
+        found.append([len(beside), _digest(beside), len(tiles), _digest([str(row) for row in tiles])])
+    return found
+
+
+def walked(subject: Subject) -> Any:
+    """Where moves, crossovers and mendings of states lead from a seed: what was refused and how often, the states met
+    as a digest of their trees, the last tree; and states that say of themselves what their trees do not."""
+    return _or_error(lambda: _walked(subject))
+
+
+def _walked(subject: Subject) -> dict[str, Any]:
+    about, rng = subject.all_trees, Random(subject.seed)
+    space = space_for(about.workload, about.machine, about.mapspace)
+    encoding, seen, met, wrong = space.encoding, hashlib.sha256(), Counter[str](), list[str]()
+    people = [state for _ in range(DRAWN) if (state := encoding.sample(rng)) is not None]
+    met["drawn"] = len(people)
+    for step in range(STEPS if people else 0):
+        state = people[step % len(people)]
+        try:
+            if step % 8 == 7:
+                state = encoding.cross(state, rng.choice(people), rng)
+            else:
+                state = encoding.propose(state, rng, (0.0, 0.3, 1.0)[step % 3])
+        except NoProposal as rule:
+            met[f"no proposal: {rule}"] += 1
+            continue
+        fault, tree = encoding.fault(state), encoding.decode(state)
+        met[f"fault: {fault}"] += 1
+        seen.update(print_mapping(tree, about.workload).encode())
+        if step % 3 == 0 and (fault is None) != space.contains(tree):
+            wrong.append(print_mapping(tree, about.workload))
+        if fault is not None:
+            mended = encoding.fitted(state, rng, 6)
+            met["mended" if mended else "not mended"] += 1
+            state = mended or people[step % len(people)]
+        people[step % len(people)] = state
+    last = [print_mapping(encoding.decode(state), about.workload) for state in people[:1]]
+    return {"met": dict(sorted(met.items())), "trees": seen.hexdigest()[:16], "last": last, "wrong": wrong}
+
+
+QUESTIONS: dict[str, Callable[[Subject], Any]] = {
+    "evaluate": evaluated,
+    "refuse": refused,
+    "execute": executed,
+    "list": listed,
+    "neighbours": around,
+    "states": walked,
+    "methods": found_by_methods,
+    "exact": optimal,
+    "verify": verified,
+    "explain": explained,
+    "principles": judged,
+}
+KINDS = {
+    "problem": tuple(name for name in QUESTIONS if name != "principles"),
+    "tree": ("evaluate", "refuse", "execute"),
+    "zoo": ("states", "methods", "exact"),
+    "walk": ("states", "methods"),
+    "large": ("evaluate", "refuse", "list", "neighbours", "states", "exact"),
+    "pair": ("principles",),
+}
+
+
+def plain(value: Any) -> Any:
+    """As it comes back from JSON."""
+    return json.loads(json.dumps(value, default=_number))
+
+
+def _number(value: Any) -> Any:
+    return value.item()  # of NumPy
