@@ -23,6 +23,10 @@ def _gap(text: str) -> str:
     return f"{float(text):.1%}" if text else "-"
 
 
+def _giga(number: float) -> str:
+    return f"{number:,.0f}" if number > 999 else f"{number:.4g}"
+
+
 def _worst(row: Row) -> str:
     """The gap of the worst run at the last mark that the method reaches."""
     return _gap(next((row[f"worst_gap_{n}"] for n in (100_000, 10_000, 1000, 100) if row[f"worst_gap_{n}"]), ""))
@@ -165,6 +169,21 @@ TABLES: tuple[MeasuredTable, ...] = (
             Column("planted", "fault"),
             Column("shows in", lambda row: row["network"] or "none"),
             Column("worst difference", lambda row: row["difference"] or "-"),
+        ),
+    ),
+    MeasuredTable(
+        "coverage",
+        "docs/onnx.md",
+        "coverage.csv",
+        "python -m bench.coverage",
+        (
+            Column("network", lambda row: f"{row['network']}, {row['size']}"),
+            Column("nodes", "nodes"),
+            Column("Einsums", "einsums"),
+            Column("multiplications, G", lambda row: _giga(int(row["multiplications"]) / 1e9)),
+            Column("from ONNX files, G", lambda row: _giga(float(row["onnx_giga"]))),
+            Column("mapped", lambda row: f"{int(row['mapped']) / int(row['multiplications']):.4g}"),
+            Column("cut", lambda row: row["cut"] or "-"),
         ),
     ),
     MeasuredTable("damage", "docs/onnx.md", "damage.csv", "python -m bench.damage", render=damage.table),

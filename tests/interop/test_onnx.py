@@ -225,6 +225,16 @@ def test_a_reshape_that_does_not_nest_is_a_view_by_itself(tmp_path: Path) -> Non
     assert el.map(model.workload, "simple").certificate is not None
 
 
+def test_a_part_is_copied_before_it_is_seen_under_other_ranks(tmp_path: Path) -> None:
+    """The first 3 of 4 rows are no whole tensor: 3 x 4 of 4 x 4 as 4 x 3."""
+    b = Builder()
+    part = b.add("Slice", b.add("Exp", "x"), *(b.constant(np.array([i])) for i in (0, 3, 0)))
+    out = b.add("MatMul", b.add("Reshape", part, b.constant(np.array([4, 3]))), b.weight(3, 2))
+    model = imported(b, tmp_path / "m.onnx", {"x": (4, 4)}, out, (4, 2))
+    assert not model.cuts and model.check().worst < 1e-5
+    assert [view.shape for view in model.workload.views] == [(4, 3)]
+
+
 @pytest.mark.parametrize("turn", [0, 1])
 def test_a_view_in_another_order_is_found(tmp_path: Path, turn: int) -> None:
     """Elements column by column, or the tensor that is not the one that is seen."""

@@ -169,6 +169,18 @@ def test_other_resolutions(mode: str, scale: float, cuts: int) -> None:
     assert len(model.cuts) == cuts and model.check().worst < 1e-5
 
 
+@pytest.mark.parametrize(("shifts", "dims"), [(3, 1), ((-2, 5), (1, 2)), ((6, 1), (1, 3)), (0, 2)])
+def test_what_goes_around_the_edge_is_written_in_parts(shifts: Any, dims: Any) -> None:
+    """As the windows of Swin: no cut."""
+
+    class Rolled(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.roll(torch.relu(x), shifts, dims) @ torch.ones(4, 3)
+
+    model = read(Rolled, (2, 6, 7, 4))
+    assert not model.cuts and model.check().worst < 1e-5
+
+
 def test_a_planted_fault_is_found() -> None:
     model = read(ByHand, (2, 9, 32))
     next(step for step in model.program.steps if step.epilogues).epilogues = ()

@@ -9,6 +9,7 @@ import pytest
 
 from einloom.api import problem
 from einloom.errors import Ended
+from einloom.mapspace.ffm.encoding.alike import alike, copied
 from einloom.mapspace.ffm.space import Ffm
 from einloom.mapspace.registry import space_for
 from einloom.problem import Budget, Guarantee, Problem
@@ -16,7 +17,6 @@ from einloom.search.evaluator import Evaluator
 from einloom.search.exact import Exact
 from einloom.search.exact import branch_and_bound as engine
 from einloom.search.first import FirstMappings
-from einloom.search.heuristics.alike import alike, copied
 from einloom.search.heuristics.points import Points
 from einloom.search.method import Watcher
 

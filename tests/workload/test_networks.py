@@ -191,6 +191,9 @@ def test_small_networks_are_mapped_priced_verified_and_executed(name: str, machi
         ("llama3-8b-net", 643, 16_469),
         ("convnext-t", 147, 4.456),
         ("swin-t", 325, 4.491),
+        ("resnet18", 31, 1.814),
+        ("vgg16", 21, 15.47),
+        ("mistral-7b:layers=2", 43, 1_231),
     ],
 )
 def test_a_whole_network_has_its_published_multiplications(name: str, einsums: int, gmac: float) -> None:

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from operator import itemgetter
 from random import Random
 
+from ..cost.breakdown import Cost
 from ..errors import Infeasible
 from ..mapping.tree import Mapping
 from ..mapspace.ffm.encoding import NoProposal, State
+from ..mapspace.ffm.encoding.alike import alike, copied
 from ..mapspace.ffm.encoding.privates import drawn
 from ..mapspace.ffm.encoding.rooms import overflow
 from ..mapspace.ffm.encoding.state import Own
@@ -23,7 +25,6 @@ from ..mapspace.ffm.space import Ffm
 from ..mapspace.registry import space_for
 from ..problem import Budget, Problem
 from .evaluator import SURELY, Evaluator
-from .heuristics.alike import alike, copied
 from .heuristics.points import Points, Sums, Valued
 from .method import Watcher
 
@@ -74,6 +75,11 @@ class FirstMappings:
     @property
     def best(self) -> Mapping | None:
         return None if self._prices is None else self._prices.best
+
+    @property
+    def cost(self) -> Cost | None:
+        """What the best mapping costs."""
+        return None if self._prices is None else self._prices.cost
 
     @property
     def value(self) -> float:
@@ -148,7 +154,7 @@ class FirstMappings:
         return found
 
     def _drawn(self, points: Points, rng: Random, fuse: float | None) -> Valued | None:
-        state = points.encoding.sample(rng, fuse)
+        state = points.encoding.unfused(rng) if fuse == 0.0 else points.encoding.sample(rng, fuse)
         return None if state is None else self._seen((points.apart(state), state))
 
     def _kicked(self, points: Points, rng: Random) -> Valued | None:

@@ -124,7 +124,11 @@ class Lowering:
         """The value under ranks of its own, one for each dimension of `shape`: a view of its tensor, or of a copy where
         the tensor has its elements in another order. Raises Uneven for constants in another order."""
         view = view.normal()
-        if [affine.bare for _, affine in view.places] != [axis for dim in view.dims for axis in dim]:
+        axes = [axis for dim in view.dims for axis in dim]
+        reached = [
+            affine.bare if affine.bare and affine.bare.size == rank.size else None for rank, affine in view.places
+        ]
+        if reached != axes:
             if view.tensor.constant:
                 raise Uneven("a constant in another order")
             view = self.pointwise([view], "copy", lambda arrays: arrays[0])

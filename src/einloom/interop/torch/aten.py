@@ -248,6 +248,24 @@ def _cat(c: AtenCall) -> None:
     c.add("Concat", *map(c.value, c.get("tensors")), axis=(c.get("dim") or 0) % len(c.out))
 
 
+def _roll(c: AtenCall) -> None:
+    """Around the edge of each dimension: its last positions, then the others."""
+    x, shifts, dims = c.tensor("self"), c.ints("shifts"), c.ints("dims")
+    if len(shifts) != len(dims):
+        return unknown(c)
+    moves = [
+        (dim % len(c.out), shift % c.out[dim]) for dim, shift in zip(dims, shifts, strict=True) if shift % c.out[dim]
+    ]
+    for i, (dim, shift) in enumerate(moves):
+        rest = c.out[dim] - shift
+        sizes = [(*c.out[:dim], size, *c.out[dim + 1 :]) for size in (shift, rest)]
+        halves = (_slice_of(c, x, dim, rest, sizes[0]), _slice_of(c, x, dim, 0, sizes[1]))
+        if i + 1 == len(moves):
+            return c.add("Concat", *halves, axis=dim)
+        x = c.part("Concat", *halves, shape=c.out, axis=dim)
+    return c.add("Identity", x)
+
+
 def _stack(c: AtenCall) -> None:
     axis = (c.get("dim") or 0) % len(c.out)
     shape = (*c.out[:axis], 1, *c.out[axis + 1 :])
@@ -620,6 +638,7 @@ TABLE: Mapping[str, Write] = MappingProxyType(
         "index": _index,
         "cat": _cat,
         "stack": _stack,
+        "roll": _roll,
         "constant_pad_nd": _pad,
         "layer_norm": _layer_norm,
         "native_layer_norm": _layer_norm,

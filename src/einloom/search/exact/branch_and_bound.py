@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from ...cost.breakdown import Cost
 from ...cost.evaluate import evaluate
 from ...errors import BudgetExhausted, Defect, Ended, Infeasible, SpecError
 from ...mapping.tree import Mapping
@@ -35,7 +36,8 @@ from .einsums.users import Users
 from .front import front, tied_front
 from .joining.completions import TooMany
 from .prices.columns import columns
-from .segments.chain import Chain
+from .segments.chain import SHORT, Chain
+from .unfused import unfused
 
 CUTOFF_SCHEDULE = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
 COARSE = 0.15  # from here on repeated Einsums take the steps of all
@@ -46,7 +48,7 @@ FIRST_FEASIBLE = (HEURISTICS[0], HEURISTICS[-1])
 BELOW = 1 - 3 * TIE  # of a value: what is below this is better
 SLICE = 0.05  # seconds of drawing at a time
 PROVING, HURRIED = 19, 4  # seconds of search for one of drawing, without a budget and with one
-EARLY = 1.0  # seconds of drawing, with a budget, in which search and drawing take turns: then a second brings most
+EARLY = 1.0  # seconds of drawing after the first mapping, with a budget, in which search and drawing take turns
 LOADS_FROM = 2.0  # seconds of a budget from which it is worth it to load machine code for drawing
 CHAINED = (0.0, 1e-6, 1e-4, 3e-4, 1e-3, 4e-3)  # limits of a chain, as shares above its bound
 SOONER = 0.1  # limits up to this share of the way from the bound to a known value are tried before it
@@ -193,11 +195,13 @@ class Run:
         self.started = time.monotonic()
         loads = budget.seconds is None or budget.seconds >= LOADS_FROM
         self.first = None if options.limit is not None else FirstMappings(problem, watcher, loads)
+        self._alone: Solution | None = None  # which fuses nothing
+        self._draws = True  # as long as there is no other
         self._drawing = self._draw_again = 0.0  # CPU seconds: a busy machine does not change the shares
         self._draw_at = self.started + (AFTER if budget.steps is None else np.inf)  # steps give the same answer twice
 
     def checkpoint(self) -> None:
-        """Raise Stopped if the budget is spent. Without a mapping, draw some now and then."""
+        """Raise Stopped if the budget is spent. As long as no mapping that fuses is known, draw some now and then."""
         seconds, steps = self.budget.seconds, self.budget.steps
         now = time.monotonic()
         if seconds is not None and now - self.started > seconds:
@@ -208,28 +212,29 @@ class Run:
             raise Stopped(Ended.MEMORY)
         if self.watcher.stopped():
             raise Stopped(Ended.STOPPED)
-        drawing = now >= self._draw_at and time.process_time() >= self._draw_again
-        if self.first is not None and drawing and self.best is None:
-            begun = time.process_time()
+        drawing = self._draws and now >= self._draw_at and time.process_time() >= self._draw_again
+        if self.first is not None and drawing and self.best is self._alone:
+            begun, known = time.process_time(), self.first.best is not None
             self.first.work(begun + SLICE)
             took = time.process_time() - begun
-            self._drawing += took
+            self._drawing += took if known else 0.0
             turns = PROVING if self.budget == Budget() else 1 if self._drawing < EARLY else HURRIED
             self._draw_again = begun + took + took * turns
             self._end_if_met()
 
     def _end_if_met(self) -> None:
         """Raise AtTheBound if the best drawn mapping is at the bound; of a Pareto set one point is not enough."""
-        if self.first is None or self.best is not None or self.problem.objective.name == "pareto":
+        if self.first is None or self.best is not self._alone or self.problem.objective.name == "pareto":
             return
         if self.first.best is not None and self.first.value <= self.bound * (1 + TIE):
-            raise AtTheBound(self._solution(self.first.best))
+            raise AtTheBound(self._solution(self.first.best, self.first.cost))
 
     def known(self) -> Solution | None:
         """The best mapping of a search that was cut off, found or drawn; None without any."""
         drawing = self.first is not None and (self.best is None or self.first.best is not None)
-        mapping = self.first.draw() if self.first is not None and drawing else None
-        drawn = [] if mapping is None else [self._solution(mapping)]
+        first = self.first if drawing else None
+        mapping = None if first is None else first.draw()
+        drawn = [] if first is None or mapping is None else [self._solution(mapping, first.cost)]
         return min([*([] if self.best is None else [self.best]), *drawn], key=lambda one: one.value, default=None)
 
     def begin(self) -> None:
@@ -239,10 +244,10 @@ class Run:
             self.starts.append(self._solution(mapping))
             self._found(self.starts[-1], repeats)
 
-    def _solution(self, mapping: Mapping) -> Solution:
-        """A legal mapping with its sums for one repeat."""
+    def _solution(self, mapping: Mapping, cost: Cost | None = None) -> Solution:
+        """A legal mapping with its sums for one repeat. cost: by `evaluate`, if that is known."""
         problem, repeat = self.problem, self.problem.workload.repeat
-        cost = evaluate(problem.workload, problem.machine, mapping, problem.latency_rule)
+        cost = cost or evaluate(problem.workload, problem.machine, mapping, problem.latency_rule)
         sums = np.array([part.value(cost) for part in settled(problem.objective)]) / repeat
         return Solution(problem.objective.value(cost) / repeat**problem.objective.degree, sums, mapping)
 
@@ -267,7 +272,19 @@ class Run:
         self._prove(bound * attempt.repeats)
         if most is not None:
             return self._within(attempt, most)
+        self._unfused(attempt)
         return self._every_tile(attempt, bound) if attempt.tied else self._climb(attempt, bound)
+
+    def _unfused(self, attempt: Attempt) -> None:
+        """A network's first mapping of the search's own, each Einsum by itself, if nothing is known."""
+        if self.best is not None or len(self.problem.workload.einsums) < SHORT or type(attempt) is not Attempt:
+            return
+        try:
+            self._found(unfused(attempt), attempt.repeats)
+        except Infeasible:
+            return
+        self._draws = not Chain.able(self.problem, self.options)
+        self._alone = self.best
 
     def _rising(self, attempt: Attempt) -> Callable[[float], None]:
         """What hears of the bound of one repeat while it rises."""

@@ -45,6 +45,10 @@ class Encoding:
         """
         return sampling.sampled(self.facts, rng, fuse)
 
+    def unfused(self, rng: Random) -> State | None:
+        """As `sample` with nothing brought into an inner memory, and Einsums that are alike with the same privates."""
+        return sampling.unfused(self.facts, rng)
+
     def propose(self, state: State, rng: Random, shared: float = SHARED, einsum: int | None = None) -> State:
         """A state one move away that keeps the rules; it may not fit. Raises NoProposal with a rule's name.
 

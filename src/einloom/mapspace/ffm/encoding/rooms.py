@@ -175,6 +175,15 @@ def loads(facts: Facts, state: State) -> list[list[int]]:
     return found
 
 
+def overfull(facts: Facts, state: State, i: int) -> int | None:
+    """The first memory that the stores in the branch of Einsum i alone overfill; None if they fit."""
+    for memory, bits in enumerate(own_bits(facts, state, i)):
+        size = facts.memories[memory].size
+        if size is not None and bits > size:
+            return memory
+    return None
+
+
 def overflow(facts: Facts, state: State) -> tuple[int, int] | None:
     """(memory, leaf) of the most overfull moment; None if everything fits."""
     worst, where = 1.0, None

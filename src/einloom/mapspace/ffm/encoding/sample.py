@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
+from .alike import alike, copied
 from .facts import Facts
 from .moves import bring_home, eased
 from .privates import drawn
-from .rooms import overflow
+from .rooms import overflow, overfull
 from .skeletons import NoProposal
 from .state import Own, State
 
@@ -15,17 +16,51 @@ MENDS = 60  # steps of `fitted` before it gives up
 GOALS = (1.0, 0.5, 0.25, 0.125)  # parts of a memory that a shared tile may take
 
 
-def plain(facts: Facts, rng: Random) -> State | None:
-    """Nothing fused that need not be, privates at random; None if some Einsum has no privates."""
+def _bare(facts: Facts) -> State:
+    """Nothing fused that need not be, and no privates."""
     homes = tuple(min(tensor.homes, default=0) for tensor in facts.floating)
     nothing = tuple(Own(units[0] if units else None) for units in facts.units)
-    state = State(homes, (0,) * len(homes), ((),) * facts.count, nothing)
+    return State(homes, (0,) * len(homes), ((),) * facts.count, nothing)
+
+
+def plain(facts: Facts, rng: Random) -> State | None:
+    """Nothing fused that need not be, privates at random; None if some Einsum has no privates."""
+    state = _bare(facts)
     for i in range(facts.count):
         found = drawn(facts, state, i, rng)
         if found is None:
             return None
         state = found
     return state
+
+
+def unfused(facts: Facts, rng: Random) -> State | None:
+    """Nothing fused that need not be, and the same privates at random for Einsums that are alike, which fit; None if
+    this draw gave none."""
+    state: State | None = _bare(facts)
+    for group in alike(facts):
+        done: set[int] = set()
+        for i in group:
+            if state is not None and i not in done:
+                before = state
+                state = _alone(facts, before, i, rng)
+                state = None if state is None else copied(facts, state, group, i)
+                done |= {i, *(j for j in group if state is not None and state.owns[j] is not before.owns[j])}
+    return None if state is None else fitted(facts, state, rng)
+
+
+def _alone(facts: Facts, state: State, i: int, rng: Random) -> State | None:
+    """The state with privates of Einsum i at random, changed until they fit."""
+    found = drawn(facts, state, i, rng)
+    for _ in range(MENDS):
+        memory = None if found is None else overfull(facts, found, i)
+        if found is None or memory is None:
+            return found
+        try:
+            found = eased(facts, found, memory, i, rng)
+        except NoProposal:
+            continue
+    return None
 
 
 def sampled(facts: Facts, rng: Random, fuse: float | None = None) -> State | None:

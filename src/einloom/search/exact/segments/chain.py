@@ -14,7 +14,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..attempt import Attempt, Solution
+from ....problem import Problem
+from ..attempt import Attempt, ExactOptions, Solution
 from ..bounds.arc_consistency import Rest
 from ..bounds.cutoff import TIE
 from ..bounds.weighted_sums import Lines
@@ -65,25 +66,22 @@ class Chain:
             self.kinds.append(known.setdefault(segment.kind, segment))
         self.different = list(known.values())
 
+    @staticmethod
+    def able(problem: Problem, options: ExactOptions) -> bool:
+        """False where a cascade has few segments, or the mapspace or the objective is none that chains carry."""
+        space, workload = problem.mapspace, problem.workload
+        if problem.objective.name not in ("energy", "traffic") or space.places or not options.consistency:
+            return False
+        if space.order == "free" or space.stores != "own" or not options.segments or workload.parted:
+            return False
+        return len(workload.einsums) >= SHORT and len(cuts(workload)) + 1 >= FEWEST
+
     @classmethod
     def of(cls, attempt: Attempt) -> Chain | None:
         """None where there are few segments, or something passes that the tables do not tell."""
-        space = attempt.problem.mapspace
-        if (
-            attempt.problem.objective.name not in ("energy", "traffic")
-            or space.places
-            or space.order == "free"
-            or space.stores != "own"
-        ):
+        if not cls.able(attempt.problem, attempt.options) or attempt.tied or type(attempt) is not Attempt:
             return None
-        options = attempt.options
-        if attempt.tied or type(attempt) is not Attempt or not (options.consistency and options.segments):
-            return None
-        workload = attempt.problem.workload
-        places = [] if workload.parted or len(workload.einsums) < SHORT else cuts(workload)
-        if len(places) + 1 < FEWEST:
-            return None
-        chain = cls(attempt, places)
+        chain = cls(attempt, cuts(attempt.problem.workload))
         return chain if all(kind.begin() > 0 for kind in chain.different) else None
 
     # ---- the bound --------------------------------------------------------------------------------------------------

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from ...mapspace.ffm.encoding.checks import path_fault
-from ...mapspace.ffm.encoding.facts import Facts
-from ...mapspace.ffm.encoding.state import Own, State, tidy
+from .checks import path_fault
+from .facts import Facts
+from .state import Own, State, tidy
 
 
 def alike(facts: Facts) -> list[tuple[int, ...]]:

@@ -1,0 +1,78 @@
+"""A cascade with nothing fused: the best mapping of every Einsum alone, one after the other.
+
+Comes in: an attempt. Goes out: a solution, which is no optimum but is there soon; equal Einsums are searched once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import Infeasible
+from .attempt import Attempt, Solution
+from .bounds.relaxation import column_limits
+from .einsums.holds import backing
+from .fusion.explore import Explorer, PmappingGroup, Wanted
+from .numerics.pareto import FloatArray
+
+SHARES = (
+    0.05,
+    0.4,
+    1.0,
+    1.5,
+    2.2,
+    3.2,
+    5.0,
+    8.0,
+    16.0,
+    64.0,
+    float("inf"),
+)  # above its least, one after the other: too much is dear
+
+
+def unfused(attempt: Attempt) -> Solution:
+    """Every Einsum at its best, with intermediates in the outermost memory. Infeasible if some Einsum has no such
+    mapping; others may be better, as in all dives."""
+    quick = attempt.heuristics()[0]
+    found: dict[object, PmappingGroup] = {}
+    for i, signature in enumerate(quick.signatures):
+        quick.watcher.stage("mapping Einsums alone", i, len(quick.signatures))
+        if signature not in found:
+            found[signature] = _alone(quick, i)
+    blocks = [[found[signature]] for signature in quick.signatures]
+    return quick.best(quick.joined(quick.join_of(blocks), blocks, quick.aim))
+
+
+def _alone(quick: Attempt, i: int) -> PmappingGroup:
+    """The one best row of an Einsum that fuses nothing."""
+    signature = quick.signatures[i]
+    classes, wanted = quick.classes[signature], _apart(quick, i)
+    for limits in _limits(quick, quick.least[i]):
+        explorer = Explorer(quick.setting, classes, limits, quick.counts, quick.checkpoint)
+        explorer.wanted = wanted
+        blocks = [block for block in explorer.blocks() if not block.structure.backings and not block.structure.asks]
+        best = [block.take(np.argmin(quick.aim.value(block.cost), keepdims=True)) for block in blocks]
+        if best:
+            return min(best, key=lambda block: float(quick.aim.value(block.cost)[0]))
+    raise Infeasible(f"Einsum {quick.problem.workload.einsums[i].name} has no mapping that fuses nothing")
+
+
+def _apart(quick: Attempt, i: int) -> Wanted:
+    """The choices in which the outermost memory backs whatever Einsums share."""
+    signature, found = quick.signatures[i], Wanted()
+    shared = [t for t, tensor in enumerate(signature.tensors) if tensor.fusable]
+    for option in signature.units:
+        apart = [all(backing(held, t) == 0 for t in shared) for held in option.held]
+        found[option.unit] = np.repeat(np.array(apart)[:, None], len(quick.classes[signature].spreads(option)), axis=1)
+    return found
+
+
+def _limits(quick: Attempt, least: FloatArray) -> list[FloatArray]:
+    """Largest useful values of the columns, step by step."""
+    columns, found = quick.setting.columns, []
+    for share in SHARES:
+        most = np.array([x * (1 + share) if x > 0 else np.inf for x in least])
+        if len(most) == 1:
+            found.append(column_limits(quick.setting, most[0]))
+        else:
+            found.append(np.array([most[0] if column.kind == "energy" else most[1] for column in columns]))
+    return found
