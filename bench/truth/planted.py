@@ -158,6 +158,16 @@ PLANTS = (
         needs=("fanout",),
     ),
     plant(
+        "own-stores-above-inner-backing",
+        (
+            f"{EXACT}.attempt",
+            "Attempt._setting",
+            "i == 0 or backing",
+            "i == 0 or any(self.may_back(sig, m) for sig in self.signatures for m in range(1, i + 1))",
+        ),
+        needs=("backs",),
+    ),
+    plant(
         "free-front",
         (f"{EXACT}.bounds.cutoff", "Cutoff.beyond", " & (latency > 0)", ""),
     ),

@@ -320,7 +320,10 @@ CONVOLUTIONS = [n for n in PLAIN if dataflow(n).family.name == "convolution-chai
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=pytest.mark.slow if n.startswith("layerwise") else ()) for n in CONVOLUTIONS],
+    [
+        pytest.param(n, marks=pytest.mark.slow if n.startswith("layerwise") or n == "tileflow-convolution" else ())
+        for n in CONVOLUTIONS
+    ],
 )
 def test_tiny_convolutions_equal_brute_force(name: str) -> None:
     for sizes in ({"l": 2}, {"h": 2, "y": 2}):

@@ -121,6 +121,7 @@ def test_the_key_comes_back_from_its_file(tmp_path: Path) -> None:
     assert (caught.value.line, caught.value.suggestion) == (2, "shared")
 
 
+@pytest.mark.slow
 def test_the_wider_space_has_all_trees_of_the_other() -> None:
     own, shared = (set(enumerate_trees(TWICE, SMALL, Mapspace(stores=s))) for s in ("own", "shared"))
     assert own < shared and not any(outside(TWICE, SMALL, SHARED, tree) for tree in shared)
@@ -136,7 +137,7 @@ def legal(seed: int, tree: Mapping) -> bool:
     return not legality(problem.workload, problem.machine, tree)
 
 
-@pytest.mark.parametrize("seed", [2, 3, 8, 9, 17, 42, 45, 54])
+@pytest.mark.parametrize("seed", [2, 3, 8, pytest.param(9, marks=pytest.mark.slow), 17, 42, 45, 54])
 def test_shared_stores_are_priced_as_executed(seed: int) -> None:
     problem = sharing_problem(seed)
     subject = ProblemTrees(problem.workload, problem.machine, problem.mapspace, seed)

@@ -105,6 +105,29 @@ def test_no_loops_stand_under_no_store() -> None:
         assert all("rule 3" in str(optimum_or_defect(problem)) for problem in problems[:3])
 
 
+def backed_further_in(seed: int) -> Problem:
+    """Two products on a machine whose outer one of two small memories backs nothing."""
+    rng = Random(f"further in {seed}")
+    products = ["A[m,n] = X[m,d] * U[d,n]", "B[m,d] = A[m,n] * V[n,d]"]
+    ranks = {"m": rng.choice((1, 2)), "n": 2, "d": 2}
+    files = {"schema": "workload/1", "name": "two", "einsums": products, "ranks": ranks, "bits": rng.choice((1, 2))}
+    outer = {"memory": "D", "read_energy": rng.choice((1, 5)), "write_energy": rng.choice((0, 1))}
+    small = {"memory": "M0", "size": rng.choice((2, 4, 6, 8)), "backs": "nothing", "read_energy": rng.choice((0, 0.1))}
+    inner = {"memory": "M1", "size": rng.choice((1, 2, 4))}
+    machine = {"schema": "machine/1", "name": "two", "levels": [outer, small, inner, {"compute": "C"}]}
+    return Problem(workload_from_data(files), machine_from_data(machine), Mapspace("ffm"), Objective("energy"))
+
+
+def test_own_stores_above_what_is_backed_further_in_take_room_together() -> None:
+    """The plant brings back a mistake: their memory was not followed, as it backs nothing itself."""
+    from bench.truth.planted import PLANTS, planted
+
+    problems = [backed_further_in(seed) for seed in range(24)]
+    assert not any(isinstance(optimum_or_defect(problem), str) for problem in problems)
+    with planted(next(one for one in PLANTS if one.name == "own-stores-above-inner-backing")):
+        assert any("capacity" in str(optimum_or_defect(problem)) for problem in problems)
+
+
 def optimum_or_defect(problem: Problem) -> float | str | None:
     try:
         return optimum(problem)

@@ -269,12 +269,9 @@ class Attempt:
         for i, bits in self.set_aside.items():
             room = capacities[i]
             capacities[i] = None if room is None else room - bits
-        tracked = [
-            i
-            for i, c in enumerate(capacities)
-            if c is not None
-            and (i == 0 or any(self.may_back(sig, m) for sig in self.signatures for m in range(1, i + 1)))
-        ]
+        inner = range(1, len(capacities))  # own stores stand above the split of a backing store further in, too
+        backing = any(self.may_back(sig, m) for sig in dict.fromkeys(self.signatures) for m in inner)
+        tracked = [i for i, c in enumerate(capacities) if c is not None and (i == 0 or backing)]
         return Setting.of(
             machine,
             self.problem.objective,
