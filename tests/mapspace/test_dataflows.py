@@ -293,7 +293,10 @@ def own(folder: Path, rules: str, short: str = SHORT) -> Dataflow:
 
 @pytest.mark.parametrize(
     ("rules", "ranks"),
-    [("whole", "hl"), *(pytest.param(rules, "hml", marks=pytest.mark.slow) for rules in RULES)],
+    [
+        pytest.param("whole", "hl", marks=pytest.mark.slow),
+        *(pytest.param(rules, "hml", marks=pytest.mark.slow) for rules in RULES),
+    ],
 )
 def test_tiny_attention_equals_brute_force(rules: str, ranks: str, tmp_path: Path) -> None:
     flow = own(tmp_path, rules)

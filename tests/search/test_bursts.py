@@ -18,7 +18,7 @@ from einloom.search.registry import method
 from tiny_problems import tiny_problem
 
 LARGE = [
-    ("gpt3-6.7b:batch=1,tokens=2048", "tpu-v4i", "edp", None),
+    pytest.param("gpt3-6.7b:batch=1,tokens=2048", "tpu-v4i", "edp", None, marks=pytest.mark.slow),
     ("matmuls:n=4,m=8192,kn=4096,bits=8", "simple:dram_energy=100,glb_bits=8388608", "energy", None),
     ("tileflow-bert-s", "tileflow-edge", "latency", "spread-attention"),
 ]

@@ -14,6 +14,7 @@ from einloom.mapspace.ffm.encoding import Encoding
 from einloom.mapspace.ffm.encoding.alike import alike
 from einloom.problem import Budget, Objective
 from einloom.search.checked import priced
+from einloom.search.exact import Exact
 from einloom.search.exact import branch_and_bound as engine
 from einloom.search.exact.unfused import unfused
 from einloom.search.method import Watcher
@@ -59,7 +60,14 @@ def test_optima_do_not_depend_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(engine, "SHORT", 1)
     monkeypatch.setattr(engine, "unfused", seen)
-    assert [optimum(asked) for asked in problems] == without and len(used) > 10
+    assert [within_seconds(asked) for asked in problems] == without and len(used) > 10
+
+
+def within_seconds(asked: engine.Problem) -> float | None:
+    try:
+        return Exact().search(asked, Budget(seconds=600)).value
+    except Infeasible:
+        return None
 
 
 def test_a_network_is_drawn_once_for_einsums_that_are_alike() -> None:

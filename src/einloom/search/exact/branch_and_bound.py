@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -276,14 +277,14 @@ class Run:
         return self._every_tile(attempt, bound) if attempt.tied else self._climb(attempt, bound)
 
     def _unfused(self, attempt: Attempt) -> None:
-        """A network's first mapping of the search's own, each Einsum by itself, if nothing is known."""
-        if self.best is not None or len(self.problem.workload.einsums) < SHORT or type(attempt) is not Attempt:
+        """A network's first mapping of the search's own, if nothing is known and seconds count: each Einsum by itself."""
+        large = len(self.problem.workload.einsums) >= SHORT and type(attempt) is Attempt
+        if self.best is not None or self.budget.seconds is None or not large:
             return
-        try:
+        self._draws = False
+        with suppress(Infeasible):
             self._found(unfused(attempt), attempt.repeats)
-        except Infeasible:
-            return
-        self._draws = not Chain.able(self.problem, self.options)
+        self._draws = self.best is None or not Chain.able(self.problem, self.options)
         self._alone = self.best
 
     def _rising(self, attempt: Attempt) -> Callable[[float], None]:
