@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -277,15 +276,17 @@ class Run:
         return self._every_tile(attempt, bound) if attempt.tied else self._climb(attempt, bound)
 
     def _unfused(self, attempt: Attempt) -> None:
-        """A network's first mapping of the search's own, if nothing is known and seconds count: each Einsum by itself."""
-        large = len(self.problem.workload.einsums) >= SHORT and type(attempt) is Attempt
+        """A network's first mapping by the search, if nothing is known and seconds count: each Einsum alone."""
+        large = len(self.problem.workload.einsums) >= SHORT and type(attempt) is Attempt and not attempt.tied
         if self.best is not None or self.budget.seconds is None or not large:
             return
         self._draws = False
-        with suppress(Infeasible):
-            self._found(unfused(attempt), attempt.repeats)
-        self._draws = self.best is None or not Chain.able(self.problem, self.options)
-        self._alone = self.best
+        try:
+            self._alone = unfused(attempt)
+            self._found(self._alone, attempt.repeats)
+            self._draws = not Chain.able(self.problem, self.options)
+        except Infeasible:
+            self._draws = True
 
     def _rising(self, attempt: Attempt) -> Callable[[float], None]:
         """What hears of the bound of one repeat while it rises."""
@@ -453,7 +454,8 @@ class Run:
         if self.best is None:
             return limits
         known = self.best.value
-        return [*(limit for limit in limits if limit - bound < SOONER * (known - bound)), known * BELOW]
+        share = 1.0 if self.best is self._alone else SOONER
+        return [*(limit for limit in limits if limit - bound < share * (known * BELOW - bound)), known * BELOW]
 
     def _raise_cutoff(self, attempt: Attempt, limits: list[float]) -> Solution:
         """The best cascade below the first of the limits that admits one; the best known one if none does."""
