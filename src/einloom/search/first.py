@@ -86,6 +86,11 @@ class FirstMappings:
         """The objective of the best mapping; infinite without one."""
         return float("inf") if self._prices is None else self._prices.value
 
+    @property
+    def promised(self) -> float:
+        """What the best state so far costs by its Einsums, if it is legal as a whole; infinite without one."""
+        return min(self.value, float("inf") if self._ready is None else self._ready[0])
+
     def work(self, until: float) -> None:
         """Go on until this moment of `time.process_time`, a piece at least, and no longer than `LATEST`; a piece takes
         milliseconds an Einsum."""

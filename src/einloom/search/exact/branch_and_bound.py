@@ -233,6 +233,10 @@ class Run:
         """The best mapping of a search that was cut off, found or drawn; None without any."""
         drawing = self.first is not None and (self.best is None or self.first.best is not None)
         first = self.first if drawing else None
+        if first is not None and self.best is not None:
+            problem = self.problem
+            value = self.best.value * problem.workload.repeat**problem.objective.degree
+            first = None if problem.objective.name != "pareto" and value <= first.promised else first
         mapping = None if first is None else first.draw()
         drawn = [] if first is None or mapping is None else [self._solution(mapping, first.cost)]
         return min([*([] if self.best is None else [self.best]), *drawn], key=lambda one: one.value, default=None)
