@@ -50,6 +50,7 @@ SLICE = 0.05  # seconds of drawing at a time
 PROVING, HURRIED = 19, 4  # seconds of search for one of drawing, without a budget and with one
 EARLY = 1.0  # seconds of drawing after the first mapping, with a budget, in which search and drawing take turns
 LOADS_FROM = 2.0  # seconds of a budget from which it is worth it to load machine code for drawing
+HASTE = 30.0  # seconds of a budget from which on a dive has a better mapping of a network before its end
 CHAINED = (0.0, 1e-6, 1e-4, 3e-4, 1e-3, 4e-3)  # limits of a chain, as shares above its bound
 SOONER = 0.1  # limits up to this share of the way from the bound to a known value are tried before it
 
@@ -280,9 +281,9 @@ class Run:
         return self._every_tile(attempt, bound) if attempt.tied else self._climb(attempt, bound)
 
     def _unfused(self, attempt: Attempt) -> None:
-        """A network's first mapping by the search, if nothing is known and seconds count: each Einsum alone."""
+        """A network's first mapping by the search, if nothing is known and seconds are few: each Einsum alone."""
         large = len(self.problem.workload.einsums) >= SHORT and type(attempt) is Attempt and not attempt.tied
-        if self.best is not None or self.budget.seconds is None or not large:
+        if self.best is not None or (self.budget.seconds or HASTE) >= HASTE or not large:
             return
         self._draws = False
         try:
