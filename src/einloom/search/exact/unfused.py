@@ -14,19 +14,8 @@ from .einsums.holds import backing
 from .fusion.explore import Explorer, PmappingGroup, Wanted
 from .numerics.pareto import FloatArray
 
-SHARES = (
-    0.05,
-    0.4,
-    1.0,
-    1.5,
-    2.2,
-    3.2,
-    5.0,
-    8.0,
-    16.0,
-    64.0,
-    float("inf"),
-)  # above its least, one after the other: too much is dear
+# above what an Einsum costs at least, tried one after the other: tables grow fast with what their rows may cost
+SHARES = (0.05, 0.4, 1.0, 1.5, 2.2, 3.2, 5.0, 8.0, 16.0, 64.0, float("inf"))
 
 
 def unfused(attempt: Attempt) -> Solution:
