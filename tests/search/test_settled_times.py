@@ -77,7 +77,7 @@ def test_members_of_groups_are_compared_by_every_time() -> None:
     problem = replace(kept_waiting(), mapspace=Mapspace(concurrent="any"))
     attempt = ConcurrentAttempt(problem, ExactOptions(), Watcher(), {}, lambda: None)
     limits = np.full(len(attempt.setting.columns), np.inf)
-    member = attempt._explorer(attempt.signatures[0], limits, frozenset(), [])
+    member = attempt.groups.explorer(attempt.signatures[0], limits, attempt.groups.kind(None))
     member.wanted = {}  # a single Einsum is no member of any group
     alone = Explorer(attempt.setting, attempt.classes[attempt.signatures[0]], limits, {})
     assert compared(alone) < compared(member) == len(attempt.setting.columns)

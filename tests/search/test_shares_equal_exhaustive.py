@@ -24,11 +24,11 @@ from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.result import Result
-from einloom.search.exact.concurrent import share_passes as sharing
+from einloom.search.exact.concurrent import groups
+from einloom.search.exact.concurrent.groups import Groups
 from einloom.search.exact.concurrent.joins import GroupJoiner
 from einloom.search.exact.concurrent.rows import GroupExplorer
-from einloom.search.exact.concurrent.share_passes import ShareAttempt, ShareJoiner
-from einloom.search.exact.concurrent.shares import ShareExplorer
+from einloom.search.exact.fusion.explore import Explorer
 from einloom.search.exact.joining.join import Joiner
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
@@ -99,71 +99,66 @@ def test_verify_accepts() -> None:
 
 def shares_have_no_end(patch: pytest.MonkeyPatch) -> None:
     """A group ends whatever its shares sum to."""
-    patch.setattr(ShareJoiner, "_group", GroupJoiner._group)
-    patch.setattr(ShareJoiner, "_continues", lambda self, group, cut: True)
+    patch.setattr(GroupJoiner, "_left", lambda self, before, share, group: group)
+    patch.setattr(GroupJoiner, "_continues", lambda self, group, share: True)
 
 
 def shares_may_leave_some(patch: pytest.MonkeyPatch) -> None:
     """A group may end before its shares are all instances."""
-    whole = ShareJoiner._group
+    right = GroupJoiner._left
 
-    def early(self: ShareJoiner, *args: Any) -> Any:
-        found = GroupJoiner._group(self, *args)
-        return found if found is None else whole(self, *args)
+    def early(self: GroupJoiner, before: Any, share: Any, group: Any) -> Any:
+        return group if group is None else right(self, before, share, group)
 
-    patch.setattr(ShareJoiner, "_group", early)
+    patch.setattr(GroupJoiner, "_left", early)
 
 
 def private_memories_add(patch: pytest.MonkeyPatch) -> None:
     """Branches fill the memories behind the axis together."""
-    patch.setattr(ShareExplorer, "_reserved", GroupExplorer._reserved)
+    patch.setattr(GroupExplorer, "_reserved", Explorer._reserved)
 
 
 def shared_memories_take_the_largest(patch: pytest.MonkeyPatch) -> None:
     """Branches fill the memories that they share one at a time."""
-    patch.setattr(ShareJoiner, "_at_once", Joiner._at_once)
+    patch.setattr(GroupJoiner, "_at_once", Joiner._at_once)
 
 
 def private_components_add(patch: pytest.MonkeyPatch) -> None:
     """Branches keep each other's units and memories behind the axis busy."""
-    made = ShareExplorer.__init__
+    made = GroupExplorer.__init__
 
-    def shared(self: ShareExplorer, *args: Any) -> None:
+    def shared(self: GroupExplorer, *args: Any) -> None:
         made(self, *args)
         self.private = np.zeros_like(self.private)
 
-    patch.setattr(ShareExplorer, "__init__", shared)
+    patch.setattr(GroupExplorer, "__init__", shared)
 
 
 def shared_components_do_not(patch: pytest.MonkeyPatch) -> None:
     """Nothing that one branch does keeps another one waiting."""
-    made = ShareExplorer.__init__
+    made = GroupExplorer.__init__
 
-    def alone(self: ShareExplorer, *args: Any) -> None:
+    def alone(self: GroupExplorer, *args: Any) -> None:
         made(self, *args)
         self.private = np.ones_like(self.private)
 
-    patch.setattr(ShareExplorer, "__init__", alone)
+    patch.setattr(GroupExplorer, "__init__", alone)
 
 
 def shares_are_not_weighed(patch: pytest.MonkeyPatch) -> None:
     """The least seconds of what a branch has for itself add up as if all branches waited for it."""
 
-    def floors(self: ShareAttempt, position: int, option: Any, held: Any) -> Any:
-        explorers = [
-            self._sharer(self.signatures[position], cut, np.full(len(self.setting.columns), np.inf), frozenset(), [])
-            for cut in self.cuts
-        ]
-        every = [explorer.least_busy(option, held) for explorer in explorers]
+    def floors(self: Groups, position: int, option: Any, held: Any) -> Any:
+        every = [self._endless(position, share).least_busy(option, held) for share in self.shares if share is not None]
         return np.min([np.full(len(self.components), np.inf), *every], axis=0)
 
-    patch.setattr(ShareAttempt, "_least_busy", floors)
+    patch.setattr(Groups, "least_busy", floors)
 
 
 def the_whole_axis_is_asked_for(patch: pytest.MonkeyPatch) -> None:
     """`use: full` means all instances in every branch: no spatial choice of a share will do."""
-    whole = sharing.narrowed
-    patch.setattr(sharing, "narrowed", lambda signature, cut: _without_full(whole(signature, cut), cut))
+    right = groups.narrowed
+    patch.setattr(groups, "narrowed", lambda signature, cut: _without_full(right(signature, cut), cut))
 
 
 def _without_full(signature: Any, cut: Any) -> Any:
@@ -172,7 +167,7 @@ def _without_full(signature: Any, cut: Any) -> Any:
 
 def least_energy_of_all_instances(patch: pytest.MonkeyPatch) -> None:
     """An Einsum is taken to cost what it costs at least on the whole axis."""
-    patch.setattr(ShareAttempt, "_fewer", lambda self, sig, classes: True)
+    patch.setattr(Groups, "fewer", lambda self, sig, classes: True)
 
 
 MISTAKES: tuple[Patch, ...] = (

@@ -30,7 +30,6 @@ from .attempt import Attempt, ExactOptions, Solution
 from .bounds.compulsory import compulsory
 from .bounds.cutoff import TIE, settled
 from .concurrent.passes import ConcurrentAttempt
-from .concurrent.share_passes import ShareAttempt
 from .einsums.orders import layers, refuse_first_readers
 from .einsums.users import Users
 from .front import front, tied_front
@@ -477,9 +476,8 @@ class Run:
         matters = any(column.kind == "time" for column in columns(machine, self.problem.objective))
         matters = matters or (bool(places) and Users(self.problem.workload, machine).any_contested)
         emptier = any(axis.use == "full" for axis in machine.axes.values())
-        kind: type[Attempt] = ConcurrentAttempt if matters and places else Attempt
-        if "axis" in places and (matters or emptier):
-            kind = ShareAttempt
+        together = matters or ("axis" in places and emptier)
+        kind = ConcurrentAttempt if places and together else Attempt
         return kind(self.problem, self.options, self.watcher, self.counts, self.checkpoint)
 
     def _prove(self, bound: float) -> None:

@@ -158,8 +158,9 @@ class Candidate:
 class Candidates:
     """Finds the candidates of a cascade.
 
-    most: Einsums of one group. apart: members must run on different units. slots, capacities: of the memories. least:
-    (Einsum, compute unit and its choice of held tensors) -> seconds per component that it is busy at least.
+    most: Einsums of one group. apart: members must run on different units. slots, capacities: of the memories. insides:
+    memories that every branch has for itself, for each way to run at the same time. least: (Einsum, compute unit and
+    its choice of held tensors) -> seconds per component that it is busy at least.
     """
 
     workload: Workload
@@ -168,6 +169,7 @@ class Candidates:
     apart: bool
     slots: tuple[int, ...]
     capacities: tuple[int | None, ...]
+    insides: frozenset[frozenset[int]]
     least: Callable[[int, UnitOption, Placement], FloatArray]
 
     @cached_property
@@ -240,9 +242,13 @@ class Candidates:
         return any(len(set(u := [n for n in some if n is not None])) == len(u) for some in product(*units))
 
     def _fit(self, members: range, choices: list[list[tuple[UnitOption, Placement]]]) -> bool:
-        """True if every memory has room for a value of each tensor that the members must keep there for themselves."""
+        """True if every memory has room for a value of each tensor that the members must keep there for themselves; one
+        that every branch has for itself, for one member at a time."""
         limited = [(m, capacity) for m, capacity in enumerate(self.capacities) if m and capacity is not None]
-        return all(sum(self._needs(m, members, choices)) <= capacity for m, capacity in limited)
+        return any(
+            all((max if m in inside else sum)(self._needs(m, members, choices)) <= room for m, room in limited)
+            for inside in self.insides
+        )
 
     def _needs(self, memory: int, members: range, choices: list[list[tuple[UnitOption, Placement]]]) -> Iterator[int]:
         """Bits of one value of each tensor that a member must keep in the memory for itself."""

@@ -20,6 +20,7 @@ from ..joining.join import Axes, Compatibility, Joiner, LiveTensor, Opened, Open
 from ..numerics.pareto import FloatArray, IntArray
 from .candidates import Candidates
 from .rows import MemberPmappings
+from .shares import AxisShare
 
 
 @dataclass(frozen=True)
@@ -46,13 +47,24 @@ class GroupJoiner(Joiner):
     # ---- matching -------------------------------------------------------------------------------------------------
 
     def follows(self, position: int, compatibility: Compatibility, block: PmappingGroup) -> bool:
-        group, member = compatibility.group, isinstance(block, MemberPmappings)
+        group, depth = compatibility.group, block.structure.depth
+        if not isinstance(block, MemberPmappings):
+            return group is None
+        if block.share is not None and any(live.memory in block.share.inside for live in compatibility.live):
+            return False
         if group is None:
-            return not member or (position in self.candidates.reach and block.structure.depth > len(compatibility.axes))
-        return member and block.structure.depth == len(compatibility.axes) and self._apart(group, block)
+            return position in self.candidates.reach and depth > len(compatibility.axes)
+        return depth == len(compatibility.axes) and self._apart(group, block) and self._continues(group, block.share)
 
-    def _apart(self, group: OpenGroup, block: PmappingGroup) -> bool:
-        return not isinstance(block, MemberPmappings) or block.unit is None or block.unit not in group.units
+    def _apart(self, group: OpenGroup, block: MemberPmappings) -> bool:
+        return block.unit is None or block.unit not in group.units
+
+    def _continues(self, group: OpenGroup, share: AxisShare | None) -> bool:
+        """True if a member may have this share of what those before it leave."""
+        if group.cut is None or share is None:
+            return group.cut is None and share is None
+        axis, left = group.cut
+        return axis == share.axis and left >= share.count
 
     def _group(
         self, position: int, before: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor], axes: Axes
@@ -62,7 +74,7 @@ class GroupJoiner(Joiner):
         depth = len(block.structure.loops)
         group = before.group or OpenGroup(position, len(before.axes))
         if len(axes) < depth:
-            return None if before.group is not None else False
+            return self._left(group, block.share, None if before.group is not None else False)
         if len(axes) > depth or position >= self.candidates.reach[group.first]:
             return False
         written = mine.get(self.workload.einsums[position].output.tensor)
@@ -70,7 +82,16 @@ class GroupJoiner(Joiner):
         if written is not None:
             made = ((written.tensor, self._slots(written) if written.depth == depth else None),)
         units = group.units if block.unit is None else (*group.units, block.unit)
-        return replace(group, units=units, made=(*group.made, *made))
+        return self._left(group, block.share, replace(group, units=units, made=(*group.made, *made)))
+
+    def _left(self, before: OpenGroup, share: AxisShare | None, group: Opened) -> Opened:
+        """The group with what a member leaves of the axis: something as long as it is open, nothing when it ends."""
+        if share is None or group is False:
+            return group
+        left = (share.size if before.cut is None else before.cut[1]) - share.count
+        if (left > 0) != (group is not None):
+            return False
+        return group and replace(group, cut=(share.axis, left))
 
     def _grouped(self, position: int, before: Compatibility, group: Opened) -> tuple[int, int, bool]:
         opened = before.group or group

@@ -1,15 +1,15 @@
 """One pass of the search where groups of Einsums may run at the same time.
 
-Every Einsum that may be a member has two kinds of blocks: of rows that run alone, as in `passes`, and of rows that are
-part of a group. Latency is bounded by seconds on one component (`groups.py`), which add up like the sums of a
-sequential cascade, so bounds, limits and consistency stay as they are.
+Every Einsum that may be a member has two kinds of blocks: of rows that run alone, as in `attempt`, and of rows that are
+part of a group. Latency is bounded by seconds on one component (`candidates.py`), which add up like the sums of a
+sequential cascade, so bounds, limits and consistency stay as they are. What is concurrent, and how, says `groups.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -23,25 +23,18 @@ from ..attempt import Attempt, ExactOptions
 from ..bounds.arc_consistency import common, keys_of
 from ..bounds.choices import Choices, Keys
 from ..bounds.cutoff import TIE
-from ..einsums.classes import EinsumClass, UnitOption
-from ..einsums.holds import Placement
+from ..einsums.classes import EinsumClass
 from ..fusion.explore import Allowed, PmappingGroup, Stacks, Wanted
 from ..joining.join import ChosenRow, Joiner
 from ..model import Setting
 from ..numerics.pareto import FloatArray
 from ..prices.columns import leakage
 from ..traceback import Piece, Where, tree
-from .candidates import Candidates, TimedComponents, drains
+from .candidates import Candidate, drains
+from .groups import Groups
 from .joins import GroupJoiner, Sums
-from .rows import GroupExplorer, MemberPmappings
-
-
-@dataclass(frozen=True)
-class Met:
-    """What explorers of one member share. allowed: how other users of its tensors store them; stacks: fused parts."""
-
-    allowed: dict[int, Allowed]
-    stacks: Stacks = field(default_factory=dict)
+from .rows import MemberPmappings
+from .shares import AxisShare, private
 
 
 def without_leakage(machine: Machine) -> Machine:
@@ -53,8 +46,6 @@ def without_leakage(machine: Machine) -> Machine:
 class ConcurrentAttempt(Attempt):
     """Complete solutions of a problem whose mapspace has groups, where these may be better than what is sequential."""
 
-    joiner: type[GroupJoiner] = GroupJoiner
-
     def __init__(
         self,
         problem: Problem,
@@ -64,58 +55,15 @@ class ConcurrentAttempt(Attempt):
         checkpoint: Callable[[], None],
     ) -> None:
         super().__init__(problem, options, watcher, counts, checkpoint)
-        space = problem.mapspace
         self.sequential = Attempt(problem, options, watcher, counts, checkpoint)
         self.sequential.classes = self.classes
-        self.apart = space.places == ("unit",)
-        most = 1 if space.max_fused_loops == 0 else space.max_group
-        self.components = TimedComponents.of(problem.machine, self.setting.columns)
-        self.whole = whole = self._crowded()
-        first: dict[EinsumClass, int] = {}
-        self.alike = [first.setdefault(signature, i) for i, signature in enumerate(self.signatures)]
-        self._floors: dict[tuple[int, str | None, Placement], FloatArray] = {}
-        self._unlimited: dict[int, GroupExplorer] = {}  # asked for floors only
-        self.candidates = Candidates(
-            problem.workload, self.signatures, most, self.apart, whole.slots, whole.capacities, self._least_busy
-        )
+        self.groups = Groups(self)
+        self.candidates = self.groups.candidates
         self.dynamic, self.seconds = np.zeros((2, len(self.signatures)))
         names = [objective.name for objective in self.objectives]
         energy = names.index("energy") if "energy" in names else None
         latency = names.index("latency") if "latency" in names else None
-        self.timed = any(column.kind == "time" for column in self.setting.columns)
-        self.sums = Sums(energy, latency, leakage(problem.machine)) if self.timed else Sums(0, None, 0.0)
-
-    def _crowded(self) -> Setting:
-        """As `setting`, with every memory that branches of one split may fill together."""
-        workload, capacities = self.problem.workload, list(self.setting.capacities)
-        for i, memory in enumerate(self.problem.machine.memories[1:], 1):
-            slots = max(memory.capacity_share(), self.problem.mapspace.max_group)
-            tiles = sum(
-                workload.tensor(name).size * tensor.bits[i]
-                for einsum, signature in zip(workload.einsums, self.signatures, strict=True)
-                for name, tensor in zip(einsum.tensors, signature.tensors, strict=True)
-            )
-            room = None if memory.size is None else memory.size - self.set_aside.get(i, 0)
-            capacities[i] = None if room is None or slots * tiles <= room else room
-        finite = (i for i, capacity in enumerate(capacities) if i and capacity is not None)
-        tracked = tuple(sorted({*self.setting.tracked, *finite}))
-        return replace(self.setting, tracked=tracked, capacities=tuple(capacities))
-
-    def _least_busy(self, position: int, option: UnitOption, held: Placement) -> FloatArray:
-        first = self.alike[position]
-        key = (first, option.unit, held)
-        if first not in self._unlimited:
-            endless = np.full(len(self.setting.columns), np.inf)
-            self._unlimited[first] = self._explorer(self.signatures[first], endless, frozenset(), [])
-        if key not in self._floors:
-            self._floors[key] = self._unlimited[first].least_busy(option, held)
-        return self._floors[key]
-
-    def _explorer(
-        self, signature: EinsumClass, limits: FloatArray, inner: frozenset[int], bounds: list[tuple[int, float]]
-    ) -> GroupExplorer:
-        classes, watch = self.classes[signature], (self.counts, self.checkpoint)
-        return GroupExplorer(self.whole, classes, limits, *watch, self.components, inner, bounds, self.apart)
+        self.sums = Sums(energy, latency, leakage(problem.machine)) if self.groups.timed else Sums(0, None, 0.0)
 
     # ---- bounds ---------------------------------------------------------------------------------------------------
 
@@ -171,13 +119,17 @@ class ConcurrentAttempt(Attempt):
         known = {sig: self._least_of(setting, sig) for sig in set(self.signatures)}
         return np.array([known[sig] for sig in self.signatures])
 
-    def _member_limits(self, position: int) -> FloatArray:
-        """The largest useful value of each column of a member."""
-        width = len(self.setting.columns)
+    def _member_limits(self, position: int, share: AxisShare | None, most: float) -> FloatArray:
+        """The largest useful value of each column of a member with this share. most: seconds that it may take."""
+        width, groups = len(self.setting.columns), self.groups
         if not self.aim.finite:
             return np.full(width, np.inf)
         energy, latency = self._left(position)
-        return self.components.columns(self.candidates.limits(position, latency, self.seconds), energy, width)
+        busy = self.candidates.limits(position, latency, self.seconds)
+        if share is not None:
+            alone = private(self.problem.machine, self.setting.columns, groups.components, share)
+            busy = np.minimum(np.where(alone, busy * (share.size / share.count), busy), most)
+        return groups.components.columns(busy, energy, width)
 
     def _left(self, position: int) -> tuple[float, float]:
         """The most joules of an Einsum, and the most seconds of the cascade, that are useful.
@@ -191,6 +143,33 @@ class ConcurrentAttempt(Attempt):
         if at.latency is not None:
             return float(energy), float(most[at.latency])
         return float(energy), float((most[0] - self.dynamic.sum()) / at.watts) if at.watts else float("inf")
+
+    def _least_of(self, setting: Setting, sig: EinsumClass) -> float:
+        return self.groups.least_of(setting, sig, super()._least_of(setting, sig))
+
+    def _useful(self, position: int, share: AxisShare | None) -> float:
+        """The most seconds that a stage with this share may take; below zero if no group can make use of it."""
+        if share is None:
+            return float("inf")
+        _, latency = self._left(position)
+        found = -1.0
+        for candidate in self.candidates.around(position):
+            most = latency - (self.seconds.sum() - self.seconds[list(candidate.members)].sum())
+            if self._shared_out(candidate, position, share, most):
+                found = max(found, most)
+        return found
+
+    def _shared_out(self, candidate: Candidate, position: int, share: AxisShare, most: float) -> bool:
+        """True if the other members can have what is left and take at most so many seconds each."""
+        need = share.count
+        same = [other for other in self.groups.shares if other is not None and other.axis == share.axis]
+        for i in candidate.members:
+            mine = [other for other in same if self.groups.quickest(i, other) <= most]
+            if i == position and share not in mine:
+                return False
+            if i != position:
+                need += min((other.count for other in mine), default=share.size)
+        return need <= share.size
 
     def first_limit(self) -> float | None:
         """For latency alone the sum of what Einsums take one after the other: mostly attained, and quickly shown."""
@@ -233,19 +212,35 @@ class ConcurrentAttempt(Attempt):
         found: dict[int, list[MemberPmappings]] = {}
         for (_, inner, bounds), positions in alike.items():
             lone = self.options.consistency and len(positions) == 1
-            met = Met(self._met(positions[0], alone, found) if lone else {})
-            blocks = self._explored(positions, inner, list(bounds), met)
+            met = self._met(positions[0], alone, found) if lone else {}
+            blocks = self._explored(positions, inner, bounds, met)
             found.update((i, blocks) for i in positions)
         return found
 
     def _explored(
-        self, positions: list[int], inner: frozenset[int], bounds: list[tuple[int, float]], met: Met
+        self,
+        positions: list[int],
+        inner: frozenset[int],
+        bounds: tuple[tuple[int, float], ...],
+        met: dict[int, Allowed],
     ) -> list[MemberPmappings]:
-        """The blocks of members that look alike."""
-        limits = np.max([self._member_limits(i) for i in positions], axis=0)
-        explorer = self._explorer(self.signatures[positions[0]], limits, inner, bounds)
-        explorer.allowed, explorer.stacks = met.allowed, met.stacks
-        return explorer.members()
+        """The blocks of members that look alike, for every share that some group can use.
+
+        met: how other users of their tensors store them.
+        """
+        found: list[MemberPmappings] = []
+        stacks: Stacks = {}
+        for share in self.groups.shares:
+            useful = [(i, most) for i in positions if (most := self._useful(i, share)) >= 0]
+            if useful:
+                limits = np.max([self._member_limits(i, share, most) for i, most in useful], axis=0)
+                kind = self.groups.kind(share, inner, bounds)
+                explorer = self.groups.explorer(self.signatures[positions[0]], limits, kind)
+                explorer.allowed, explorer.stacks = met, stacks
+                found += explorer.members()
+            else:
+                self.counts["useless shares"] = self.counts.get("useless shares", 0) + 1
+        return found
 
     def _met(
         self, position: int, alone: list[list[PmappingGroup]], members: dict[int, list[MemberPmappings]]
@@ -274,7 +269,7 @@ class ConcurrentAttempt(Attempt):
 
     def _widened(self, block: PmappingGroup) -> PmappingGroup:
         """The same rows with a place for every memory that members of a group share."""
-        tracked = self.whole.tracked
+        tracked = self.groups.whole.tracked
         if tracked == self.setting.tracked:
             return block
         own = np.zeros((len(block), len(tracked), block.own.shape[2]), np.int64)
@@ -284,16 +279,16 @@ class ConcurrentAttempt(Attempt):
     # ---- joins and trees ------------------------------------------------------------------------------------------
 
     def _joiner(self) -> Joiner:
-        return self.joiner(
+        return GroupJoiner(
             self.users,
-            self.whole,
+            self.groups.whole,
             tuple(axis.name for fanout in self.problem.machine.fanouts for axis in fanout.axes),
             self._hopeless,
             self.counts,
             self.checkpoint,
             candidates=self.candidates,
             sums=self.sums,
-            components=len(self.components),
+            components=len(self.groups.components),
         )
 
     def _mapping(self, parts: list[ChosenRow]) -> Mapping:
@@ -314,6 +309,9 @@ class ConcurrentAttempt(Attempt):
 
     def _where(self, members: list[tuple[PmappingGroup, int]]) -> Where:
         """The place of a group, from a row of each member."""
+        shares = [block.share for block, _ in members if isinstance(block, MemberPmappings) and block.share is not None]
+        if shares:
+            return shares[0].name, tuple(share.count for share in shares)
         units = [block.variants[block.variant[row]].option.unit for block, row in members]
         busy = [unit for unit in units if unit is not None]
         own = "unit" in self.problem.mapspace.places and len(set(busy)) == len(busy)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from ..einsums.spatial import RankClasses, SpatialChoice
 from ..model import Setting
 from ..numerics.divisibility import Lattice
 from ..numerics.pareto import FloatArray, IntArray, pareto
+from ..numerics.row_table import RowTable
 from ..pmappings.backpointers import Compactor
 from ..pmappings.expand import Expansion
 from ..pmappings.levels import Levels, Room
@@ -65,11 +67,12 @@ class Origin:
 
 
 @dataclass(eq=False)
-class PmappingGroup:
+class PmappingGroup(RowTable):
     """Rows with one template. tiles: [n, loops], below each fused loop. cost: [n, objective columns]. own: [n, tracked
     memories, depth + 1] bits of own stores by the number of temporal loops above them, the last for everything local to
     the Einsum. Row `remainder` of variant number `variant` holds the rest."""
 
+    COLUMNS: ClassVar[tuple[str, ...]] = ("tiles", "cost", "own", "variant", "remainder")
     structure: FusedTemplate
     tiles: IntArray
     cost: FloatArray
@@ -80,17 +83,6 @@ class PmappingGroup:
 
     def __len__(self) -> int:
         return len(self.cost)
-
-    def take(self, index: IntArray) -> PmappingGroup:
-        return PmappingGroup(
-            self.structure,
-            self.tiles[index],
-            self.cost[index],
-            self.own[index],
-            self.variant[index],
-            self.remainder[index],
-            self.variants,
-        )
 
 
 @dataclass(frozen=True)
@@ -463,15 +455,7 @@ class Explorer:
             for part in parts:
                 shifted.append(part.variant + len(variants))
                 variants.extend(part.variants)
-            block = PmappingGroup(
-                parts[0].structure,
-                np.concatenate([p.tiles for p in parts]),
-                np.concatenate([p.cost for p in parts]),
-                np.concatenate([p.own for p in parts]),
-                np.concatenate(shifted),
-                np.concatenate([p.remainder for p in parts]),
-                tuple(variants),
-            )
+            block = PmappingGroup.stacked(parts, variant=np.concatenate(shifted), variants=tuple(variants))
         else:
             block = parts[0]
         if not self.setting.rules.dominance or len(block) < 2:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from math import prod
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ..fusion.serving import NOTHING, Served, Serving, ServingStep
 from ..fusion.templates import FusedLoop, SplitConstraint
 from ..model import Setting
 from ..numerics.pareto import FloatArray, IntArray, pack, skyline
+from ..numerics.row_table import RowTable
 from .lending import NONE as NONE_LENT
 from .lending import Lent, Loan, Part, lend
 from .matching import Meeting, matching_pairs
@@ -101,7 +102,7 @@ class Compatibility:
 
 
 @dataclass(eq=False)
-class Partial:
+class Partial(RowTable):
     """Partial cascades with one compatibility.
 
     tiles [n, open loops]; cost [n, c]; alive, peak: `Reservations`. parents: what they were joined from: previous
@@ -109,6 +110,18 @@ class Partial:
     open group has gathered (g = 0 without one). lasting [n, memories, 2]: bits that stay for the whole run, and the
     worst moment so far without them (no memories where nothing may stay here or there).
     """
+
+    COLUMNS: ClassVar[tuple[str, ...]] = (
+        "tiles",
+        "cost",
+        "alive",
+        "peak",
+        "parent",
+        "left",
+        "right",
+        "opened",
+        "lasting",
+    )
 
     compatibility: Compatibility
     tiles: IntArray
@@ -124,21 +137,6 @@ class Partial:
 
     def __len__(self) -> int:
         return len(self.cost)
-
-    def take(self, index: IntArray) -> Partial:
-        return Partial(
-            self.compatibility,
-            self.tiles[index],
-            self.cost[index],
-            self.alive[index],
-            self.peak[index],
-            self.parents,
-            self.parent[index],
-            self.left[index],
-            self.right[index],
-            self.opened[index],
-            self.lasting[index],
-        )
 
 
 class ChosenRow(NamedTuple):
@@ -524,19 +522,7 @@ class Joiner:
             for part in parts:
                 shifted.append(part.parent + len(parents))
                 parents.extend(part.parents)
-            whole = Partial(
-                parts[0].compatibility,
-                np.concatenate([p.tiles for p in parts]),
-                np.concatenate([p.cost for p in parts]),
-                np.concatenate([p.alive for p in parts]),
-                np.concatenate([p.peak for p in parts]),
-                tuple(parents),
-                np.concatenate(shifted),
-                np.concatenate([p.left for p in parts]),
-                np.concatenate([p.right for p in parts]),
-                np.concatenate([p.opened for p in parts]),
-                np.concatenate([p.lasting for p in parts]),
-            )
+            whole = Partial.stacked(parts, parents=tuple(parents), parent=np.concatenate(shifted))
         else:
             whole = parts[0]
         if not self.setting.rules.dominance or len(whole) < 2:
