@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import cascade
-from einloom.mapping.analysed import derived_cuts, largest_extents
+from einloom.mapping.analysed import Analysed, derived_cuts
 from einloom.mapping.tree import Compute, Loop, Mapping, Node, Split, Store
 from einloom.workload.einsum import Workload
 
@@ -29,8 +29,8 @@ def test_first_tile_with_its_halo_then_one_stride() -> None:
     mapping = fused(Loop(SHARED, 4, 2))
     cuts = derived_cuts(convs(), mapping)
     assert cuts == {("E0", 0): (4, 6, 8, 10)}
-    assert largest_extents(convs(), mapping, "E0")[0] == {"u": 4}
-    assert largest_extents(convs(), mapping, "E1")[0] == {"p": 2, "r": 3}
+    assert Analysed(convs(), mapping).below("E0")[0] == {"u": 4}
+    assert Analysed(convs(), mapping).below("E1")[0] == {"p": 2, "r": 3}
 
 
 def test_loops_of_the_producer_alone_cut_each_extent_from_its_start() -> None:

@@ -26,13 +26,12 @@ from einloom.search.principles.matmul import (
     OperandSchedule,
     best_schedule,
     ceil_div,
-    envelope,
     lower_bound,
     tile_sizes,
 )
 from einloom.search.principles.pairs import SHARED, Pair, best_fused, compared
 from einloom.search.principles.roles import roles
-from einloom.search.principles.rules import Pick
+from einloom.search.principles.rules import Pick, predicted
 from einloom.search.principles.told import told
 from einloom.search.principles.trees import unfused_tree
 from einloom.workload.build import build_workload
@@ -238,7 +237,7 @@ def test_worked_example_of_the_paper() -> None:
     assert best.non_redundant == 2
     assert lower_bound(matmul, 512 * 1024) <= best.traffic
     small = best_schedule(matmul, 4096)
-    assert small is not None and envelope(matmul, 4096) <= small.traffic * 1.001
+    assert small is not None and predicted(matmul, 4096) <= small.traffic * 1.001
 
 
 def test_principle_four_is_not_the_rule() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..machine.levels import Machine
-from ..mapping.tree import Mapping, Nest, Split, SplitKind, einsums_below
+from ..mapping.tree import Mapping, Nest, Split, einsums_below
 
 Stages = Sequence[Sequence[str]]
 
@@ -24,28 +24,26 @@ class ConcurrentForm:
     branches: int
 
 
-def concurrent_forms(
-    mapping: Mapping, machine: Machine, stages: Stages, kind: SplitKind = "pipelined"
-) -> Iterator[ConcurrentForm]:
+def concurrent_forms(mapping: Mapping, machine: Machine, stages: Stages) -> Iterator[ConcurrentForm]:
     """The trees in which one split has the `stages` as branches: shared, @ unit, and @ every axis.
 
     Branches of the sequential split that belong to one stage become one branch, sequential inside. Stages that the
     split does not part stay together. A split that holds fewer than two of the groups so found is left as it is.
     """
     for spot in ("shared", "unit", *machine.axes):
-        for nest, branches in _forms(mapping.nest, spot, stages, kind):
+        for nest, branches in _forms(mapping.nest, spot, stages):
             yield ConcurrentForm(Mapping(nest), spot if spot == "shared" else f"@ {spot}", branches)
 
 
-def _forms(nest: Nest, spot: str, stages: Stages, kind: SplitKind) -> Iterator[tuple[Nest, int]]:
+def _forms(nest: Nest, spot: str, stages: Stages) -> Iterator[tuple[Nest, int]]:
     head, split = nest[:-1], nest[-1]
     if not isinstance(split, Split):
         return
     branches = grouped(split.branches, stages)
     if len(branches) > 1:
-        yield (*head, Split(kind, branches, spot)), len(branches)
+        yield (*head, Split("pipelined", branches, spot)), len(branches)
     for i, branch in enumerate(split.branches):
-        for form, parted in _forms(branch, spot, stages, kind):
+        for form, parted in _forms(branch, spot, stages):
             yield (*head, replace(split, branches=(*split.branches[:i], form, *split.branches[i + 1 :]))), parted
 
 

@@ -238,8 +238,3 @@ class _Tie:
 def derived_cuts(workload: Workload, mapping: Mapping) -> Cuts:
     """`Analysed.cuts` of a mapping."""
     return Analysed(workload, mapping).cuts
-
-
-def largest_extents(workload: Workload, mapping: Mapping, einsum: str) -> tuple[Table[str, int], ...]:
-    """`Analysed.below` of a mapping: for each node of the path of `einsum` the extents in the largest tile below."""
-    return Analysed(workload, mapping).below(einsum)

@@ -48,12 +48,10 @@ def read_record(
     return found
 
 
-def built(
-    view: Located, record: Record, reader: FactReader = STATED, path: str = "", ignored: tuple[str, ...] = ()
-) -> Any:
+def built(view: Located, record: Record, reader: FactReader = STATED, path: str = "") -> Any:
     """What `record.build` makes of the values. Raises ConsequentError if the record is not as its keys say."""
     before = view.mistakes
-    found = read_record(view, record, reader, path, ignored)
+    found = read_record(view, record, reader, path)
     if view.mistakes > before:
         raise ConsequentError(f"{record.title} cannot be read")
     return found if record.build is None else record.build(view, found)

@@ -192,6 +192,11 @@ class Workload(Drawn):
         return self._einsum_table.keys()
 
     @cached_property
+    def position(self) -> Mapping[str, int]:
+        """Name of an Einsum -> its place in program order."""
+        return MappingProxyType({name: i for i, name in enumerate(self.names)})
+
+    @cached_property
     def _tensor_table(self) -> Mapping[str, Tensor]:
         return MappingProxyType({tensor.name: tensor for tensor in self.tensors})
 

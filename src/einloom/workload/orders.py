@@ -16,8 +16,7 @@ def awaited(workload: Workload) -> tuple[int, ...]:
     >>> awaited(w)
     (0, 0, 3)
     """
-    place = {name: i for i, name in enumerate(workload.names)}
-    made = {tensor: {1 << place[name] for name in names} for tensor, names in workload.writers.items()}
+    made = {tensor: {1 << workload.position[name] for name in names} for tensor, names in workload.writers.items()}
     read = ({a.tensor for a in e.inputs if a.tensor in made} for e in workload.einsums)
     return tuple(sum(bit for tensor in tensors for bit in made[tensor]) for tensors in read)
 

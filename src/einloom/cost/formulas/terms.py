@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 Number = Any  # int, or an integer array of one common shape
-CutMode = Literal["all", "first"]
 
 
 def minimum(a: Number, b: Number) -> Number:

@@ -61,7 +61,7 @@ class _Writer:
         self.clock = self.clock or self.unit.throughput or cycles_per_second()
         if self.unit.throughput != self.clock:
             self.notes.append(f"{self.unit.name}: ZigZag's array makes one operation per cycle and element")
-        self.ids = {einsum.name: number for number, einsum in enumerate(self.workload.einsums)}
+        self.ids = self.workload.position
         self.tensors = self._tensors()
 
     def _tensors(self) -> dict[tuple[str, str], str]:

@@ -514,7 +514,7 @@ def _fusion(tree: _Tree, nest: Nest, prefix: Address, above: tuple[tuple[Address
 
 
 def _fused_for_a_reason(tree: _Tree, address: Address, loop: Loop, split: Split) -> Iterator[str]:
-    order = {e.name: i for i, e in enumerate(tree.workload.einsums)}
+    order = tree.workload.position
     below = tree.below[address]
     stored: set[str] = set()
     for einsum in below:

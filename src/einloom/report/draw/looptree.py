@@ -72,8 +72,8 @@ class _Tree:
         last = first + len(einsums_below(nest))
         return range(max(first, self.window.start), min(last, self.window.stop))
 
-    def band(self, leaves: range, top: float, height: float, fill: Ink, tip: str = "", edge: Ink = "line") -> Box:
-        return Box(self.x(leaves.start), top, self.column * len(leaves), height, fill, tip, edge)
+    def band(self, leaves: range, top: float, height: float, fill: Ink, tip: str = "") -> Box:
+        return Box(self.x(leaves.start), top, self.column * len(leaves), height, fill, tip, "line")
 
     def nest(self, nest: Nest, first: int, depth: int, top: float, bottom: float) -> Iterator[Shape]:
         """The nodes of a nest whose first leaf is number `first` and whose first node has `depth` nodes above it."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, sqrt
+from math import sqrt
 from typing import Literal
 
 from ...mapspace.divisors import divisors
@@ -105,7 +105,6 @@ def best_schedule(
     accounting: Accounting = "once",
     cutting: Cutting = "integer",
     room: Room = "together",
-    operands: tuple[Operand, ...] = ("A", "B", "C"),
 ) -> OperandSchedule | None:
     """The schedule of least traffic in a buffer of so many elements; None if not even tiles of one fit.
 
@@ -113,9 +112,9 @@ def best_schedule(
     2752512
 
     room: ``together`` keeps one tile of each operand at the same loop, as the FuseCU paper does; ``apart`` lets the
-    stores stand at different loops, as mapping trees do. operands: which may be stationary.
+    stores stand at different loops, as mapping trees do.
     """
-    found = (_best_with(matmul, x, buffer, accounting, cutting, room) for x in operands)
+    found = (_best_with(matmul, x, buffer, accounting, cutting, room) for x in OPERANDS)
     return min((s for s in found if s is not None), key=lambda s: (s.traffic, s.room), default=None)
 
 
@@ -192,8 +191,3 @@ def lower_bound(matmul: Matmul, buffer: int) -> float:
     Holds where the output's partial sums are read back, ``read-modify-write``.
     """
     return max(2 * matmul.operations / sqrt(buffer) - 2 * buffer, float(matmul.compulsory))
-
-
-def envelope(matmul: Matmul, buffer: int) -> int:
-    """The closed form with tiles of real size: the smallest operand once, 2 M K L / (sqrt(S + 1) - 1) for the rest."""
-    return ceil(min(matmul.size(x) for x in OPERANDS) + 2 * matmul.operations / (sqrt(buffer + 1) - 1))

@@ -117,7 +117,7 @@ class Arcs(ABC, Generic[Some]):
 
     def _uses(self, position: int) -> dict[int, tuple[tuple[Use, Use], ...]]:
         """Position of each neighbour -> (own use, the neighbour's use) of every tensor that both access."""
-        order = self._order
+        order = self.workload.position
         einsum = self.workload.einsums[position]
         found: dict[int, list[tuple[Use, Use]]] = {}
         for tensor in einsum.tensors:
@@ -126,10 +126,6 @@ class Arcs(ABC, Generic[Some]):
             for other in others - {position}:
                 found.setdefault(other, []).append((self._use(position, tensor), self._use(other, tensor)))
         return {other: tuple(found[other]) for other in sorted(found)}
-
-    @cached_property
-    def _order(self) -> dict[str, int]:
-        return {einsum.name: i for i, einsum in enumerate(self.workload.einsums)}
 
     def _use(self, position: int, tensor: str) -> Use:
         einsum = self.workload.einsums[position]

@@ -213,15 +213,10 @@ class Candidates:
     def _inner(self, first: int, last: int) -> frozenset[str]:
         found = set()
         for name in self.workload.intermediates:
-            users = [self.position[u] for u in (self.workload.producers[name], *self.workload.consumers[name])]
+            users = [self.workload.position[u] for u in (self.workload.producers[name], *self.workload.consumers[name])]
             if first <= min(users) and max(users) <= last:
                 found.add(name)
         return frozenset(found)
-
-    @cached_property
-    def position(self) -> dict[str, int]:
-        """Name of an Einsum -> its place in the cascade."""
-        return {einsum.name: i for i, einsum in enumerate(self.workload.einsums)}
 
     def _choices(self, position: int, inner: frozenset[str]) -> list[tuple[UnitOption, Placement]]:
         """Units and choices of held tensors of a member: one that stays among the members is backed on chip."""

@@ -8,7 +8,7 @@ as `cost.time.schedule`. All of it grows with each of these numbers, so dominanc
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import reduce
 
 import numpy as np
 
@@ -39,10 +39,6 @@ class GroupJoiner(Joiner):
     candidates: Candidates = field(kw_only=True)
     sums: Sums = field(kw_only=True)
     components: int = field(kw_only=True)
-
-    @cached_property
-    def _position(self) -> dict[str, int]:
-        return {einsum.name: i for i, einsum in enumerate(self.workload.einsums)}
 
     # ---- matching -------------------------------------------------------------------------------------------------
 
@@ -99,8 +95,8 @@ class GroupJoiner(Joiner):
 
     def _slots(self, live: LiveTensor) -> int:
         """Tiles of an exchanged tensor that its store holds in turns."""
-        last = max(self._position[user] for user in self.workload.consumers[live.tensor])
-        distance = last - self._position[self.workload.producers[live.tensor]]
+        last = max(self.workload.position[user] for user in self.workload.consumers[live.tensor])
+        distance = last - self.workload.position[self.workload.producers[live.tensor]]
         return max(self.setting.slots[live.memory], 1 + distance)
 
     # ---- room -----------------------------------------------------------------------------------------------------
@@ -117,18 +113,8 @@ class GroupJoiner(Joiner):
 
     # ---- time -----------------------------------------------------------------------------------------------------
 
-    def _join(
-        self,
-        step: JoinStep,
-        partial: Partial,
-        block: PmappingGroup,
-        mine: dict[str, LiveTensor],
-        left: IntArray,
-        right: IntArray,
-        start: int,
-    ) -> Partial | None:
-        joined = super()._join(step, partial, block, mine, left, right, start)
-        if joined is None or not isinstance(block, MemberPmappings):
+    def _timed(self, step: JoinStep, partial: Partial, block: PmappingGroup, joined: Partial, start: int) -> Partial:
+        if not isinstance(block, MemberPmappings):
             return joined
         opened = self._gathered(partial, block, joined.left, joined.right)
         if joined.compatibility.group is not None:
@@ -185,8 +171,8 @@ class GroupJoiner(Joiner):
         """Who hands a tile to whom between the stages of a group that ends at `last`."""
         found = []
         for tensor, slots in group.made:
-            producer = self._position[self.workload.producers[tensor]]
-            readers = (self._position[user] for user in self.workload.consumers[tensor])
+            producer = self.workload.position[self.workload.producers[tensor]]
+            readers = (self.workload.position[user] for user in self.workload.consumers[tensor])
             found += [Edge(producer - group.first, r - group.first, slots) for r in readers if r <= last]
         return tuple(found)
 

@@ -17,9 +17,8 @@ import numpy as np
 from ....errors import Infeasible
 from ....machine.levels import Fanout, Machine
 from ....mapping.tree import Mapping
-from ....problem import Objective, Problem
-from ...method import Watcher
-from ..attempt import Attempt, ExactOptions
+from ....problem import Objective
+from ..attempt import Attempt
 from ..bounds.arc_consistency import common, keys_of
 from ..bounds.choices import Choices, Keys
 from ..bounds.cutoff import TIE
@@ -30,7 +29,7 @@ from ..model import Setting
 from ..numerics.pareto import FloatArray
 from ..prices.columns import leakage
 from ..traceback import Piece, Where, tree
-from .candidates import Candidate, drains
+from .candidates import Candidate, Candidates, drains
 from .groups import Groups
 from .joins import GroupJoiner, Sums
 from .rows import MemberPmappings
@@ -46,24 +45,38 @@ def without_leakage(machine: Machine) -> Machine:
 class ConcurrentAttempt(Attempt):
     """Complete solutions of a problem whose mapspace has groups, where these may be better than what is sequential."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        options: ExactOptions,
-        watcher: Watcher,
-        counts: dict[str, int],
-        checkpoint: Callable[[], None],
-    ) -> None:
-        super().__init__(problem, options, watcher, counts, checkpoint)
-        self.sequential = Attempt(problem, options, watcher, counts, checkpoint)
-        self.sequential.classes = self.classes
-        self.groups = Groups(self)
-        self.candidates = self.groups.candidates
-        self.dynamic, self.seconds = np.zeros((2, len(self.signatures)))
-        names = [objective.name for objective in self.objectives]
-        energy = names.index("energy") if "energy" in names else None
-        latency = names.index("latency") if "latency" in names else None
-        self.sums = Sums(energy, latency, leakage(problem.machine)) if self.groups.timed else Sums(0, None, 0.0)
+    @cached_property
+    def groups(self) -> Groups:
+        """What may run at the same time."""
+        return Groups(self)
+
+    @property
+    def candidates(self) -> Candidates:
+        return self.groups.candidates
+
+    @cached_property
+    def sequential(self) -> Attempt:
+        """The pass without groups."""
+        found = Attempt(self.problem, self.options, self.watcher, self.counts, self.checkpoint)
+        found.classes = self.classes
+        return found
+
+    @cached_property
+    def seconds(self) -> FloatArray:
+        """The least seconds that every Einsum adds to the latency; zero as long as `lower_bound` has not said."""
+        return np.zeros(len(self.signatures))
+
+    @cached_property
+    def dynamic(self) -> FloatArray:
+        """Likewise the least joules without leakage."""
+        return np.zeros(len(self.signatures))
+
+    @cached_property
+    def sums(self) -> Sums:
+        if not self.groups.timed:
+            return Sums(0, None, 0.0)
+        at = {objective.name: i for i, objective in enumerate(self.objectives)}
+        return Sums(at.get("energy"), at.get("latency"), leakage(self.problem.machine))
 
     # ---- bounds ---------------------------------------------------------------------------------------------------
 

@@ -77,9 +77,8 @@ def refuse_first_readers(workload: Workload, machine: Machine) -> None:
     The first one says which memory must back it, and, where that has a size, how wide a value and how long a rank is.
     """
     earlier = _earlier(workload)
-    place = {name: i for i, name in enumerate(workload.names)}
     for tensor in workload.inputs:
-        readers = [place[name] for name in workload.consumers[tensor]]
+        readers = [workload.position[name] for name in workload.consumers[tensor]]
         first = [i for i in readers if not any(earlier[i] >> j & 1 for j in readers)]
         if len({_stored(workload, machine, workload.einsums[i], tensor) for i in first}) > 1:
             raise SpecError(

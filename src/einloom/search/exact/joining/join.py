@@ -229,6 +229,7 @@ class Joiner:
                 if not len(left):
                     continue
                 joined = self._join(step, partial, block, mine, left, right, start)
+                joined = None if joined is None else self._timed(step, partial, block, joined, start)
                 if joined is not None and len(joined):
                     yield joined
 
@@ -311,6 +312,10 @@ class Joiner:
             np.zeros((len(index), 0)),
             lasting[index],
         )
+
+    def _timed(self, step: JoinStep, partial: Partial, block: PmappingGroup, joined: Partial, start: int) -> Partial:
+        """The rows with what an open group has gathered; those that close one with its time, if they are of use."""
+        return joined
 
     def _hopeful(
         self, step: JoinStep, after: Compatibility, tiles: IntArray, cost: FloatArray, rows: IntArray

@@ -6,8 +6,9 @@ counts come from `cost.formulas.terms`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import Any, Literal
 
@@ -69,6 +70,12 @@ class LinkCharge:
             if self.counts_once(fanout, joined):
                 total = total * row
         return np.asarray(terms.trips_of(int(whole[d]), total))
+
+
+Way = Literal["down", "up"]
+Action = Literal["read", "write"]
+_ACTIONS: dict[Way, tuple[Action, Action]] = {"down": ("read", "write"), "up": ("write", "read")}
+"""Way of an element -> what it is to the memory further out, and to the one further in."""
 
 
 def leakage(machine: Machine) -> float:
@@ -261,26 +268,27 @@ class LinkPrices:
         child None is the leaf. Elements are counted over all instances of the classes that index the tensor and over
         temporal visits; instances along other classes are in the price.
         """
-        bottom = self.fanouts if child is None else self.above[child]
         signature = self.classes.signature.tensors[tensor]
-        below = self._copies(tensor, bottom, bottom)
-        above = self._copies(tensor, self.above[parent], bottom)
         zero = np.zeros((len(self.spreads), len(self.columns)))
         if signature.housed and parent < signature.home:
             return zero, zero  # it is at home there: nothing comes from further out
+        back = self._moved(tensor, parent, child, "down")
         if not signature.output:
-            price = self._charge(tensor, parent, "read", *above) + self._passed(tensor, parent, child, "down")
-            if child is not None:
-                price = price + self._charge(tensor, child, "write", *below)
-            return price, zero
-        up = self._charge(tensor, parent, "write", *above) + self._passed(tensor, parent, child, "up")
-        back = self._charge(tensor, parent, "read", *above) + self._passed(tensor, parent, child, "down")
-        if child is not None:
-            up = up + self._charge(tensor, child, "read", *below)
-            back = back + self._charge(tensor, child, "write", *below)
+            return back, zero
+        up = self._moved(tensor, parent, child, "up")
         if child is not None and self.machine.partial_sums == "once":
             return up, zero
         return up + back, back
+
+    def _moved(self, tensor: int, parent: int, child: int | None, way: Way) -> FloatArray:
+        """Column vectors for one element that goes one way over a link."""
+        bottom = self.fanouts if child is None else self.above[child]
+        first, last = _ACTIONS[way]
+        price = self._charge(tensor, parent, first, *self._copies(tensor, self.above[parent], bottom))
+        price = price + self._passed(tensor, parent, child, way)
+        if child is not None:
+            price = price + self._charge(tensor, child, last, *self._copies(tensor, bottom, bottom))
+        return price
 
     def crossing(self, top: int, bottom: int, d: int) -> list[tuple[int, frozenset[int], IntArray]]:
         """(fanout, tensors joined, instances that class d takes per choice) of every axis in between, from the outside
@@ -290,21 +298,14 @@ class LinkPrices:
     def parts(self, tensor: int, parent: int, child: int | None) -> tuple[tuple[LinkCharge, ...], FloatArray]:
         """As `link`, where tiles need not divide: the price side by side, and the cost of the first results that are
         not read back."""
-        bottom = self.fanouts if child is None else self.above[child]
         signature = self.classes.signature.tensors[tensor]
         zero = np.zeros((len(self.spreads), len(self.columns)))
         if signature.housed and parent < signature.home:
             return (), zero
-        ways: list[tuple[int, Literal["read", "write"], Literal["down", "up"]]] = [(parent, "read", "down")]
-        if child is not None:
-            ways.append((child, "write", "down"))
-        found = self._sides(tensor, ways, parent, child, bottom)
+        found = self._sides(tensor, parent, child, "down")
         if not signature.output:
             return tuple(found), zero
-        up: list[tuple[int, Literal["read", "write"], Literal["down", "up"]]] = [(parent, "write", "up")]
-        if child is not None:
-            up.append((child, "read", "up"))
-        out = self._sides(tensor, up, parent, child, bottom)
+        out = self._sides(tensor, parent, child, "up")
         if child is not None and self.machine.partial_sums == "once":
             return tuple(out), zero
         if self.classes.integer:
@@ -336,31 +337,20 @@ class LinkPrices:
                 total = total * mine
         return total
 
-    def _sides(
-        self,
-        tensor: int,
-        ways: list[tuple[int, Literal["read", "write"], Literal["down", "up"]]],
-        parent: int,
-        child: int | None,
-        bottom: int,
-    ) -> list[LinkCharge]:
+    def _sides(self, tensor: int, parent: int, child: int | None, way: Way) -> list[LinkCharge]:
         """The parts of what goes one way: at each end, and at the tolls between."""
-        found = []
-        for memory, action, _ in ways:
-            top = self.above[memory]
-            for busiest in (False, True):
-                total, one = (0, self._share(tensor, top)) if busiest else (1, 0)
-                vector = self._charge(
-                    tensor, memory, action, np.full(len(self.spreads), total), one * np.ones(len(self.spreads))
-                )
-                found.append(LinkCharge(self, tensor, vector, top, bottom, busiest))
+        bottom = self.fanouts if child is None else self.above[child]
+        ends = zip((parent,) if child is None else (parent, child), _ACTIONS[way], strict=False)
+        sides: list[tuple[int, Callable[[FloatArray, FloatArray], FloatArray]]] = [
+            (self.above[memory], partial(self._charge, tensor, memory, action)) for memory, action in ends
+        ]
         for k, toll in enumerate(self.machine.tolls):
-            top = self._over(toll)
-            for busiest in (False, True):
-                total, one = (0, self._share(tensor, top)) if busiest else (1, 0)
-                both = np.full(len(self.spreads), float(total)), one * np.ones(len(self.spreads))
-                vector = self._tolled(k, tensor, parent, child, ways[0][2], both)
-                found.append(LinkCharge(self, tensor, vector, top, bottom, busiest))
+            sides.append((self._over(toll), partial(self._tolled, k, tensor, parent, child, way)))
+        found = []
+        for top, price in sides:
+            none, share = np.zeros(len(self.spreads)), self._share(tensor, top)
+            found.append(LinkCharge(self, tensor, price(none + 1, none), top, bottom, False))
+            found.append(LinkCharge(self, tensor, price(none, share), top, bottom, True))
         return [part for part in found if part.price.any()]
 
     def _share(self, tensor: int, top: int) -> FloatArray:
@@ -387,17 +377,16 @@ class LinkPrices:
         if source == target:
             return zero, zero
         read = self._one_way(1, source, "read")
-        way: Literal["down", "up"] = "down" if source < target else "up"
+        way: Way = "down" if source < target else "up"
         read = read + self._passed(1, min(source, target), max(source, target), way)
         return read, self._one_way(0, target, "write")
 
-    def _passed(self, tensor: int, parent: int, child: int | None, way: Literal["down", "up"]) -> FloatArray:
+    def _passed(self, tensor: int, parent: int, child: int | None, way: Way) -> FloatArray:
         """Column vectors for one element on its way through the tolls between two places (child None: the leaf)."""
         bottom = self.fanouts if child is None else self.above[child]
         vector = np.zeros((len(self.spreads), len(self.columns)))
         for k, toll in enumerate(self.machine.tolls):
-            copies = self._copies(tensor, self._over(toll), bottom)
-            vector += self._tolled(k, tensor, parent, child, way, copies)
+            vector += self._tolled(k, tensor, parent, child, way, *self._copies(tensor, self._over(toll), bottom))
         return vector
 
     def _tolled(
@@ -406,14 +395,14 @@ class LinkPrices:
         tensor: int,
         parent: int,
         child: int | None,
-        way: Literal["down", "up"],
-        copies: tuple[FloatArray, FloatArray],
+        way: Way,
+        total: FloatArray,
+        one: FloatArray,
     ) -> FloatArray:
         """Column vectors for one element on its way through toll number `k`, if that is between the two places."""
         place, memories, toll = self.machine.position, self.machine.memories, self.machine.tolls[k]
         inner = self.unit if child is None else memories[child].name
         assert inner is not None
-        total, one = copies
         vector = np.zeros((len(self.spreads), len(self.columns)))
         bits = self.classes.signature.tensors[tensor].tolls[k][way == "up"]
         if not bits or not place[memories[parent].name] < place[toll.name] < place[inner]:
@@ -429,16 +418,14 @@ class LinkPrices:
         """How many fanouts stand above the toll."""
         return sum(isinstance(level, Fanout) for level in self.machine.levels[: self.machine.position[toll.name]])
 
-    def _one_way(self, tensor: int, memory: int, action: Literal["read", "write"]) -> FloatArray:
+    def _one_way(self, tensor: int, memory: int, action: Action) -> FloatArray:
         mine = np.array(self.classes.relevance[tensor], bool)
         one = 1.0 / self.instances[memory][:, mine].prod(axis=1)
         if any(self.classes.uneven):
             one = self._share(tensor, self.above[memory])
         return self._charge(tensor, memory, action, np.ones(len(self.spreads)), one)
 
-    def _charge(
-        self, tensor: int, memory: int, action: Literal["read", "write"], total: NDArray[Any], one: FloatArray
-    ) -> FloatArray:
+    def _charge(self, tensor: int, memory: int, action: Action, total: NDArray[Any], one: FloatArray) -> FloatArray:
         """Column vectors for one element: `total` over all instances, `one` in the busiest."""
         level = self.machine.memories[memory]
         bits = self.classes.signature.tensors[tensor].bits[memory]
