@@ -114,30 +114,19 @@ class _Walk:
         raise SpecError(f"unknown name {name!r} in {self.text!r}; {shown}", suggestion=self.suggest(name))
 
     def binary(self, operator: ast.operator, left: Measure, right: Measure) -> Measure:
-        a, b = left.value, right.value
-        if isinstance(operator, ast.Div | ast.FloorDiv | ast.Mod) and b == 0:
-            raise SpecError(f"division by zero in {self.text!r}")
+        if isinstance(operator, ast.Pow) and right.dimension != PLAIN:
+            raise SpecError(f"the exponent in {self.text!r} has the unit {dimension_text(right.dimension)}")
+        result = calculated(operator, left.value, right.value, self.text)
         match operator:
-            case ast.Add():
-                result = Measure(a + b, self.common(left, right))
-            case ast.Sub():
-                result = Measure(a - b, self.common(left, right))
             case ast.Mult():
-                result = Measure(a * b, of_product(left.dimension, right.dimension))
+                return Measure(result, of_product(left.dimension, right.dimension))
             case ast.Div():
-                result = Measure(a / b, of_product(left.dimension, right.dimension, -1))
+                return Measure(result, of_product(left.dimension, right.dimension, -1))
             case ast.FloorDiv():
-                result = Measure(Fraction(a // b), self.counted(of_product(left.dimension, right.dimension, -1)))
-            case ast.Mod():
-                result = Measure(a % b, self.common(left, right))
+                return Measure(result, self.counted(of_product(left.dimension, right.dimension, -1)))
             case ast.Pow():
-                if right.dimension != PLAIN:
-                    raise SpecError(f"the exponent in {self.text!r} has the unit {dimension_text(right.dimension)}")
-                result = Measure(_power(a, b, self.text), of_product(PLAIN, left.dimension, int(b)))
-            case _:
-                raise SpecError(f"{self.text!r} is not arithmetic: only + - * / // % ** are read here")
-        _bounded(result.value, self.text)
-        return result
+                return Measure(result, of_product(PLAIN, left.dimension, int(right.value)))
+        return Measure(result, self.common(left, right))
 
     def counted(self, found: Dimension) -> Dimension:
         """The dimension, if it counts whole things: 7 pJ // 2 would be nothing, because it rounds to whole joules."""
@@ -154,14 +143,32 @@ class _Walk:
         return found
 
 
-def _power(base: Fraction, exponent: Fraction, text: str) -> Fraction:
-    if exponent.denominator != 1 or abs(exponent) > MAX_EXPONENT:
+def calculated(operator: ast.operator, left: Fraction, right: Fraction, text: str) -> Fraction:
+    """What one of ``+ - * / // % **`` makes of two numbers, exactly. text: the whole expression, for messages.
+
+    Raises SpecError for other operators, divisions by zero, exponents beyond 64 and numbers beyond 4096 bits.
+    """
+    power = isinstance(operator, ast.Pow)
+    if power and (right.denominator != 1 or abs(right) > MAX_EXPONENT):
         raise SpecError(f"an exponent must be an integer of at most {MAX_EXPONENT} in {text!r}")
-    if base == 0 and exponent < 0:
+    if (left == 0 and right < 0) if power else (right == 0 and isinstance(operator, ast.Div | ast.FloorDiv | ast.Mod)):
         raise SpecError(f"division by zero in {text!r}")
-    if max(base.numerator.bit_length(), base.denominator.bit_length()) * abs(exponent) > MAX_NUMBER_BITS:
+    if power and max(left.numerator.bit_length(), left.denominator.bit_length()) * abs(right) > MAX_NUMBER_BITS:
         raise SpecError(f"a number in {text!r} is too large")
-    return Fraction(base ** int(exponent))
+    if type(operator) not in _OPERATORS:
+        raise SpecError(f"{text!r} is not arithmetic: only + - * / // % ** are read here")
+    return _bounded(_OPERATORS[type(operator)](left, right), text)
+
+
+_OPERATORS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.Div: lambda a, b: a / b,
+    ast.FloorDiv: lambda a, b: Fraction(a // b),
+    ast.Mod: lambda a, b: a % b,
+    ast.Pow: lambda a, b: Fraction(a ** int(b)),
+}
 
 
 def _bounded(number: Fraction, text: str) -> Fraction:

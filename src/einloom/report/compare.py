@@ -5,8 +5,6 @@ Nothing is searched. Results that do not answer the same question are compared a
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +23,7 @@ from ..workload.einsum import Workload
 from ..workload.files import workload_data
 from .data.fusion import fused
 from .text.results import bits, joules, objective_value, seconds
-from .text.table import WIDTH, columns
+from .text.table import WIDTH, columns, csv_text
 
 if TYPE_CHECKING:
     import pandas
@@ -103,13 +101,8 @@ class Comparison(Drawn):
 
     def to_csv(self) -> str:
         """One line per result, heads first; what is fused as ``tensor:memory`` pairs."""
-        out = io.StringIO()
-        records = [self._record(row) for row in self.rows]
-        writer = csv.DictWriter(out, list(records[0]), lineterminator="\n")
-        writer.writeheader()
-        for record in records:
-            writer.writerow({**record, "fused": " ".join(f"{t}:{m}" for t, m in record["fused"].items())})
-        return out.getvalue()
+        records = (self._record(row) for row in self.rows)
+        return csv_text([{**r, "fused": " ".join(f"{t}:{m}" for t, m in r["fused"].items())} for r in records])
 
     def to_frame(self) -> pandas.DataFrame:
         """A DataFrame with a row per result. Raises MissingExtra without pandas."""

@@ -24,7 +24,7 @@ from ..report.draw.markup import el
 from ..report.draw.svg import html_of
 from ..report.page.shell import section, shell
 from ..report.text.results import objective_value
-from ..report.text.table import columns
+from ..report.text.table import columns, csv_text
 from ..result import Result
 from ..result.unmapped import Unmapped, read_answer
 from ..search.answer import answer
@@ -131,12 +131,7 @@ class MethodRuns:
 
     def to_csv(self) -> str:
         """A line per method, heads first."""
-        out = io.StringIO()
-        records = [self._record(name) for name in self.names]
-        writer = csv.DictWriter(out, list(records[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(records)
-        return out.getvalue()
+        return csv_text([self._record(name) for name in self.names])
 
     def __str__(self) -> str:
         """The gap table."""

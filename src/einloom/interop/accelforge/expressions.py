@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import TypeAlias, TypeGuard
 
 from ...errors import SpecError, nearest
-from ...reading.arithmetic import MAX_EXPONENT, MAX_NUMBER_BITS, exact
+from ...reading.arithmetic import calculated, exact
 from ...reading.located import Located
 
 MAX_LENGTH = 2000
@@ -215,22 +215,7 @@ class ExpressionEvaluator:
     def arithmetic(self, operator: ast.operator, left: Fraction | float, right: Fraction | float) -> Value:
         if isinstance(left, float) or isinstance(right, float):
             return self.unlimited(operator, float(left), float(right))
-        if isinstance(operator, ast.Div | ast.FloorDiv | ast.Mod) and right == 0:
-            raise SpecError(f"division by zero in {self.text!r}")
-        if isinstance(operator, ast.Pow):
-            large = max(left.numerator.bit_length(), left.denominator.bit_length())
-            if right.denominator != 1 or abs(right) > MAX_EXPONENT or large * abs(right) > MAX_NUMBER_BITS:
-                raise SpecError(f"a power in {self.text!r} is too large or no whole one")
-            if left == 0 and right < 0:
-                raise SpecError(f"division by zero in {self.text!r}")
-            return Fraction(left ** int(right))
-        action = _ARITHMETIC.get(type(operator))
-        if action is None:
-            raise SpecError(f"an operator in {self.text!r} is not arithmetic")
-        found = action(left, right)
-        if max(found.numerator.bit_length(), found.denominator.bit_length()) > MAX_NUMBER_BITS:
-            raise SpecError(f"a number in {self.text!r} is too large")
-        return found
+        return calculated(operator, left, right, self.text)
 
     def unlimited(self, operator: ast.operator, left: float, right: float) -> Value:
         """Arithmetic with ``inf``."""
@@ -471,14 +456,6 @@ def _is_filter(node: ast.expr) -> bool:
 
 
 _CONSTANTS: dict[str, Value] = {"inf": math.inf, "true": True, "false": False, "none": None, "pi": exact(math.pi)}
-_ARITHMETIC: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
-    ast.Add: lambda a, b: a + b,
-    ast.Sub: lambda a, b: a - b,
-    ast.Mult: lambda a, b: a * b,
-    ast.Div: lambda a, b: a / b,
-    ast.FloorDiv: lambda a, b: Fraction(a // b),
-    ast.Mod: lambda a, b: a % b,
-}
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "range": _range,
     "len": _length,

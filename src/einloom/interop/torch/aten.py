@@ -38,6 +38,11 @@ def _plain(operator: str, **attributes: Any) -> Write:
     return lambda c: c.add(operator, c.tensor(), **attributes)
 
 
+def _of(operator: str, *names: str, **attributes: Any) -> Write:
+    """Of the arguments with these names."""
+    return lambda c: c.add(operator, *(c.tensor(name) for name in names), **attributes)
+
+
 def _all(operator: str) -> Write:
     """Of all tensors; operators that are cut or refused by their names."""
     return lambda c: c.add(operator, *c.tensors)
@@ -75,10 +80,6 @@ def _divide(c: AtenCall) -> None:
     if mode != "floor" or c.graph.types[c.names[0]].kind != "f":
         return unknown(c)
     return c.add("Floor", c.part("Div", left, right, shape=c.out))
-
-
-def _power(c: AtenCall) -> None:
-    c.add("Pow", c.tensor("self"), c.tensor("exponent"))
 
 
 def _not_equal(c: AtenCall) -> None:
@@ -135,20 +136,8 @@ def _slice_of(c: AtenCall, x: str, dim: int, start: int, shape: Sequence[int]) -
     return c.part("Slice", x, shape=shape, starts=[start], ends=[start + shape[axis]], axes=[axis])
 
 
-def _clamp(least: str, most: str) -> Write:
-    return lambda c: c.add("Clip", c.tensor("self"), c.tensor(least), c.tensor(most))
-
-
 def _relu6(c: AtenCall) -> None:
     c.add("Clip", c.tensor(), c.value(0.0), c.value(6.0))
-
-
-def _where(c: AtenCall) -> None:
-    c.add("Where", c.tensor("condition"), c.tensor("self"), c.tensor("other"))
-
-
-def _masked_fill(c: AtenCall) -> None:
-    c.add("Where", c.tensor("mask"), c.tensor("value"), c.tensor("self"))
 
 
 def _combined(operator: str) -> Write:
@@ -225,10 +214,6 @@ def _unbind(c: AtenCall) -> None:
     for i, name in enumerate(c.names):
         if name:
             c.another(name, "Gather", x, c.constant(np.int64(i)), axis=dim)
-
-
-def _embedding(c: AtenCall) -> None:
-    c.add("Gather", c.tensor("weight"), c.tensor("indices"), axis=0)
 
 
 def _index_select(c: AtenCall) -> None:
@@ -609,7 +594,7 @@ TABLE: Mapping[str, Write] = MappingProxyType(
         "ne": _not_equal,
         "rsub": _rsub,
         "div": _divide,
-        "pow": _power,
+        "pow": _of("Pow", "self", "exponent"),
         "rsqrt": _two("Sqrt", "Reciprocal"),
         "silu": _plain("Swish"),
         "gelu": _gelu,
@@ -622,18 +607,18 @@ TABLE: Mapping[str, Write] = MappingProxyType(
         "prelu": _prelu,
         "glu": _glu,
         "relu6": _relu6,
-        "clamp": _clamp("min", "max"),
-        "clamp_min": _clamp("min", "max"),
-        "clamp_max": _clamp("min", "max"),
-        "hardtanh": _clamp("min_val", "max_val"),
-        "where": _where,
-        "masked_fill": _masked_fill,
+        "clamp": _of("Clip", "self", "min", "max"),
+        "clamp_min": _of("Clip", "self", "min", "max"),
+        "clamp_max": _of("Clip", "self", "min", "max"),
+        "hardtanh": _of("Clip", "self", "min_val", "max_val"),
+        "where": _of("Where", "condition", "self", "other"),
+        "masked_fill": _of("Where", "mask", "value", "self"),
         "addcmul": _combined("Mul"),
         "addcdiv": _combined("Div"),
         "repeat_interleave": _repeat_interleave,
         "select": _select,
         "unbind": _unbind,
-        "embedding": _embedding,
+        "embedding": _of("Gather", "weight", "indices", axis=0),
         "index_select": _index_select,
         "index": _index,
         "cat": _cat,

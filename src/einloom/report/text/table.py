@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import csv
+import io
+from collections.abc import Collection, Mapping, Sequence
 from textwrap import wrap
 
 WIDTH = 100
@@ -46,3 +48,12 @@ def columns(
     if rule and len(body) > 1:
         body.insert(-1, bar)
     return "\n".join([title, line(heads), bar, *body])
+
+
+def csv_text(records: Sequence[Mapping[str, object]]) -> str:
+    """The records as CSV: their keys, which are those of the first, then a line each."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return out.getvalue()
