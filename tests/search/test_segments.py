@@ -14,10 +14,13 @@ from einloom.errors import Defect, Infeasible
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Objective, Problem
 from einloom.search.exact import ExactOptions
+from einloom.search.exact.bounds.arc_consistency import keys_of
 from einloom.search.exact.branch_and_bound import Run
+from einloom.search.exact.fusion.explore import Explorer, PmappingGroup
 from einloom.search.exact.segments import chain
 from einloom.search.exact.segments.chain import Chain, Costs
 from einloom.search.exact.segments.cuts import CutPoint, cuts
+from einloom.search.exact.segments.known_rows import Exploration, KnownRows
 from einloom.search.exact.segments.segment import Table
 from einloom.search.method import Watcher
 from einloom.workload.build import build_workload
@@ -142,6 +145,85 @@ def test_a_bound_that_a_chain_of_tables_attains() -> None:
     bounds = list(found.rising())
     assert bounds == sorted(bounds)
     assert first < bounds[-1] <= found.run(found.bound * 1.1).value == optimum(asked, WITHOUT)
+
+
+# ---- rows that several segments have ---------------------------------------------------------------------------------
+
+
+def _covered(rows: list[PmappingGroup], given: list[PmappingGroup]) -> bool:
+    """True if each row has one among the given with its template and tiles, no more room and no more cost."""
+    by_structure = {block.structure: block for block in given}
+    for block in rows:
+        other = by_structure.get(block.structure)
+        if other is None:
+            return False
+        for tiles, cost, own in zip(block.tiles, block.cost, block.own, strict=True):
+            alike = (other.tiles == tiles).all(axis=1) & (other.own <= own).all(axis=(1, 2))
+            if not (alike & (other.cost <= cost * (1 + 1e-9)).all(axis=1)).any():
+                return False
+    return True
+
+
+def lost_rows(problems: list[Problem]) -> tuple[int, int]:
+    """How often rows came from another segment's search, and how often some were missing among them."""
+    reused = lost = 0
+    ask = KnownRows.of
+
+    def of(self: KnownRows, asked: Explorer) -> list[PmappingGroup]:
+        nonlocal reused, lost
+        known = self._known.get(asked.signature)
+        given = ask(self, asked)
+        if known is not None and self._known[asked.signature] is known:
+            fresh = Explorer(asked.setting, asked.classes, asked.limits, {})
+            fresh.allowed, fresh.wanted = asked.allowed, asked.wanted
+            reused, lost = reused + 1, lost + (not _covered(fresh.blocks(), given))
+        return given
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(KnownRows, "of", of)
+        for asked in problems:
+            chained(asked)
+    return reused, lost
+
+
+@pytest.mark.usefixtures("short")
+def test_rows_of_other_segments_are_all_that_a_search_of_its_own_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    problems = [stacked("feed forward", 4, 60), stacked("norm", 4, 30, size=8)]
+    reused, lost = lost_rows(problems)
+    assert reused >= 30 and not lost
+    monkeypatch.setattr(Exploration, "hold", lambda self, asked: True)
+    with pytest.raises(Infeasible):
+        lost_rows(problems)
+
+
+def test_rows_that_fewer_neighbours_or_choices_allow_are_not_all() -> None:
+    """An Einsum is explored with part of what is asked for next: tiles of a shared tensor, or spatial choices."""
+    attempt = Run(stacked("feed forward", 2, 200), ExactOptions(), Budget(), Watcher())._pass()
+    sig = attempt.signatures[1]
+    unit = sig.units[0]
+
+    def asked(allowed: dict[int, Any], wanted: dict[Any, Any]) -> Explorer:
+        explorer = Explorer(attempt.setting, attempt.classes[sig], np.full(1, np.inf), {})
+        explorer.allowed, explorer.wanted = allowed, wanted
+        return explorer
+
+    every = asked({}, {}).blocks()
+    shared = next(t for t, tensor in enumerate(sig.tensors) if tensor.fusable)
+    tensor = attempt.problem.workload.einsums[1].tensors[shared]
+    tiles = keys_of(attempt.problem.workload, 1, tensor, every)
+    fewer = dict(list(tiles.items())[:2])
+    choices = np.ones((len(unit.held), len(attempt.classes[sig].spreads(unit))), bool)
+    none = choices.copy()
+    none[len(unit.held) // 2 :] = False
+    for first, then in (
+        (asked({shared: fewer}, {}), asked({shared: tiles}, {})),
+        (asked({shared: fewer}, {}), asked({}, {})),
+        (asked({}, {unit.unit: none}), asked({}, {unit.unit: choices})),
+        (asked({}, {unit.unit: none}), asked({}, {})),
+    ):
+        known = KnownRows([sig])
+        assert not _covered(every, known.of(first))
+        assert _covered(every, known.of(then))
 
 
 # ---- mistakes --------------------------------------------------------------------------------------------------------

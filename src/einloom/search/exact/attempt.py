@@ -442,13 +442,16 @@ class Attempt:
                 explorer.wanted = wanted.get(sig, {})
                 if self.options.consistency and uses[sig] == 1:
                     explorer.allowed = self._allowed(i, found)
-                cache[sig] = explorer.blocks()
+                cache[sig] = self._explored_by(explorer)
             else:
                 self.counts["isomorphic"] = self.counts.get("isomorphic", 0) + 1
             if not cache[sig] and not self._grouped(i):
                 raise self._unmapped(i)
             found[i] = cache[sig]
         return found
+
+    def _explored_by(self, explorer: Explorer) -> list[PmappingGroup]:
+        return explorer.blocks()
 
     def _loosest(self, limits: list[FloatArray]) -> dict[EinsumClass, FloatArray]:
         """Per signature the loosest limits of its Einsums."""

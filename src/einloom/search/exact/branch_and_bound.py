@@ -24,7 +24,7 @@ from ...workload.parts import not_whole
 from ..checked import certified, priced, sound
 from ..first import AFTER, FirstMappings
 from ..method import Recorder, Watcher
-from ..resources import at_most, resident_bytes
+from ..resources import at_most, rarely_collected, resident_bytes
 from ..starts import admitted, fitting
 from .attempt import Attempt, ExactOptions, Solution
 from .bounds.compulsory import compulsory
@@ -77,7 +77,7 @@ class Exact:
             raise SpecError(
                 f"exact proves optima under latency rule 'einsum', not {problem.latency_rule!r}", suggestion="einsum"
             )
-        with sound(self.name, problem):
+        with sound(self.name, problem), rarely_collected():
             run = Run(problem, self.options, budget or Budget(), watch or Watcher())
             run.begin()
             try:
@@ -197,6 +197,7 @@ class Run:
         self.first = None if options.limit is not None else FirstMappings(problem, watcher, loads)
         self._alone: Solution | None = None  # which fuses nothing
         self._draws = True  # as long as there is no other
+        self._chains = Chain.able(problem, options)  # then a dive is soon done
         self._drawing = self._draw_again = 0.0  # CPU seconds: a busy machine does not change the shares
         self._draw_at = self.started + (AFTER if budget.steps is None else np.inf)  # steps give the same answer twice
 
@@ -218,7 +219,8 @@ class Run:
             self.first.work(begun + SLICE)
             took = time.process_time() - begun
             self._drawing += took if known else 0.0
-            turns = PROVING if self.budget == Budget() else 1 if self._drawing < EARLY else HURRIED
+            patient = self._chains and (seconds is None or seconds >= HASTE)
+            turns = PROVING if self.budget == Budget() or patient else 1 if self._drawing < EARLY else HURRIED
             self._draw_again = begun + took + took * turns
             self._end_if_met()
 
@@ -288,7 +290,7 @@ class Run:
         try:
             self._alone = unfused(attempt)
             self._found(self._alone, attempt.repeats)
-            self._draws = not Chain.able(self.problem, self.options)
+            self._draws = not self._chains
         except Infeasible:
             self._draws = True
 
@@ -339,7 +341,8 @@ class Run:
         if chain is None or quick is None:
             return None
         self._dived_by_segments(quick)
-        for bound in chain.rising(quick):
+        chain.guided(quick)
+        for bound in chain.rising():
             attempt.agreed = max(attempt.agreed, bound)
             self._prove(bound * attempt.repeats)
             if self.best is not None and self.best.value <= bound * (1 + TIE):

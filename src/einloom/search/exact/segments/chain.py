@@ -7,6 +7,7 @@ theirs. Equal segments, as of repeated layers, are solved once (docs/model/pruni
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -23,6 +24,7 @@ from ..fusion.explore import PmappingGroup
 from ..joining.completions import Completions, Passing, TooMany
 from ..joining.join import Compatibility, Stored
 from .cuts import CutPoint, cuts
+from .known_rows import KnownRows
 from .segment import Segment, Table, stored
 
 
@@ -65,6 +67,10 @@ class Chain:
             segment = Segment(attempt, start, end, enters, leaves)
             self.kinds.append(known.setdefault(segment.kind, segment))
         self.different = list(known.values())
+        uses = Counter(signature for kind in self.different for signature in set(kind.signatures))
+        rows = KnownRows(signature for signature, times in uses.items() if times > 1)
+        for kind in self.different:
+            kind.known_rows = rows
 
     @staticmethod
     def able(problem: Problem, options: ExactOptions) -> bool:
@@ -105,28 +111,37 @@ class Chain:
     def bound(self) -> float:
         return self.ahead()[0].of(None)
 
-    def doubtful(self) -> list[Segment]:
-        """The kinds whose limit, not their table, says what they cost in a chain that gives the bound."""
-        found: dict[int, Segment] = {}
+    def _along(self) -> Iterator[tuple[Segment, float]]:
+        """A chain that gives the bound: of each segment the kind, and from which limit its table is right."""
         end: Stored | Other | None = None
         for kind, costs in zip(self.kinds, self.ahead()[1:], strict=True):
             ways = [(cost + costs.of(leaves), leaves) for (enters, leaves), cost in kind.known.items() if enters == end]
             best, end = min(ways, key=lambda way: way[0], default=(np.inf, OTHER))
             if best > kind.limit + costs.least:
-                found[id(kind)] = kind
                 end = min(costs.known, key=lambda leaves: costs.known[leaves], default=OTHER)
                 if costs.other < costs.of(end):
                     end = OTHER
-        return list(found.values())
+            yield kind, best - costs.least
 
-    def rising(self, quick: Chain | None = None) -> Iterator[float]:
-        """The bound, while the segments are asked for more, until a chain of their tables attains it. quick: a chain of
-        the same segments that has said where to begin."""
+    def doubtful(self) -> list[Segment]:
+        """The kinds whose limit, not their table, says what they cost in a chain that gives the bound."""
+        return list({id(kind): kind for kind, needed in self._along() if needed > kind.limit}.values())
+
+    def guided(self, quick: Chain) -> None:
+        """Begin as far as a chain of the same segments has come, and with the limits that it needs at its bound."""
+        needed = {id(kind): kind.limit for kind in quick.kinds}
+        if not quick.doubtful():
+            needed = dict.fromkeys(needed, 0.0)
+            for kind, limit in quick._along():
+                needed[id(kind)] = max(needed[id(kind)], limit)
+        for mine, other in zip(self.kinds, quick.kinds, strict=True):
+            mine.hint, mine.first = max(mine.hint, other.limit), needed[id(other)]
+
+    def rising(self) -> Iterator[float]:
+        """The bound, while the segments are asked for more, until a chain of their tables attains it."""
         yield self.bound
-        for mine, other in zip(self.kinds, quick.kinds if quick else (), strict=False):
-            mine.hint = max(mine.hint, other.limit)
         while kinds := self.doubtful():
-            for kind in kinds:
+            for kind in sorted(kinds, key=lambda kind: kind.bound - kind.hint):  # those that look furthest first
                 self.attempt.watcher.stage("bounding segments", self.different.index(kind), len(self.different))
                 kind.learn()
                 yield self.bound

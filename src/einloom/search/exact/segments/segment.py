@@ -19,10 +19,11 @@ from ..attempt import Attempt
 from ..bounds.cutoff import TIE
 from ..einsums.orders import JoinStep
 from ..einsums.users import is_shared
-from ..fusion.explore import PmappingGroup
+from ..fusion.explore import Explorer, PmappingGroup
 from ..fusion.serving import Serving
 from ..fusion.templates import SplitConstraint
 from ..joining.join import Axes, Compatibility, Joiner, LiveTensor, Partial, Stored
+from .known_rows import KnownRows
 
 EXPLORED = (1e-4, 1e-3, 0.06, 0.3, 1.5, 16.0, float("inf"))  # of rows, as shares above the bound
 SMALL = 0.06  # a share of the bound, beyond which rows are explored AHEAD times as far as is asked
@@ -102,8 +103,9 @@ class Segment(Attempt):
         self._keys, choices = whole._keys, whole._choices
         self._choices = None if choices is None else choices[start:end]
         self.enters, self.leaves = enters, leaves
-        self.limit, self.known, self.hint = 0.0, Table(), 0.0
+        self.limit, self.known, self.hint, self.first = 0.0, Table(), 0.0, 0.0
         self._most, self._rise = 0.0, RISE
+        self.known_rows: KnownRows | None = None
         self._explored: tuple[list[list[PmappingGroup]], Joiner] | None = None
 
     def begin(self) -> float:
@@ -130,6 +132,9 @@ class Segment(Attempt):
                 accesses.append((name, ends, bits, self.users.span(access.tensor), ranks, alone))
             shape.append((signature, tuple(accesses)))
         return tuple(shape)
+
+    def _explored_by(self, explorer: Explorer) -> list[PmappingGroup]:
+        return explorer.blocks() if self.known_rows is None else self.known_rows.of(explorer)
 
     def _serving(self, blocks: list[list[PmappingGroup]]) -> Serving | None:
         return None
@@ -172,7 +177,8 @@ class Segment(Attempt):
         """Limits above the one so far. At first rows are sought: what they cost without rooms says where to begin."""
         while self.known:
             self._rise = 2 * self._rise
-            yield self.limit * (1 + self._rise / 2)
+            limit = self.limit * (1 + self._rise / 2)
+            yield self._most if self.limit * (1 + NEARER[0]) < self._most < limit else limit
         for most in (self.hint, *(self.bound * (1 + step) for step in EXPLORED)):
             if most <= self.limit:
                 continue
@@ -182,6 +188,8 @@ class Segment(Attempt):
                 self.limit = most
                 continue
             least = max(self.bound, self._least)
+            if self.limit < self.first <= most:
+                yield self.first
             yield from (least * (1 + step) for step in NEARER if self.limit < least * (1 + step))
             if self.limit < most:
                 yield most
