@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import click
 
@@ -13,7 +15,7 @@ from .. import stops
 from ..certify.verdict import Check, Verdict
 from ..errors import Ended, SpecError
 from ..mapping.tree import Mapping
-from ..mapspace.space import ORDERS, STORES, Order, Stores
+from ..mapspace.space import ORDERS, STORES
 from ..problem import OBJECTIVES, Budget
 from ..reading.units import parse
 from ..report.text import answers
@@ -38,27 +40,39 @@ objective_option = click.option(
     show_default=True,
     help=f"What is minimised: {', '.join(OBJECTIVES[:-1])} or traffic:MEMORY.",
 )
+_LIMITS = (
+    click.option("--max-fused-loops", type=click.IntRange(0), help="At most so many loops above a fused tensor."),
+    click.option("--mapspace", metavar="FILE", help="Limits of the space: keep, bypass, fusion, loops, tiles, axes."),
+    click.option(
+        "--dataflow",
+        multiple=True,
+        metavar="NAME|FILE",
+        help="Limits of a published dataflow (`einloom zoo` lists them); of several together.",
+    ),
+    click.option(
+        "--space", metavar="NAME", help="ffm, perfect tiles (the default), or ragged: tiles that need not divide."
+    ),
+    click.option("--order", type=click.Choice(tuple(ORDERS)), help="Of the Einsums; free: any that their data allows."),
+    click.option(
+        "--stores", type=click.Choice(STORES), help="shared: one may serve several Einsums that read its tensor."
+    ),
+    click.option("--full-use", is_flag=True, help="Every Einsum uses as many instances of the axes as it can."),
+)
+
+
+def limited(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """The verb with every option that limits the mapspace: keyword arguments as `api.problem` takes them."""
+    for option in reversed(_LIMITS):
+        verb = option(verb)
+    return verb
 
 
 @click.command("map")
 @click.argument("workload")
 @click.argument("machine")
 @objective_option
-@click.option("--max-fused-loops", type=click.IntRange(0), help="At most so many loops above a fused tensor.")
-@click.option("--mapspace", metavar="FILE", help="Limits of the space: keep, bypass, fusion, loops, tiles, axes.")
-@click.option(
-    "--dataflow",
-    multiple=True,
-    metavar="NAME|FILE",
-    help="Limits of a published dataflow (`einloom zoo` lists them); of several together.",
-)
-@click.option(
-    "--space", metavar="NAME", help="ffm, perfect tiles (the default), or ragged: tiles that need not divide."
-)
-@click.option("--order", type=click.Choice(tuple(ORDERS)), help="Of the Einsums; free: any that their data allows.")
+@limited
 @click.option("--relax", metavar="NAME", help="integer: say, too, how near this is to mappings with any integer tiles.")
-@click.option("--stores", type=click.Choice(STORES), help="shared: one may serve several Einsums that read its tensor.")
-@click.option("--full-use", is_flag=True, help="Every Einsum uses as many instances of the axes as it can.")
 @click.option("--method", default="exact", show_default=True, help=f"{', '.join(SHIPPED)}, or one of a package.")
 @click.option("--method-option", "options", multiple=True, metavar="KEY=VALUE", help="Of the method; repeatable.")
 @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="Stop then, with the best so far.")
@@ -73,14 +87,7 @@ def map_verb(
     workload: str,
     machine: str,
     objective: str,
-    max_fused_loops: int | None,
-    mapspace: str | None,
-    dataflow: tuple[str, ...],
-    space: str | None,
-    order: Order | None,
     relax: str | None,
-    stores: Stores | None,
-    full_use: bool,
     method: str,
     options: tuple[str, ...],
     budget_seconds: float | None,
@@ -90,6 +97,7 @@ def map_verb(
     by: By | None,
     text_path: str | None,
     json_path: str | None,
+    **limits: Any,
 ) -> None:
     """Find the best mapping of WORKLOAD onto MACHINE.
 
@@ -100,9 +108,7 @@ def map_verb(
     budget = Budget(budget_seconds, budget_steps, _bytes(budget_memory))
     how = chosen(method, _options(options))
     with stops.politely() as stop:
-        asked = verbs.problems(
-            workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use, space, order, stores
-        )
+        asked = verbs.problems(workload, machine, objective, **limits)
         known = verbs.starts(asked, start)
         verbs.refuse_relaxation(asked, relax)
         found = _search(asked, how, budget, known, stop, relax)

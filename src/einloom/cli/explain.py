@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import click
 
@@ -10,7 +11,6 @@ from .. import api as verbs
 from .. import stops
 from ..diagnose import Explanation, explain_problem, explain_result, parse_explanation
 from ..errors import SpecError
-from ..mapspace.space import ORDERS, STORES, Order, Stores
 from ..problem import OBJECTIVES, Problem
 from ..report.text.live import display
 from ..result import Result, document
@@ -18,6 +18,7 @@ from ..result.unmapped import parse_answer
 from ..search.method import Recorder
 from ..search.principles.told import told
 from . import output
+from .commands import json_option, limited
 from .guard import guarded, stopped
 
 Answer = Problem | Result | Explanation
@@ -27,33 +28,21 @@ Answer = Problem | Result | Explanation
 @click.argument("workload", metavar="WORKLOAD|ANSWER.json")
 @click.argument("machine", required=False)
 @click.option("--objective", help=f"What a mapping is best in: one of {', '.join(OBJECTIVES)}; default energy.")
-@click.option("--max-fused-loops", type=click.IntRange(0), help="At most so many loops above a fused tensor.")
-@click.option("--mapspace", metavar="FILE", help="Limits of the space: keep, bypass, fusion, loops, tiles, axes.")
-@click.option("--dataflow", multiple=True, metavar="NAME|FILE", help="Limits of dataflows, as of `einloom map`.")
-@click.option("--space", metavar="NAME", help="As of `einloom map`.")
-@click.option("--order", type=click.Choice(tuple(ORDERS)), help="As of `einloom map`.")
-@click.option("--stores", type=click.Choice(STORES), help="As of `einloom map`.")
-@click.option("--full-use", is_flag=True, help="As of `einloom map`.")
+@limited
 @click.option("--principles", is_flag=True, help="Say instead which of FuseCU's principles holds, and its cost.")
 @click.option("--quick", is_flag=True, help="Search for no optima; of a result show only what it takes.")
 @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="Stop then, with what is known.")
-@click.option("--json", "json_path", metavar="FILE", help="Write the answer as JSON; - for standard output.")
+@json_option
 @guarded
 def explain_verb(
     workload: str,
     machine: str | None,
     objective: str | None,
-    max_fused_loops: int | None,
-    mapspace: str | None,
-    dataflow: tuple[str, ...],
-    space: str | None,
-    order: Order | None,
-    stores: Stores | None,
-    full_use: bool,
     principles: bool,
     quick: bool,
     budget_seconds: float | None,
     json_path: str | None,
+    **limits: Any,
 ) -> None:
     """Say why WORKLOAD has no mapping onto MACHINE and what would help, or what binds its best mapping.
 
@@ -62,20 +51,13 @@ def explain_verb(
     """
     output.refuse(json_path)
     if principles:
-        found_here = told(_one_buffer(workload, machine, objective, mapspace))
+        found_here = told(_one_buffer(workload, machine, objective, limits["mapspace"]))
         output.deliver(str(found_here), (json_path, lambda: json.dumps(found_here.data, indent=1) + "\n"))
         return
     asked: Answer
     if machine is not None:
-        goal = objective or "energy"
-        asked = verbs.problem(
-            workload, machine, goal, max_fused_loops, mapspace, dataflow, full_use, space, order, stores
-        )
-    elif (
-        dataflow
-        or full_use
-        or any(one is not None for one in (objective, max_fused_loops, mapspace, space, order, stores))
-    ):
+        asked = verbs.problem(workload, machine, objective or "energy", **limits)
+    elif any(value not in (None, ()) and value is not False for value in (objective, *limits.values())):
         raise SpecError("a saved answer brings its own objective and mapspace; give a workload and a machine")
     else:
         asked = _saved(workload)
