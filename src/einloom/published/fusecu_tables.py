@@ -9,7 +9,7 @@ from statistics import mean
 from ..errors import EinloomError
 from ..fabric.describe import fabric
 from ..report.draw.drawing import Line, Mark, Plot, Ruler
-from ..report.draw.markup import Html, el
+from ..report.draw.markup import Html, el, table_of
 from ..report.draw.svg import html_of
 from ..report.page.shell import navigation, section, shell, skip
 from ..report.text.table import columns
@@ -37,14 +37,9 @@ class FusecuTable:
     def text(self) -> str:
         return "\n".join((columns(self.title, self.heads, self.rows, left=(0,)), *(f"  {n}" for n in self.notes)))
 
-    def markdown(self) -> str:
-        lines = [self.heads, ["---"] * len(self.heads), *self.rows]
-        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
     def html(self) -> Html:
-        head = el("tr", *(el("th", h, scope="col") for h in self.heads))
         body = (el("tr", *(el("td", cell) for cell in row)) for row in self.rows)
-        return el("div", el("table", el("thead", head), el("tbody", *body)), *(el("p", n) for n in self.notes))
+        return el("div", table_of(self.heads, body), *(el("p", n) for n in self.notes))
 
 
 def tables(area: bool = True) -> Iterator[FusecuTable]:

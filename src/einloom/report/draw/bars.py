@@ -14,7 +14,7 @@ from ...errors import SpecError
 from ...result import Result
 from ..data.bars import Key, Quantity, Row, busy_seconds, rows_of
 from .drawing import Bar, Line, Mark, Plot, Ruler
-from .markup import Html, el, link
+from .markup import Html, el, link, table_of
 from .origins import anchor, energy_sources, why
 from .scene import energy, size, time
 from .subject import Subject
@@ -218,8 +218,7 @@ def table(subject: Subject) -> Html:
         numbers = [el("td", cell, class_="num") for cell in cells]
         rows.append(el("tr", el("th", component, scope="row"), el("td", action), *numbers, el("td", price)))
     names = ("component", "action", "count", "moved", "energy", "share", "priced by")
-    heads = [el("th", name, scope="col", class_="num" if 2 <= i <= 5 else None) for i, name in enumerate(names)]
-    inner = el("table", el("thead", el("tr", *heads)), el("tbody", *rows))
+    inner = table_of(names, rows, numbers=range(2, 6))
     every = el(
         "details",
         el("summary", "Every action: Einsum, component, tensor, action"),

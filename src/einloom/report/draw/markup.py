@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from html import escape
 
 VOID = frozenset({"meta", "br", "input", "col", "hr", "rect", "path", "line", "polyline", "circle"})
@@ -55,6 +55,12 @@ def _attribute(name: str, value: object) -> str:
 def link(target: str, *children: Child, **attributes: object) -> Html:
     """A link to another part of the page."""
     return el("a", *children, href=f"#{target}", **attributes)
+
+
+def table_of(heads: Iterable[Child], rows: Iterable[Html], numbers: Container[int] = (), **attributes: object) -> Html:
+    """A table of rows (elements ``tr``) below its column heads; the columns in `numbers` are headed as numbers."""
+    cells = (el("th", head, scope="col", class_="num" if i in numbers else None) for i, head in enumerate(heads))
+    return el("table", el("thead", el("tr", *cells)), el("tbody", *rows), **attributes)
 
 
 def number(value: float) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...errors import SpecError
 from ...result import Result
 from .drawing import Line, Mark, Plot, Ruler, Spot
-from .markup import Html, el
+from .markup import Html, el, table_of
 from .scene import energy, time
 
 FEW = 12
@@ -46,8 +46,7 @@ def table(result: Result) -> Html:
         numbers = [el("td", cell, class_="num") for cell in cells]
         rows.append(el("tr", el("th", f"mapping {i + 1}", scope="row"), *numbers, el("td", tree)))
     names = ("", "energy", "latency", "EDP", "tree")
-    heads = [el("th", name, scope="col", class_="num" if 1 <= i <= 3 else None) for i, name in enumerate(names)]
-    return el("div", el("table", el("thead", el("tr", *heads)), el("tbody", *rows), class_="front"), class_="scroll")
+    return el("div", table_of(names, rows, numbers=range(1, 4), class_="front"), class_="scroll")
 
 
 class Pareto:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...errors import SpecError
 from ..compare import Comparison, cells
-from ..draw.markup import Html, el
+from ..draw.markup import Html, el, table_of
 from ..draw.palette import look
 from ..draw.progress import Progress, traced
 from ..draw.svg import html_of
@@ -119,8 +119,7 @@ def _fusion(compared: Comparison) -> Html:
                 position = [m.name for m in row.result.machine.memories].index(memory)
                 drawn.append(el("td", memory, class_=f"m{min(position, 4)}"))
         rows.append(el("tr", el("th", tensor, scope="row"), *drawn))
-    heads = [el("th", "tensor", scope="col"), *(el("th", row.label, scope="col") for row in compared.rows)]
-    table = el("table", el("thead", el("tr", *heads)), el("tbody", *rows), class_="fusiontable")
+    table = table_of(("tensor", *(row.label for row in compared.rows)), rows, class_="fusiontable")
     more = el("p", f"{len(tensors) - MAX_TENSORS} more.") if len(tensors) > MAX_TENSORS else None
     words = "The memory that backs each intermediate; coloured where it is on chip, so that the Einsums are fused."
     return el("div", el("p", words, class_="note"), el("div", table, class_="scroll"), more)

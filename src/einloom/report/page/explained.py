@@ -7,7 +7,7 @@ from ...diagnose import text as words
 from ...diagnose.record import Conflict, Relaxation, Share
 from ...errors import SpecError
 from ...problem import Problem
-from ..draw.markup import Child, Html, el, link
+from ..draw.markup import Child, Html, el, link, table_of
 from .shell import section
 
 NAME, TITLE = "explanation", "Explanation"
@@ -39,8 +39,7 @@ def panel(found: Explanation) -> Html:
 
 def _table(heads: tuple[str, ...], rows: list[list[Child]]) -> Html:
     body = [el("tr", *(el("td", cell) for cell in row)) for row in rows]
-    head = el("thead", el("tr", *(el("th", name, scope="col") for name in heads)))
-    return el("div", el("table", head, el("tbody", *body)), class_="scroll", tabindex=0)
+    return el("div", table_of(heads, body), class_="scroll", tabindex=0)
 
 
 def _run(number: int | None) -> Html | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...diagnose import Explanation
 from ...result.unmapped import Unmapped
 from ..draw import cascade
-from ..draw.markup import Html, el
+from ..draw.markup import Html, el, table_of
 from ..draw.origins import why
 from ..draw.scene import Scene, size
 from ..text.limits import limits
@@ -62,13 +62,7 @@ def _sections(scene: Scene, found: Unmapped) -> list[Html]:
             "search", titles["search"], el("div", progress.picture(found), progress.counts(found.counts), class_="two")
         ),
         section("tensors", titles["tensors"], summary.shared(scene)),
-        section(
-            "sources",
-            titles["sources"],
-            sources.facts(scene),
-            el("h3", "The model"),
-            sources.model(scene, found.problem.latency_rule),
-        ),
+        section("sources", titles["sources"], *sources.panel(scene, found.problem.latency_rule)),
     ]
 
 
@@ -85,7 +79,7 @@ def reason(found: Unmapped) -> Html:
 
 
 def _facts(found: Unmapped) -> Html:
-    problem, known = found.problem, found.provenance
+    problem = found.problem
     proven = "that the space holds no legal mapping" if found.status == "infeasible" else "nothing of its existence"
     rows = [
         ("proven", proven),
@@ -94,14 +88,8 @@ def _facts(found: Unmapped) -> Html:
     ]
     if found.bound:
         rows.append(("bound", f"no mapping has less than {objective_value(problem.objective, found.bound, 10)}"))
-    rows += [
-        ("made with", f"einloom {known.version}, model version {known.model_version}"),
-        ("digest", (found.recorded_digest or "not saved")[:16] + ("…" if found.recorded_digest else "")),
-    ]
-    altered = None
-    if found.recorded_digest is not None and found.recorded_digest != found.found_digest:
-        altered = summary.altered()
-    return el("div", altered, el("dl", *((el("dt", name), el("dd", text)) for name, text in rows), class_="facts"))
+    listed = [(el("dt", name), el("dd", text)) for name, text in (*rows, *summary.made(found))]
+    return el("div", summary.altered(found), el("dl", *listed, class_="facts"))
 
 
 def limit_table(scene: Scene, found: Unmapped) -> Html:
@@ -118,8 +106,7 @@ def limit_table(scene: Scene, found: Unmapped) -> Html:
         )
         rows.append(el("tr", *cells))
     names = ("memory", "size", "instances", "must hold a tile of", "may hold a tile of")
-    heads = [el("th", name, scope="col", class_="num" if 1 <= i <= 2 else None) for i, name in enumerate(names)]
-    table = el("table", el("thead", el("tr", *heads)), el("tbody", *rows), class_="limits")
+    table = table_of(names, rows, numbers=(1, 2), class_="limits")
     words = (
         "Each tensor is shown with its whole size; where that is more than the memory holds it has a red rim: only a "
         "tile of it can be kept there, below a loop. What must be held decides which loops may stand above."

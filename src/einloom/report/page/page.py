@@ -76,13 +76,7 @@ def _sections(subject: Subject) -> list[Html]:
         *([_front(result)] if result.front else []),
         _section("search", el("div", progress.picture(result), progress.counts(counted), class_="two")),
         _section("tensors", summary.shared(subject)),
-        _section(
-            "sources",
-            sources.share(subject),
-            sources.facts(subject),
-            el("h3", "The model"),
-            sources.model(subject, result.latency_rule),
-        ),
+        _section("sources", sources.share(subject), *sources.panel(subject, result.latency_rule)),
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...problem import MODEL_VERSION
 from ..data.given import Given
-from ..draw.markup import Html, el
+from ..draw.markup import Html, el, table_of
 from ..draw.origins import anchor
 from ..draw.scene import Scene
 from .assumptions import ASSUMPTIONS, NOT_MODELLED
@@ -41,6 +41,11 @@ def share(subject: Scene) -> Html:
     return el("div", el("p", el("b", words), "."), bar, el("p", *legend, class_="legend"))
 
 
+def panel(subject: Scene, rule: str) -> tuple[Html, ...]:
+    """All numbers with their sources, and what the model assumes."""
+    return facts(subject), el("h3", "The model"), model(subject, rule)
+
+
 def facts(subject: Scene) -> Html:
     """The table of all numbers; what one screen does not hold opens on demand."""
     listed = subject.given
@@ -57,8 +62,7 @@ def _table(listed: tuple[Given, ...]) -> Html:
         badge = el("span", one.kind if one.kind != "none" else "no source", class_=f"kind {one.kind}")
         cells = (el("th", one.path, scope="row"), el("td", one.value), el("td", badge), el("td", one.source or "–"))
         rows.append(el("tr", *cells, id=anchor(one.path), tabindex=-1))
-    heads = [el("th", name, scope="col") for name in ("number", "value", "kind", "source")]
-    table = el("table", el("thead", el("tr", *heads)), el("tbody", *rows), class_="facttable")
+    table = table_of(("number", "value", "kind", "source"), rows, class_="facttable")
     return el("div", table, class_="scroll", tabindex=0, role="region", aria_label="numbers with their sources")
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ...problem import Guarantee
 from ...result import Result
+from ...result.unmapped import Unmapped
 from ..data.views import latency_rows
-from ..draw.markup import Html, el, link
+from ..draw.markup import Html, el, link, table_of
 from ..draw.origins import why
 from ..draw.scene import Scene, energy, size, time
 from ..text.results import certificate_lines, objective_value
@@ -74,24 +75,29 @@ def certificate(result: Result) -> Html:
     seen = "; ".join(" ".join(text.split()) for _, text in latency_rows(result.latencies))
     rows += [("latency seen as", seen)] if seen else []
     rows += [("absorbed", ", ".join(result.workload.absorbed))] if result.workload.absorbed else []
-    known = result.provenance
-    rows += [
-        ("made with", f"einloom {known.version}, model version {known.model_version}"),
-        ("digest", (result.recorded_digest or "not saved")[:16] + ("…" if result.recorded_digest else "")),
-    ]
-    listed: list[Html] = [part for name, text in rows for part in (el("dt", name), el("dd", text))]
+    listed: list[Html] = [part for name, text in (*rows, *made(result)) for part in (el("dt", name), el("dd", text))]
     states = el(
         "p",
         "This page shows what the result file says; ",
         el("code", "einloom verify"),
         " checks it, but for how it was found (method, seconds, counts, progress, version) and other choices.",
     )
-    changed = result.recorded_digest is not None and result.recorded_digest != result.found_digest
-    return el("div", altered() if changed else None, el("dl", *listed, class_="facts"), states)
+    return el("div", altered(result), el("dl", *listed, class_="facts"), states)
 
 
-def altered() -> Html:
+def made(answer: Result | Unmapped) -> tuple[tuple[str, str], ...]:
+    """Which einloom made the answer, and the digest of its file."""
+    known, digest = answer.provenance, answer.recorded_digest
+    return (
+        ("made with", f"einloom {known.version}, model version {known.model_version}"),
+        ("digest", "not saved" if digest is None else f"{digest[:16]}…"),
+    )
+
+
+def altered(answer: Result | Unmapped) -> Html | None:
     """The warning above a file whose digest does not match."""
+    if answer.recorded_digest is None or answer.recorded_digest == answer.found_digest:
+        return None
     words = "The file was changed after it was written: its digest does not match."
     return el("p", words, class_="warning", role="alert")
 
@@ -141,7 +147,6 @@ def shared(subject: Scene) -> Html:
         row = [el("th", subject.chip(name), scope="row"), *(el("td", cell) for cell in cells)]
         rows.append(el("tr", *row, data_t=subject.number[name]))
     names = ("tensor", "shape", "bits", "size", "from", "to", *(["backed by"] if subject.backing else []))
-    heads = [el("th", name, scope="col") for name in names]
     more = el("p", f"{len(subject.tensors) - len(rows)} more.") if len(subject.tensors) > len(rows) else None
-    table = el("table", el("thead", el("tr", *heads)), el("tbody", *rows), class_="tensortable")
+    table = table_of(names, rows, class_="tensortable")
     return el("div", el("div", table, class_="scroll", tabindex=0, role="region", aria_label="tensors"), more)
