@@ -25,7 +25,7 @@ axes:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -43,6 +43,14 @@ from .space import CONCURRENT, LARGEST_GROUP, ORDERS, SPACES, STORES, Mapspace, 
 
 VERSION = 1
 AnyLimit = TypeVar("AnyLimit", bound=Limit)
+RowLimit = LoopLimit | TileLimit | AxisLimit
+ROWS: dict[str, tuple[Callable[..., RowLimit], tuple[str, ...]]] = {
+    "loops": (LoopLimit, ("tensors", "variables", "trips")),
+    "tiles": (TileLimit, ("memory", "tensors", "variables", "sizes")),
+    "axes": (AxisLimit, ("axis", "variables", "instances")),
+}
+"""Sections that list limits of one kind, and the keys of an entry, which are fields of the limit, besides `einsums`."""
+COUNTED = ("trips", "sizes", "instances")
 HOLDS: tuple[HoldRule, ...] = ("keep", "may_keep", "bypass", "once")
 
 
@@ -211,30 +219,18 @@ class Sections:
                     for rule in HOLDS
                     if rule in item
                 ]
-        loops = [
-            self._known(at, LoopLimit(x["tensors"], x["variables"], numbers_of(x["trips"]), x.get("einsums")))
-            for at, x in found.get("loops", ())
-        ]
-        tiles = [
-            self._known(
-                at,
-                TileLimit(
-                    x["memory"],
-                    x.get("tensors", EVERYTHING),
-                    x["variables"],
-                    numbers_of(x["sizes"]),
-                    x.get("einsums"),
-                ),
-            )
-            for at, x in found.get("tiles", ())
-        ]
-        axes = [
-            self._known(at, AxisLimit(x["axis"], numbers_of(x["instances"]), x.get("variables", ()), x.get("einsums")))
-            for at, x in found.get("axes", ())
-        ]
+        rows: dict[str, Any] = {
+            name: tuple([self._row(at, kind, x) for at, x in found.get(name, ())]) for name, (kind, _) in ROWS.items()
+        }
         backs = self._backs(*found["fusion"]) if "fusion" in found else []
         view.raise_gathered()
-        return Limits(tuple(holds), tuple(backs), tuple(loops), tuple(tiles), tuple(axes))
+        return Limits(tuple(holds), tuple(backs), **rows)
+
+    def _row(self, view: Located, kind: Callable[..., RowLimit], found: dict[str, Any]) -> RowLimit:
+        """One entry of a section of `ROWS`."""
+        values: dict[str, Any] = {"tensors": EVERYTHING} if kind is TileLimit else {}
+        values |= {key: numbers_of(value) if key in COUNTED else value for key, value in found.items()}
+        return self._known(view, kind(**values))
 
     def _backs(self, view: Located, found: dict[str, Any]) -> list[BackLimit]:
         memories = self.memories or ()
@@ -316,33 +312,20 @@ def limits_data(limits: Limits) -> dict[str, object]:
     if limits.backs:
         within = [{"tensors": back.tensors.text, "memories": list(back.memories)} for back in limits.backs]
         data["fusion"] = {"within": within}
-    if limits.loops:
-        data["loops"] = [
-            {"tensors": x.tensors.text, "variables": list(x.variables), "trips": _shown(x.trips), **_named(x.einsums)}
-            for x in limits.loops
-        ]
-    if limits.tiles:
-        data["tiles"] = [
-            {
-                "memory": x.memory,
-                "tensors": x.tensors.text,
-                "variables": list(x.variables),
-                "sizes": _shown(x.sizes),
-                **_named(x.einsums),
-            }
-            for x in limits.tiles
-        ]
-    if limits.axes:
-        data["axes"] = [
-            {
-                "axis": x.axis,
-                **({"variables": list(x.variables)} if x.variables else {}),
-                "instances": _shown(x.instances),
-                **_named(x.einsums),
-            }
-            for x in limits.axes
-        ]
+    for section, (_, keys) in ROWS.items():
+        if listed := getattr(limits, section):
+            data[section] = [_row_data(limit, keys) for limit in listed]
     return data
+
+
+def _row_data(limit: RowLimit, keys: tuple[str, ...]) -> dict[str, object]:
+    """One entry of a section of `ROWS`."""
+    found: dict[str, object] = {}
+    for key in keys:
+        value = getattr(limit, key)
+        if value != () or not isinstance(limit, AxisLimit):  # without variables: all loops on the axis together
+            found[key] = _shown(value) if key in COUNTED else list(value) if key == "variables" else str(value)
+    return found | _named(limit.einsums)
 
 
 def mapspace_text(mapspace: Mapspace) -> str:
