@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -42,16 +43,24 @@ class _Blocks:
     polite: list[int] | None = None
     held = 0
     waiting: list[int] = []  # noqa: RUF012 (one list for the process)
+    begun: float | None = None
 
 
 def leave_at_once() -> None:
     """Until something else is installed, a stop ends the process with one line: for the time of imports."""
+    _Blocks.begun = time.monotonic()
     for number in HEARD:
         signal.signal(number, _leave)
 
 
+def begun() -> float:
+    """When the program began, as `time.monotonic` counts; now, if it is not one of its own."""
+    return time.monotonic() if _Blocks.begun is None else _Blocks.begun
+
+
 def ignore() -> None:
     """Hear nothing any more: everything is written, and the interpreter is about to end."""
+    _Blocks.begun = None
     for number in HEARD:
         signal.signal(number, signal.SIG_IGN)
 

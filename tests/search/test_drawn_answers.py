@@ -14,7 +14,7 @@ from einloom.mapspace.ffm.space import Ffm
 from einloom.mapspace.registry import space_for
 from einloom.problem import Budget, Guarantee, Problem
 from einloom.search.evaluator import Evaluator
-from einloom.search.exact import Exact
+from einloom.search.exact import Exact, ExactOptions
 from einloom.search.exact import branch_and_bound as engine
 from einloom.search.first import FirstMappings
 from einloom.search.heuristics.points import Points
@@ -118,3 +118,24 @@ def test_a_stop_gives_what_was_drawn() -> None:
     asked = problem("tileflow-cc1", "tileflow-cloud", "edp")
     found = Exact().search(asked, Budget(seconds=1.0))
     assert found.ended is Ended.SECONDS and found.certificate is not None and 0 < found.certificate.bound < found.value
+
+
+def test_the_end_of_a_search_is_part_of_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was drawn took 0.4 s to price as a whole, so will the answer: a search of 2 s ends after 1.2 s, one of 1 s
+    after half of them."""
+    for seconds, end in ((2.0, 1.2), (1.0, 0.5)):
+        run = engine.Run(problem("residual-diamond", "simple", "energy"), ExactOptions(), Budget(seconds), Watcher())
+        run._draws, now = False, run.started
+        assert run.first is not None
+        run.first.pricing = 0.4
+        monkeypatch.setattr(time, "monotonic", lambda now=now, end=end: now + end - 0.01)
+        run.checkpoint()
+        monkeypatch.setattr(time, "monotonic", lambda now=now, end=end: now + end + 0.01)
+        with pytest.raises(engine.Stopped):
+            run.checkpoint()
+
+
+def test_reading_is_part_of_a_budget() -> None:
+    assert Budget(5.0, 7).after(2.0) == Budget(3.0, 7)
+    assert Budget(None, 7).after(2.0) == Budget(None, 7)
+    assert 0 < Budget(1.0).after(2.0).seconds <= 0.01  # type: ignore[operator]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -104,6 +105,7 @@ def map_verb(
     Both are names of the zoo (`einloom zoo` lists them), as in gpt3-6.7b:batch=1,tokens=2048, or YAML files. Ctrl-C
     and SIGTERM keep the best so far, and --start takes its result up.
     """
+    begun = stops.begun()
     output.refuse(text_path, json_path)
     budget = Budget(budget_seconds, budget_steps, _bytes(budget_memory))
     how = chosen(method, _options(options))
@@ -111,6 +113,7 @@ def map_verb(
         asked = verbs.problems(workload, machine, objective, **limits)
         known = verbs.starts(asked, start)
         verbs.refuse_relaxation(asked, relax)
+        budget = budget.after(time.monotonic() - begun)
         found = _search(asked, how, budget, known, stop, relax)
         if isinstance(found, Unmapped) and found.status == "infeasible":
             reason = verbs.why_infeasible(asked, found.reason, budget, found.seconds, lambda: bool(stop))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Literal, cast, get_args
@@ -162,6 +162,9 @@ class Problem:
         return tuple(one.message for one in unused_selectors(self.workload, self.machine, self.mapspace.limits))
 
 
+MOMENT = 1e-3  # seconds
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """When a search stops by itself: after `seconds` of wall time, after `steps` evaluated points, or when the process
@@ -170,6 +173,10 @@ class Budget:
     seconds: float | None = None
     steps: int | None = None
     memory: int | None = None
+
+    def after(self, seconds: float) -> Budget:
+        """What is left for a search when so many seconds are spent: a moment in any case, to draw something."""
+        return self if self.seconds is None else replace(self, seconds=max(self.seconds - seconds, MOMENT))
 
     @property
     def without_memory(self) -> Ended:

@@ -58,7 +58,8 @@ class _Trial:
 class FirstMappings:
     """Draws, and descents from them and from near the best, a piece at a time.
 
-    best: the best legal mapping inside the space so far, of those that were priced as a whole.
+    best: the best legal mapping inside the space so far, of those that were priced as a whole. pricing: seconds that
+    this took last.
 
     watch: hears of each better mapping, and says when to stop. machine_code: whether there is time to load that.
     """
@@ -70,7 +71,7 @@ class FirstMappings:
         self._points: Points | None = None
         self._ready: Valued | None = None
         self._top: Valued | None = None
-        self._spent = self._checking = self._since = 0.0
+        self._spent = self._since = self.pricing = 0.0
 
     @property
     def best(self) -> Mapping | None:
@@ -102,7 +103,7 @@ class FirstMappings:
                 break
         took = time.process_time() - begun
         self._spent, self._since = self._spent + took, self._since + took
-        if self.best is None or self._since >= CHECKING * self._checking:
+        if self.best is None or self._since >= CHECKING * self.pricing:
             self._offer()
 
     def draw(self) -> Mapping | None:
@@ -148,7 +149,7 @@ class FirstMappings:
         if self._ready is not None and points is not None and self._ready[0] < points.evaluator.value:
             points.value(self._ready[1])
             points.evaluator.settle()
-            self._checking, self._since = time.process_time() - begun, 0.0
+            self.pricing, self._since = time.process_time() - begun, 0.0
         self._ready = None
 
     def _seen(self, found: Valued) -> Valued:

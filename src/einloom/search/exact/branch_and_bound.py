@@ -45,6 +45,7 @@ AT_ONCE = 1e-4  # before them, where tiles need not divide: bounds are often att
 NEAR = 4  # of these, after which the bound is sharpened
 FIRST_FEASIBLE = (HEURISTICS[0], HEURISTICS[-1])
 BELOW = 1 - 3 * TIE  # of a value: what is below this is better
+CLOSING = 2  # times the pricing of what was drawn is left to the end of a search, or one part in so many of its seconds
 SLICE = 0.05  # seconds of drawing at a time
 PROVING, HURRIED = 19, 4  # seconds of search for one of drawing, without a budget and with one
 EARLY = 1.0  # seconds of drawing after the first mapping, with a budget, in which search and drawing take turns
@@ -205,7 +206,7 @@ class Run:
         """Raise Stopped if the budget is spent. As long as no mapping that fuses is known, draw some now and then."""
         seconds, steps = self.budget.seconds, self.budget.steps
         now = time.monotonic()
-        if seconds is not None and now - self.started > seconds:
+        if seconds is not None and now - self.started > seconds - self._closing:
             raise Stopped(Ended.SECONDS)
         if steps is not None and self.counts.get("evaluated", 0) > steps:
             raise Stopped(Ended.STEPS)
@@ -223,6 +224,12 @@ class Run:
             turns = PROVING if self.budget == Budget() or patient else 1 if self._drawing < EARLY else HURRIED
             self._draw_again = begun + took + took * turns
             self._end_if_met()
+
+    @property
+    def _closing(self) -> float:
+        """Seconds that the end of the search may take: the answer is priced as a whole, as what was drawn has been."""
+        priced = 0.0 if self.first is None else self.first.pricing
+        return min(CLOSING * priced, (self.budget.seconds or 0.0) / CLOSING)
 
     def _end_if_met(self) -> None:
         """Raise AtTheBound if the best drawn mapping is at the bound; of a Pareto set one point is not enough."""
