@@ -1,14 +1,17 @@
-"""A network's first mapping: each Einsum alone. It is a mapping of the space, and proofs do not depend on it."""
+"""First mappings of a search: each Einsum alone, and of uneven tiles the perfect ones. Proofs do not depend on them."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from einloom.api import problem
-from einloom.errors import Infeasible
+from einloom.errors import Ended, Infeasible
 from einloom.mapping.text import print_mapping
 from einloom.mapspace.ffm.encoding import Encoding
 from einloom.mapspace.ffm.encoding.alike import alike
@@ -18,10 +21,12 @@ from einloom.search.exact import Exact
 from einloom.search.exact import branch_and_bound as engine
 from einloom.search.exact.unfused import unfused
 from einloom.search.method import Watcher
-from optima import optimum
+from einloom.testing.ragged import ragged_problem
+from optima import optimum, same
 from tiny_problems import tiny_problem
 
 GOALS = ("energy", "latency", "edp")
+SEEDS: list[tuple[int, float | None, bool]] = json.loads((Path(__file__).parent / "ragged_seeds.json").read_text())
 
 
 def attempt_of(asked: engine.Problem) -> engine.Attempt:
@@ -80,3 +85,43 @@ def test_a_network_is_drawn_once_for_einsums_that_are_alike() -> None:
     for group in groups:
         mine = {tuple(m for m, _ in state.owns[i].stores) for i in group}
         assert len(mine) == 1
+
+
+def uneven(first: int, last: int) -> list[tuple[engine.Problem, float | None]]:
+    """Small problems of `ragged` and their optima, most of which have uneven tiles."""
+    some = [(seed, value) for i, (seed, value, pays) in enumerate(SEEDS) if pays or i % 15 == 0]
+    return [(ragged_problem(seed), value) for seed, value in some[first:last]]
+
+
+def test_optima_of_ragged_do_not_depend_on_what_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    spaces: list[str] = []
+    solve = engine.Run.solve
+
+    def seen(run: engine.Run) -> engine.Solution:
+        spaces.append(run.problem.mapspace.name)
+        return solve(run)
+
+    monkeypatch.setattr(engine.Run, "solve", seen)
+    for asked, value in uneven(0, 20):
+        assert same(within_seconds(asked), value)
+    assert spaces.count("ffm") > 10
+
+
+def test_ragged_that_ends_early_has_the_perfect_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
+    problems = [replace(asked, objective=Objective(goal)) for asked, _ in uneven(20, 27) for goal in GOALS]
+    perfect = [optimum(replace(asked, mapspace=replace(asked.mapspace, name="ffm"))) for asked in problems]
+    bounded = engine.Attempt.lower_bound
+
+    def short(attempt: engine.Attempt, *told: Any, **named: Any) -> float:
+        if attempt.problem.mapspace.name == "ragged":
+            raise engine.Stopped(Ended.SECONDS)
+        return bounded(attempt, *told, **named)
+
+    monkeypatch.setattr(engine.Attempt, "lower_bound", short)
+    found = 0
+    for asked, least in zip(problems, perfect, strict=True):
+        if least is not None:
+            early = within_seconds(asked)
+            assert early is not None and early <= least * (1 + 1e-9), asked
+            found += 1
+    assert found > 10

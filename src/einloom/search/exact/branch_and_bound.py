@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -51,6 +52,7 @@ PROVING, HURRIED = 19, 4  # seconds of search for one of drawing, without a budg
 EARLY = 1.0  # seconds of drawing after the first mapping, with a budget, in which search and drawing take turns
 LOADS_FROM = 2.0  # seconds of a budget from which it is worth it to load machine code for drawing
 HASTE = 30.0  # seconds of a budget from which on a dive has a better mapping of a network before its end
+HEAD = 0.25  # of a budget of seconds goes to uneven tiles before perfect ones, at most
 CHAINED = (0.0, 1e-6, 1e-4, 3e-4, 1e-3, 4e-3)  # limits of a chain, as shares above its bound
 SOONER = 0.1  # limits up to this share of the way from the bound to a known value are tried before it
 
@@ -174,6 +176,10 @@ class Stopped(Exception):
         self.ended = ended
 
 
+class _Enough(Exception):
+    """Something that is worth only part of the budget has had it."""
+
+
 class AtTheBound(Exception):
     """A drawn mapping costs no more than what is proven that every mapping costs."""
 
@@ -196,6 +202,7 @@ class Run:
         self.started = time.monotonic()
         loads = budget.seconds is None or budget.seconds >= LOADS_FROM
         self.first = None if options.limit is not None else FirstMappings(problem, watcher, loads)
+        self._until = np.inf  # raise _Enough from then on
         self._alone: Solution | None = None  # which fuses nothing
         self._draws = True  # as long as there is no other
         self._chains = Chain.able(problem, options)  # then a dive is soon done
@@ -214,6 +221,8 @@ class Run:
             raise Stopped(Ended.MEMORY)
         if self.watcher.stopped():
             raise Stopped(Ended.STOPPED)
+        if now > self._until:
+            raise _Enough
         drawing = self._draws and now >= self._draw_at and time.process_time() >= self._draw_again
         if self.first is not None and drawing and self.best is self._alone:
             begun, known = time.process_time(), self.first.best is not None
@@ -281,6 +290,7 @@ class Run:
             most = None
         if most is None:
             self._prove(attempt.begin() * attempt.repeats)
+            self._soon(attempt)
         bound = attempt.lower_bound(float("inf") if most is None else most * (1 + TIE), self._rising(attempt))
         self._prove(bound * attempt.repeats)
         if most is not None:
@@ -288,10 +298,38 @@ class Run:
         self._unfused(attempt)
         return self._every_tile(attempt, bound) if attempt.tied else self._climb(attempt, bound)
 
-    def _unfused(self, attempt: Attempt) -> None:
-        """A network's first mapping by the search, if nothing is known and seconds are few: each Einsum alone."""
-        large = len(self.problem.workload.einsums) >= SHORT and type(attempt) is Attempt and not attempt.tied
-        if self.best is not None or (self.budget.seconds or HASTE) >= HASTE or not large:
+    def _soon(self, attempt: Attempt) -> None:
+        """Mappings to start from where tiles need not divide and seconds count: uneven ones that fuse nothing, then the
+        best perfect ones, which are in the space, too (docs/exact.md, the limit)."""
+        if self.budget.seconds is None or not any(signature.uneven for signature in attempt.signatures):
+            return
+        self._draws, self._until = False, self.started + HEAD * self.budget.seconds
+        with suppress(Infeasible, _Enough):
+            self._alone = unfused(attempt.tiled("rounded"))
+            self._found(self._alone, attempt.repeats)
+        self._draws, self._until = True, np.inf
+        perfect = replace(self.problem, mapspace=replace(self.problem.mapspace, name="ffm"))
+        run = Run(perfect, replace(self.options, start=()), self.budget, _Inside(self.watcher))
+        run.counts, run.started, run.first = self.counts, self.started, self.first
+        run.best = run._alone = self.best
+        run._draw_at = time.monotonic() + AFTER
+        try:
+            run.best = run.solve()
+        except AtTheBound as met:
+            run.best = met.solution
+        except Infeasible:
+            pass
+        finally:
+            if run.best is not None:
+                self._found(run.best, attempt.repeats)
+        if self.best is not None:
+            self.first = None  # what would be drawn has perfect tiles
+
+    def _unfused(self, attempt: Attempt, dived: bool = False) -> None:
+        """A first mapping by the search, if nothing is known and seconds are few: each Einsum alone. For networks, and
+        for any cascade in which a dive has found nothing."""
+        asked = (dived or len(self.problem.workload.einsums) >= SHORT) and type(attempt) is Attempt and not attempt.tied
+        if self.best is not None or (self.budget.seconds or HASTE) >= HASTE or not asked:
             return
         self._draws = False
         try:
@@ -334,6 +372,7 @@ class Run:
             if sooner is not None:
                 return sooner
             dived = self._heuristic(attempt)
+            self._unfused(attempt, dived=True)
         if self.best is not None and self.best.value <= bound * (1 + TIE):
             return self.best
         if dived is not None:
@@ -506,7 +545,8 @@ class Run:
         """
         if relaxed is not None and relaxed.relaxes:
             found = self._dived(attempt, (AT_ONCE, *HEURISTICS[:NEAR]))
-            if found is not None:
+            near = attempt.hurried().bound * (1 + HEURISTICS[NEAR - 1])
+            if found is not None or (self.best is not None and self.best.value <= near):
                 return found
             relaxed.sharpen()
             attempt.agreed = relaxed.agreed
@@ -516,7 +556,7 @@ class Run:
         found: Solution | None = None
         for quick in attempt.heuristics():
             for limit in (quick.bound * (1 + step) for step in finer(steps, attempt.repetition)):
-                if found is not None and limit >= found.value:
+                if self.best is not None and limit >= self.best.value:
                     break
                 try:
                     solution = quick.run(limit)
@@ -590,6 +630,17 @@ class Run:
             problem, solution.mapping, cost, certificate=certificate, method=method, seconds=seconds, trace=trace
         )
         return replace(found, front=points, ended=ended)
+
+
+class _Inside(Watcher):
+    """Hears a search in part of the space: passes on all but bounds."""
+
+    def __init__(self, outer: Watcher) -> None:
+        self.stopped, self.incumbent = outer.stopped, outer.incumbent  # type: ignore[method-assign]
+        self.outer = outer
+
+    def stage(self, name: str, done: int = 0, total: int | None = None) -> None:
+        self.outer.stage(f"perfect tiles: {name}", done, total)
 
 
 class _Listener(Watcher):
