@@ -48,15 +48,21 @@ def fan(use: str = "any") -> Fanout:
 
 
 def case(
-    einsums: tuple[str, ...], extents: dict[str, int], *levels: Level, limits: Limits | None = None
+    einsums: tuple[str, ...],
+    extents: dict[str, int],
+    *levels: Level,
+    limits: Limits | None = None,
+    outer: Memory = DRAM,
+    **more: object,
 ) -> tuple[Workload, Machine, Mapspace]:
-    workload = build_workload("tiny", einsums, extents, bits=8)
-    return workload, Machine("tiny", (DRAM, *levels, MAC)), Mapspace(limits=limits or Limits())
+    workload = build_workload("tiny", einsums, extents, bits=8, **more)  # type: ignore[arg-type]
+    return workload, Machine("tiny", (outer, *levels, MAC)), Mapspace(limits=limits or Limits())
 
 
 LENT = Limits(axes=(AxisLimit("X", Numbers(values=(1,)), ("n",)),))
 BOTH_FULL = Fanout("PE", (Axis("X", 2, use="full"), Axis("Y", 2, use="full")))
 TOTALS = (AxisLimit("X", Numbers(most=2)), AxisLimit("Y", Numbers(values=(2,))))
+OUTSIDE = Memory("DRAM", None, 10.0, 12.0, read_throughput=2.0, write_throughput=2.0, backs=selector("~output"))
 ONCE = Limits(holds=(HoldLimit("once", "GLB", selector("B")),))
 TINY = {
     "matmul": case(MATMUL, {"m": 2, "n": 2, "k": 1}, buffer()),
@@ -72,6 +78,7 @@ TINY = {
     "axes": case(MATMUL, {"m": 2, "n": 2, "k": 1}, buffer(), fan(), limits=LENT),
     "totals": case(MATMUL, {"m": 2, "n": 4, "k": 1}, buffer(), BOTH_FULL, limits=Limits(axes=TOTALS)),
     "once": case(MATMUL, {"m": 2, "n": 2, "k": 1}, buffer(), limits=ONCE),
+    "kept": case(COPIES, {"m": 2}, buffer(), outputs=("B", "E"), outer=OUTSIDE),
     "inner": case(COPIES[:2], {"m": 2}, fan(), Memory("LB", None, 0.1, 0.1, may=selector("intermediate"))),
 }
 
@@ -87,7 +94,8 @@ def test_moves_reach_every_tree_and_nothing_else(name: str) -> None:
     known = set[State]()
     for _ in range(40_000):
         state = rng.choice(seen) if seen and rng.random() < 0.98 else encoding.sample(rng)
-        assert state is not None
+        if state is None:
+            continue
         try:
             found = {state, encoding.propose(state, rng)}
         except NoProposal:
@@ -162,6 +170,18 @@ def _priced_alike(encoding: Encoding, state: State) -> None:
             even = EvenPaths(w, m, einsum.name).cost(mine)
             assert (even.energy, even.latency) == pytest.approx((one.energy, one.latency), rel=1e-12)
             assert even.traffic == tuple(one.traffic(memory.name) for memory in m.memories)
+
+
+@pytest.mark.parametrize(("outputs", "trees"), [(("E",), 55), (("B", "E"), 0)])
+def test_a_home_that_may_not_back_its_tensor_is_a_fault(outputs: tuple[str, ...], trees: int) -> None:
+    """DRAM backs no inputs: not A, whose home is the buffer, and not B, which is at home in DRAM where it is an output."""
+    outer = Memory("DRAM", None, 10.0, 12.0, backs=selector("~input"))
+    problem = case(COPIES, {"m": 2}, buffer(), outer=outer, outputs=outputs)
+    assert sum(1 for _ in enumerate_trees(*problem)) == trees
+    encoding, rng = Encoding(*problem), Random(6)
+    assert all((encoding.sample(rng) is None) == (trees == 0) for _ in range(20))
+    elsewhere = Encoding(*case(COPIES, {"m": 2}, buffer(), outputs=outputs)).sample(rng)
+    assert elsewhere is not None and encoding.fault(elsewhere) is not None
 
 
 def test_crossover_keeps_the_rules() -> None:

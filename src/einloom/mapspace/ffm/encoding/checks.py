@@ -174,6 +174,8 @@ def _stores(facts: Facts, i: int, mine: Word, unit: str | None) -> Iterator[str]
         yield "tensor without a store"
     elif not facts.holds(i, unit, tuple(held)):
         yield "must and may"
+    if not facts.unbacked.isdisjoint(facts.tensors[i]):
+        yield "home"
     for tensor, home in facts.fixed.items():
         if tensor in facts.tensors[i] and next((m for m, h in enumerate(held) if tensor in h), home) != home:
             yield "home"

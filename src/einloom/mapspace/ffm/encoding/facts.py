@@ -68,6 +68,7 @@ class Facts:
         self.floats = {one.name: i for i, one in enumerate(self.floating)}
         self.floats_of = [[n for n, one in enumerate(self.floating) if i in one.users] for i in range(self.count)]
         self.fixed = self._fixed()
+        self.unbacked = self._unbacked()
         self.plain = [{a.tensor: _plain(a) for a in e.accesses} for e in self.einsums]
         self.full = [{v: self.extents[v] for v in e.variables} for e in self.einsums]
         self._axes_of: dict[str, list[str]] = {}
@@ -89,7 +90,8 @@ class Facts:
         found = []
         for tensor in self.workload.tensors:
             users = self._users(tensor.name)
-            if tensor.name in self.workload.intermediates and tensor.name not in self.workload.outputs:
+            fuses = tensor.name in self.workload.intermediates
+            if fuses and tensor.name not in self.workload.ends:
                 homes = tuple(
                     m for m, memory in enumerate(self.memories) if self._may_back(m, memory.name, users, tensor.name)
                 )
@@ -97,7 +99,7 @@ class Facts:
             elif len(users) > 1:
                 home = self._outermost(tensor.name, users)
                 if home > 0:
-                    found.append(Floating(tensor.name, users, (home,), False, tensor.persistent))
+                    found.append(Floating(tensor.name, users, (home,), fuses, tensor.persistent))
         return found
 
     def _may_back(self, m: int, name: str, users: tuple[int, ...], tensor: str) -> bool:
@@ -121,6 +123,18 @@ class Facts:
             if users and tensor.name not in self.floats:
                 found[tensor.name] = self._outermost(tensor.name, users)
         return found
+
+    def _unbacked(self) -> frozenset[str]:
+        """The tensors whose home may not back them for one of their Einsums, or that have none: no tree is legal."""
+        homes = {one.name: one.homes for one in self.floating} | {t: (m,) for t, m in self.fixed.items()}
+        return frozenset(
+            t
+            for t, mine in homes.items()
+            if not any(
+                all(t in select(self.memories[m].backs, self.workload, self.einsums[i].name) for i in self._users(t))
+                for m in mine
+            )
+        )
 
     @cached_property
     def ties(self) -> list[tuple[int, int, str]]:
