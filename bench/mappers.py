@@ -1,12 +1,13 @@
 """How far methods without a proof end from the optimum: ``python -m bench.mappers``. See docs/mappers.md.
 
-Every run is saved in a folder, so an interrupted command is taken up; the CSV is made of all runs at its end. The same
-seeds give the same values; only times differ.
+Every run is saved in a folder, so an interrupted command is taken up; the rows of a problem are written when its last run
+ends, and those of problems that are not asked for stay. The same seeds give the same values; only times differ.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from pathlib import Path
@@ -23,6 +24,7 @@ from .rows import append, stamp
 
 RESULTS = Path(__file__).parent / "results" / "mappers.csv"
 TINY = RESULTS.with_name("mappers-tiny.csv")
+PUBLISHED = Path(__file__).parent / "published"
 PROBLEMS = {  # name -> workload, machine, objective, dataflow, full use
     "GPT-3 6.7B, EDP": ("gpt3-6.7b:batch=1,tokens=2048", "tpu-v4i", "edp", None, False),
     "GPT-3 6.7B, energy": ("gpt3-6.7b:batch=1,tokens=2048", "tpu-v4i", "energy", None, False),
@@ -36,6 +38,15 @@ PROBLEMS = {  # name -> workload, machine, objective, dataflow, full use
     "BERT attention, latency": ("tileflow-bert-s", "tileflow-edge", "latency", "spread-attention", True),
     "MobileNet block, energy": ("mobilenet-block", "two-level", "energy", None, False),
     "ResNet-18, EDP": ("resnet18", "tpu-v4i", "edp", None, False),
+    "GPT-3 6.7B, 64 sequences, EDP": ("gpt3-6.7b:batch=64,tokens=4096", "tpu-v4i", "edp", None, False),
+    "DAT's BERT, traffic": (f"{PUBLISHED}/dat-bert.yaml", f"{PUBLISHED}/dat-buffer.yaml", "traffic:DRAM", None, False),
+    "GPT-3 6.7B on Gemmini, EDP": (
+        "gpt3-6.7b:batch=1,tokens=512,bits=8",
+        f"{PUBLISHED}/gemmini-large.yaml",
+        "edp",
+        None,
+        False,
+    ),
 }
 MARKS = (100, 1000, 10_000, 100_000)
 FEW = {"random": 1000, "tileflow": 1000, "gradient": 1000, "bayes": 1000, "dat": 100}  # points, for the sake of time
@@ -133,16 +144,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for row in found_tiny:
             append(TINY, row)
         return
-    made: list[dict[str, object]] = []
     for number, (name, (workload, machine, goal, flow, full)) in enumerate(PROBLEMS.items()):
         if asked.problem and name not in asked.problem:
             continue
         problem = problems(workload, machine, goal, None, None, flow, full)[0].problem
         found = compared(problem, asked.seeds, asked.points, asked.folder / str(number))
         print(found)
-        made += rows(name, found, asked.points)
+        replace(name, rows(name, found, asked.points))
+
+
+def replace(name: str, made: list[dict[str, object]]) -> None:
+    """Write the rows of a problem instead of those that it had, and leave all others."""
+    old: list[dict[str, object]] = []
+    if RESULTS.exists():
+        with RESULTS.open(newline="", encoding="utf-8") as stream:
+            old = [dict(row) for row in csv.DictReader(stream)]
+    kept = {one: [row for row in old if row["problem"] == one] for one in PROBLEMS}
     RESULTS.unlink(missing_ok=True)
-    for row in made:
+    for row in (row for one in PROBLEMS for row in (made if one == name else kept[one])):
         append(RESULTS, row)
 
 
