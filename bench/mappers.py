@@ -1,7 +1,7 @@
 """How far methods without a proof end from the optimum: ``python -m bench.mappers``. See docs/mappers.md.
 
-Every run is saved in a folder, so an interrupted command is taken up; the rows of a problem are written when its last run
-ends, and those of problems that are not asked for stay. The same seeds give the same values; only times differ.
+Every run is saved in a folder, so an interrupted command is taken up; the rows of a problem are written when its last
+run ends, and those of problems that are not asked for stay. The same seeds give the same values; only times differ.
 """
 
 from __future__ import annotations

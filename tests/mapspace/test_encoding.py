@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
 from random import Random
 
 import pytest
@@ -15,8 +17,9 @@ from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Me
 from einloom.mapping.normal import normal_form
 from einloom.mapping.tree import Mapping
 from einloom.mapspace.ffm.encoding import Encoding, NoProposal, State
+from einloom.mapspace.ffm.encoding.facts import Facts
 from einloom.mapspace.ffm.encoding.moves import _removed, adopt
-from einloom.mapspace.ffm.encoding.rooms import loads
+from einloom.mapspace.ffm.encoding.rooms import loads, tile_bits
 from einloom.mapspace.ffm.encoding.skeletons import SkeletonDraft
 from einloom.mapspace.ffm.encoding.state import SharedLoop, frame_of, word
 from einloom.mapspace.ffm.encoding.trees import nodes_of
@@ -24,12 +27,16 @@ from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.limits.data import AxisLimit, BackLimit, HoldLimit, Limits, Numbers
 from einloom.mapspace.space import Mapspace
+from einloom.testing.problems.drawing import Wanted, draw_with
+from einloom.testing.problems.files import Read
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
+from einloom.workload.files import workload_from_data
 from einloom.workload.selectors import selector
 from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.workload_by_name import load_workload
 from tiny_problems import tiny_problem
+from viewed_problems import ViewedProblem
 
 DRAM = Memory("DRAM", None, 10.0, 12.0, read_throughput=2.0, write_throughput=2.0)
 MAC = ComputeUnit("MAC", 1.0, 0.5)
@@ -63,6 +70,18 @@ LENT = Limits(axes=(AxisLimit("X", Numbers(values=(1,)), ("n",)),))
 BOTH_FULL = Fanout("PE", (Axis("X", 2, use="full"), Axis("Y", 2, use="full")))
 TOTALS = (AxisLimit("X", Numbers(most=2)), AxisLimit("Y", Numbers(values=(2,))))
 OUTSIDE = Memory("DRAM", None, 10.0, 12.0, read_throughput=2.0, write_throughput=2.0, backs=selector("~output"))
+INNER = Memory("DRAM", None, 10.0, 12.0, may=selector("output"))
+
+
+def parts(
+    einsums: dict[str, str], ranks: dict[str, int], outer: Memory = DRAM, may: str = "intermediate", **more: object
+) -> tuple[Workload, Machine, Mapspace]:
+    """A workload that is written as a file is, with tensors in parts or with views."""
+    listed = [{"name": name, "einsum": text} for name, text in einsums.items()]
+    data = {"schema": "workload/1", "name": "tiny", "bits": 8, "ranks": ranks, "einsums": listed, **more}
+    return workload_from_data(data), Machine("tiny", (outer, buffer(may), MAC)), Mapspace()
+
+
 ONCE = Limits(holds=(HoldLimit("once", "GLB", selector("B")),))
 TINY = {
     "matmul": case(MATMUL, {"m": 2, "n": 2, "k": 1}, buffer()),
@@ -79,6 +98,24 @@ TINY = {
     "totals": case(MATMUL, {"m": 2, "n": 4, "k": 1}, buffer(), BOTH_FULL, limits=Limits(axes=TOTALS)),
     "once": case(MATMUL, {"m": 2, "n": 2, "k": 1}, buffer(), limits=ONCE),
     "kept": case(COPIES, {"m": 2}, buffer(), outputs=("B", "E"), outer=OUTSIDE),
+    "concat": parts({"A": "C[m,a] = X[m,a]", "B": "C[m,1] = Y[m]", "Z": "Z[m] = C[m,c]"}, {"m": 2, "a": 1, "c": 2}),
+    "sum": parts(
+        {"P": "T[2*p+q] = E[p,q]", "Y": "Y[t] = T[t]"}, {"p": 2, "q": 1, "t": 3}, initial=["T"], shapes={"T": [3]}
+    ),
+    "patches": parts({"P": "T[2*p+q] = E[p,q]", "Y": "Y[t] = T[t]"}, {"p": 2, "q": 2, "t": 4}),
+    "written": parts({"A": "C[m,0] = X[m]", "B": "C[m,1] = X[m]"}, {"m": 2}, may="output"),
+    "view": parts(
+        {"T": "T[m,n] = X[m,n]", "Z": "Z[m,a] = U[m,a,b]"},
+        {"m": 2, "n": 2, "a": 1, "b": 2},
+        views={"U": {"of": "T", "shape": [2, 1, 2]}},
+    ),
+    "input view": parts(
+        {"Y": "Y[m] = X[m]", "Z": "Z[a,b] = U[a,b]"},
+        {"m": 2, "a": 2, "b": 1},
+        outer=INNER,
+        may="all",
+        views={"U": {"of": "X", "shape": [2, 1]}},
+    ),
     "inner": case(COPIES[:2], {"m": 2}, fan(), Memory("LB", None, 0.1, 0.1, may=selector("intermediate"))),
 }
 
@@ -123,6 +160,51 @@ def test_states_write_the_trees_of_random_problems() -> None:
             assert encoding.encode(encoding.decode(state)) == state
             assert encoding.fault(state) == ("capacity" if legality(workload, machine, tree) else None)
     assert trees > 250
+
+
+def reads() -> Iterator[Read]:
+    """Random problems with tensors in parts and with views, in sequential trees with perfect tiles."""
+    for seed in range(6):
+        drawn = draw_with(Wanted(("parts read" if seed % 3 else "parts",)), seed)
+        for read in [ViewedProblem(seed).read(), *([] if drawn is None else [drawn.files.read])]:
+            if read[2] == Mapspace(limits=read[2].limits, max_fused_loops=read[2].max_fused_loops):
+                yield read
+
+
+def unlike(read: Read, seed: int) -> list[str]:
+    """Where states of a problem say something else than legality, the space or `evaluate`."""
+    workload, machine, mapspace = read
+    encoding, rng, found = Encoding(*read), Random(seed), list[str]()
+    for tree in islice(enumerate_trees(*read), 60):
+        state = encoding.encode(tree)
+        assert state is not None and encoding.decode(state) == normal_form(tree, workload)
+        if encoding.fault(state) != ("capacity" if legality(workload, machine, tree) else None):
+            found.append(str(tree))
+    for _ in range(6):
+        state = encoding.sample(rng)
+        try:
+            state = None if state is None else encoding.propose(state, rng)
+        except NoProposal:
+            continue
+        if state is not None:
+            tree, fits = encoding.decode(state), encoding.fits(state)
+            if outside(workload, machine, mapspace, tree) or fits != (legality(workload, machine, tree) == ()):
+                found.append(str(tree))
+            elif fits:
+                _priced_alike(encoding, state)
+    return found
+
+
+def test_states_of_parts_and_views_are_legal_inside_and_priced_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a backing store that has room for the first Einsum's part alone shows."""
+    tight = TINY["concat"][0], Machine("tight", (DRAM, buffer("intermediate", 12), MAC)), Mapspace()
+    assert [one for seed, read in enumerate([tight, *reads()]) for one in unlike(read, seed)] == []
+
+    def first(facts: Facts, memory: int, tensor: str, extents: dict[str, int]) -> int:
+        return tile_bits(facts, facts.users[tensor][0], memory, tensor, extents)
+
+    monkeypatch.setattr("einloom.mapspace.ffm.encoding.rooms.backing_bits", first)
+    assert unlike(tight, 0)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +256,7 @@ def _priced_alike(encoding: Encoding, state: State) -> None:
 
 @pytest.mark.parametrize(("outputs", "trees"), [(("E",), 55), (("B", "E"), 0)])
 def test_a_home_that_may_not_back_its_tensor_is_a_fault(outputs: tuple[str, ...], trees: int) -> None:
-    """DRAM backs no inputs: not A, whose home is the buffer, and not B, which is at home in DRAM where it is an output."""
+    """DRAM backs no inputs: not A, whose home is the buffer, and not B, which DRAM would back where it is an output."""
     outer = Memory("DRAM", None, 10.0, 12.0, backs=selector("~input"))
     problem = case(COPIES, {"m": 2}, buffer(), outer=outer, outputs=outputs)
     assert sum(1 for _ in enumerate_trees(*problem)) == trees

@@ -186,12 +186,14 @@ def test_free_order_does_not_carry_parts_of_unequal_width() -> None:
         Exact().search(Problem(w, small, Mapspace(order="free"), Objective("energy")))
 
 
-@pytest.mark.parametrize(
-    "method", ["random", "anneal", "genetic", "local", "tileflow", "dat", "gradient", "principles"]
-)
-def test_methods_that_do_not_carry_parts_refuse_them(method: str) -> None:
+def test_principles_refuse_parts() -> None:
     with pytest.raises(SpecError, match="did you mean 'exact'"):
-        el.map(CONCAT, machine(64), method=method)
+        el.map(CONCAT, machine(64), method="principles")
+
+
+@pytest.mark.parametrize("method", ["random", "anneal", "genetic", "local", "dat", "gradient"])
+def test_methods_on_states_find_the_optimum_with_parts(method: str) -> None:
+    assert el.map(CONCAT, machine(4), method=method, steps=200).value == el.map(CONCAT, machine(4)).value
 
 
 @pytest.mark.parametrize("export", [to_accelforge, to_tileflow, to_timeloop, to_zigzag])

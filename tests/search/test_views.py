@@ -343,12 +343,14 @@ def test_groups_do_not_carry_views() -> None:
         Exact().search(problem)
 
 
-@pytest.mark.parametrize(
-    "method", ["random", "anneal", "genetic", "local", "tileflow", "dat", "gradient", "principles"]
-)
-def test_methods_that_do_not_carry_views_refuse_them(method: str) -> None:
+def test_principles_refuse_views() -> None:
     with pytest.raises(SpecError, match="did you mean 'exact'"):
-        el.map(ROWS, machine(64), method=method)
+        el.map(ROWS, machine(64), method="principles")
+
+
+@pytest.mark.parametrize("method", ["random", "anneal", "genetic", "local", "dat", "gradient"])
+def test_methods_on_states_find_the_optimum_with_views(method: str) -> None:
+    assert el.map(ROWS, machine(4), method=method, steps=200).value == el.map(ROWS, machine(4)).value
 
 
 @pytest.mark.parametrize("export", [to_accelforge, to_tileflow, to_timeloop, to_zigzag])

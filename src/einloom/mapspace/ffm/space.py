@@ -12,13 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...cost.evaluate import legality
-from ...errors import SpecError
 from ...machine.levels import Machine
 from ...mapping.extents import addressed_paths
 from ...mapping.normal import normal_form
 from ...mapping.tree import Loop, Mapping
 from ...workload.einsum import Workload
-from ...workload.parts import not_whole
 from ..space import Mapspace, Skeleton
 from .encoding import Encoding
 from .enumerate import enumerate_trees
@@ -92,10 +90,5 @@ class Ffm:
 
     @cached_property
     def encoding(self) -> Encoding:
-        """The states that samplers and moves work on (docs/mappers.md). Raises SpecError for what they do not carry."""
-        for tensor in self.workload.parted:
-            why = f"tensor {tensor} {not_whole(self.workload, tensor)}"
-            raise SpecError(
-                f"{why}, which no method that moves from mapping to mapping carries yet", suggestion="exact"
-            )
+        """The states that samplers and moves work on (docs/mappers.md)."""
         return Encoding(self.workload, self.machine, self.mapspace)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...mapspace.ffm.encoding import State
-from ...mapspace.ffm.encoding.rooms import held
+from ...mapspace.ffm.encoding.rooms import backing_bits, held
 from .bursts import prefix
 from .factors import Factors
 from .points import Points
@@ -206,11 +206,19 @@ class TileModel:
                 mine: Terms = []
                 for tile in found:
                     if tile.memory == m and tile.first <= i <= tile.last:
-                        users = (j for j, tensors in enumerate(facts.tensors) if tile.tensor in tensors)
-                        mine.append(self._tile(next(users) if tile.owner is None else tile.owner, m, tile.tensor))
+                        mine.append(
+                            self._backed(m, tile.tensor)
+                            if tile.owner is None
+                            else self._tile(tile.owner, m, tile.tensor)
+                        )
                 mine += [self._tile(i, m, t) for n, t in self.state.owns[i].stores if n == m]
                 if mine:
                     self.rooms.append((float(memory.size or 0), mine))
+
+    def _backed(self, m: int, tensor: str) -> tuple[float, Floats]:
+        """A backing store's tile: along ranks that are not whole no loop stands above it."""
+        whole = float(backing_bits(self.facts, m, tensor, self.facts.extents))
+        return whole, self._tile(self.facts.users[tensor][0], m, tensor)[1]
 
     def _tile(self, i: int, m: int, tensor: str) -> tuple[float, Floats]:
         row, bits = self._row(), float(self.facts.width(i, m, tensor))

@@ -25,8 +25,8 @@ def _form(facts: Facts, i: int) -> Hashable:
         for access in einsum.accesses
     )
     tensors = tuple(
-        (facts.workload.tensor(t).shape, tuple(m.bits(facts.workload, einsum.name, t) for m in facts.memories))
-        for t in einsum.tensors
+        (facts.workload.shape(a), tuple(m.bits(facts.workload, einsum.name, a.tensor) for m in facts.memories))
+        for a in einsum.accesses
     )
     extents = tuple(facts.extents[v] for v in einsum.variables)
     return einsum.kind, einsum.reduction, extents, indices, tensors, tuple(facts.units[i])

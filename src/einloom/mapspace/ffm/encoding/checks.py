@@ -138,6 +138,7 @@ def _path(facts: Facts, i: int, mine: Word) -> Iterator[str]:
     yield from _one_loop(mine)
     yield from _spatial(facts, i, mine, unit)
     yield from _fused(facts, i, mine)
+    yield from _parts(facts, i, mine)
     if facts.limits:
         path = _flat(facts, i, mine)
         if next(unmet(facts.workload, facts.machine, facts.limits, facts.einsums[i].name, *path), None):
@@ -253,6 +254,16 @@ def _backs_below(facts: Facts, i: int, mine: Word, at: int, axis: str) -> bool:
                     return True
                 seen |= set(tensors)
     return False
+
+
+def _parts(facts: Facts, i: int, mine: Word) -> Iterator[str]:
+    """Above the backing store of a tensor in parts or with views loops iterate whole ranks only (rule 6)."""
+    for tensor in facts.workload.parted.keys() & facts.tensors[i]:
+        for item in mine:
+            if item[0] == "store" and tensor in item[2]:
+                break
+            if item[0] in ("for", "par") and facts.simple_rank(i, tensor, item[-2]) is None:
+                yield "loop not of the tensor"
 
 
 def _fused(facts: Facts, i: int, mine: Word) -> Iterator[str]:

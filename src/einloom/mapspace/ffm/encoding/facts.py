@@ -55,6 +55,11 @@ class Facts:
         self.axis_order = {axis.name: i for i, axis in enumerate(self.axes)}
         self.index = {e.name: i for i, e in enumerate(self.einsums)}
         self.tensors = [frozenset(e.tensors) for e in self.einsums]
+        listed: dict[str, list[int]] = {t.name: [] for t in workload.tensors}
+        for i, einsum in enumerate(self.einsums):
+            for tensor in einsum.tensors:
+                listed[tensor].append(i)
+        self.users = {tensor: tuple(users) for tensor, users in listed.items()}
         self.order = {tensor.name: i for i, tensor in enumerate(workload.tensors)}
         self.relevant = [{a.tensor: frozenset(a.variables) for a in e.accesses} for e in self.einsums]
         self.padded = [padded_variables(workload, e.name) for e in self.einsums]
@@ -70,6 +75,7 @@ class Facts:
         self.fixed = self._fixed()
         self.unbacked = self._unbacked()
         self.plain = [{a.tensor: _plain(a) for a in e.accesses} for e in self.einsums]
+        self.reached = self._reached()
         self.full = [{v: self.extents[v] for v in e.variables} for e in self.einsums]
         self._axes_of: dict[str, list[str]] = {}
         self._widths: dict[tuple[int, int, str], int] = {}
@@ -83,13 +89,10 @@ class Facts:
         self.judged: dict[object, str | None] = {}
         self.weighed: dict[object, tuple[int, ...]] = {}
 
-    def _users(self, tensor: str) -> tuple[int, ...]:
-        return tuple(i for i, mine in enumerate(self.tensors) if tensor in mine)
-
     def _floating(self) -> list[Floating]:
         found = []
         for tensor in self.workload.tensors:
-            users = self._users(tensor.name)
+            users = self.users[tensor.name]
             fuses = tensor.name in self.workload.intermediates
             if fuses and tensor.name not in self.workload.ends:
                 homes = tuple(
@@ -119,7 +122,7 @@ class Facts:
         """Tensor that does not float -> the memory that backs it."""
         found = {}
         for tensor in self.workload.tensors:
-            users = self._users(tensor.name)
+            users = self.users[tensor.name]
             if users and tensor.name not in self.floats:
                 found[tensor.name] = self._outermost(tensor.name, users)
         return found
@@ -131,30 +134,46 @@ class Facts:
             t
             for t, mine in homes.items()
             if not any(
-                all(t in select(self.memories[m].backs, self.workload, self.einsums[i].name) for i in self._users(t))
+                all(t in select(self.memories[m].backs, self.workload, self.einsums[i].name) for i in self.users[t])
                 for m in mine
             )
         )
 
+    def _reached(self) -> frozenset[str]:
+        """The tensors of several Einsums whose backing store holds what these reach together: parts, views, windows."""
+        several = (t for t, users in self.users.items() if len(users) > 1)
+        return frozenset(
+            t for t in several if t in self.workload.parted or None in (self.plain[i][t] for i in self.users[t])
+        )
+
     @cached_property
     def ties(self) -> list[tuple[int, int, str]]:
-        """(producer, consumer, tensor) for every tensor that passes between two Einsums."""
-        return [
-            (self.index[self.workload.producers[t]], self.index[c], t)
-            for t in self.workload.intermediates
-            for c in self.workload.consumers[t]
+        """(writer, another writer or a reader, tensor) wherever two Einsums may share only loops over its ranks."""
+        pairs = [
+            (self.index[one], self.index[other], t)
+            for t, writers in self.workload.writers.items()
+            for at, one in enumerate(writers)
+            for other in (*writers[at + 1 :], *self.workload.consumers[t])
         ]
+        return sorted(pairs, key=lambda pair: self.order[pair[2]])
 
     def simple_rank(self, i: int, tensor: str, variable: str) -> int | None:
-        """The rank of the tensor that the variable of Einsum i indexes alone, or None."""
+        """The rank of the tensor that the variable of Einsum i indexes alone and that is whole, or None."""
         access = self.einsums[i].access(tensor)
         rank = access.rank_of(variable)
-        return rank if rank is not None and access.indices[rank].simple else None
+        return rank if rank is not None and access.indices[rank].simple and self._whole(tensor, rank) else None
+
+    def _whole(self, tensor: str, rank: int) -> bool:
+        """True if loops above the tensor's backing store may iterate the rank; of an input with views none is."""
+        return tensor not in self.workload.parted or (
+            tensor in self.workload.producers and self.workload.tied(tensor, rank)
+        )
 
     def variable_at(self, i: int, tensor: str, rank: int) -> str | None:
-        """The variable of Einsum i that indexes this rank alone, or None."""
-        index = self.einsums[i].access(tensor).indices[rank]
-        return index.variables[0] if index.simple else None
+        """The variable of Einsum i that indexes this rank alone, if it is whole, or None."""
+        indices = self.einsums[i].access(tensor).indices
+        simple = self._whole(tensor, rank) and rank < len(indices) and indices[rank].simple
+        return indices[rank].variables[0] if simple else None
 
     def visible(self, unit: str | None) -> list[int]:
         """The memories that an Einsum on this unit sees."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 
 from .facts import Facts
 from .state import Frame, State, frame_of, word
@@ -38,7 +39,10 @@ def tile_values(facts: Facts, i: int, tensor: str, extents: Mapping[str, int]) -
         for variable in plain:
             total *= extents[variable]
         return total
-    for index, size in zip(facts.einsums[i].access(tensor).indices, facts.workload.tensor(tensor).shape, strict=True):
+    access = facts.einsums[i].access(tensor)
+    if access is facts.einsums[i].output:  # each position once: no gaps
+        return prod(extents[v] for v in access.variables)
+    for index, size in zip(access.indices, facts.workload.shape(access), strict=True):
         if index.simple:
             total *= extents[index.variables[0]]
         elif all(extents[v] == facts.extents[v] for v in index.variables):
@@ -53,6 +57,29 @@ def tile_bits(facts: Facts, i: int, memory: int, tensor: str, extents: Mapping[s
     return tile_values(facts, i, tensor, extents) * facts.width(i, memory, tensor)
 
 
+def backing_bits(facts: Facts, memory: int, tensor: str, extents: Mapping[str, int]) -> int:
+    """Bits of the tile that a backing store keeps for all Einsums that access the tensor.
+
+    extents: of the variables of the first of them. Along a rank that is not whole, or that one of them reads through
+    windows, it has all that they reach; of a tensor with views all along the ranks that these do not have in common.
+    """
+    users = facts.users[tensor]
+    if tensor not in facts.reached:
+        return tile_bits(facts, users[0], memory, tensor, extents)
+    cut, total = facts.workload.parted.get(tensor, ()), 1
+    for rank, size in enumerate(facts.workload.tensor(tensor).shape):
+        if rank in cut and tensor in facts.workload.viewed:
+            total *= size
+            continue
+        indices = [facts.einsums[i].access(tensor).indices[rank] for i in users]
+        if rank not in cut and all(index.simple for index in indices):
+            total *= extents[indices[0].variables[0]]
+        else:
+            ends = [index.constant + index.extent(facts.extents) for index in indices]
+            total *= min(size, max(ends)) - max(0, min(index.constant for index in indices))
+    return total * facts.width(users[0], memory, tensor)
+
+
 def held(facts: Facts, state: State) -> list[LiveTile]:
     """Every tile in a memory of limited size, but for those of private branches, which `own_bits` sums up."""
     frame = frame_of(facts, state)
@@ -63,7 +90,7 @@ def held(facts: Facts, state: State) -> list[LiveTile]:
             found.append(_backing(facts, state, frame, number))
     for name, memory in facts.fixed.items():
         if memory == 0 and facts.memories[0].size is not None:
-            users = [i for i in range(facts.count) if name in facts.tensors[i]]
+            users = facts.users[name]
             found.append(_whole(facts, frame, state, name, users[0], users[-1]))
     for i in range(facts.count):
         found.extend(_raised(facts, state, frame, i))
@@ -72,7 +99,7 @@ def held(facts: Facts, state: State) -> list[LiveTile]:
 
 def _whole(facts: Facts, frame: Frame, state: State, name: str, first: int, last: int) -> LiveTile:
     """A tensor that the outermost memory backs."""
-    bits = tile_bits(facts, first, 0, name, facts.extents)
+    bits = backing_bits(facts, 0, name, facts.extents)
     if facts.workload.tensor(name).persistent:
         return LiveTile(0, bits * facts.workload.repeat, 0, facts.count - 1, name, None, False)
     return LiveTile(0, bits, *_alive(state, frame, first, last, 0), name, None, False)
@@ -95,7 +122,7 @@ def _backing(facts: Facts, state: State, frame: Frame, number: int) -> LiveTile:
     first, last = tensor.users[0], tensor.users[-1]
     if memory == 0:
         return _whole(facts, frame, state, tensor.name, first, last)
-    bits = tile_bits(facts, first, memory, tensor.name, _extents(facts, state, first, depth))
+    bits = backing_bits(facts, memory, tensor.name, _extents(facts, state, first, depth))
     if tensor.persistent:
         return LiveTile(memory, bits * facts.workload.repeat, 0, facts.count - 1, tensor.name, None, False)
     return LiveTile(memory, bits, *_alive(state, frame, first, last, depth), tensor.name, None, False)

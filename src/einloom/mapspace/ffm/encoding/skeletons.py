@@ -9,7 +9,7 @@ from ...divisors import divisors
 from .checks import path_fault, skeleton_fault
 from .facts import Facts
 from .privates import refitted
-from .rooms import tile_bits
+from .rooms import backing_bits
 from .state import Frame, SharedLoop, State, Word, frame_of, word
 
 MOST_LOOPS = 3
@@ -174,7 +174,7 @@ def tile_loops(
     fresh = [r for r in ranks if extents[variables[r]] > 1]
     rng.shuffle(fresh)
     for rank in fresh[:MOST_LOOPS]:
-        bits = tile_bits(facts, user, memory, tensor.name, extents)
+        bits = backing_bits(facts, memory, tensor.name, extents)
         if bits <= goal:
             break
         v = variables[rank]
