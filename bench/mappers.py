@@ -45,7 +45,7 @@ PROBLEMS = {  # name -> workload, machine, objective, dataflow, full use
         f"{PUBLISHED}/gemmini-large.yaml",
         "edp",
         None,
-        False,
+        True,
     ),
 }
 MARKS = (100, 1000, 10_000, 100_000)
@@ -74,7 +74,8 @@ def rows(name: str, found: MethodRuns, points: int) -> list[dict[str, object]]:
             continue
         row: dict[str, object] = {"problem": name, "method": record["method"], "runs": record["runs"]}
         for mark in MARKS:
-            seen = mark <= min(points, FEW.get(record["method"], points))
+            asked = min(points, FEW.get(record["method"], points))
+            seen = mark <= max(asked, record["points"] if record["method"] == "auto" else 0)  # its proof goes on
             gaps = [found.gap(value_at(run, mark)) if seen else None for run in found.of(record["method"])]
             known = sorted(gap for gap in gaps if gap is not None)
             whole = len(known) == len(gaps)
