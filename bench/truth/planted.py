@@ -145,7 +145,12 @@ PLANTS = (
     ),
     plant(
         "kept-further-in",
-        (f"{EXACT}.fusion.explore", "Explorer._may_keep", "if not fused or not backed:", "if True:"),
+        (f"{EXACT}.fusion.explore", "Explorer._may_keep", "return keeps_tiles", "return False and keeps_tiles"),
+        needs=("store behind what backs",),
+    ),
+    plant(
+        "kept-without-room",
+        (f"{EXACT}.attempt", "Attempt._followed", "m <= innermost or any(", "m <= innermost and any("),
         needs=("store behind what backs",),
     ),
     plant(

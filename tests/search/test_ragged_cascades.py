@@ -15,7 +15,7 @@ from einloom.errors import Defect, EinloomError, Infeasible
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Objective, Problem
-from einloom.search.exact import Exact, ExactOptions
+from einloom.search.exact import Exact, ExactOptions, attempt
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.bounds import arc_consistency
 from einloom.search.exact.einsums import spatial
@@ -90,6 +90,27 @@ def test_tiles_kept_further_in_than_every_backing_store(seed: int, space: str, m
     except Defect as defect:  # a mapping that was drawn meanwhile is below what was proven
         missed = "is above the value" in str(defect)
     assert missed
+
+
+def two_weights(size: int) -> Problem:
+    """Two Einsums that hand over a value at a time; the weights of both pay in a memory further in of so many bits."""
+    workload = cascade("E0: T[m] = A[m,n] * B[n]\nE1: Z[m,n] = T[m] * C[n]", {"m": 3, "n": 2})
+    outer = Memory("DRAM", None, 100.0, 100.0, 1, 8.0, 8.0)
+    buffer = Memory("GLB", 2, 10.0, 10.0, 1, 8.0, 8.0, may=selector("T"), must=selector("T"))
+    inner = Memory("LB", size, 0.1, 0.1, 1, 8.0, 8.0, may=selector("B | C"))
+    return Problem(workload, machine(outer, buffer, inner, ComputeUnit("MAC", 1.0, 1.0)), Mapspace("ffm"), GOALS[0])
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_room_of_tiles_that_two_einsums_keep(size: int) -> None:
+    """Below four bits the memory holds the weights of one Einsum, while the other one's pass."""
+    assert same(optimum(two_weights(size)), best_of_all(two_weights(size)))
+
+
+def test_room_that_is_not_followed_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempt, "keeps", lambda *_: False)
+    with pytest.raises(Defect, match="LB holds 2 bits"):
+        searched(two_weights(2))
 
 
 @pytest.mark.parametrize("seed", [seed for seed, _, pays in SEEDS if pays][:5])

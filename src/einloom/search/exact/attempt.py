@@ -24,7 +24,7 @@ from .einsums.classes import EinsumClass, fuses_below_fanout, signatures
 from .einsums.orders import JoinStep, Layer, layers
 from .einsums.spatial import RankClasses
 from .einsums.users import Users
-from .fusion.explore import Allowed, Explorer, PmappingGroup, Wanted
+from .fusion.explore import Allowed, Explorer, PmappingGroup, Wanted, keeps
 from .fusion.floors import Floors
 from .fusion.serving import Serving
 from .fusion.templates import Alone
@@ -99,6 +99,7 @@ class Attempt:
         self.signatures = signatures(self.users, problem.mapspace.limits, uneven, tiling)
         self.classes = {sig: RankClasses(sig, checkpoint) for sig in self.signatures}
         self.setting = self._setting()
+        self.tracked = self.setting.tracked
         self.objectives = settled(problem.objective)
         self.least = np.zeros((len(self.signatures), len(self.objectives)))
         self.agreed = 0.0
@@ -215,7 +216,12 @@ class Attempt:
     def sharpen(self) -> None:
         """Raise the least costs to those of every Einsum with its backing stores, their room and fused loops, alone."""
         for column, objective in enumerate(self.objectives):
-            setting = replace(self.setting, objective=objective, columns=columns(self.problem.machine, objective))
+            setting = replace(
+                self.setting,
+                objective=objective,
+                columns=columns(self.problem.machine, objective),
+                tracked=self.tracked,
+            )
             found: dict[EinsumClass, float] = {}
             for i, sig in enumerate(self.signatures):
                 self.watcher.stage(f"bounding {objective} with shared room", i, len(self.signatures))
@@ -334,6 +340,7 @@ class Attempt:
         self.aim = aim
         self.rest = Rest(self.least)
         wanted, most = self._agreed()
+        self.setting = replace(self.setting, tracked=self._followed(wanted))
         blocks = self._blocks(self._column_limits(most), wanted)
         self.consistency = None
         if self.options.consistency and aim.finite:
@@ -343,6 +350,22 @@ class Attempt:
             if not all(blocks):
                 raise Infeasible("no combination of mappings stays within the limit")
         return blocks
+
+    def _followed(self, wanted: dict[EinsumClass, Wanted]) -> tuple[int, ...]:
+        """The memories whose room is followed along the cascade: of `tracked` not those further in than all that back
+        something, where no own store within the aim outlives its Einsum."""
+        if not wanted or self.problem.mapspace.stores != "own" or type(self) is not Attempt:
+            return self.tracked
+        every = dict.fromkeys(self.signatures)
+        innermost = max(
+            (m for m in range(1, len(self.setting.capacities)) if any(self.may_back(sig, m) for sig in every)),
+            default=0,
+        )
+        return tuple(
+            m
+            for m in self.tracked
+            if m <= innermost or any(keeps(self.classes[sig], m, wanted.get(sig, {})) for sig in every)
+        )
 
     def _ready(self, blocks: list[list[PmappingGroup]]) -> Joiner:
         """A joiner for these blocks, with what it costs at least to complete each state where that is worth knowing."""

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..einsums.classes import UnitOption
+from ..einsums.classes import EinsumClass, UnitOption
 from ..einsums.holds import Placement, backing
 from ..einsums.placement import StoreContexts, links
 from ..einsums.spatial import RankClasses, SpatialChoice
@@ -36,9 +36,50 @@ from .templates import FusedTemplate, OwnStore, Shape, Stacker
 from .tilings import LARGE, Tilings, TilingsByLoops
 
 Allowed = dict[Shape, IntArray]
+Wanted = dict[str | None, NDArray[np.bool_]]  # unit -> mask of its choices [stores, spatial]
 Stacks = dict[tuple[object, ...], tuple[tuple[FusedTemplate, tuple[OwnStore, ...]], ...]]
 DIVED = 4  # spatial choices per choice of stores that a dive looks at, where tiles need not divide
 MANY = 4096  # rows of a block that are worth reducing before the blocks of one structure come together
+
+
+def keeps_tiles(signature: EinsumClass, held: Placement, fused: frozenset[int]) -> bool:
+    """True if own stores in the last memory of `held`, which backs nothing, may stay as they are in all iterations of
+    some fused loop: each tensor lacks its variable."""
+    tensors, extents = signature.tensors, signature.extents
+    backed = [t for t, tensor in enumerate(tensors) if tensor.fusable and backing(held, t) > 0]
+    looped = frozenset(v for t in backed for v in tensors[t].variables if extents[v] > 1)
+    return bool(fused and backed) and all(looped - frozenset(tensors[t].variables) for t in fused)
+
+
+def spread_between(signature: EinsumClass, option: UnitOption, held: Placement, upper: SpatialChoice) -> bool:
+    """True if a spatial loop stands between the last memory of `held` and those that back what is shared. upper: the
+    instances above it."""
+    inner = option.above[
+        max((backing(held, t) for t, tensor in enumerate(signature.tensors) if tensor.fusable), default=0)
+    ]
+    axes = [axis for axis in signature.axes if axis.fanout < option.above[len(held) - 1]]
+    return any(n > 1 for axis, row in zip(axes, upper, strict=True) if axis.fanout >= inner for n in row)
+
+
+def keeps(classes: RankClasses, memory: int, wanted: Wanted) -> bool:
+    """True if own stores in a memory further in than all that back something may keep their tiles above a split, by
+    some choice of stores and spatial loops that is wanted."""
+    signature = classes.signature
+    for option in signature.units:
+        mask, spreads = wanted.get(option.unit), classes.spreads(option)
+        visible = [axis for axis in signature.axes if axis.fanout < option.fanouts]
+        for number, held in enumerate(option.held):
+            if len(held) <= memory:
+                continue
+            first = held[: memory + 1]
+            if not any(keeps_tiles(signature, first, frozenset({t})) for t in held[memory]):
+                continue
+            for choice in range(len(spreads)) if mask is None else np.flatnonzero(mask[number]):
+                rows = zip(visible, spreads[choice], strict=True)
+                upper = tuple(row for axis, row in rows if axis.fanout < option.above[memory])
+                if not spread_between(signature, option, first, upper):
+                    return True
+    return False
 
 
 def numbered(tiles: IntArray, shape: Shape, sizes: tuple[int, ...]) -> IntArray:
@@ -95,7 +136,6 @@ class Remainder:
     links: tuple[LinkPrices, ...]
 
 
-Wanted = dict[str | None, NDArray[np.bool_]]  # unit -> mask of its choices [stores, spatial]
 # memory, held down to it, instances above it, own fused stores, classes that are spread again (`LinkPrices.further`)
 Place = tuple[int, Placement, SpatialChoice, frozenset[int], tuple[int, ...]]
 
@@ -242,21 +282,8 @@ class Explorer:
                         yield (memory, prefix, upper, fused, further), choice, part
 
     def _may_keep(self, option: UnitOption, held: Placement, upper: SpatialChoice, fused: frozenset[int]) -> bool:
-        """True if own stores in the last memory of `held`, which backs nothing, may keep their tiles above a split.
-
-        No spatial loop stands between it and the memories that back what is shared, and each tensor lacks the variable
-        of some fused loop.
-        """
-        tensors, extents = self.signature.tensors, self.signature.extents
-        backed = {t: m for t in self.fusable if (m := backing(held, t)) > 0}
-        if not fused or not backed:
-            return False
-        axes = [axis for axis in self.signature.axes if axis.fanout < option.above[len(held) - 1]]
-        inner = option.above[max(backed.values())]
-        if any(n > 1 for axis, row in zip(axes, upper, strict=True) if axis.fanout >= inner for n in row):
-            return False
-        looped = frozenset(v for t in backed for v in tensors[t].variables if extents[v] > 1)
-        return all(looped - frozenset(tensors[t].variables) for t in fused)
+        """True if own stores in the last memory of `held`, which backs nothing, may keep their tiles above a split."""
+        return keeps_tiles(self.signature, held, fused) and not spread_between(self.signature, option, held, upper)
 
     @staticmethod
     def _ends(contexts: StoreContexts, memory: int) -> dict[int, list[Placement]]:

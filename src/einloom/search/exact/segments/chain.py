@@ -156,6 +156,7 @@ class Chain:
             most[id(kind)] = max(most.get(id(kind), 0.0), limit - before.least - after.least)
         attempt.aim = replace(attempt.aim, limit=limit * (1 + TIE))
         attempt.rest, attempt.consistency = Rest(attempt.least), None
+        attempt.setting = replace(attempt.setting, tracked=attempt.tracked)
         blocks: list[list[PmappingGroup]] = []
         for kind in self.kinds:
             blocks += kind.rows(most[id(kind)])

@@ -97,7 +97,8 @@ class Segment(Attempt):
         self.options, self.watcher, self.counts = whole.options, whole.watcher, whole.counts
         self.checkpoint, self.repeats, self.users = whole.checkpoint, whole.repeats, whole.users
         self.signatures, self.classes = whole.signatures[start:end], whole.classes
-        self.setting, self.objectives = whole.setting, whole.objectives
+        self.tracked, self.objectives = whole.tracked, whole.objectives
+        self.setting = replace(whole.setting, tracked=whole.tracked)
         self.least, self.agreed = whole.least[start:end], 0.0
         self.consistency, self.aim = None, whole.aim
         self._keys, choices = whole._keys, whole._choices
