@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -58,7 +59,7 @@ def answered(script: str, folder: Path, *options: str) -> str:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return "\n".join(line for line in done.stdout.splitlines() if not any(word in line for word in (" s;", " s,")))
+    return re.sub(r"\S+ s([;,])", r"\1", done.stdout)
 
 
 @pytest.fixture
@@ -74,7 +75,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_same_answers(folder: Path) -> None:
     optimised = answered(SCRIPT, folder, "-O")
     files = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    assert optimised == answered(SCRIPT.replace("assert False", "assert True"), folder)
+    plain = answered(SCRIPT.replace("assert False", "assert True"), folder)
+    assert optimised.split() == plain.split()  # lines break where the seconds have room for it
     assert files == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     lines = [line for line in optimised.splitlines() if line[:2] in ("0 ", "1 ", "2 ")]
     assert [int(line[0]) for line in lines] == [0, 0, 0, 1, 0, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0]

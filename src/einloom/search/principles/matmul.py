@@ -105,6 +105,7 @@ def best_schedule(
     accounting: Accounting = "once",
     cutting: Cutting = "integer",
     room: Room = "together",
+    operands: tuple[Operand, ...] = tuple(OPERANDS),
 ) -> OperandSchedule | None:
     """The schedule of least traffic in a buffer of so many elements; None if not even tiles of one fit.
 
@@ -112,9 +113,9 @@ def best_schedule(
     2752512
 
     room: ``together`` keeps one tile of each operand at the same loop, as the FuseCU paper does; ``apart`` lets the
-    stores stand at different loops, as mapping trees do.
+    stores stand at different loops, as mapping trees do. operands: which may be stationary.
     """
-    found = (_best_with(matmul, x, buffer, accounting, cutting, room) for x in OPERANDS)
+    found = (_best_with(matmul, x, buffer, accounting, cutting, room) for x in operands)
     return min((s for s in found if s is not None), key=lambda s: (s.traffic, s.room), default=None)
 
 
