@@ -143,6 +143,21 @@ TABLES: tuple[MeasuredTable, ...] = (
         ),
     ),
     MeasuredTable(
+        "alone",
+        "docs/peer.md",
+        "alone.csv",
+        "python -m bench.alone",
+        (
+            Column("problem", lambda row: "`" + " ".join(row["command"].split()[2:4]) + "`"),
+            Column("objective", "objective"),
+            Column("Einsums", "einsums"),
+            Column("warm (cold) CPU s", lambda row: f"{row['warm_cpu_s']} ({row['cold_cpu_s']})"),
+            Column("peak, MB", "warm_rss_mb"),
+            Column("value", lambda row: f"{float(row['value']):.10g}"),
+            Column("proof", "guarantee"),
+        ),
+    ),
+    MeasuredTable(
         "agreement",
         "docs/onnx.md",
         "agreement.csv",
