@@ -117,11 +117,12 @@ class Chain:
         for kind, costs in zip(self.kinds, self.ahead()[1:], strict=True):
             ways = [(cost + costs.of(leaves), leaves) for (enters, leaves), cost in kind.known.items() if enters == end]
             best, end = min(ways, key=lambda way: way[0], default=(np.inf, OTHER))
-            if best > kind.limit + costs.least:
+            needed = best - costs.least
+            if needed > kind.limit:
                 end = min(costs.known, key=lambda leaves: costs.known[leaves], default=OTHER)
                 if costs.other < costs.of(end):
                     end = OTHER
-            yield kind, best - costs.least
+            yield kind, needed
 
     def doubtful(self) -> list[Segment]:
         """The kinds whose limit, not their table, says what they cost in a chain that gives the bound."""
