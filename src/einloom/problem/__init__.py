@@ -162,7 +162,7 @@ class Problem:
         return tuple(one.message for one in unused_selectors(self.workload, self.machine, self.mapspace.limits))
 
 
-MOMENT = 1e-3  # seconds
+MOMENT = 1e-3  # seconds that a search has at least
 
 
 @dataclass(frozen=True, slots=True)

@@ -474,6 +474,7 @@ class Attempt:
         return found
 
     def _explored_by(self, explorer: Explorer) -> list[PmappingGroup]:
+        """The blocks of one kind of Einsum; a segment may have them already."""
         return explorer.blocks()
 
     def _loosest(self, limits: list[FloatArray]) -> dict[EinsumClass, FloatArray]:
