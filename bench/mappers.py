@@ -1,7 +1,8 @@
 """How far methods without a proof end from the optimum: ``python -m bench.mappers``. See docs/mappers.md.
 
 Every run is saved in a folder, so an interrupted command is taken up; the rows of a problem are written when its last
-run ends, and those of problems that are not asked for stay. The same seeds give the same values; only times differ.
+run ends, and those of problems and methods that are not asked for stay. The same seeds give the same values; only times
+differ.
 """
 
 from __future__ import annotations
@@ -57,10 +58,10 @@ def heuristics() -> tuple[str, ...]:
     return tuple(name for name in SHIPPED if takes(name, "seed"))
 
 
-def compared(problem: Problem, seeds: int, points: int, folder: Path) -> MethodRuns:
-    """`exact` to its proof, and every method with a seed with its points."""
+def compared(problem: Problem, names: Sequence[str], seeds: int, points: int, folder: Path) -> MethodRuns:
+    """`exact` to its proof, and each of these methods with its points."""
     runs = list(compare_methods(problem, ("exact",), 1, Budget(), folder, said=print).runs)
-    for name in heuristics():
+    for name in names:
         budget = Budget(steps=min(points, FEW.get(name, points)))
         runs += compare_methods(problem, (name,), seeds, budget, folder, said=print).runs
     return MethodRuns(problem, tuple(runs))
@@ -137,6 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--points", type=int, default=100_000)
     parser.add_argument("--folder", type=Path, default=Path("mappers-runs"))
     parser.add_argument("--problem", action="append", choices=list(PROBLEMS))
+    parser.add_argument("--method", action="append", choices=heuristics())
     parser.add_argument("--tiny", type=int, metavar="PROBLEMS", help="of so many tiny problems, how many are solved")
     asked = parser.parse_args(arguments)
     if asked.tiny:
@@ -149,21 +151,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if asked.problem and name not in asked.problem:
             continue
         problem = problems(workload, machine, goal, None, None, flow, full)[0].problem
-        found = compared(problem, asked.seeds, asked.points, asked.folder / str(number))
+        names = asked.method or heuristics()
+        found = compared(problem, names, asked.seeds, asked.points, asked.folder / str(number))
         print(found)
         replace(name, rows(name, found, asked.points))
 
 
 def replace(name: str, made: list[dict[str, object]]) -> None:
-    """Write the rows of a problem instead of those that it had, and leave all others."""
-    old: list[dict[str, object]] = []
+    """Write the rows of a problem instead of those that its methods had, and leave all others."""
+    rows: dict[tuple[object, object], dict[str, object]] = {}
     if RESULTS.exists():
         with RESULTS.open(newline="", encoding="utf-8") as stream:
-            old = [dict(row) for row in csv.DictReader(stream)]
-    kept = {one: [row for row in old if row["problem"] == one] for one in PROBLEMS}
+            rows = {(row["problem"], row["method"]): dict(row) for row in csv.DictReader(stream)}
+    rows |= {(name, row["method"]): row for row in made}
     RESULTS.unlink(missing_ok=True)
-    for row in (row for one in PROBLEMS for row in (made if one == name else kept[one])):
-        append(RESULTS, row)
+    for place in ((one, other) for one in PROBLEMS for other in heuristics()):
+        if place in rows:
+            append(RESULTS, rows[place])
 
 
 if __name__ == "__main__":

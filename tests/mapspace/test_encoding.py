@@ -18,7 +18,7 @@ from einloom.mapping.normal import normal_form
 from einloom.mapping.tree import Mapping
 from einloom.mapspace.ffm.encoding import Encoding, NoProposal, State
 from einloom.mapspace.ffm.encoding.facts import Facts
-from einloom.mapspace.ffm.encoding.moves import _removed, adopt
+from einloom.mapspace.ffm.encoding.moves import adopt, removed
 from einloom.mapspace.ffm.encoding.rooms import loads, tile_bits
 from einloom.mapspace.ffm.encoding.skeletons import SkeletonDraft
 from einloom.mapspace.ffm.encoding.state import SharedLoop, frame_of, word
@@ -308,7 +308,7 @@ def test_what_stands_below_a_shared_loop_stays_below_the_others() -> None:
         for first, last, level in runs:
             draft = SkeletonDraft(facts, state)
             before = stands_below(draft)
-            _removed(facts, state, draft, first, last, level)
+            removed(facts, state, draft, first, last, level)
             after = stands_below(draft)
             for what, loops in before.items():
                 user = facts.floating[what].users[0] if isinstance(what, int) else what[0]  # type: ignore[index]

@@ -6,6 +6,7 @@ The solver is HiGHS, as SciPy ships it (extra ``dat``).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from math import ceil, floor, log2
 from random import Random
 from typing import Any, ClassVar
@@ -13,7 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...errors import MissingExtra
+from ...mapspace.divisors import primes
 from ..method import Watcher
+from .blocks import in_blocks
 from .points import INFINITE, Points, Valued
 from .states import TiledTrees
 from .tile_model import Floats, Terms, TileModel
@@ -53,7 +56,7 @@ class Dat(TiledTrees):
         """The tree with the tiles of its integer program, mended until they fit, if they are better."""
         if found[0] == INFINITE or not TileModel.able(points):
             return found
-        model = TileModel(points, found[1])
+        model = TileModel(points, in_blocks(points.facts, found[1], rng), 1)
         x = solved(model, self.nodes)
         state = None if x is None else model.rounded(x)
         state = None if state is None else points.encoding.fitted(state, rng)
@@ -71,32 +74,40 @@ def _solver() -> Any:
 
 
 def solved(model: TileModel, nodes: int) -> Floats | None:
-    """Whole logarithms of trips that make the model least, as far as so many nodes tell; None if none fit.
+    """Logarithms of the trips that make the model least, as far as so many nodes tell; None if none fit.
 
-    A monomial is convex in the logarithms: its chords between powers of two are exact where all trips are powers of
-    two. A product of joules and seconds is made linear at the present trips.
+    The unknowns are the exponents of the primes in each coordinate's trips, so that trips divide. A monomial is convex
+    in the logarithms: its chords between powers of two are exact there and a little too high between. A product of
+    joules and seconds is made linear at the present trips.
     """
     optimize, program = _solver(), _Program(model)
-    size, columns = model.size, program.columns
+    columns = program.columns
     upper = np.full(columns, np.inf)
-    upper[:size] = 40
-    lower = np.zeros(columns)
-    lower[: len(model.factors.shared)] = 1
+    upper[: program.size] = program.most
     found = optimize.milp(
         c=program.goal(),
-        integrality=np.arange(columns) < size,
-        bounds=optimize.Bounds(lower, upper),
+        integrality=np.arange(columns) < program.size,
+        bounds=optimize.Bounds(np.zeros(columns), upper),
         constraints=optimize.LinearConstraint(*program.matrix()),
         options={"node_limit": nodes, "mip_rel_gap": 0.01},
     )
-    return None if found.x is None else np.asarray(found.x[:size])
+    return None if found.x is None else np.asarray(program.logarithms @ np.round(found.x[: program.size]))
 
 
 class _Program:
-    """Columns: the coordinates, a value for every monomial relative to its present one, the seconds of every Einsum."""
+    """Columns: the exponents of every coordinate's primes, a value for every monomial relative to its present one, the
+    seconds of every Einsum. logarithms: the coordinates that exponents make. most: of each exponent."""
 
     def __init__(self, model: TileModel) -> None:
         self.model, self.now = model, np.append(model.coordinates(), 1.0)
+        extents, factors = model.facts.extents, model.factors
+        variables = [model.state.shared[first][level][0] for first, _, level in factors.shared]
+        variables += [v for _, v, _ in factors.private]
+        self.primes = [(j, p, n) for j, v in enumerate(variables) for p, n in _exponents(extents[v]).items()]
+        self.size, self.most = len(self.primes), [n for _, _, n in self.primes]
+        self.logarithms = np.zeros((model.size, self.size))
+        for column, (j, p, _) in enumerate(self.primes):
+            self.logarithms[j, column] = log2(p)
         self.number: dict[bytes, int] = {}
         self.rows: list[Floats] = []
         self.highest: list[float] = []
@@ -104,7 +115,7 @@ class _Program:
             self._enter(terms)
         for size, terms in model.rooms:
             self._enter(terms, size)
-        self.columns = model.size + len(self.rows) + len(model.times)
+        self.columns = self.size + len(self.rows) + len(model.times)
         self.limits: list[tuple[Floats, float, float]] = []
         self._bounds()
 
@@ -121,16 +132,12 @@ class _Program:
         """A sum of monomials as a row over all columns."""
         line = np.zeros(self.columns)
         for factor, row in terms:
-            line[self.model.size + self.number[row.tobytes()]] += factor * 2.0 ** float(row @ self.now)
+            line[self.size + self.number[row.tobytes()]] += factor * 2.0 ** float(row @ self.now)
         return line
 
     def goal(self) -> Floats:
         """The slope of the logarithm of the objective at the present trips."""
-        model = self.model
-        goal = model.points.problem.objective
-        powers = {"energy": (1.0, 0.0), "latency": (0.0, 1.0)}.get(
-            goal.name, goal.powers if goal.name == "product" else (1.0, 1.0)
-        )
+        model, powers = self.model, self.model.powers
         energy = self._line(model.energy)
         line = powers[0] * energy / max(energy.sum() + model.fixed, 1e-300)
         seconds = [max((self._line(one).sum() for one in components), default=0.0) for components in model.times]
@@ -146,17 +153,19 @@ class _Program:
             for power in range(floor(now) - DEEP, ceil(self.highest[n])):
                 scale = 2.0 ** (power - now)  # value >= scale * (1 + logarithm - power)
                 line = np.zeros(self.columns)
-                line[: model.size], line[model.size + n] = -scale * row[:-1], 1.0
+                line[: self.size], line[self.size + n] = -scale * (row[:-1] @ self.logarithms), 1.0
                 self.limits.append((line, scale * (1 + row[-1] - power), np.inf))
         for n, row in enumerate(self.rows):
             if not row[:-1].any():
                 line = np.zeros(self.columns)
-                line[model.size + n] = 1.0
+                line[self.size + n] = 1.0
                 self.limits.append((line, 1.0, np.inf))
+        closed = {row.tobytes() for row in model.closed}
         for row in model.rests:
-            self.limits.append((self._plain(row), -row[-1], np.inf))
-        for row in model.closed:
-            self.limits.append((self._plain(row), -row[-1], -row[-1]))
+            self._divided(row, row.tobytes() in closed)
+        for j in range(len(model.factors.shared)):
+            least, most = (self.now[j], self.now[j]) if j in model.spatial else (log2(model.factors.least), np.inf)
+            self.limits.append((self._line_of(j), least, most))
         for size, terms in model.rooms:
             line = self._line(terms)
             self.limits.append((line / size, -np.inf, 1.0))
@@ -167,12 +176,26 @@ class _Program:
                 line[len(line) - len(model.times) + i] = 1.0
                 self.limits.append((line, 0.0, np.inf))
 
-    def _plain(self, row: Floats) -> Floats:
+    def _divided(self, row: Floats, closed: bool) -> None:
+        """The trips of one variable: each prime as often as in the extent, or less if a rest may stay outermost."""
+        left = _exponents(round(2.0 ** row[-1]))
+        for prime in {p for j, p, _ in self.primes if row[j]}:
+            line = np.zeros(self.columns)
+            line[: self.size] = [row[j] < 0 and p == prime for j, p, _ in self.primes]
+            self.limits.append((line, left.get(prime, 0) if closed else 0.0, left.get(prime, 0)))
+
+    def _line_of(self, j: int) -> Floats:
+        """The logarithm of coordinate j over all columns."""
         line = np.zeros(self.columns)
-        line[: self.model.size] = row[:-1]
+        line[: self.size] = self.logarithms[j]
         return line
 
     def matrix(self) -> tuple[Floats, Floats, Floats]:
         """Rows, and what they may be at least and at most."""
         lines, least, most = zip(*self.limits, strict=True)
         return np.array(lines), np.array(least), np.array(most)
+
+
+def _exponents(number: int) -> dict[int, int]:
+    """How often each prime is in the number."""
+    return {p: next(n for n in count(1) if number % p ** (n + 1)) for p in primes(number)}

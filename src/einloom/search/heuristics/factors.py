@@ -1,7 +1,7 @@
 """The tile factors of one state as a row of decisions, and Monte Carlo tree search over them (TileFlow, section 6).
 
 First the trips of every shared loop, then for each Einsum and variable the trips below each of its stores, from the
-inside out; what is left stands outermost. Stores, orders, homes and spatial loops stay.
+inside out; what is left stands outermost. Stores, orders, homes and spatial loops, shared ones too, stay.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from ...mapspace.divisors import divisors
 from ...mapspace.ffm.encoding import State
 from ...mapspace.ffm.encoding.checks import fault
 from ...mapspace.ffm.encoding.state import Segment, frame_of, tidy
+from .blocks import without_ones
 from .points import INFINITE, Points, Valued
 
 Shared = tuple[int, int, int]  # first and last Einsum of a run, number of its loop
@@ -23,10 +24,10 @@ PUNISHED = 2.0  # how much worse than the worst legal one a rollout counts that 
 
 
 class Factors:
-    """The decisions of a state, and the states that they make."""
+    """The decisions of a state, and the states that they make. least: trips of a shared loop; one of one trip goes."""
 
-    def __init__(self, points: Points, state: State) -> None:
-        self.points, self.facts, self.state = points, points.facts, state
+    def __init__(self, points: Points, state: State, least: int = 2) -> None:
+        self.points, self.facts, self.state, self.least = points, points.facts, state, least
         frame = frame_of(self.facts, state)
         levels = range(max(frame.lengths, default=0))
         self.shared: list[Shared] = [(*run, level) for level in levels for run in frame.runs(level)]
@@ -43,8 +44,11 @@ class Factors:
         at = len(chosen)
         if at < len(self.shared):
             first, last, level = self.shared[at]
+            _, trips, axis = self.state.shared[first][level]
             rest = gcd(*(self._left(i, self.state.shared[i][level][0], chosen) for i in range(first, last + 1)))
-            return divisors(rest)[1:]
+            if axis is not None:
+                return () if rest % trips else (trips,)
+            return divisors(rest)[self.least - 1 :]
         i, v, _ = self.private[at - len(self.shared)]
         return divisors(self._left(i, v, chosen))
 
@@ -87,7 +91,8 @@ class Factors:
                 names = dict.fromkeys(order)
                 segments.append(tuple((v, trips[i, v, at] if at else self._left(i, v, row)) for v in names))
             owns.append(tidy(self.facts, replace(own, segments=_without_ones(segments))))
-        found = State(self.state.homes, self.state.depths, tuple(map(tuple, shared)), tuple(owns))
+        whole = State(self.state.homes, self.state.depths, tuple(map(tuple, shared)), tuple(owns))
+        found = without_ones(self.facts, whole)
         why = fault(self.facts, found)
         if why is not None:
             self.points.note(why)

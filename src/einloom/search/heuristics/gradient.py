@@ -94,11 +94,7 @@ class Descent:
 
     def __init__(self, model: TileModel, state: State) -> None:
         self.model = model
-        facts, problem = model.facts, model.points.problem
-        goal = problem.objective
-        self.powers = {"energy": (1.0, 0.0), "latency": (0.0, 1.0)}.get(
-            goal.name, goal.powers if goal.name == "product" else (1.0, 1.0)
-        )
+        facts, self.powers = model.facts, model.powers
         wide = model.size + 1
         self.energy = _stacked(model.energy, wide)
         self.times = [[_stacked(one, wide) for one in components] for components in model.times]
@@ -112,13 +108,15 @@ class Descent:
         self.outside = [self._outside(n) for n in self.gates]
 
     def _outside(self, number: int) -> float:
-        """Joules of one write to the outermost memory and one read by each consumer."""
+        """Joules, or bits, of one write to the outermost memory and one read by each consumer."""
         facts = self.model.facts
         one, memory = facts.floating[number], facts.memories[0]
         user = one.users[0]
         bits = float(facts.width(user, 0, one.name))
         for v in facts.plain[user][one.name] or ():
             bits *= facts.extents[v]
+        if self.model.counted is not None:
+            return bits * len(one.users) * facts.workload.repeat if self.model.counted == 0 else 0.0
         joules = memory.write_energy + memory.read_energy * (len(one.users) - 1)
         return bits * joules / memory.bits_per_access * facts.workload.repeat
 
@@ -127,7 +125,7 @@ class Descent:
         noise = np.random.default_rng(rng.getrandbits(32))
         free = np.concatenate([self.model.coordinates(), np.ones(len(self.gates))])
         size, first, second = self.model.size, np.zeros(len(free)), np.zeros(len(free))
-        best, lowest = free.copy(), np.inf
+        best, lowest, stays = free.copy(), np.inf, free[self.model.spatial]
         for step in range(1, steps + 1):
             part = step / steps
             heat = hot * (cold / hot) ** part
@@ -141,6 +139,7 @@ class Descent:
             second = 0.99 * second + 0.01 * slopes**2
             free = free - rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.99**step)) + 1e-9)
             free[:size] = np.maximum(free[:size], self.least)
+            free[self.model.spatial] = stays
         return best[:size], {n: float(free > 0) for n, free in zip(self.gates, best[size:], strict=True)}
 
     def _loss(self, x: Floats, gates: Floats, strong: float) -> tuple[float, Floats, Floats]:

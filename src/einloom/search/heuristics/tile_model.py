@@ -42,15 +42,18 @@ class TileModel:
     """Rows over the coordinates and a constant: ``row @ (x, 1)`` is the logarithm of a product of trips.
 
     factors: the coordinates are its decisions. rests: rows of segment 0, which are to be at least 0; closed: those that
-    are to be 0, because the variable has a loop directly above. energy: joules. times: of each Einsum the seconds of
-    its components, of which the slowest counts. rooms: (bits of a memory, the tiles that it holds at one leaf).
-    fixed: joules that no trip changes.
+    are to be 0, because the variable has a loop directly above. energy: joules, or the bits through its memory where
+    the objective is traffic. times: of each Einsum the seconds of its components, of which the slowest counts. rooms:
+    (bits of a memory, the tiles that it holds at one leaf). fixed: joules that no trip changes. powers: with which
+    energy and seconds enter the objective. spatial: the coordinates of shared spatial loops, which stay as they are.
     """
 
-    def __init__(self, points: Points, state: State) -> None:
+    def __init__(self, points: Points, state: State, least: int = 2) -> None:
         self.points, self.state, self.facts = points, state, points.facts
-        self.factors = Factors(points, state)
+        self.factors = Factors(points, state, least)
         self.size = self.factors.count
+        runs = enumerate(self.factors.shared)
+        self.spatial = [n for n, (first, _, level) in runs if state.shared[first][level][2] is not None]
         self.rests: list[Floats] = []
         self.closed: list[Floats] = []
         self.barred: set[tuple[int, str]] = set()
@@ -58,6 +61,11 @@ class TileModel:
         self.times: list[list[Terms]] = []
         self.rooms: list[tuple[float, Terms]] = []
         self.fixed = 0.0
+        goal = points.problem.objective
+        self.counted = self.facts.number[goal.memory] if goal.memory else None
+        self.powers = {"energy": (1.0, 0.0), "traffic": (1.0, 0.0), "latency": (0.0, 1.0)}.get(
+            goal.name, goal.powers if goal.name == "product" else (1.0, 1.0)
+        )
         self.paths = [list(self._path(i)) for i in range(self.facts.count)]
         for i, path in enumerate(self.paths):
             self._prices(i, path)
@@ -65,9 +73,8 @@ class TileModel:
 
     @staticmethod
     def able(points: Points) -> bool:
-        """True if every index is a plain variable and the objective is of joules and seconds. Copies count nothing."""
-        known = points.additive and points.problem.objective.name != "traffic"
-        return known and not any(points.bursts.uneven)
+        """True if every index is a plain variable and the objective adds over Einsums. Copies count nothing."""
+        return points.additive and not any(points.bursts.uneven)
 
     def rounded(self, x: Floats) -> State | None:
         """The state with the divisors nearest to the coordinates, decided in their order; None if it breaks a rule."""
@@ -159,10 +166,12 @@ class TileModel:
                 written, joined = bool(tables.written[t]), tables.joined[t]
                 for memory, side, visits, parts in self._link(i, path, tensor, written, joined, place, child):
                     bits = tables.values[t] * tables.width[t, memory] * scal[3]
-                    self.energy.append((bits * memories[memory, side], visits))
+                    if self.counted is None or memory == self.counted:
+                        price = memories[memory, side] if self.counted is None else 1.0
+                        self.energy.append((bits * price, visits))
                     if memories[memory, 2 + side] > 0:
                         busy[2 * memory + side].append((bits / memories[memory, 2 + side], visits - parts))
-        self.fixed += scal[0]
+        self.fixed += scal[0] if self.counted is None else 0.0
         times: list[Terms] = []
         for m in range(len(memories)):
             times += [busy[2 * m] + busy[2 * m + 1]] if memories[m, 4] > 0 else busy[2 * m : 2 * m + 2]

@@ -181,9 +181,15 @@ def _lifted(facts: Facts, state: State, i: int, at: int, rng: Random) -> State:
     slots = slots_for(facts, state, i, memory, tensor)
     if not slots:
         raise NoProposal("place of a store")
+    return raised_at(facts, state, i, at, rng.choice(slots))
+
+
+def raised_at(facts: Facts, state: State, i: int, at: int, slot: tuple[int, bool]) -> State:
+    """The state with own store number `at` of Einsum i in a slot above its branch. Raises NoProposal."""
+    own = state.owns[i]
     stores = (*own.stores[:at], *own.stores[at + 1 :])
     segments = (*own.segments[:at], _join(own.segments[at], own.segments[at + 1]), *own.segments[at + 2 :])
-    raised = (*own.raised, (memory, tensor, *rng.choice(slots)))
+    raised = (*own.raised, (*own.stores[at], *slot))
     return _changed(facts, state, i, replaced(own, stores=stores, segments=segments, raised=raised))
 
 
@@ -373,11 +379,11 @@ def trips(facts: Facts, state: State, rng: Random) -> State:
         v, _, axis = draft.shared[i][level]
         draft.shared[i][level] = (v, new, axis)
     if new == 1:
-        _removed(facts, state, draft, first, last, level)
+        removed(facts, state, draft, first, last, level)
     return draft.settled(rng)
 
 
-def _removed(facts: Facts, state: State, draft: SkeletonDraft, first: int, last: int, level: int) -> None:
+def removed(facts: Facts, state: State, draft: SkeletonDraft, first: int, last: int, level: int) -> None:
     """The draft without a shared loop: what is backed below it stands below one less."""
     for i in range(first, last + 1):
         draft.shared[i].pop(level)
