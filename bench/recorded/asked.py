@@ -29,7 +29,6 @@ from einloom.diagnose.document import explanation_data
 from einloom.errors import EinloomError, IllegalMapping
 from einloom.mapping.text import print_mapping
 from einloom.mapping.tree import Mapping
-from einloom.mapspace.ffm.encoding import NoProposal
 from einloom.mapspace.ffm.enumerate import candidates, ordered
 from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.registry import space_for
@@ -46,7 +45,9 @@ from einloom.search.principles.told import told
 from einloom.search.several import Labelled
 from einloom.testing.problems.claims import counted
 
+from .states import first_mappings, walk
 from .subjects import Subject, first_trees
+from .thresholds import lowered
 
 MANY = Budget(steps=10**9)
 """No clock decides anything under a budget of steps."""
@@ -60,9 +61,7 @@ LARGER = tuple(name for name in METHODS if name not in ("auto", "exhaustive"))
 POINTS = 60
 TOGETHER = 4
 """Methods that one problem is asked of; they take turns."""
-FORGED = 4
-DRAWN, STEPS = 4, 150
-"""States that a walk starts from, and its steps."""
+FORGED, SAMPLED = 4, 4
 LISTED, BESIDE = 150, 12
 """Trees that are listed at most, and trees beside one."""
 BUFFERS = (24, 96, 400, 2000)
@@ -205,6 +204,13 @@ def optimal(subject: Subject) -> dict[str, Any]:
     return found
 
 
+def optimal_by_parts(subject: Subject) -> dict[str, Any]:
+    """What `exact` answers to the first objective with the parts at work that wait for large problems."""
+    first = subject.objectives[0]
+    with lowered():
+        return {str(first): _exact(subject, first, MANY)}
+
+
 def _asked(subject: Subject) -> tuple[Any, Any, Any]:
     about = subject.all_trees
     return about.workload, about.machine, about.mapspace
@@ -309,7 +315,7 @@ def around(subject: Subject) -> list[Any]:
     about, rng = subject.all_trees, Random(subject.seed)
     space = space_for(*_asked(subject))
     inside = [tree for one in subject.trees if not space.outside(tree := subject.parsed(one))]
-    drawn = [] if about.workload.parted else [space.sample(rng) for _ in range(DRAWN)]
+    drawn = [] if about.workload.parted else [space.sample(rng) for _ in range(SAMPLED)]
     found = []
     for tree in (*inside, *(one for one in drawn if one is not None)):
         beside = [print_mapping(one, about.workload) for one in islice(space.neighbours(tree, Random(1)), BESIDE)]
@@ -319,39 +325,13 @@ def around(subject: Subject) -> list[Any]:
 
 
 def walked(subject: Subject) -> Any:
-    """Where moves, crossovers and mendings of states lead from a seed: what was refused and how often, the states met
-    as a digest of their trees, the last tree; and states that say of themselves what their trees do not."""
-    return _or_error(lambda: _walked(subject))
+    """Where moves, crossovers and mendings of states lead from a seed, and states that are not what their trees are."""
+    return _or_error(lambda: walk(subject))
 
 
-def _walked(subject: Subject) -> dict[str, Any]:
-    about, rng = subject.all_trees, Random(subject.seed)
-    space = space_for(about.workload, about.machine, about.mapspace)
-    encoding, seen, met, wrong = space.encoding, hashlib.sha256(), Counter[str](), list[str]()
-    people = [state for _ in range(DRAWN) if (state := encoding.sample(rng)) is not None]
-    met["drawn"] = len(people)
-    for step in range(STEPS if people else 0):
-        state = people[step % len(people)]
-        try:
-            if step % 8 == 7:
-                state = encoding.cross(state, rng.choice(people), rng)
-            else:
-                state = encoding.propose(state, rng, (0.0, 0.3, 1.0)[step % 3])
-        except NoProposal as rule:
-            met[f"no proposal: {rule}"] += 1
-            continue
-        fault, tree = encoding.fault(state), encoding.decode(state)
-        met[f"fault: {fault}"] += 1
-        seen.update(print_mapping(tree, about.workload).encode())
-        if step % 3 == 0 and (fault is None) != space.contains(tree):
-            wrong.append(print_mapping(tree, about.workload))
-        if fault is not None:
-            mended = encoding.fitted(state, rng, 6)
-            met["mended" if mended else "not mended"] += 1
-            state = mended or people[step % len(people)]
-        people[step % len(people)] = state
-    last = [print_mapping(encoding.decode(state), about.workload) for state in people[:1]]
-    return {"met": dict(sorted(met.items())), "trees": seen.hexdigest()[:16], "last": last, "wrong": wrong}
+def first_drawn(subject: Subject) -> Any:
+    """Which mappings are drawn, and what is made of them, before a search has one."""
+    return _or_error(lambda: first_mappings(subject))
 
 
 QUESTIONS: dict[str, Callable[[Subject], Any]] = {
@@ -363,6 +343,8 @@ QUESTIONS: dict[str, Callable[[Subject], Any]] = {
     "states": walked,
     "methods": found_by_methods,
     "exact": optimal,
+    "exact by parts": optimal_by_parts,
+    "drawn": first_drawn,
     "verify": verified,
     "explain": explained,
     "principles": judged,
@@ -370,9 +352,10 @@ QUESTIONS: dict[str, Callable[[Subject], Any]] = {
 KINDS = {
     "problem": tuple(name for name in QUESTIONS if name != "principles"),
     "tree": ("evaluate", "refuse", "execute"),
-    "zoo": ("states", "methods", "exact"),
-    "walk": ("states", "methods"),
-    "large": ("evaluate", "refuse", "list", "neighbours", "states", "exact"),
+    "zoo": ("states", "methods", "exact", "exact by parts", "drawn"),
+    "layers": ("exact", "exact by parts", "drawn"),
+    "walk": ("states", "methods", "drawn"),
+    "large": ("evaluate", "refuse", "list", "neighbours", "states", "exact", "exact by parts", "drawn"),
     "pair": ("principles",),
 }
 

@@ -42,8 +42,26 @@ def disagreements(subject: Subject, answers: dict[str, Any]) -> Iterator[str]:
     if subject.kind in ("problem", "tree"):
         yield from _run(subject, answers)
         yield from _priced_at_once(subject, answers)
-    if subject.kind in ("zoo", "large", "pair"):
+    if subject.kind in ("zoo", "large", "layers", "pair"):
         yield from _proven(subject, answers)
+    for name, said in answers.get("exact by parts", {}).items():
+        other = answers["exact"][name]
+        if isinstance(said, str) or isinstance(other, str) or not _alike(said, other):
+            yield f"{name}: by parts {said!r}, else {other!r}"
+    goal = str(next((one for one in subject.objectives if one.name != "pareto"), "energy"))
+    optimum, drawn = _claimed(answers.get("exact", {}).get(goal))[0], answers.get("drawn")
+    if optimum is not None and isinstance(drawn, dict) and any(v * ABOVE < optimum for _, v in drawn["values"]):
+        yield f"{goal}: drawn {drawn['values']}, the optimum is {optimum!r}"
+
+
+def _alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Equal values and fronts, where either has one; ties may have other mappings."""
+    value, theirs = _claimed(one)[0], _claimed(other)[0]
+    fronts = [
+        [x for point in said.get("front", ()) for x in (point["energy"], point["latency"])] for said in (one, other)
+    ]
+    pairs = [(value, theirs), *zip(*fronts, strict=False)]
+    return len(fronts[0]) == len(fronts[1]) and all(x == y or (x and y and same(x, y)) for x, y in pairs)
 
 
 def _searched(subject: Subject, answers: dict[str, Any]) -> Iterator[str]:

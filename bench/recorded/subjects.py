@@ -39,10 +39,29 @@ LEGAL, CHANGED = 3, 6
 SHARE = 0.08
 """The part of the dimensions that a problem of any size is drawn for."""
 
+CHIP = "simple:glb_bits={}"
 NAMED = {
     "zoo-matmuls": ("zoo", {"workload": "matmuls:n=4,m=8,kn=8", "machine": "simple:glb_bits=512", "goal": "edp"}),
     "zoo-diamond": ("zoo", {"workload": "residual-diamond", "machine": "simple:glb_bits=512", "goal": "edp"}),
     "zoo-windows": ("zoo", {"workload": "conv-chain:c=2,h=4,w=4,l=2,k=2", "machine": "two-level", "goal": "energy"}),
+    "layers-chain": ("layers", {"workload": "matmuls:n=5,m=4,kn=4", "machine": CHIP.format(256), "goal": "energy"}),
+    "layers-traffic": (
+        "layers",
+        {"workload": "matmuls:n=4,m=4,kn=6", "machine": CHIP.format(200), "goal": "traffic:DRAM"},
+    ),
+    "layers-uneven": (
+        "layers",
+        {"workload": "matmuls:n=3,m=6,kn=4", "machine": CHIP.format(256), "goal": "edp", "space": "ragged"},
+    ),
+    "layers-diamond": ("layers", {"workload": "residual-diamond", "machine": CHIP.format(512), "goal": "traffic:DRAM"}),
+    "layers-free": (
+        "layers",
+        {"workload": "residual-diamond", "machine": CHIP.format(512), "goal": "energy", "order": "free"},
+    ),
+    "layers-shared": (
+        "layers",
+        {"workload": "residual-diamond", "machine": CHIP.format(400), "goal": "energy", "stores": "shared"},
+    ),
     "walk-transformer": ("walk", {"workload": "gpt3-6.7b:tokens=64", "machine": "ffm-edge", "goal": "edp"}),
     "walk-residual": ("walk", {"workload": "residual-diamond", "machine": "tpu-v4i", "goal": "latency"}),
     "pair-square": ("pair", {"workload": "matmul:m=12,n=12,k=12", "machine": "two-level", "goal": "traffic:DRAM"}),
@@ -58,8 +77,8 @@ NAMED = {
 class Subject:
     """One file. given: plain data of the three files, or names of the zoo.
 
-    kind: ``problem``, ``large``, ``tree``, ``zoo``, ``walk`` (for methods without a proof), or ``pair`` of
-    multiplications (or one), for the closed forms.
+    kind: ``problem``, ``large``, ``tree``, ``zoo``, ``layers`` (for `exact` alone), ``walk`` (for methods
+    without a proof), or ``pair`` of multiplications (or one), for the closed forms.
     """
 
     name: str
@@ -73,7 +92,7 @@ class Subject:
     @cached_property
     def all_trees(self) -> ProblemTrees:
         """The problem with every tree of its space, which is listed where it is asked for."""
-        if self.kind in ("zoo", "walk", "pair"):
+        if self.kind in ("zoo", "layers", "walk", "pair"):
             asked = problem(**self.given)
             return ProblemTrees(asked.workload, asked.machine, asked.mapspace, self.seed)
         machine = machine_from_data(self.given["machine"])
@@ -83,7 +102,7 @@ class Subject:
     @property
     def objectives(self) -> tuple[Objective, ...]:
         """What is asked of the searches."""
-        if self.kind in ("zoo", "walk", "pair"):
+        if self.kind in ("zoo", "layers", "walk", "pair"):
             return (problem(**self.given).objective,)
         return tuple(dict.fromkeys(self.all_trees.objectives))
 

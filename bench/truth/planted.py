@@ -156,6 +156,7 @@ PLANTS = (
     plant(
         "kept-over-stores",
         (f"{EXACT}.pmappings.expand", "Expansion.below_kept", "if not self.pruner.rules.lowering:", "if True:"),
+        needs=("memories for different tensors",),
     ),
     plant(
         "loops-under-no-store",

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from einloom.testing.problems.claims import ProblemTrees, check
-from einloom.testing.problems.dimensions import DIMENSIONS, dimensions_of, impossible
+from einloom.testing.problems.dimensions import DIMENSIONS, LATER, dimensions_of, impossible
 from einloom.testing.problems.drawing import draw, sketches, wanted
 from einloom.testing.problems.files import read_folder
 from einloom.testing.problems.keys import known, used
@@ -37,6 +37,7 @@ NARROW = (
     "store behind what backs",
     "store over two readers",
     "wider for a consumer",
+    *LATER,
 )
 
 

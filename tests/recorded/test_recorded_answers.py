@@ -23,7 +23,7 @@ ASKED = [
     for key in json.loads(path.read_text(encoding="utf-8"))
     if key.startswith("answer ")
 ]
-LONGER = ("methods", "verify", "explain")
+LONGER = ("methods", "exact by parts", "drawn", "verify", "explain")
 """Questions that take most of the time: of every other problem they are asked by `make test-all` alone."""
 CASES = [
     pytest.param(name, asked, marks=pytest.mark.slow if other and asked in LONGER else (), id=f"{name}-{asked}")

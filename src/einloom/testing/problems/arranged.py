@@ -9,7 +9,7 @@ from collections.abc import Collection
 from random import Random
 
 from ...workload.einsum import Workload
-from .dimensions import apart
+from .dimensions import apart, crossed, fused_twice, kept_over
 from .files import Data
 
 TIMES = ("read_throughput", "write_throughput", "throughput")
@@ -122,10 +122,69 @@ def _by_role(rng: Random, workload: Workload, levels: list[Data], inner: list[Da
     _bar(inner, (level,))
 
 
+def _place(levels: list[Data], one: Data) -> int:
+    return next(i for i, level in enumerate(levels) if level is one)
+
+
+def _two(rng: Random, levels: list[Data], inner: list[Data]) -> list[Data]:
+    """Two of the inner memories, the outer one first; one more is put in where there is one alone."""
+    if len(inner) == 1:
+        outer = dict(inner[0], memory="M8")
+        levels.insert(rng.choice((1, _place(levels, inner[0]))), outer)
+        return [outer, inner[0]]
+    return [inner[i] for i in sorted(rng.sample(range(len(inner)), 2))]
+
+
+def _behind_idle(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
+    """Spread over every instance of a fanout, with a memory below it that holds nothing."""
+    fitting = list(fused_twice(workload))
+    if not fitting:
+        return
+    chosen, between = _two(rng, levels, inner), rng.choice(fitting)
+    _bar(inner, ())
+    chosen[0].update(may="nothing")
+    _holding(chosen[1], (between,), backs=True)
+    chosen[1].update(size=_room(rng, workload, (between,)), must=between, read_energy=0, write_energy=0)
+    if not any("fanout" in level for level in levels[: _place(levels, chosen[0])]):
+        axis = {"axis": "u", "size": 2, "use": "full"}
+        levels.insert(_place(levels, chosen[0]), {"fanout": "F9", "axes": [axis]})
+
+
+def _kept_above(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
+    """There is room for either of the own stores, mostly, and not for both."""
+    fitting = list(kept_over(workload))
+    if not fitting:
+        return
+    chosen, (between, *own) = _two(rng, levels, inner), rng.choice(fitting)
+    _holding(chosen[0], own, backs=False)
+    _holding(chosen[1], (between,), backs=True)
+    chosen[1]["must"] = between
+    if rng.random() < 0.5:
+        chosen[0]["must"] = chosen[0]["may"]
+    whole = [workload.tensor(t).bits * workload.tensor(t).size for t in own]
+    chosen[0].update(size=rng.choice((max(whole), _room(rng, workload, own))), read_energy=0, write_energy=0)
+    chosen[1].update(size=_room(rng, workload, (between,)), read_energy=0, write_energy=0)
+    _bar(inner, chosen)
+
+
+def _divided(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
+    """One of the two operands is changed while the other one, in the memory further in, stays."""
+    fitting = list(crossed(workload))
+    if fitting:
+        chosen, pair = _two(rng, levels, inner), rng.choice(fitting)
+        for level, tensor in zip(chosen, pair, strict=True):
+            _holding(level, (tensor,), backs=False)
+            level.update(size=_room(rng, workload, (tensor,)), read_energy=0, write_energy=0)
+        _bar(inner, chosen)
+
+
 CHANGES = {
     "home by role": _by_role,
     "copy held behind a fanout": _copied_behind,
     "store over two readers": _over_readers,
     "store behind what backs": _further_in,
     "wider for a consumer": _wider,
+    "backed behind an idle memory": _behind_idle,
+    "own stores above what is backed": _kept_above,
+    "memories for different tensors": _divided,
 }

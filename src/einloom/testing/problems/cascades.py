@@ -14,7 +14,7 @@ from ...errors import SpecError
 from ...workload.build import build_workload
 from ...workload.einsum import TensorView, Workload
 from ...workload.notation import parse_einsum
-from .dimensions import TESTS, apart, several_orders, several_readers
+from .dimensions import LATEST, TESTS, apart, crossed, fused_twice, kept_over, several_orders, several_readers
 from .files import Data
 
 LARGE = (997, 10007, 1000003)
@@ -29,6 +29,7 @@ SEVERAL = (
     *("readers with the fused rank", "readers without it", "read output", "unequal Einsums"),
     *("wider for a consumer", "store over two readers", "store behind what backs", "home by role", "free order"),
     *("shared stores", "parts read", "views between"),
+    *("backed behind an idle memory", "own stores above what is backed"),
 )
 MORE_THAN_COPIED = ("constant index", "window", "padding", "repeated operand", "maximum")
 """What another Einsum beside a copy has."""
@@ -37,6 +38,9 @@ NEEDED: dict[str, Callable[[Workload], bool]] = {
     "wider for a consumer": lambda w: bool(w.intermediates),
     "store over two readers": lambda w: any(everywhere for _, _, everywhere in apart(w)),
     "store behind what backs": lambda w: any(apart(w)),
+    "backed behind an idle memory": lambda w: any(fused_twice(w)),
+    "own stores above what is backed": lambda w: any(kept_over(w)),
+    "memories for different tensors": lambda w: any(crossed(w)),
     "home by role": lambda w: any(w.consumers[t] for t in w.outputs),
     "copy held behind a fanout": lambda w: any(e.kind == "copy" for e in w.einsums),
     "free order": several_orders,
@@ -349,7 +353,7 @@ def cascade(rng: Random, wanted: Collection[str], room: int) -> Data | None:
     for name, implied in IMPLIED:
         if name in on and implied not in on:
             on.append(implied)
-    most = max(room, 4 if {"window", "padding", "views"} & set(on) else 0)
+    most = max(room, 4 if {"window", "padding", "views", *LATEST} & set(on) else 0)
     for _ in range(TRIES):
         data = _grown(rng, on, room, most)
         if data is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import combinations, islice
+from itertools import combinations, islice, permutations
 
 from ...machine.levels import ALL, NOTHING, Link, Machine, Memory
 from ...mapspace.space import Mapspace
@@ -153,6 +153,83 @@ def _further_in(w: Workload, m: Machine) -> bool:
     )
 
 
+def _fused(w: Workload, between: str) -> Iterator[tuple[Einsum, Einsum, str, str]]:
+    """(producer, consumer, the variable of each) for the ranks of an intermediate that both index by a variable."""
+    producer = w.einsum(w.producers[between])
+    for consumer in map(w.einsum, w.consumers[between]):
+        for one, other in zip(producer.access(between).indices, consumer.access(between).indices, strict=True):
+            if one.simple and other.simple and w.extents[one.variables[0]] > 1:
+                yield producer, consumer, one.variables[0], other.variables[0]
+
+
+def fused_twice(w: Workload) -> Iterator[str]:
+    """The intermediates of one consumer that two loops can be fused over."""
+    for between in w.intermediates:
+        if between not in w.viewed and len(w.consumers[between]) == 1 and len(list(_fused(w, between))) > 1:
+            yield between
+
+
+def kept_over(w: Workload) -> Iterator[tuple[str, str, str]]:
+    """(intermediate, tensor of its producer, tensor of a consumer) where both lack the variable of a rank of the
+    intermediate, so that a fused loop over it leaves the tiles of both alone."""
+    for between in w.intermediates:
+        for producer, consumer, mine, theirs in _fused(w, between) if between not in w.viewed else ():
+            for one in producer.accesses:
+                for other in consumer.accesses:
+                    if mine not in one.variables and theirs not in other.variables and one.tensor != other.tensor:
+                        yield between, one.tensor, other.tensor
+
+
+def _backing(w: Workload, memory: Memory, between: str) -> bool:
+    users = (w.producers[between], *w.consumers[between])
+    return all(between in select(memory.may, w, user) & select(memory.backs, w, user) for user in users)
+
+
+def _behind_idle(w: Workload, m: Machine) -> bool:
+    """May a memory back an intermediate that two loops can be fused over, behind a fanout and another memory that may
+    not hold it?"""
+    for between in fused_twice(w):
+        users = (w.producers[between], *w.consumers[between])
+        for outside, inside in combinations(_inner(m), 2):
+            held = any(between in select(outside.may, w, user) for user in users)
+            if not held and m.instances(outside.name) > 1 and _backing(w, inside, between):
+                return True
+    return False
+
+
+def _kept_above(w: Workload, m: Machine) -> bool:
+    """May an inner memory hold two of `kept_over`, back nothing, and stand outside one that backs the intermediate?"""
+    return any(
+        one in select(outside.may, w, w.producers[between])
+        and any(other in select(outside.may, w, user) for user in w.consumers[between])
+        and not _backing(w, outside, between)
+        and _backing(w, inside, between)
+        for between, one, other in kept_over(w)
+        for outside, inside in combinations(_inner(m), 2)
+    )
+
+
+def crossed(w: Workload) -> Iterator[tuple[str, str]]:
+    """Pairs of tensors of an Einsum each of which lacks a variable that indexes the other."""
+    for einsum in w.einsums:
+        for one, other in permutations(einsum.accesses, 2):
+            mine, theirs = ({v for v in a.variables if w.extents[v] > 1} for a in (one, other))
+            if one.tensor != other.tensor and mine - theirs and theirs - mine:
+                yield one.tensor, other.tensor
+
+
+def _divided(w: Workload, m: Machine) -> bool:
+    """May a small memory hold one of `crossed` and not the other, which a memory further in may hold?"""
+    return any(
+        one in held and other not in held and other in select(inside.may, w, e.name)
+        for one, other in crossed(w)
+        for e in w.einsums
+        if {one, other} <= {*e.tensors}
+        for outside, inside in combinations(_inner(m), 2)
+        if outside.size is not None and (held := select(outside.may, w, e.name))
+    )
+
+
 def _housed_by_role(w: Workload, m: Machine) -> bool:
     """Does the outermost memory back an output for its writer and not for one of its readers, or the reverse?"""
     outer = m.memories[0]
@@ -229,6 +306,9 @@ TESTS: dict[str, Test] = {
     "wider for a consumer": lambda w, m, s: _wider(w, m),
     "store over two readers": lambda w, m, s: _over_readers(w, m),
     "store behind what backs": lambda w, m, s: _further_in(w, m),
+    "backed behind an idle memory": lambda w, m, s: _behind_idle(w, m),
+    "own stores above what is backed": lambda w, m, s: _kept_above(w, m),
+    "memories for different tensors": lambda w, m, s: _divided(w, m),
     "home by role": lambda w, m, s: _housed_by_role(w, m),
     "copy held behind a fanout": lambda w, m, s: _copied_behind(w, m),
     "once": lambda w, m, s: m.partial_sums == "once",
@@ -247,8 +327,10 @@ TESTS: dict[str, Test] = {
     "shares": lambda w, m, s: "axis" in s.places,
 }
 DIMENSIONS = tuple(TESTS)
-LATER = ("views", "views between")
-"""Dimensions that came when seeds were known for what they draw: by dice of their own, on top of a pair of others."""
+LATEST = ("backed behind an idle memory", "own stores above what is backed", "memories for different tensors")
+DICE = {"later": ("views", "views between"), "latest": LATEST}
+LATER = tuple(name for names in DICE.values() for name in names)
+"""Dimensions that came when seeds were known for what they draw: by `DICE` of their own, on top of a pair of others."""
 _NEVER: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "copies only",
@@ -268,6 +350,7 @@ _NEVER: tuple[tuple[str, tuple[str, ...], str], ...] = (
             "store over two readers",
             "store behind what backs",
             "copy held behind a fanout",
+            *LATEST,
         ),
         "they speak of inner memories",
     ),

@@ -13,7 +13,7 @@ from random import Random
 from ...mapping.tree import Mapping
 from ...mapspace.ffm.enumerate import candidates, ordered
 from .cascades import OWN, built, cascade
-from .dimensions import DIMENSIONS, LATER, dimensions_of, impossible, pairs
+from .dimensions import DICE, DIMENSIONS, LATER, LATEST, dimensions_of, impossible, pairs
 from .files import Files
 from .machines import machine
 from .spaces import space
@@ -32,7 +32,7 @@ AGAIN = 10_000_000
 ALONE = 8
 """One seed of so many has a single dimension."""
 RARE = 0.05
-"""The share of the others that have one of `LATER` besides."""
+"""The share of the others that have a dimension of each of `DICE` besides."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,11 @@ def wanted(seed: int) -> Wanted:
     for name in rng.sample(names, len(names)):
         if rng.random() < chance and name not in core and not any(impossible(name, o) for o in (*core, *more)):
             more.append(name)
-    later = Random(f"later {seed}")
-    name = later.choice(LATER)
-    if later.random() < RARE and not any(impossible(name, other) for other in (*core, *more)):
-        core = (*core, name)
+    for dice, later in DICE.items():
+        own = Random(f"{dice} {seed}")
+        name = own.choice(later)
+        if own.random() < RARE and not any(impossible(name, other) for other in (*core, *more)):
+            core = (*core, name)
     return Wanted(core, tuple(more))
 
 
@@ -122,7 +123,7 @@ def _files(rng: Random, want: frozenset[str], attempt: int) -> Iterator[Files]:
     for _ in range(MACHINES):
         chip = machine(rng, want - set(OWN), workload, attempt > 0 and len(workload.einsums) > rng.randint(0, 2))
         alone = Files(work, chip, empty)
-        yield Files(work, chip, space(rng, want, *alone.read[:2], narrow=attempt >= NARROW))
+        yield Files(work, chip, space(rng, want, *alone.read[:2], narrow=attempt >= NARROW and not want & {*LATEST}))
 
 
 def few(files: Files, most: int = CANDIDATES, longest: int = STEPS) -> list[Mapping]:
