@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
@@ -21,9 +21,10 @@ from einloom.problem import Problem
 from einloom.reading import writing
 from einloom.search.exact import Exact
 from einloom.search.exhaustive import Exhaustive
-from einloom.testing.ragged import few, ragged_problem
+from einloom.testing.ragged import few, ragged_problem, window_problem
 
 MOST = 600  # trees of a problem: of fewer the optimum is hardly ever uneven
+MOST_WINDOWS = 2000
 SAME = 1e-9
 
 
@@ -38,9 +39,9 @@ def value(method: Exact | Exhaustive, problem: Problem) -> float | None:
     return found.value
 
 
-def small(first: int) -> Iterator[int]:
+def small(make: Callable[[int], Problem], first: int, most: int) -> Iterator[int]:
     """The seeds of small problems."""
-    return (seed for seed in count(first) if few(ragged_problem(seed), MOST))
+    return (seed for seed in count(first) if few(make(seed), most))
 
 
 def differ(one: float | None, other: float | None) -> bool:
@@ -55,12 +56,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--problems", type=int, default=2000)
     parser.add_argument("--first", type=int, default=0, help="first seed")
+    parser.add_argument("--windows", action="store_true", help="convolutions, whose windows spatial loops may cut so")
     parser.add_argument("--json", metavar="FILE")
     asked = parser.parse_args(arguments)
     found: list[tuple[int, float | None, bool]] = []
     wrong = 0
-    for seed in islice(small(asked.first), asked.problems):
-        problem = ragged_problem(seed)
+    make, most = (window_problem, MOST_WINDOWS) if asked.windows else (ragged_problem, MOST)
+    for seed in islice(small(make, asked.first, most), asked.problems):
+        problem = make(seed)
         every, exact = value(Exhaustive(), problem), value(Exact(), problem)
         perfect = value(Exact(), replace(problem, mapspace=Mapspace("ffm", problem.mapspace.max_fused_loops)))
         pays = every is not None and (perfect is None or every < perfect * (1 - SAME))

@@ -4,6 +4,7 @@ Comes in: a seed. Goes out: a problem. Memories hold little, and mostly what the
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count, islice
 from random import Random
 from re import findall
@@ -27,6 +28,19 @@ CASCADES = (
     ("I[m] = copy A[m]", "Z[m] = exp(I[m])"),
     ("T[h] = exp(A[h])", "Z[p] = T[p+r] * F[r]"),
 )
+WINDOWS = (
+    ("Z[p] = A[p+r] * F[r]",),
+    ("Z[p] = A[2*p+r] * F[r]",),
+    ("Z[p] = A[p+2*r] * F[r]",),
+    ("Z[p] = exp(A[2*p])",),
+    ("Z[r] = A[p+r] * F[p]",),
+    ("Z[p,q] = A[p+r] * F[r,q]",),
+    ("Z[p,x] = A[p+r,x+s] * F[r,s]",),
+    ("T[h] = exp(A[h])", "Z[p] = T[p+r] * F[r]"),
+    ("T[h,q] = exp(A[h,q])", "Z[p,q] = T[p+r,q] * F[r]"),
+    ("T[h] = A[h+u] * G[u]", "Z[p] = T[p+r] * F[r]"),
+    ("T[p] = A[p+r] * F[r]", "Z[p] = exp(T[p])"),
+)
 GOALS = ("energy", "latency", "latency", "edp", "edp", "edp")
 
 
@@ -38,6 +52,16 @@ def _workload(rng: Random) -> Workload:
     inside = {letter for text in texts for index in findall(r"\[([^]]*)\]", text) for letter in index}
     ranks = {rank: sizes[rank] for rank in sorted(inside & sizes.keys())}
     return build_workload("uneven", texts, ranks, bits=rng.choice((1, 1, 2)))
+
+
+def _windows(rng: Random) -> Workload:
+    texts = rng.choice(WINDOWS)
+    sizes = {"p": rng.choice((3, 5, 5, 5, 7)), "r": rng.choice((1, 2, 2, 3)), "x": rng.choice((1, 2, 3))}
+    sizes |= {rank: rng.choice((1, 2)) for rank in "uqs"}
+    sizes["h"] = sizes["p"] + sizes["r"] - 1
+    inside = {letter for text in texts for index in findall(r"\[([^]]*)\]", text) for letter in findall("[a-z]", index)}
+    ranks = {rank: sizes[rank] for rank in sorted(inside & sizes.keys())}
+    return build_workload("windows", texts, ranks, bits=rng.choice((1, 1, 2)))
 
 
 def _memory(rng: Random, name: str, workload: Workload, most: int, backs: str) -> Memory:
@@ -100,6 +124,35 @@ def few(problem: Problem, most: int) -> bool:
         return len(list(islice(trees, most + 1))) <= most
     except _TooManyError:
         return False
+
+
+def _holding(rng: Random, name: str, workload: Workload, most: int) -> Memory:
+    """A memory that mostly must hold what it may."""
+    tensors = [tensor.name for tensor in workload.tensors]
+    held = tensors if rng.random() < 0.75 else rng.sample(tensors, rng.randint(1, len(tensors)))
+    return replace(
+        _memory(rng, name, workload, most, rng.choice(("nothing", "intermediate", "all"))),
+        size=rng.randint(max(2, most // 3), max(3, most)),
+        must=selector(" | ".join(held) if rng.random() < 0.85 else "nothing"),
+        may=selector(" | ".join(held)),
+    )
+
+
+def window_problem(seed: int) -> Problem:
+    """The problem with windows of a seed, of any size: an axis or two, further out or in than the buffer."""
+    rng = Random(f"windows {seed}")
+    workload, speed = _windows(rng), rng.choice((2.0, 16.0, 64.0))
+    most = sum(tensor.size * tensor.bits for tensor in workload.tensors)
+    levels: list[Level] = [Memory("DRAM", None, 10.0, 10.0, 1, speed, speed)]
+    outer = rng.random()
+    levels += [_fanout(rng, "F0")] * (outer < 0.35)
+    levels.append(_holding(rng, "GLB", workload, most))
+    levels += [_fanout(rng, "F1")] * (outer > 0.3)
+    if rng.random() < 0.35:
+        levels.append(_holding(rng, "LB", workload, most // 2))
+    levels.append(ComputeUnit("MAC", 1.0, rng.choice((0.5, 2.0))))
+    space = Mapspace("ragged", rng.choice((None, None, 1)))
+    return Problem(workload, Machine("tiny", tuple(levels)), space, Objective(rng.choice(GOALS)))
 
 
 def ragged_problem(seed: int) -> Problem:

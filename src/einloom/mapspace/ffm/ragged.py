@@ -33,7 +33,8 @@ class Cutting:
 
 
 def windowed(workload: Workload, einsum: str) -> frozenset[str]:
-    """The rank variables of `einsum` that index what it reads by more than one plain variable: they are cut evenly."""
+    """The rank variables of `einsum` that index what it reads by more than one plain variable; temporal loops cut them
+    evenly."""
     return frozenset(
         v
         for access in workload.einsum(einsum).inputs
@@ -41,6 +42,25 @@ def windowed(workload: Workload, einsum: str) -> frozenset[str]:
         if not index.simple
         for v in index.variables
     )
+
+
+def spread_windows(workload: Workload, einsum: str) -> frozenset[str]:
+    """Those of the `windowed` variables that the outermost loop, a spatial one, may cut unevenly: no loop above a split
+    can iterate them, because no intermediate has a rank that they, and all other Einsums, index alone."""
+    e = workload.einsum(einsum)
+    if e.kind == "copy":
+        return frozenset()
+    kept = {v for index in e.output.indices if not index.simple for v in index.variables}
+    for access in (e.output, *e.inputs):
+        if access.tensor in workload.intermediates:
+            users = (*workload.writers[access.tensor], *workload.consumers[access.tensor])
+            others = [a for name in users for a in workload.einsum(name).accesses if a.tensor == access.tensor]
+            kept |= {
+                index.variables[0]
+                for rank, index in enumerate(access.indices)
+                if index.simple and all(rank >= len(a.indices) or a.indices[rank].simple for a in others)
+            }
+    return windowed(workload, einsum) - kept
 
 
 def chains(workload: Workload, steps: Trail, cuts: Cuts, einsum: str) -> dict[str, list[Cutting]]:
@@ -58,6 +78,7 @@ def chains(workload: Workload, steps: Trail, cuts: Cuts, einsum: str) -> dict[st
 def ragged_reasons(workload: Workload, steps: Trail, cuts: Cuts, einsum: str, integer: bool = False) -> Iterator[str]:
     """Rule 2 of `ragged` or of `integer`, for every loop on the path of `einsum`."""
     window = windowed(workload, einsum)
+    spread = frozenset() if integer else spread_windows(workload, einsum)
     for v, chain in chains(workload, steps, cuts, einsum).items():
         for n, cut in enumerate(chain):
             title = f"rule 2: '{describe(cut.loop)}'"
@@ -67,7 +88,7 @@ def ragged_reasons(workload: Workload, steps: Trail, cuts: Cuts, einsum: str, in
                 yield f"{title} cuts {einsum}.{v} as its consumers need it"
             elif cut.uneven and n and not integer:
                 yield f"{title} cuts {einsum}.{v} of extent {cut.extent} unevenly below another loop over it"
-            elif cut.uneven and v in window:
+            elif cut.uneven and v in window and (cut.loop.axis is None or v not in spread):
                 yield f"{title} cuts {einsum}.{v} of extent {cut.extent} unevenly, and it moves a window"
         if not integer:
             yield from _spatial_reasons(einsum, v, workload.extents[v], chain)

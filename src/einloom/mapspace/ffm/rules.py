@@ -29,7 +29,7 @@ from ..limits.checks import share_allowed, total_allowed, unmet
 from ..limits.data import UNLIMITED, Limits
 from ..space import Mapspace
 from .concurrency import group_reasons
-from .ragged import busiest, chains, done_by_busiest, ragged_reasons
+from .ragged import busiest, chains, done_by_busiest, ragged_reasons, spread_windows, windowed
 from .shares import axes_left
 
 Steps = tuple[tuple[Address, Node], ...]
@@ -84,6 +84,21 @@ def full_use(
     factors of one variable together divide its extent, those on one axis fit its size and `limits`. 1 if there is no
     such axis, or no such choice. left: instances of the axes of which the Einsum has a share only.
     """
+    every = prod(workload.extents[v] for v in workload.einsum(einsum).variables)
+    return every // least_work(workload, machine, einsum, unit, limits, left, windows=False)
+
+
+def least_work(
+    workload: Workload,
+    machine: Machine,
+    einsum: str,
+    unit: str,
+    limits: Limits = UNLIMITED,
+    left: Table[str, int] = WHOLE,
+    windows: bool = True,
+) -> int:
+    """The least iterations of `einsum` in the busiest instance of the ``use: full`` axes above `unit`, over the choices
+    of `full_use`. windows: and those in which one spatial loop cuts a window unevenly."""
     stop = machine.position[unit]
     asked = {limit.axis for limit in limits.axes}
     axes = [
@@ -92,8 +107,12 @@ def full_use(
         if (a.use == "full" or a.name in asked) and machine.position[a.name] < stop
     ]
     padded = padded_variables(workload, einsum)
+    spread = spread_windows(workload, einsum) if windows else frozenset[str]()
     takes = tuple(
-        (workload.extents[v], tuple(allowed_instances(workload, einsum, limits, a, v, padded) for a in axes))
+        (
+            workload.extents[v],
+            tuple(allowed_instances(workload, einsum, limits, a, v, padded, v in spread) for a in axes),
+        )
         for v in workload.einsum(einsum).variables
     )
     totals = tuple(
@@ -101,17 +120,26 @@ def full_use(
         for a in axes
     )
     full = tuple(i for i, a in enumerate(axes) if a.use == "full")
-    return _fullest(tuple(a.size for a in axes), full, takes, totals)
+    return _least_work(tuple(a.size for a in axes), full, takes, totals)
 
 
 def allowed_instances(
-    workload: Workload, einsum: str, limits: Limits, axis: Axis, variable: str, padded: frozenset[str]
+    workload: Workload,
+    einsum: str,
+    limits: Limits,
+    axis: Axis,
+    variable: str,
+    padded: frozenset[str],
+    uneven: bool = False,
 ) -> tuple[int, ...]:
-    """The instances of an axis that a rank variable may take."""
+    """The instances of an axis that a rank variable may take. uneven: those, too, that cut it into unequal tiles."""
     e = workload.einsum(einsum)
     barred = (e.access(t) for t in select(axis.only_irrelevant_to, workload, einsum))
     whole = variable not in padded and all(variable not in access.variables for access in barred)
-    every = _factors(workload.extents[variable], axis.size) if whole else (1,)
+    extent = workload.extents[variable]
+    every = _factors(extent, axis.size) if whole else (1,)
+    if whole and uneven:
+        every = tuple(n for n in range(1, min(extent, axis.size) + 1) if -(-extent // -(-extent // n)) == n)
     return tuple(n for n in every if share_allowed(limits, einsum, axis.name, variable, n))
 
 
@@ -121,20 +149,28 @@ def _factors(extent: int, limit: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _fullest(
+def _least_work(
     sizes: tuple[int, ...],
     full: tuple[int, ...],
     takes: tuple[tuple[int, tuple[tuple[int, ...], ...]], ...],
     totals: tuple[tuple[int, ...] | None, ...],
 ) -> int:
-    """The largest product over the axes `full`. takes: per variable its extent and what it may take of each axis."""
-    states = {(1,) * len(sizes)}
+    """The least iterations in an instance of the axes `full`. takes: per variable its extent and what it may take of
+    each axis; what does not divide it one axis takes, and no other."""
+    states = {(1,) * len(sizes): 1}
     for extent, options in takes:
-        choices = [choice for choice in product(*options) if extent % prod(choice) == 0]
-        grown = {tuple(map(mul, state, choice)) for state in states for choice in choices}
-        states = {used for used in grown if all(u <= size for u, size in zip(used, sizes, strict=True))}
-    allowed = (s for s in states if all(t is None or n in t for n, t in zip(s, totals, strict=True)))
-    return max((prod(state[i] for i in full) for state in allowed), default=1)
+        grown: dict[tuple[int, ...], int] = {}
+        for choice in product(*options):
+            if extent % prod(choice) and sum(n > 1 for n in choice) > 1:
+                continue
+            mine = -(-extent // prod(choice[i] for i in full))
+            for state, work in states.items():
+                used = tuple(map(mul, state, choice))
+                if all(u <= size for u, size in zip(used, sizes, strict=True)):
+                    grown[used] = min(work * mine, grown.get(used, work * mine))
+        states = grown
+    allowed = (w for s, w in states.items() if all(t is None or n in t for n, t in zip(s, totals, strict=True)))
+    return min(allowed, default=prod(extent for extent, _ in takes))
 
 
 @dataclass(frozen=True)
@@ -431,10 +467,12 @@ def _limits(tree: _Tree, einsum: str) -> Iterator[str]:
     if tree.mapspace.name in ("ragged", "integer"):
         extents = {v: tree.workload.extents[v] for v in tree.workload.einsum(einsum).variables}
         doing = busiest if tree.mapspace.name == "ragged" else done_by_busiest
-        work, least = (
-            doing(extents, chains(tree.workload, steps, tree.cuts, einsum), full),
-            prod(extents.values()) // most,
-        )
+        found = chains(tree.workload, steps, tree.cuts, einsum)
+        work, least = doing(extents, found, full), prod(extents.values()) // most
+        window = windowed(tree.workload, einsum)
+        if any(cut.uneven for v in window for cut in found.get(v, ())):
+            left = axes_left(steps)
+            least = least_work(tree.workload, tree.machine, einsum, leaf.unit, tree.mapspace.limits, left)
         if work > least:
             yield (
                 f"rule 9: an instance of the full-use axes on {leaf.unit} does up to {work} iterations of {einsum}, "

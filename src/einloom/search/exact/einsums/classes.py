@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 
 from ....errors import Infeasible, SpecError
 from ....machine.levels import ComputeUnit, Fanout, Machine, Memory, Toll
+from ....mapspace.ffm.ragged import spread_windows
 from ....mapspace.limits.checks import fetched_once, limited_variables
 from ....mapspace.limits.data import UNLIMITED, Limits, Numbers, concerns
-from ....workload.einsum import Access, Index, Workload
+from ....workload.einsum import Access, Einsum, Index, Workload
 from ....workload.selectors import Selector, select
 from ..numerics.uneven import Tiling
 from .holds import Placement, held_choices, holding
@@ -135,8 +136,9 @@ class EinsumClass:
     """An Einsum by position. extents: per rank variable; tensors: output first, then inputs; merge: classes allowed.
 
     alone: variables that may not merge because the mapspace names them. once: (memory, tensor) pairs of which nothing
-    may come twice. uneven: variables whose tiles need not divide; tied: those of them that a fused loop may cut;
-    tiling: the tiles that these have. loops: (tensor, variable, trips of the fused
+    may come twice. uneven: variables whose tiles need not divide; windows: those of them that only a spatial loop, the
+    outermost, may cut so, because they move windows; tied: those that a fused loop may cut; tiling: the tiles that
+    these have. loops: (tensor, variable, trips of the fused
     loops above its backing store); tiles: (memory, tensor, variable, extents of the tile), as the mapspace asks.
     """
 
@@ -151,6 +153,7 @@ class EinsumClass:
     tiles: tuple[tuple[int, int, int, Numbers], ...] = ()
     once: frozenset[tuple[int, int]] = frozenset()
     uneven: frozenset[int] = frozenset()
+    windows: frozenset[int] = frozenset()
     tied: frozenset[int] = frozenset()
     tiling: Tiling = "loose"
 
@@ -161,16 +164,32 @@ def signatures(
     """The signature of every Einsum, in program order. ragged: in the space of that name, with this `tiling`."""
     merge = not fuses_below_fanout(users)
     found = [signature(users, i, merge, limits) for i in range(len(users.workload.einsums))]
-    return [_ragged(one, tiling) for one in found] if ragged else found
+    if not ragged:
+        return found
+    return [_ragged(users.workload, e, one, tiling) for e, one in zip(users.workload.einsums, found, strict=True)]
 
 
-def _ragged(signature: EinsumClass, tiling: Tiling) -> EinsumClass:
-    """The signature in the space `ragged`."""
+def _ragged(workload: Workload, einsum: Einsum, signature: EinsumClass, tiling: Tiling) -> EinsumClass:
+    """The signature in the space `ragged`; in the relaxation of `integer` no window is cut unevenly."""
     uneven = _uneven(signature)
     links = [tensor for tensor in signature.tensors if tensor.intermediate]
     tied = frozenset(v for v in uneven if any(tensor.fused_rank(v) is not None for tensor in links))
     told = tied or tiling in ("coarse", "integer")
-    return replace(signature, uneven=uneven, tied=tied, tiling=tiling if told else "loose")
+    spread = frozenset[str]() if tiling == "integer" else spread_windows(workload, einsum.name)
+    windows = frozenset(i for i, v in enumerate(einsum.variables) if v in spread and signature.extents[i] > 1)
+    return replace(
+        signature,
+        uneven=uneven | windows,
+        windows=windows,
+        tied=tied,
+        tiling=tiling if told else "loose",
+        tensors=tuple(_apart(tensor, windows) for tensor in signature.tensors),
+    )
+
+
+def _apart(tensor: TensorSignature, windows: frozenset[int]) -> TensorSignature:
+    """The tensor, of which no loop that Einsums share iterates a rank of these variables."""
+    return replace(tensor, cut=tensor.cut | {r for v in windows if (r := tensor.simple_rank(v)) is not None})
 
 
 def _uneven(signature: EinsumClass) -> frozenset[int]:

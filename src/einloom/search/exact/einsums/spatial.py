@@ -34,7 +34,7 @@ class RankClasses:
     checkpoint: Callable[[], None] = field(default=lambda: None, compare=False)
 
     @cached_property
-    def windows(self) -> dict[tuple[object, ...], int]:
+    def counted(self) -> dict[tuple[object, ...], int]:
         """What was counted of windows, by what and tile: filled by `tiles.py`, the same for every spatial choice."""
         return {}
 
@@ -65,6 +65,11 @@ class RankClasses:
         return tuple(any(v in self.signature.uneven for v in group) for group in self.members)
 
     @cached_property
+    def windows(self) -> tuple[bool, ...]:
+        """Per class: may a spatial loop, its outermost, cut it unevenly, and no other loop?"""
+        return tuple(any(v in self.signature.windows for v in group) for group in self.members)
+
+    @cached_property
     def loose(self) -> tuple[bool, ...]:
         """Per class: may tiles below the fused loops, of as many trips at least, not divide theirs? (A relaxation.)"""
         s = self.signature
@@ -93,6 +98,15 @@ class RankClasses:
     def relevance(self) -> tuple[tuple[bool, ...], ...]:
         """Per tensor and class: does any variable of the class index the tensor?"""
         return tuple(tuple(group[0] in t.variables for group in self.members) for t in self.signature.tensors)
+
+    @cached_property
+    def halos(self) -> tuple[tuple[int, ...], ...]:
+        """Per tensor the classes whose windows may be cut unevenly."""
+        every = [d for d, window in enumerate(self.windows) if window]
+        return tuple(
+            tuple(d for d in every if not t.complex_variables.isdisjoint(self.members[d]))
+            for t in self.signature.tensors
+        )
 
     @cached_property
     def _plain(self) -> tuple[tuple[bool, ...], ...]:
@@ -182,7 +196,9 @@ def _every_spread(classes: RankClasses, option: UnitOption, uneven: bool = False
         whole = all(v not in outside for v in classes.members[d])
         whole = whole and not any(classes.relevant(t, d) for t in axis.barred)
         every = divisors(classes.extents[d]) if whole else (1,)
-        if whole and uneven and classes.uneven[d]:
+        if whole and uneven and classes.windows[d]:
+            every = tuple(sorted({*every, *smallest_tiles(classes.extents[d])}))
+        elif whole and uneven and classes.uneven[d]:
             every = _uneven_instances(classes, option, axis, d)
         return tuple(z for z in every if z <= axis.size and all(numbers.allow(z) for numbers in share))
 
@@ -190,14 +206,20 @@ def _every_spread(classes: RankClasses, option: UnitOption, uneven: bool = False
         """Every choice on one axis of what is left of each class."""
         found: list[tuple[tuple[int, ...], int]] = [((), axis.size)]
         for n, take in zip(left, takes, strict=True):
-            found = [((*row, z), room // z) for row, room in found for z in take if z <= room and fits(n, z)]
+            d = len(found[0][0]) if found else 0
+            found = [((*row, z), room // z) for row, room in found for z in take if z <= room and fits(d, n, z)]
         return [row for row, _ in found if s.copy or all(total.allow(prod(row)) for total in axis.totals)]
 
-    def rest(n: int, z: int, cut: bool) -> int:
-        """What an instance may have left: its share; with any tiles one more than the largest with z - 1 full ones."""
+    def rest(n: int, z: int, cut: bool, window: bool) -> int:
+        """What an instance may have left: its share; with any tiles one more than the largest with z - 1 full ones; of
+        windows that are cut unevenly nothing, because no further spatial loop may cut them."""
+        if uneven and window and n % z:
+            return 1
         return 1 + (n - 1) // (z - 1) if uneven and classes.integer and cut and z > 1 else -(-n // z)
 
-    def fits(n: int, z: int) -> bool:
+    def fits(d: int, n: int, z: int) -> bool:
+        if uneven and classes.windows[d]:
+            return z <= n and (n % z == 0 or n == classes.extents[d])
         return z <= n if uneven else n % z == 0
 
     takes = [[allowed(axis, d) for d in range(len(classes.members))] for axis in axes]
@@ -208,7 +230,7 @@ def _every_spread(classes: RankClasses, option: UnitOption, uneven: bool = False
         classes.checkpoint()
         counts = axes[i].full and not s.copy
         return [
-            (row, tuple(map(rest, left, row, classes.uneven)), prod(row) if counts else 1)
+            (row, tuple(map(rest, left, row, classes.uneven, classes.windows)), prod(row) if counts else 1)
             for row in rows(axes[i], left, takes[i])
         ]
 
@@ -265,15 +287,22 @@ def _busy(
     choices: Callable[[int, tuple[int, ...]], list[tuple[tuple[int, ...], tuple[int, ...], int]]],
 ) -> Iterator[SpatialChoice]:
     """The uneven choices in which the busiest instance of the full-use axes does no more than in the best even one, or
-    than alone where limits allow no even one (rule 9)."""
+    than alone where limits allow no even one; where windows are cut unevenly, than in the best with such windows
+    (rule 9)."""
     s = classes.signature
     full = [i for i, axis in enumerate(axes) if axis.full and not s.copy]
     most = most_work(classes, option)
+    filled = _least_work(classes, axes, choices) if any(classes.windows) and full else most
     reach = [prod(axes[j].size for j in full if j > i) for i in range(len(axes))]
 
     def work(rows: SpatialChoice) -> int:
         taken = [[row[d] for i, row in enumerate(rows) if i in full] for d in range(len(classes.extents))]
         return prod(-(-extent // prod(n)) for extent, n in zip(classes.extents, taken, strict=True))
+
+    def cut(rows: SpatialChoice) -> bool:
+        """True if some window is cut unevenly."""
+        every = zip(classes.windows, classes.extents, zip(*rows, strict=True), strict=True)
+        return any(window and extent % prod(n) for window, extent, n in every)
 
     found: list[tuple[SpatialChoice, tuple[int, ...]]] = [((), classes.extents)]
     for i in range(len(axes)):
@@ -281,9 +310,28 @@ def _busy(
             ((*rows, row), after)
             for rows, left in _watched(found, classes.checkpoint)
             for row, after, _ in choices(i, left)
-            if not full or work((*rows, row)) <= most * reach[i]
+            if not full or work((*rows, row)) <= (filled if cut((*rows, row)) else most) * reach[i]
         ]
     yield from (spread for spread, _ in found)
+
+
+def _least_work(
+    classes: RankClasses,
+    axes: list[AxisSignature],
+    choices: Callable[[int, tuple[int, ...]], list[tuple[tuple[int, ...], tuple[int, ...], int]]],
+) -> int:
+    """The least iterations that the busiest instance of the full-use axes may have, of choices that cut nothing but
+    windows unevenly."""
+    found = {(classes.extents, (1,) * len(classes.extents))}
+    for i, axis in enumerate(axes):
+        found = {
+            (after, tuple(n * z for n, z in zip(taken, row, strict=True)) if axis.full else taken)
+            for left, taken in _watched(found, classes.checkpoint)
+            for row, after, _ in choices(i, left)
+            if all(window or n % z == 0 for window, n, z in zip(classes.windows, left, row, strict=True))
+        }
+    works = (prod(-(-n // z) for n, z in zip(classes.extents, taken, strict=True)) for _, taken in found)
+    return min(works, default=prod(classes.extents))
 
 
 def _watched(every: Iterable[T], checkpoint: Callable[[], None]) -> Iterator[T]:

@@ -26,12 +26,13 @@ def ragged_ranges(counts: IntArray) -> tuple[IntArray, IntArray]:
 class Multiples:
     """Every multiple of an extent of one class that is still possible at a place, as flat lists.
 
-    room: per spatial choice the largest extent there. least: smallest number of trips.
+    room: per spatial choice the largest extent there, a multiple of all. least: smallest number of trips.
     """
 
     def __init__(self, extent: int, room: IntArray, least: int) -> None:
-        self.values = np.array(divisors(extent), np.int64)
         rooms, self.kind = np.unique(room, return_inverse=True)
+        every = {size for whole in (extent, *rooms.tolist()) for size in divisors(whole)}
+        self.values = np.array(sorted(every), np.int64)
         self.kind = self.kind.reshape(-1)
         fits = (rooms[:, None] % self.values == 0)[:, None, :]
         above = (self.values % self.values[:, None] == 0) & (self.values >= least * self.values[:, None])

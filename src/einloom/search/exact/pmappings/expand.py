@@ -58,8 +58,8 @@ class Expansion:
         key = (d, at, least)
         if key not in self._multiples:
             extent, instances = int(self.prices.whole[d]), self.prices.links.instances[at][:, d]
-            if not self.prices.uneven[d]:
-                self._multiples[key] = Multiples(extent, self.prices.whole[d] // instances, least)
+            if not self.prices.uneven[d] or self.classes.windows[d]:
+                self._multiples[key] = Multiples(extent, ceil(extent, instances), least)
             elif self.classes.integer:
                 links = self.prices.links
                 lanes, idle = (one[:, d] for one in links.idle[at])
@@ -160,7 +160,7 @@ class Expansion:
         if not self.pruner.rules.lowering:
             return np.ones_like(self.prices.relevant)
         dims, tensors = range(len(self.prices.whole)), range(self.levels.tensors)
-        moves = [d not in self.classes.pinned for d in dims]
+        moves = [d not in self.classes.pinned and not self.classes.windows[d] for d in dims]
         plain = [[self.classes.plain(t, d) and moves[d] for d in dims] for t in tensors]
         return np.asarray(~(self.prices.relevant & np.array(plain, bool).reshape(self.prices.relevant.shape)))
 
@@ -252,8 +252,13 @@ class Expansion:
         found: list[Sliding] = []
         for d in sorted(dims):
             sides = (ANYWHERE,) if self.prices.inside(d, memory) == 1 else (NEAR, FAR)
-            found.extend((d, n, side) for n in divisors(self.classes.extents[d]) if n > 1 for side in sides)
+            every = {*divisors(self.classes.extents[d]), *divisors(self._room(d, memory))}
+            found.extend((d, n, side) for n in sorted(every) if n > 1 for side in sides)
         return found
+
+    def _room(self, d: int, memory: int) -> int:
+        """The largest extent of a class at a memory under the first spatial choice."""
+        return int(ceil(self.classes.extents[d], self.prices.links.instances[memory][0, d]))
 
     def store(
         self,
@@ -292,7 +297,9 @@ class Expansion:
 
     def _cuts(self, choice: Sliding, x: IntArray, memory: int) -> NDArray[np.bool_]:
         """Rows whose extent the sliding loop divides."""
-        d, n, _ = choice
+        d, n, side = choice
+        if side != FAR:
+            return np.asarray(self._room(d, memory) % (x[:, d] * n) == 0)
         return np.asarray(self.prices.whole[d] % (x[:, d] * n * self.prices.links.instances[memory][0, d]) == 0)
 
     def _place(

@@ -63,7 +63,7 @@ def sweep(expansion: Expansion, outermost: int = 0, checkpoint: Callable[[], Non
 def relaxed(expansion: Expansion, checkpoint: Callable[[], None] = lambda: None) -> Rows:
     """Rows with every own store placed and no backing store below the outermost memory, unfused."""
     done = closed(expansion, sweep(expansion, 0, checkpoint).bases[0], 0, checkpoint)
-    even = ~expansion.prices.uneven
+    even = ~expansion.prices.uneven | np.array(expansion.prices.classes.windows, bool)
     return done.take(np.flatnonzero((expansion.prices.whole[even] % done.x[:, even] == 0).all(axis=1)))
 
 

@@ -354,10 +354,15 @@ class LinkPrices:
         return [part for part in found if part.price.any()]
 
     def _share(self, tensor: int, top: int) -> FloatArray:
-        """Per choice the share of a tensor's elements that the busiest instance below `top` fanouts has."""
+        """Per choice the share of a tensor's elements that the busiest instance below `top` fanouts has; of windows
+        that are cut unevenly the mean."""
         mine = np.array(self.classes.relevance[tensor], bool)
-        whole = np.array(self.classes.extents, np.int64)[mine]
-        return np.asarray((terms.trips_of(whole, self.between(0, top)[:, mine]) / whole).prod(axis=1))
+        whole, upper = np.array(self.classes.extents, np.int64)[mine], self.between(0, top)
+        share = (terms.trips_of(whole, upper[:, mine]) / whole).prod(axis=1)
+        for d in self.classes.halos[tensor]:
+            extent = self.classes.extents[d]
+            share = share * (extent / upper[:, d] / terms.trips_of(extent, upper[:, d]))
+        return np.asarray(share)
 
     def _copies(self, tensor: int, top: int, bottom: int) -> tuple[FloatArray, FloatArray]:
         """How often one element counts where `top` fanouts stand above, if it comes from or goes behind `bottom` ones:

@@ -7,9 +7,11 @@ each distinct tile.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from itertools import product
 from math import prod
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +26,7 @@ from ..numerics.uneven import balanced, ceil, filled, largest_tile, met, smalles
 from .columns import LinkCharge, LinkPrices
 
 Slide = tuple[int, int, int]
+Counted = tuple[str, int, int, Slide | None, tuple[int, ...]]
 FEW = 8  # values that are quicker compared one by one
 
 
@@ -142,7 +145,7 @@ class Prices:
         if at is None or at == memory:
             return x
         instances = self.links.instances
-        return np.asarray(x // (instances[self.links.place(memory)][spread] // instances[at][spread]))
+        return ceil(x, instances[self.links.place(memory)][spread] // instances[at][spread])
 
     def pieces(self, tensor: int, x: IntArray, slide: Slide | None = None) -> IntArray:
         """Elements of all tiles of a tensor at extents x, visits apart."""
@@ -150,26 +153,46 @@ class Prices:
             return self._pieces(tensor, x, slide)
         return np.full(len(x), self.elements(tensor), np.int64)
 
-    def _pieces(self, tensor: int, x: IntArray, slide: Slide | None) -> IntArray:
-        """Elements of a tensor with windows over all tiles, visits apart."""
+    def _of_busiest(
+        self, part: LinkCharge, tensor: int, pieces: IntArray, x: IntArray, spread: IntArray, slide: Slide | None
+    ) -> IntArray:
+        """`pieces`, such that the mean over instances is what the busiest one has, where windows are cut unevenly."""
+        dims = list(self.classes.halos[tensor])
+        if not dims or not part.busiest:
+            return pieces
+        instances, whole = self.links.between(0, part.top)[:, dims], self.whole[dims]
+        uneven = whole % instances > 0
+        shares, found = np.where(uneven, terms.trips_of(whole, instances), whole), pieces.copy()
+        for share in np.unique(shares[np.unique(spread)], axis=0):
+            rows = np.flatnonzero((shares[spread] == share).all(axis=1))
+            if (share != whole).any():
+                found[rows] = self._pieces(tensor, x[rows], slide, dict(zip(dims, share.tolist(), strict=True)))
+        return np.asarray(found * np.where(uneven, instances, 1).prod(axis=1)[spread])
+
+    def _pieces(
+        self, tensor: int, x: IntArray, slide: Slide | None, shares: Mapping[int, int] = MappingProxyType({})
+    ) -> IntArray:
+        """Elements of a tensor with windows over all tiles, visits apart. shares: what there is of some classes."""
         signature = self.classes.signature.tensors[tensor]
         total = np.ones(len(x), np.int64)
         for rank, expression in enumerate(signature.ranks):
             if signature.simple(rank):
                 total = total * self.classes.signature.extents[expression[0][0]]
             else:
-                total = total * self._by_window(("moved", tensor, rank, slide), x, self._window_sum)
+                mine = tuple(shares.get(self.classes.of[v], self.classes.signature.extents[v]) for v, _ in expression)
+                count = partial(self._window_sum, mine)
+                total = total * self._by_window(("moved", tensor, rank, slide, mine), x, count)
         return total
 
-    def _by_window(self, what: tuple[str, int, int, Slide | None], x: IntArray, count: Callable[..., int]) -> IntArray:
+    def _by_window(self, what: Counted, x: IntArray, count: Callable[..., int]) -> IntArray:
         """`count` of a window rank for every row; equal extents are computed once, and remembered with the classes."""
-        _, tensor, rank, slide = what
+        _, tensor, rank, slide, _ = what
         expression = self.classes.signature.tensors[tensor].ranks[rank]
         dims = [self.classes.of[v] for v, _ in expression]
         shape = tuple(int(self.whole[d]) + 1 for d in dims)
         codes = np.ravel_multi_index(tuple(x[:, d] for d in dims), shape) if dims else np.zeros(len(x), np.int64)
         found = np.zeros(prod(shape), np.int64)
-        known = self.classes.windows
+        known = self.classes.counted
         for code in np.flatnonzero(np.bincount(codes, minlength=1)):
             row = tuple(map(int, np.unravel_index(code, shape)))
             if (what, row) not in known:
@@ -177,12 +200,14 @@ class Prices:
             found[code] = known[what, row]
         return np.asarray(found[codes])
 
-    def _window_sum(self, tensor: int, rank: int, tiles: tuple[int, ...], slide: Slide | None) -> int:
+    def _window_sum(
+        self, extents: tuple[int, ...], tensor: int, rank: int, tiles: tuple[int, ...], slide: Slide | None
+    ) -> int:
         signature = self.classes.signature.tensors[tensor]
         chains = []
         sliding_place = None
-        for k, ((v, coefficient), tile) in enumerate(zip(signature.ranks[rank], tiles, strict=True)):
-            d, extent = self.classes.of[v], self.classes.signature.extents[v]
+        for k, ((v, coefficient), extent, tile) in enumerate(zip(signature.ranks[rank], extents, tiles, strict=True)):
+            d = self.classes.of[v]
             chain = []
             if slide is not None and d == slide[0]:
                 step = tile * slide[2]
@@ -230,7 +255,7 @@ class Prices:
         if tensor in self.compound:
             for rank in range(len(signature.ranks)):
                 if not signature.simple(rank):
-                    total *= self._by_window(("widest", tensor, rank, None), x, self._widest)
+                    total *= self._by_window(("widest", tensor, rank, None, ()), x, self._widest)
         return total
 
     def _widest(self, tensor: int, rank: int, tiles: tuple[int, ...], _: Slide | None) -> int:
@@ -298,7 +323,8 @@ class Prices:
         pieces = self.pieces(tensor, self._at_store(x, spread, child, at), slide)
         cost = -self.elements(tensor) * skipped[spread]
         for part in parts:
-            count = pieces.astype(np.float64)
+            mine = self._of_busiest(part, tensor, pieces, self._at_store(x, spread, child, at), spread, slide)
+            count = mine.astype(np.float64)
             for d in np.flatnonzero(~self.relevant[tensor]).tolist():
                 count = count * self._entries(part, d, x[:, d], spread, child, at, rims)
             cost = cost + part.amount(count, self.elements(tensor), spread)[:, None] * part.price[spread]
@@ -356,7 +382,8 @@ class Prices:
             over = (n > 1) & (grown > extent)
             good &= ~over | ((terms.trips_of(extent, tile) == n) & (every == n))
             tile = np.minimum(grown, extent)
-        return tile, good & (tile <= terms.trips_of(extent, pricing.instances[memory][spread, d]))
+        room = terms.trips_of(extent, pricing.instances[memory][spread, d])
+        return tile, good & (room % tile == 0 if self.classes.windows[d] else tile <= room)
 
     def spanned(self, x: IntArray, spread: IntArray, d: int, memory: int, below: int) -> tuple[IntArray, IntArray]:
         """As `shared_out`, where tiles need not divide: (extents above, place of the row each belongs to), of every
@@ -428,21 +455,28 @@ class Prices:
         """The least sum over instances of the distinct places of a rank that each accesses.
 
         A variable may be iterated in any number of temporal trips outside its spatial ones: of a place of its own in
-        each trip, whichever is the least.
+        each trip, whichever is the least. Where it is cut unevenly the spatial loop is the outermost, and the last
+        instance has less.
         """
         signature = self.classes.signature.tensors[tensor]
         if signature.simple(rank):
             return self.classes.signature.extents[signature.ranks[rank][0][0]]  # each place is one instance's alone
         taken = tuple(int(spread[self.classes.of[v]]) for v, _ in signature.ranks[rank])
         key = (("reached", tensor, rank, None), taken)
-        if key not in self.classes.windows:
-            places = [np.array([signature.constants[rank]])]
-            for (v, coefficient), z in zip(signature.ranks[rank], taken, strict=True):
-                steps = [coefficient * mine for mine in first_share(self.classes.signature.extents[v], z)]
-                places = [np.unique(before[:, None] + step) for before in places for step in steps]
-            inside = min(int(((p >= 0) & (p < signature.shape[rank])).sum()) for p in places)
-            self.classes.windows[key] = inside * prod(taken)
-        return self.classes.windows[key]
+        if key not in self.classes.counted:
+            extents = [self.classes.signature.extents[v] for v, _ in signature.ranks[rank]]
+            last = [n - (z - 1) * -(-n // z) if n % z else 0 for n, z in zip(extents, taken, strict=True)]
+            total = 0
+            for smaller in product(*((False, True) if n else (False,) for n in last)):
+                places = [np.array([signature.constants[rank]])]
+                for (_, c), n, z, rest, edge in zip(signature.ranks[rank], extents, taken, last, smaller, strict=True):
+                    mine = [np.arange(rest if edge else -(-n // z))] if rest else first_share(n, z)
+                    places = [np.unique(before[:, None] + c * step) for before in places for step in mine]
+                inside = min(int(((p >= 0) & (p < signature.shape[rank])).sum()) for p in places)
+                counts = (1 if edge else z - (rest > 0) for z, rest, edge in zip(taken, last, smaller, strict=True))
+                total += inside * prod(counts)
+            self.classes.counted[key] = total
+        return self.classes.counted[key]
 
     def leaf_cost(self, inner: tuple[int, ...]) -> FloatArray:
         """Operations and the traffic of the innermost stores, per choice: `inner` is the memory of each tensor's."""

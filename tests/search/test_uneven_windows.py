@@ -1,0 +1,128 @@
+"""Windows that spatial loops cut unevenly: `exact` finds the best of all trees of `ragged`, and mistakes are caught."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+
+from einloom.errors import EinloomError
+from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
+from einloom.mapspace.ffm.ragged import spread_windows
+from einloom.mapspace.space import Mapspace
+from einloom.problem import Objective, Problem
+from einloom.search.exact import ExactOptions
+from einloom.search.exact.attempt import Attempt
+from einloom.search.exact.einsums import spatial
+from einloom.search.exact.einsums.spatial import RankClasses
+from einloom.search.exact.fusion.floors import Floors
+from einloom.search.exact.pmappings.expand import Expansion
+from einloom.search.exact.prices.traffic import Prices
+from einloom.search.method import Watcher
+from einloom.testing.ragged import window_problem
+from einloom.workload.build import build_workload
+from optima import best_of_all, optimum, same
+
+PAYING = (0, 26, 36, 49, 110, 126, 177, 218, 274, 281, 284, 293, 309, 325, 371, 418, 457, 475, 482, 483, 490)
+OTHERS = (214, 219, 221, 223, 226)
+FILLED = 39  # rule 9 asks more of uneven windows than of even ones
+
+
+@cache
+def known(seed: int) -> float | None:
+    return best_of_all(window_problem(seed))
+
+
+@pytest.mark.parametrize("seed", [*PAYING, *OTHERS])
+def test_exact_equals_all_trees(seed: int) -> None:
+    assert same(optimum(window_problem(seed)), known(seed))
+
+
+def test_windows_cut_unevenly_pay() -> None:
+    for seed in PAYING:
+        problem, value = window_problem(seed), known(seed)
+        even = optimum(replace(problem, mapspace=replace(problem.mapspace, name="ffm")))
+        assert value is not None
+        assert even is None or value < even * (1 - 1e-9)
+
+
+def test_windows_that_no_shared_loop_iterates() -> None:
+    chain = ("T[h] = A[h+u] * G[u]", "Z[p] = T[p+r] * F[r]", "Y[p] = exp(Z[p])")
+    workload = build_workload("w", chain, {"h": 6, "u": 2, "p": 5, "r": 2}, bits=1)
+    first, second, third = (spread_windows(workload, einsum.name) for einsum in workload.einsums)
+    assert first == {"h", "u"}, "no loop above T iterates h, which its reader sees through a window"
+    assert second == {"r"}, "a loop above Z may iterate p"
+    assert third == frozenset()
+
+
+@pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2)])
+def test_what_instances_access(stride: int, dilation: int) -> None:
+    """Of a spatial loop that cuts unevenly: the places of each instance, which are neighbours."""
+    text = f"Z[p] = A[{stride}*p+{dilation}*r] * F[r]".replace("1*", "")
+    workload = build_workload("w", (text,), {"p": 11, "r": 3}, bits=1)
+    levels = Memory("DRAM"), Fanout("F", (Axis("X", 9),)), Memory("GLB"), ComputeUnit("MAC")
+    problem = Problem(workload, Machine("m", levels), Mapspace("ragged"), Objective("energy"))
+    attempt = Attempt(problem, ExactOptions(), Watcher(), {}, lambda: None)
+    classes = attempt.classes[attempt.signatures[0]]
+    option = classes.signature.units[0]
+    links = Floors(attempt.setting, classes).links(option, classes.spreads(option))
+    found = dict(zip(links.spreads, Prices(links, attempt.setting.slots).accessed(1, 1).tolist(), strict=True))
+    uneven = [((n, 1),) for n in (2, 3, 4, 6)]
+    assert {spread for spread in found if 11 % spread[0][0]} >= set(uneven)
+    for spread in uneven:
+        (n, _), tile = spread[0], -(-11 // spread[0][0])
+        mine = [range(i * tile, min((i + 1) * tile, 11)) for i in range(n)]
+        assert found[spread] == sum(len({stride * p + dilation * r for p, r in product(ps, range(3))}) for ps in mine)
+
+
+def busiest_has_the_mean(patch: pytest.MonkeyPatch) -> None:
+    """The busiest instance is taken for no busier than the mean of those that have work."""
+    patch.setattr(Prices, "_of_busiest", lambda self, part, tensor, pieces, *_: pieces)
+
+
+def lowered(patch: pytest.MonkeyPatch) -> None:
+    """Loops below an uneven spatial loop are lowered, as if they could stand above it."""
+
+    def rest(self):  # type: ignore[no-untyped-def]
+        dims, tensors = range(len(self.prices.whole)), range(self.levels.tensors)
+        plain = [[self.classes.plain(t, d) and d not in self.classes.pinned for d in dims] for t in tensors]
+        return ~(self.prices.relevant & np.array(plain, bool).reshape(self.prices.relevant.shape))
+
+    patch.setattr(Expansion, "rest", property(rest))
+
+
+def full_as_even(patch: pytest.MonkeyPatch) -> None:
+    """Rule 9 asks no more of uneven windows than of even ones."""
+    patch.setattr(spatial, "_least_work", lambda classes, *_: 10**9)
+
+
+def uneven_temporal(patch: pytest.MonkeyPatch) -> None:
+    """The outermost loop may cut windows unevenly though it is temporal."""
+    patch.setattr(RankClasses, "windows", property(lambda self: (False,) * len(self.members)))
+
+
+MISTAKES = (busiest_has_the_mean, lowered, full_as_even, uneven_temporal)
+
+
+@cache
+def right() -> dict[int, float | None]:
+    return {seed: optimum(window_problem(seed)) for seed in (*PAYING, FILLED)}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda f: f.__name__)
+def test_planted_mistakes_are_caught(mistake, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    values = right()
+    spatial._every_spread.cache_clear()
+    mistake(monkeypatch)
+    for seed, value in values.items():
+        try:
+            if not same(optimum(window_problem(seed)), value):
+                return
+        except (EinloomError, AssertionError):
+            return
+        finally:
+            spatial._every_spread.cache_clear()
+    pytest.fail("no problem shows the mistake")
