@@ -275,7 +275,7 @@ def bring_home(facts: Facts, state: State, number: int, memory: int, part: float
                 break
             given.append((rank, trips, axis))
         given = given[: rng.randint(0, len(given))] if rng.random() < 0.3 else given
-    spatial_loops = [] if any(a for _, _, a in given) else _spatial_ranks(facts, number, memory, rng)
+    spatial_loops = [] if any(a for _, _, a in given) else spatial_ranks(facts, number, memory, rng)
     taken: dict[int, int] = {}
     for rank, n, _ in spatial_loops:
         taken[rank] = taken.get(rank, 1) * n
@@ -309,7 +309,7 @@ def adopt(facts: Facts, state: State, rng: Random) -> State:
     return draft.settled(rng)
 
 
-def _spatial_ranks(facts: Facts, number: int, memory: int, rng: Random) -> list[Rank]:
+def spatial_ranks(facts: Facts, number: int, memory: int, rng: Random) -> list[Rank]:
     """Shared spatial loops over the axes above the memory."""
     tensor = facts.floating[number]
     found: list[Rank] = []

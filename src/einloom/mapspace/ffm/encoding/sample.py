@@ -5,11 +5,12 @@ from __future__ import annotations
 from random import Random
 
 from .alike import alike, copied
+from .checks import path_fault
 from .facts import Facts
-from .moves import bring_home, eased
+from .moves import bring_home, eased, spatial_ranks
 from .privates import drawn
 from .rooms import overflow, overfull
-from .skeletons import NoProposal
+from .skeletons import NoProposal, Rank, SkeletonDraft
 from .state import Own, State
 
 MENDS = 60  # steps of `fitted` before it gives up
@@ -31,6 +32,32 @@ def plain(facts: Facts, rng: Random) -> State | None:
         if found is None:
             return None
         state = found
+    return state
+
+
+def joined(facts: Facts, rng: Random) -> State | None:
+    """Nothing fused but what has to be, below spatial loops over the axes above its memory; None if this draw is none.
+
+    Where such an axis is in full use, a store inside it has to stand below its loop, so those Einsums share it.
+    """
+    draft = SkeletonDraft(facts, _bare(facts))
+    inner = (n for n, one in enumerate(facts.floating) if one.fuses and min(one.homes, default=0) > 0)
+    loops: list[Rank] = []
+    end = -1
+    for number in sorted(inner, key=lambda n: facts.floating[n].users):
+        tensor = facts.floating[number]
+        if tensor.users[0] > end:  # of those that follow on, one tensor says what all their Einsums share
+            loops = spatial_ranks(facts, number, min(tensor.homes), rng)
+            draft.fuse(number, min(tensor.homes), loops)
+        draft.depths[number] = len(loops)
+        end = max(end, tensor.users[-1])
+    try:
+        state: State | None = draft.settled(rng) if end >= 0 else None
+    except NoProposal:
+        return None
+    for i in range(facts.count):
+        if state is not None and path_fault(facts, state, i):
+            state = drawn(facts, state, i, rng)
     return state
 
 
@@ -65,7 +92,7 @@ def _alone(facts: Facts, state: State, i: int, rng: Random) -> State | None:
 
 def sampled(facts: Facts, rng: Random, fuse: float | None = None) -> State | None:
     """A state that keeps the rules and fits; None if this draw gave none. fuse: how many tensors are tried."""
-    state = plain(facts, rng)
+    state = plain(facts, rng) or joined(facts, rng)
     if state is None:
         return None
     keen = rng.random() if fuse is None else fuse

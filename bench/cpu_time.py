@@ -1,0 +1,59 @@
+"""Searches within CPU seconds: on a machine that is shared with others, those of the wall say nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from unittest.mock import patch
+
+from einloom.errors import BudgetExhausted
+from einloom.mapping.tree import Mapping as Tree
+from einloom.problem import Budget, Problem
+from einloom.result import Result
+from einloom.search import evaluator
+from einloom.search.door import ask
+from einloom.search.heuristics import points
+from einloom.search.method import Method, Recorder
+from einloom.search.registry import method
+
+CLOCK = SimpleNamespace(monotonic=time.process_time)
+ENDLESS = 10**9  # points of a search that its seconds bound
+
+
+@dataclass(frozen=True)
+class Run:
+    """A search: what it found, if anything, and the CPU seconds that it took."""
+
+    found: Result | None
+    seconds: float
+
+    @property
+    def value(self) -> float:
+        """The value found; infinite if there is none."""
+        return float("inf") if self.found is None else self.found.value
+
+
+def heuristic(name: str, problem: Problem, seconds: float, options: Mapping[str, object]) -> Run:
+    """A method without a proof. Its budget of seconds is CPU time, and it has machine code from the start."""
+    with patch.object(evaluator, "time", CLOCK), patch.object(points, "COMPILES", 0.0):
+        return run(method(name, {"points": ENDLESS, **options}), problem, Budget(seconds))
+
+
+def proving(asked: Method, problem: Problem, seconds: float = float("inf"), starts: Sequence[Tree] = ()) -> Run:
+    """`exact` or `auto`, stopped after so many CPU seconds if it has not ended by then."""
+    return run(asked, problem, Budget(), seconds, starts)
+
+
+def run(
+    asked: Method, problem: Problem, budget: Budget, seconds: float = float("inf"), starts: Sequence[Tree] = ()
+) -> Run:
+    """A search, stopped after so many CPU seconds."""
+    begun = time.process_time()
+    watch = Recorder(stop=lambda: time.process_time() - begun > seconds)
+    try:
+        found: Result | None = ask(asked, problem, budget, watch, starts)
+    except BudgetExhausted:
+        found = None
+    return Run(found, time.process_time() - begun)
