@@ -33,7 +33,7 @@ from einloom.mapspace.ffm.enumerate import candidates, ordered
 from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.registry import space_for
 from einloom.oracle import simulate
-from einloom.problem import Budget, Objective
+from einloom.problem import Budget, Objective, Problem
 from einloom.result import Result
 from einloom.result.document import digest, text
 from einloom.result.unmapped import Unmapped, parse_answer
@@ -64,8 +64,8 @@ TOGETHER = 4
 FORGED, SAMPLED = 4, 4
 LISTED, BESIDE = 150, 12
 """Trees that are listed at most, and trees beside one."""
-BUFFERS = (24, 96, 400, 2000)
-"""Bits of the buffers that the closed forms are asked of."""
+BUFFERS, CHECKED = (24, 96, 400, 2000), 96
+"""Bits of the buffers that the closed forms are asked of, and of that whose mapping is verified."""
 ROWS = 24
 
 
@@ -307,7 +307,14 @@ def judged(subject: Subject) -> dict[str, Any]:
                 "told": _or_error(lambda asked=asked: list(told(asked).lines)),
                 "mapping": _or_error(lambda asked=asked: _by((Labelled("", asked),), "principles")),
             }
+            if bits == CHECKED:
+                found[f"{space}, {bits} bits"]["verify"] = _or_error(lambda asked=asked: _closed_form_checked(asked))
     return found
+
+
+def _closed_form_checked(asked: Problem) -> list[Any]:
+    known = answer((Labelled("", asked),), "principles", Budget(steps=POINTS), Recorder())
+    return [list(one) for one in _checks(replace(known, seconds=1.0), False)] if isinstance(known, Result) else []
 
 
 def around(subject: Subject) -> list[Any]:

@@ -23,7 +23,7 @@ from .subjects import Subject
 
 DRAWN, STEPS, PRICED = 4, 150, 10
 """States that a walk starts from, its steps, and those after which a state is priced."""
-PIECES = 150
+PIECES = 60
 """Of the work on first mappings: draws, and proposals for Einsums."""
 
 

@@ -53,7 +53,6 @@ NAMED = {
         "layers",
         {"workload": "matmuls:n=3,m=6,kn=4", "machine": CHIP.format(256), "goal": "edp", "space": "ragged"},
     ),
-    "layers-diamond": ("layers", {"workload": "residual-diamond", "machine": CHIP.format(512), "goal": "traffic:DRAM"}),
     "layers-free": (
         "layers",
         {"workload": "residual-diamond", "machine": CHIP.format(512), "goal": "energy", "order": "free"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -17,18 +18,21 @@ from einloom.mapping.legality.structure import problems
 from einloom.mapping.text import parse_mapping
 from einloom.mapping.tree import Compute, Mapping, Node
 from einloom.mapspace.ffm.rules import full_use, outside
-from einloom.mapspace.files import check_mapspace, mapspace_text, parse_mapspace, read_mapspace
+from einloom.mapspace.files import check_mapspace, mapspace_from_data, mapspace_text, parse_mapspace, read_mapspace
 from einloom.mapspace.limits.checks import unmet
-from einloom.mapspace.limits.data import AxisLimit, BackLimit, HoldLimit, Limits, LoopLimit, Numbers, TileLimit
+from einloom.mapspace.limits.data import AxisLimit, BackLimit, HoldLimit, Limit, Limits, LoopLimit, Numbers, TileLimit
 from einloom.mapspace.space import Mapspace
 from einloom.result import Result
+from einloom.testing.problems.spaces import space
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
 from einloom.workload.selectors import selector
 from einloom.zoo.machine_by_name import load_machine
-from trees import random_case
+from trees import Case, random_case
 
 MACHINE = load_machine("simple")
+ON = ("keep or bypass", "fetched once", "fusion limit", "loop limit", "tile limit", "axis limit")
+LISTS = ("memories", "fusion", "loops", "tiles", "axes")
 CHAIN = build_workload(
     "chain",
     [parse_einsum("B[m,n] = A[m,k] * W[k,n]"), parse_einsum("D[m,p] = B[m,n] * V[n,p]")],
@@ -234,6 +238,39 @@ def test_fetched_once_means_that_as_much_comes_as_if_no_loop_repeated_it() -> No
             assert all("comes to" in text and "again in" in text for text in said)
             kinds[again] += 1
     assert min(kinds[True], kinds[False]) > 30, kinds
+
+
+def test_limits_say_together_what_each_says_alone() -> None:
+    """On random trees, with two to six limits of every kind: no limit hides another one."""
+    kinds = ("holds", "backs", "loops", "tiles", "axes")
+    said = dict.fromkeys(kinds, 0)
+    for seed in range(40):
+        case = random_case(seed)
+        if problems(case.workload, case.machine, case.mapping):
+            continue
+        together: dict[str, list[Limit]] = {kind: [] for kind in kinds}
+        for draw in range(6):
+            rng = Random(f"limits {seed} {draw}")
+            data = space(rng, ON, case.workload, case.machine)
+            drawn = {"schema": "mapspace/1", **{key: data[key] for key in LISTS if key in data}}
+            limits = mapspace_from_data(drawn, case.machine).limits
+            for kind in kinds:
+                together[kind] += [one for one in getattr(limits, kind) if one not in together[kind]]
+        for kind, limits_of_kind in together.items():
+            alone = [asked_for(case, {kind: (one,)}) for one in limits_of_kind]
+            every = asked_for(case, {kind: tuple(limits_of_kind)})
+            if kind == "axes":  # of an axis that several limits leave no instances one reason speaks of them all
+                assert bool(every) >= any(alone), seed
+            else:
+                assert every == set[str]().union(*alone), (seed, kind)
+            said[kind] += sum(map(bool, alone))
+    assert min(said.values()) > 10, said
+
+
+def asked_for(case: Case, limits: dict[str, tuple[Limit, ...]]) -> set[str]:
+    """The reasons of rule 12 against the tree of a case."""
+    found = outside(case.workload, case.machine, Mapspace(limits=Limits(**limits)), case.mapping)  # type: ignore[arg-type]
+    return {reason for reason in found if reason.startswith("rule 12")}
 
 
 def trails(mapping: Mapping) -> list[tuple[Compute, tuple[Node, ...]]]:
