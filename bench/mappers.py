@@ -90,9 +90,9 @@ def rows(name: str, found: MethodRuns, points: int) -> list[dict[str, object]]:
     return made
 
 
-def tiny(problems_asked: int, points: int) -> list[dict[str, object]]:
+def tiny(problems_asked: int, points: int, names: Sequence[str]) -> list[dict[str, object]]:
     """A row per method: on how many random tiny problems it reaches the optimum of the enumeration."""
-    reached = dict.fromkeys(heuristics(), 0)
+    reached = dict.fromkeys(names, 0)
     nothing, worst = dict.fromkeys(reached, 0), dict.fromkeys(reached, 0.0)
     for problem, best in islice(solved(), problems_asked):
         for name in reached:
@@ -142,10 +142,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--tiny", type=int, metavar="PROBLEMS", help="of so many tiny problems, how many are solved")
     asked = parser.parse_args(arguments)
     if asked.tiny:
-        found_tiny = tiny(asked.tiny, asked.points)
-        TINY.unlink(missing_ok=True)
-        for row in found_tiny:
-            append(TINY, row)
+        found_tiny = tiny(asked.tiny, asked.points, asked.method or heuristics())
+        replace(TINY, found_tiny, ("method",), [(name,) for name in heuristics()])
         return
     for number, (name, (workload, machine, goal, flow, full)) in enumerate(PROBLEMS.items()):
         if asked.problem and name not in asked.problem:
@@ -154,20 +152,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
         names = asked.method or heuristics()
         found = compared(problem, names, asked.seeds, asked.points, asked.folder / str(number))
         print(found)
-        replace(name, rows(name, found, asked.points))
+        places = [(one, other) for one in PROBLEMS for other in heuristics()]
+        replace(RESULTS, rows(name, found, asked.points), ("problem", "method"), places)
 
 
-def replace(name: str, made: list[dict[str, object]]) -> None:
-    """Write the rows of a problem instead of those that its methods had, and leave all others."""
-    rows: dict[tuple[object, object], dict[str, object]] = {}
-    if RESULTS.exists():
-        with RESULTS.open(newline="", encoding="utf-8") as stream:
-            rows = {(row["problem"], row["method"]): dict(row) for row in csv.DictReader(stream)}
-    rows |= {(name, row["method"]): row for row in made}
-    RESULTS.unlink(missing_ok=True)
-    for place in ((one, other) for one in PROBLEMS for other in heuristics()):
+def replace(path: Path, made: list[dict[str, object]], keys: tuple[str, ...], order: Sequence[tuple[str, ...]]) -> None:
+    """Write these rows instead of those with equal keys, and leave all others, in the order of the keys."""
+    rows: dict[tuple[object, ...], dict[str, object]] = {}
+    if path.exists():
+        with path.open(newline="", encoding="utf-8") as stream:
+            rows = {tuple(row[key] for key in keys): dict(row) for row in csv.DictReader(stream)}
+    rows |= {tuple(row[key] for key in keys): row for row in made}
+    path.unlink(missing_ok=True)
+    for place in order:
         if place in rows:
-            append(RESULTS, rows[place])
+            append(path, rows[place])
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from einloom.published.dataflow_table import table
 
-from . import damage, dataflows, first, imperfect, sizes
+from . import auto, damage, dataflows, fadiff, first, imperfect, sizes, tilings
 from .mutants.table import by_folder
 from .pages import Column, MeasuredTable, Row, markdown
 from .truth.table import CLAIM_COLUMNS
@@ -233,6 +233,18 @@ TABLES: tuple[MeasuredTable, ...] = (
             Column("no mapping found", "nothing"),
             Column("worst gap", lambda row: _gap(row["worst_gap"])),
         ),
+    ),
+    MeasuredTable("auto", "docs/mappers.md", "auto.csv", "python -m bench.auto", render=auto.table),
+    MeasuredTable(
+        "auto-starts", "docs/mappers.md", "auto-starts.csv", "python -m bench.auto --starts 2", auto.START_COLUMNS
+    ),
+    MeasuredTable("fadiff", "docs/mappers.md", "fadiff.csv", "python -m bench.fadiff", fadiff.COLUMNS),
+    MeasuredTable(
+        "tilings",
+        "docs/mappers.md",
+        "tilings.csv",
+        "python -m bench.tilings --points 10000 --seeds 1",
+        render=tilings.table,
     ),
     MeasuredTable(
         "analysis",

@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = "matmuls:n=1,m=8,kn=8,bits=8"
 MACHINE = "simple:dram_energy=10,glb_bits=64"
+PAIR = ("problem", "method")
 PEER = """#!/bin/sh
 if [ "$1" = -c ]; then echo 9.9.9 True; exit; fi
 echo '{{"version": "9.9.9", "metrics": "energy", "points": [[{energy}, 1.0]]}}'
@@ -174,3 +175,50 @@ def test_values_below_any_integer_tiles_are_marked(tmp_path: Path, monkeypatch: 
     possible, below = rows(file)
     assert [one["peer_imperfect_edp"] for one in (possible, below)] == ["2.00000e-08"] * 2
     assert not imperfect.impossible(possible) and imperfect.impossible(below)
+
+
+def test_rows_of_one_method_are_replaced_and_others_stay(tmp_path: Path) -> None:
+    from bench.mappers import replace
+
+    path = tmp_path / "rows.csv"
+    order = [("a", "x"), ("a", "y"), ("b", "x")]
+    replace(path, [{"problem": "b", "method": "x", "n": 1}, {"problem": "a", "method": "y", "n": 2}], PAIR, order)
+    replace(path, [{"problem": "b", "method": "x", "n": 3}, {"problem": "a", "method": "x", "n": 4}], PAIR, order)
+    assert [(row["problem"], row["method"], row["n"]) for row in rows(path)] == [
+        ("a", "x", "4"),
+        ("a", "y", "2"),
+        ("b", "x", "3"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("network", "einsums", "fusible", "giga"),
+    [
+        ("GPT-3 6.7B", 6, 2, 105.2),
+        ("VGG16", 16, 10, 15.47),
+        ("VGG19", 19, 13, 19.63),
+        ("ResNet18", 21, 8, 1.814),
+        ("MobileNetV1", 28, 22, 0.5687),
+    ],
+)
+def test_networks_of_fadiff_have_their_layers(network: str, einsums: int, fusible: int, giga: float) -> None:
+    from bench.fadiff import workload
+
+    made, apart = workload(network, True), workload(network, False)
+    assert len(made.einsums) == einsums and len(made.intermediates) == fusible
+    assert not apart.intermediates
+    assert sum(made.operations(e.name) for e in made.einsums) / 1e9 == pytest.approx(giga, rel=1e-3)
+    assert sum(apart.operations(e.name) for e in apart.einsums) == sum(made.operations(e.name) for e in made.einsums)
+
+
+def test_auto_is_compared_cell_by_cell() -> None:
+    from bench import auto
+
+    shared = {"problem": "p", "cpu_seconds": "1", "auto_proven": "3", "seeds": "3", "auto": "10.0"}
+    made = [
+        {**shared, "method": "one", "value": "8.0", "auto_not_worse": "False"},
+        {**shared, "method": "other", "value": "11.0", "auto_not_worse": "True"},
+    ]
+    lines = auto.table(made).split("\n")
+    assert lines[2] == "| p | 1 | 3 of 3 seeds | 1 of 2 methods | one 20.0% |"
+    assert lines[3] == "| all | | | 1 of 2, 50% | |"
