@@ -38,9 +38,13 @@ class Measured:
 def measure(
     command: Sequence[str], folder: Path, timeout: float, environment: Mapping[str, str] | None = None
 ) -> Measured:
-    """Run a command in `folder` for at most `timeout` seconds and measure it."""
+    """Run a command in `folder` for at most `timeout` seconds and measure it.
+
+    Python may keep compiled sources, as it does where nothing is set: else each process compiles all of them anew.
+    """
     supervisor = [sys.executable, str(Path(__file__).resolve()), str(timeout), *command]
     settings = {**os.environ, **(environment or {})}
+    settings.pop("PYTHONDONTWRITEBYTECODE", None)
     done = subprocess.run(supervisor, cwd=folder, env=settings, capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
     if not lines:

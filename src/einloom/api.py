@@ -12,26 +12,18 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as Table
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
-from .certify import verify as _verify
 from .certify.verdict import Check, Verdict
 from .cost.breakdown import Cost
 from .cost.evaluate import evaluate as _evaluate
-from .cost.event import event_seconds
-from .dataflows.files import dataflow as named_dataflow
-from .dataflows.rules import Dataflow, together
 from .defects import saved
-from .diagnose import Explanation, explain_problem, explain_result
-from .diagnose.reason import SECONDS as NAMING
-from .diagnose.reason import named
 from .errors import Defect, EinloomWarning, Infeasible, SpecError, combined, nearest
 from .machine.levels import Machine
 from .mapping.text import parse_mapping
 from .mapping.tree import Mapping
 from .mapspace.files import check_mapspace, located_limit, read_mapspace
 from .mapspace.space import Mapspace, Order, Stores, known_space
-from .oracle.simulate import Simulation
-from .oracle.simulate import simulate as _simulate
 from .problem import Budget, Problem, known_rule, objective
 from .problem.selections import machine_selectors, unused_selectors
 from .reading.located import file_text
@@ -46,10 +38,15 @@ from .workload.selectors import unknown_names
 from .zoo.machine_by_name import load_machine, located_key
 from .zoo.workload_by_name import load_workload
 
+if TYPE_CHECKING:
+    from .dataflows.rules import Dataflow
+    from .diagnose import Explanation
+    from .oracle.simulate import Simulation
+
 RELAXATIONS = ("integer",)
 SIMULATED_POINTS = 2_000_000
 Known = Mapping | Result | str
-Flows = Dataflow | str | Sequence[Dataflow | str]
+Flows: TypeAlias = "Dataflow | str | Sequence[Dataflow | str]"
 
 
 def problem(
@@ -94,6 +91,8 @@ def _problem(
     hardware = hardware.in_full_use() if full_use else hardware
     check_names(cascade, hardware, machine if isinstance(machine, str) else None)
     if flows := _flows(dataflow):
+        from .dataflows.rules import together
+
         if mapspace is not None:
             raise SpecError("a dataflow is a mapspace already; give one of the two")
         cascade, *others = (choice.workload for choice in flows[0].choices(cascade))
@@ -153,8 +152,13 @@ def problem_or_traffic(
 
 def _flows(dataflow: Flows | None) -> tuple[Dataflow, ...]:
     """The dataflows meant; names and files are read."""
-    named = () if dataflow is None else (dataflow,) if isinstance(dataflow, Dataflow | str) else dataflow
-    return tuple(named_dataflow(flow) if isinstance(flow, str) else flow for flow in named)
+    if dataflow is None:
+        return ()
+    from .dataflows.files import dataflow as named
+    from .dataflows.rules import Dataflow
+
+    several = (dataflow,) if isinstance(dataflow, Dataflow | str) else dataflow
+    return tuple(named(flow) if isinstance(flow, str) else flow for flow in several)
 
 
 def _warn(asked: Problem, machine: Machine | str, mapspace: Mapspace | str | None) -> None:
@@ -295,7 +299,9 @@ def why_infeasible(
 
     spent: seconds of the budget. A budget of memory leaves it at the search's own `witness`.
     """
-    left = NAMING if budget.seconds is None else min(budget.seconds - spent, NAMING)
+    from .diagnose.reason import SECONDS, named
+
+    left = SECONDS if budget.seconds is None else min(budget.seconds - spent, SECONDS)
     if left <= 0 or budget.memory is not None:
         return witness
     reason = named(asked[-1].problem, witness, left, Recorder(stop=stopped))
@@ -361,6 +367,8 @@ def evaluate(
     latency_rule: ``einsum`` or ``tile``; by default that of the result, or ``einsum``. Raises IllegalMapping with every
     reason, SpecError for an unknown rule.
     """
+    from .cost.event import event_seconds
+
     asked, tree = given(workload, machine, mapping, objective)
     if latency_rule is not None:
         asked = replace(asked, latency_rule=known_rule(latency_rule))
@@ -419,6 +427,8 @@ def simulate(
 
     For small sizes: raises SpecError beyond two million points of all Einsums together, IllegalMapping as `evaluate`.
     """
+    from .oracle.simulate import simulate as execute
+
     asked, tree = given(workload, machine, mapping)
     points = sum(_points(asked.workload, einsum.name) for einsum in asked.workload.einsums)
     if points > SIMULATED_POINTS:
@@ -426,7 +436,7 @@ def simulate(
             f"{asked.workload.name} has {points:,} points; simulate executes at most {SIMULATED_POINTS:,} one by one"
         )
     cost = _evaluate(asked.workload, asked.machine, tree, asked.latency_rule)
-    simulation = _simulate(asked.workload, asked.machine, tree, seed)
+    simulation = execute(asked.workload, asked.machine, tree, seed)
     return Executed(asked, tree, simulation, cost, _differences(simulation, cost))
 
 
@@ -463,7 +473,9 @@ def verify(result: Result | str | Path, quick: bool = False) -> Verdict:
 
 def checks(result: Result | str | Path, quick: bool = False) -> Iterator[Check]:
     """The checks of `verify`, each as soon as it is made."""
-    yield from _verify.checks(result if isinstance(result, Result) else Result.read(result), quick)
+    from .certify import verify as verification
+
+    yield from verification.checks(result if isinstance(result, Result) else Result.read(result), quick)
 
 
 def explain(
@@ -485,6 +497,8 @@ def explain(
     as it is and anything else as the problem that it had. quick: no optima are searched for. seconds: budget of wall
     time; what is known by then comes back, marked as not complete. Raises SpecError.
     """
+    from .diagnose import explain_problem, explain_result
+
     if machine is not None:
         if isinstance(workload, Result | Unmapped):
             raise SpecError("a saved answer brings its own machine")

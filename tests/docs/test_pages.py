@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import einloom
+from einloom.reading import plugins
 from pages import DOCS, FLAGS, play
 
 PLAYED = (
@@ -47,6 +48,7 @@ def test_a_page_does_what_it_says(page: str, tmp_path: Path, monkeypatch: pytest
         for name in set(sys.modules) - known:
             if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
                 del sys.modules[name]
+        plugins.forget()  # what the page offered
 
 
 @pytest.mark.parametrize("part", ["onnx", "torch"])

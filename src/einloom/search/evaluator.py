@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from collections.abc import Mapping as Table
 from dataclasses import dataclass, replace
 from math import ceil, floor, log10
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cost.batch.arrays import Arrays, price_many
 from ..cost.breakdown import Cost
 from ..cost.evaluate import evaluate
 from ..errors import BudgetExhausted, Ended, IllegalMapping, SpecError
@@ -27,6 +27,9 @@ from ..result import FrontPoint, Result
 from .method import Recorder, Watcher
 from .resources import resident_bytes
 from .starts import admitted
+
+if TYPE_CHECKING:
+    from ..cost.batch.arrays import Arrays
 
 SURELY = 1 - 1e-12  # sums in another order may differ in the last places
 CHECKS_A_DECADE = 12  # of points, at which offers are priced as whole trees
@@ -265,6 +268,8 @@ class Evaluator:
 
     def _priced(self, skeleton: Skeleton, rows: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """The values of all rows at once; None if they must be priced one by one."""
+        from ..cost.batch.arrays import price_many
+
         problem = self.problem
         goal = problem.objective
         if goal.name in ("pareto", "traffic") or problem.latency_rule != "einsum" or not skeleton.loops:

@@ -8,7 +8,7 @@ from ..machine.files import LEVELS, read_machine
 from ..machine.levels import Machine
 from ..reading.located import Located, read_file
 from .catalogue import Entry, looks_like_path, split_call
-from .machine_entries import entries, zoo_machine
+from .machine_entries import NAMES, entries, zoo_machine
 
 
 def load_machine(text: str) -> Machine:
@@ -21,7 +21,7 @@ def load_machine(text: str) -> Machine:
     SpecError for unknown names, keys and bad values.
     """
     name, parameters = split_call(text)
-    if name not in entries() and (reader := claimant(name)) is not None:
+    if name not in NAMES and (reader := claimant(name)) is not None:
         found = imported(reader, [name], parameters).machine
         if found is None:
             raise SpecError(f"importer {reader!r} finds no machine in it", file=name)

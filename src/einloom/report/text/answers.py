@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 from ...certify.verdict import Verdict
-from ...oracle.simulate import Simulation
 from ...problem import Problem
 from .results import bits
 from .table import WIDTH, columns
+
+if TYPE_CHECKING:
+    from ...oracle.simulate import Simulation
 
 _MARKS = {True: "ok  ", False: "FAIL", None: "note"}
 
