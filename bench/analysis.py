@@ -20,13 +20,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from einloom import load_machine, load_workload
 from einloom.cost.evaluate import evaluate, legality
 from einloom.machine.levels import Machine, Memory
 from einloom.mapping.text import parse_mapping
 from einloom.mapping.tree import Compute, Loop, Mapping, Store
 from einloom.workload.einsum import Workload
-from einloom.zoo.machine_by_name import load_machine
-from einloom.zoo.workload_by_name import load_workload
 
 from .rows import ROOT, append, stamp
 

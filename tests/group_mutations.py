@@ -18,7 +18,8 @@ from einloom.search.exact.einsums.classes import EinsumClass, UnitOption
 from einloom.search.exact.einsums.holds import Placement, backing
 from einloom.search.exact.fusion import explore as fused
 from einloom.search.exact.fusion.explore import Explorer, PmappingGroup
-from einloom.search.exact.joining.join import Compatibility, Joiner, Partial
+from einloom.search.exact.joining.compatibility import Compatibility
+from einloom.search.exact.joining.join import Joiner, Partial
 from einloom.search.exact.numerics.pareto import FloatArray, IntArray
 
 Mutation = Callable[[pytest.MonkeyPatch], None]

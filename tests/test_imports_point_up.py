@@ -1,8 +1,12 @@
-"""The house has one direction: a part imports only parts that come before it in this list."""
+"""The house has one direction: a part imports only parts that come before it in this list, and no modules in a circle.
+
+Every import counts, wherever it stands: inside a function and under ``TYPE_CHECKING``, too.
+"""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,18 +45,22 @@ ORACLE_SEES = {"version", "errors", "reading", "workload", "machine", "mapping",
 
 def imports(file: Path) -> set[str]:
     """Dotted names below `einloom` that the file imports, wherever in the file it does so."""
+    return {name for dotted, below in statements(file) for name in (dotted, *below)} - {""}
+
+
+def statements(file: Path) -> Iterator[tuple[str, list[str]]]:
+    """For each import of the file what it imports from, below `einloom`, and that with each name that it imports."""
     package = file.relative_to(PACKAGE).parts[:-1]
-    found = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else ()
             dotted = ".".join((*base, *(node.module or "").split("."))).strip(".")
-            names = [dotted] if dotted else [alias.name for alias in node.names]
-            names += [f"{dotted}.{alias.name}" for alias in node.names] if dotted else []
-            found |= set(names) if node.level else {n[8:] for n in names if n.startswith("einloom.")}
+            if not node.level and not f"{dotted}.".startswith("einloom."):
+                continue
+            dotted = dotted if node.level else dotted[8:]
+            yield dotted, [f"{dotted}.{alias.name}".strip(".") for alias in node.names]
         elif isinstance(node, ast.Import):
-            found |= {alias.name[8:] for alias in node.names if alias.name.startswith("einloom.")}
-    return found
+            yield from ((alias.name[8:], []) for alias in node.names if alias.name.startswith("einloom."))
 
 
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -94,3 +102,38 @@ def test_the_list_is_of_what_exists() -> None:
     later = {"codegen", "fabric", "testing"}
     existing = {file.relative_to(PACKAGE).with_suffix("").parts[0] for file in FILES}
     assert set(ORDER) - existing <= later
+
+
+def circles(imported: dict[str, set[str]]) -> set[str]:
+    """The modules that import one another in a circle, or are imported by and import such: what peeling leaves."""
+    left = {name: seen & imported.keys() - {name} for name, seen in imported.items()}
+    while True:
+        ends = {n for n, seen in left.items() if not seen} | (left.keys() - set().union(*left.values()))
+        if not ends:
+            return set(left)
+        left = {name: seen - ends for name, seen in left.items() if name not in ends}
+
+
+def module(file: Path) -> str:
+    return ".".join(file.relative_to(PACKAGE).with_suffix("").parts).removesuffix("__init__").rstrip(".")
+
+
+def modules(file: Path, known: set[str]) -> set[str]:
+    """The modules of `known` that a file imports: a package only for what is no module of it."""
+    pairs = ((dotted, name) for dotted, below in statements(file) for name in below or [dotted])
+    return {name if name in known else dotted for dotted, name in pairs} & known
+
+
+def test_no_modules_in_a_circle() -> None:
+    known = {module(file) for file in FILES} - {""}
+    assert not circles({module(file): modules(file, known) for file in FILES})
+
+
+def test_a_circle_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "PACKAGE", tmp_path)
+    first, second, third = (tmp_path / f"{name}.py" for name in ("first", "second", "third"))
+    first.write_text("from .second import x\n")
+    second.write_text("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .first import y\n")
+    third.write_text("def f():\n    from .first import x\n")
+    found = {module(file): modules(file, {"first", "second", "third"}) for file in (first, second, third)}
+    assert circles(found) == {"first", "second"}

@@ -24,9 +24,9 @@ from ..mapping.tree import Mapping
 from ..mapspace.space import Skeleton, Space
 from ..problem import Budget, Certificate, Guarantee, Objective, Problem
 from ..result import FrontPoint, Result
-from .method import Recorder, Watcher
 from .resources import resident_bytes
 from .starts import admitted
+from .watcher import Recorder, Watcher
 
 if TYPE_CHECKING:
     from ..cost.batch.arrays import Arrays

@@ -29,7 +29,7 @@ from .fusion.floors import Floors
 from .fusion.serving import Serving
 from .fusion.templates import Alone
 from .joining.completions import Completions
-from .joining.join import ChosenRow, Joiner, Partial
+from .joining.join import ChosenRow, Joiner, Partial, RemainingCost
 from .model import Setting
 from .numerics.pareto import FloatArray, IntArray
 from .numerics.uneven import Tiling
@@ -383,7 +383,7 @@ class Attempt:
         joiner.serving = self._serving(blocks)
         return joiner
 
-    def _nearer(self, completions: Completions | None, aim: Cutoff) -> list[Cutoff]:
+    def _nearer(self, completions: RemainingCost | None, aim: Cutoff) -> list[Cutoff]:
         """Limits between the least that completions know of and that of the aim, from below."""
         if completions is None or aim.front is not None:
             return []

@@ -16,7 +16,8 @@ from ....cost.formulas.pipeline import Edge, drain_time
 from ..einsums.orders import JoinStep
 from ..fusion.explore import PmappingGroup
 from ..fusion.tilings import trips_of_loops
-from ..joining.join import Axes, Compatibility, Joiner, LiveTensor, Opened, OpenGroup, Partial
+from ..joining.compatibility import Axes, Compatibility, LiveTensor, Opened, OpenGroup
+from ..joining.join import Joiner, Partial
 from ..numerics.pareto import FloatArray, IntArray
 from .candidates import Candidates
 from .rows import MemberPmappings

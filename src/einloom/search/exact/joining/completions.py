@@ -26,7 +26,8 @@ from ..einsums.users import is_shared
 from ..fusion.explore import PmappingGroup
 from ..fusion.serving import NOTHING
 from ..numerics.pareto import FloatArray, IntArray, pack
-from .join import Compatibility, Joiner
+from .compatibility import Compatibility
+from .join import Joiner
 from .matching import matching_pairs
 
 Passing = dict[int, Callable[[Compatibility], tuple[float, float]]]  # by the Einsums that have run: before, after
@@ -312,9 +313,9 @@ class Completions:
             found.append(kept[key])
         return found
 
-    def beyond(self, done: int, after: Compatibility, tiles: IntArray, cost: FloatArray) -> np.ndarray:
+    def beyond(self, done: int, compatibility: Compatibility, tiles: IntArray, cost: FloatArray) -> np.ndarray:
         """Mask of partial cascades of these Einsums that lead to nothing within the aim."""
-        return self.lines.beyond(self.lines.extend(cost) + self._ahead_of(done, after, tiles))
+        return self.lines.beyond(self.lines.extend(cost) + self._ahead_of(done, compatibility, tiles))
 
     def _ahead_of(self, done: int, after: Compatibility, tiles: IntArray) -> FloatArray:
         """The least of what follows these Einsums, for each partial cascade; infinite where nothing can follow."""

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..numerics.multiples import ragged_ranges
 from ..numerics.pareto import IntArray, pack
-
-if TYPE_CHECKING:
-    from .join import Axes, Compatibility, LiveTensor
+from .compatibility import Axes, Compatibility, LiveTensor
 
 Met = tuple[tuple[str, int], ...]  # tensors that the Einsum finds alive, with the loops whose ranks must be the same
 Shape = tuple[int, Met]

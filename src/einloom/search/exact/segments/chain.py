@@ -21,8 +21,8 @@ from ..bounds.arc_consistency import Rest
 from ..bounds.cutoff import TIE
 from ..bounds.weighted_sums import Lines
 from ..fusion.explore import PmappingGroup
+from ..joining.compatibility import Compatibility, Stored
 from ..joining.completions import Completions, Passing, TooMany
-from ..joining.join import Compatibility, Stored
 from .cuts import CutPoint, cuts
 from .known_rows import KnownRows
 from .segment import Segment, Table, stored

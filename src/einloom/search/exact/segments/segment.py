@@ -22,7 +22,8 @@ from ..einsums.users import is_shared
 from ..fusion.explore import Explorer, PmappingGroup
 from ..fusion.serving import Serving
 from ..fusion.templates import SplitConstraint
-from ..joining.join import Axes, Compatibility, Joiner, LiveTensor, Partial, Stored
+from ..joining.compatibility import Axes, Compatibility, LiveTensor, Stored
+from ..joining.join import Joiner, Partial
 from .known_rows import KnownRows
 
 EXPLORED = (1e-4, 1e-3, 0.06, 0.3, 1.5, 16.0, float("inf"))  # of rows, as shares above the bound
