@@ -6,6 +6,7 @@ phase is as long as the last value needs to arrive; `cycles.py` has the same sum
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from amaranth.hdl import Module, Signal
@@ -45,28 +46,14 @@ class Sequencer(Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        shapes = [c.extents(self.fabric) for c in self.fabric.configurations]
-        width = STEPS_BITS + 2
-        phase, left = Signal(3), Signal(width)
+        phase, left = Signal(3), Signal(STEPS_BITS + 2)
         operation, steps, more, tiles = Signal(2), Signal(STEPS_BITS), Signal(STEPS_BITS), Signal(STEPS_BITS)
         number = {name: i for i, name in enumerate(PHASES)}
         op = {name: operation == i for i, name in enumerate(OPERATIONS)}
-        high, wide = [r for r, _ in shapes], [c for _, c in shapes]
-        rows, columns = table(high, self.chosen), table(wide, self.chosen)
-        shadow = self.fabric.element.shadow
-        fresh_rows, fresh_columns = table(high, self.configuration), table(wide, self.configuration)
 
         def enter(name: str, length: object) -> None:
             m.d.sync += [phase.eq(number[name]), left.eq(length)]
 
-        def loaded(name: str, length: object) -> None:
-            """After what was loaded stands in the elements: behind a swap, where there is a shadow register."""
-            if shadow:
-                enter("swap", 1)
-            else:
-                enter(name, length)
-
-        running = steps + rows + columns
         with m.If(phase == number["idle"]), m.If(self.start):
             m.d.sync += [
                 operation.eq(self.operation),
@@ -75,25 +62,61 @@ class Sequencer(Component):
                 tiles.eq(self.tiles),
                 self.chosen.eq(self.configuration),
             ]
+            fresh_rows, fresh_columns = self._extents(self.configuration)
             with m.If((self.operation == OPERATIONS.index("hold")) | (self.operation == OPERATIONS.index("column"))):
                 enter("load", fresh_columns)
             with m.Else():
                 enter("run", self.steps + fresh_rows + fresh_columns - 1)
         with m.Elif(left != 1):
             m.d.sync += left.eq(left - 1)
-        with m.Elif(phase == number["load"]):
+        self._follow(m, {name: phase == i for name, i in number.items()}, op, enter, steps, more, tiles)
+        self._drive(m, phase, op, number)
+        spare_unused = Signal(self.fabric.configuration_bits)
+        m.d.comb += spare_unused.eq(self.configuration)
+        return m
+
+    def _extents(self, configuration: Signal) -> tuple[Any, Any]:
+        """(rows, columns) of a configuration."""
+        shapes = [c.extents(self.fabric) for c in self.fabric.configurations]
+        rows, columns = zip(*shapes, strict=True)
+        return table(rows, configuration), table(columns, configuration)
+
+    def _follow(
+        self,
+        m: Module,
+        at: dict[str, Any],
+        op: dict[str, Any],
+        enter: Callable[[str, object], None],
+        steps: Signal,
+        more: Signal,
+        tiles: Signal,
+    ) -> None:
+        """Which phase comes after the one that ends: the last branches of the choice that `elaborate` began."""
+        shadow = self.fabric.element.shadow
+        rows, columns = self._extents(self.chosen)
+        running = steps + rows + columns
+        again = more + rows + columns
+
+        def loaded(name: str, length: object) -> None:
+            """After what was loaded stands in the elements: behind a swap, where there is a shadow register."""
+            if shadow:
+                enter("swap", 1)
+            else:
+                enter(name, length)
+
+        with m.Elif(at["load"]):
             with m.If(op["column"]):
                 loaded("run", running + columns)
             with m.Else():
                 loaded("run", running)
-        with m.Elif(phase == number["swap"]):
+        with m.Elif(at["swap"]):
             with m.If(op["tile"]):
-                enter("again", more + rows + columns)
+                enter("again", again)
             with m.Elif(op["column"]):
                 enter("run", running + columns)
             with m.Else():
                 enter("run", running)
-        with m.Elif(phase == number["run"]):
+        with m.Elif(at["run"]):
             with m.If(op["tile"]):
                 enter("turn", columns)
             with m.Elif(op["hold"]):
@@ -104,14 +127,10 @@ class Sequencer(Component):
                     enter("swap" if shadow else "load", 1 if shadow else columns)
             with m.Else():
                 enter("drain", columns)
-        with m.Elif(phase == number["turn"]):
-            loaded("again", more + rows + columns)
+        with m.Elif(at["turn"]):
+            loaded("again", again)
         with m.Else():
             enter("idle", 1)
-        self._drive(m, phase, op, number)
-        spare_unused = Signal(self.fabric.configuration_bits)
-        m.d.comb += spare_unused.eq(self.configuration)
-        return m
 
     def _drive(self, m: Module, phase: Signal, op: dict[str, Any], number: dict[str, int]) -> None:
         """What the arrays do in each phase; bit 1 of shift and own is for the arrays that read from the others."""

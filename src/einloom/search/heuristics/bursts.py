@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,14 +88,11 @@ class Bursts:
         tables = self.packed(i, own.unit)
         fixed = _Fixed(tables, state, i)
         now = tables.arrays(own)
-        best = tuple(np.empty_like(part) for part in now)
+        best = kernel.Privates(*map(np.empty_like, now))
         with unlimited():  # the first call loads or compiles, and native libraries wait for ever for refused memory
             ns, best_ns, value, best_value, legal, overfull, refused = kernel.anneal(
                 rng.getrandbits(31), tries, points, heat, np.array(rest), fixed.items, fixed.base, len(own.stores),
-                *now, fixed.left, fixed.room, fixed.shared, fixed.barred, fixed.held, fixed.home, fixed.least,
-                tables.owns, tables.rel, tables.values, tables.written, tables.joined, tables.width, tables.cap,
-                tables.mem, fixed.axis, tables.may, tables.need, tables.spreads, tables.takes, tables.count,
-                tables.primes, tables.scal, best,
+                now, fixed.arrays, tables.tables, best,
             )  # fmt: skip
         ends = state.with_own(i, tidy(facts, tables.own(own, ns, now)))
         top = state.with_own(i, tidy(facts, tables.own(own, best_ns, best)))
@@ -240,8 +236,12 @@ class _Packed:
                 row[0] = kernel.SPLIT
         return found
 
-    def arrays(self, own: Own) -> tuple[Ints, Ints, Ints, Ints]:
-        """Stores [rows, 2], trips [rows, variables], orders [rows, variables], spatial trips [axes, variables]."""
+    @cached_property
+    def tables(self) -> kernel.Tables:
+        return kernel.Tables(*(getattr(self, name) for name in kernel.Tables._fields))
+
+    def arrays(self, own: Own) -> kernel.Privates:
+        """The privates as arrays."""
         nv = len(self.variables)
         stores = np.zeros((self.rows, 2), dtype=np.int64)
         trips = np.ones((self.rows, nv), dtype=np.int64)
@@ -256,9 +256,9 @@ class _Packed:
                 trips[k, self.number[v]] = n
         for axis, v, n in own.spatial:
             spatial[self.facts.axis_order[axis], self.number[v]] = n
-        return stores, trips, orders, spatial
+        return kernel.Privates(stores, trips, orders, spatial)
 
-    def own(self, old: Own, count: int, now: tuple[Any, ...]) -> Own:
+    def own(self, old: Own, count: int, now: kernel.Privates) -> Own:
         """The privates that arrays say."""
         stores, trips, orders, spatial = (part.tolist() for part in now)
         segments = tuple(
@@ -321,6 +321,10 @@ class _Fixed:
         self.room = np.array(
             [np.inf if size is None else size - (every[m][i] - mine[m]) for m, size in enumerate(sizes)], dtype=float
         )
+
+    @property
+    def arrays(self) -> kernel.Fixed:
+        return kernel.Fixed(*(getattr(self, name) for name in kernel.Fixed._fields))
 
     def _store(self, tables: _Packed, memory: int, tensors: tuple[str, ...]) -> None:
         self.barred[:] = False

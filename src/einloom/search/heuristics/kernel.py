@@ -8,7 +8,7 @@ tests compare both with the slow ways. What goes in is packed by `bursts`.
 from __future__ import annotations
 
 from math import exp, log
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -18,6 +18,48 @@ ENERGY, LATENCY, TRAFFIC, PRODUCT = 0, 1, 2, 3
 # columns of `mem`: joules a bit read and written, bits a second read and written (0: unlimited), one port, place
 # entries of `scal`: joules of all operations, operations, their throughput (0: unlimited), repeat, leak, rmw, goal,
 # powers of energy and latency, memory of the objective
+
+
+class Privates(NamedTuple):
+    """What proposals change: stores [rows, 2], trips and orders [rows, variables], spatial trips [axes, variables]."""
+
+    sto: Any
+    tri: Any
+    orders: Any
+    spa: Any
+
+
+class Fixed(NamedTuple):
+    """What stands still while they change, by the loops and stores above the branch. See `_keeps`, `bursts`."""
+
+    left: Any
+    room: Any
+    shared: Any
+    barred: Any
+    held: Any
+    home: Any
+    least: Any
+    axis: Any
+
+
+class Tables(NamedTuple):
+    """What the Einsum, its unit and the machine say: prices, widths, limits, and what proposals choose from."""
+
+    rel: Any
+    values: Any
+    written: Any
+    joined: Any
+    width: Any
+    cap: Any
+    mem: Any
+    may: Any
+    need: Any
+    owns: Any
+    spreads: Any
+    takes: Any
+    count: Any
+    primes: Any
+    scal: Any
 
 
 @numba.njit(cache=True)
@@ -246,6 +288,31 @@ def _below(n: int) -> int:
 
 
 @numba.njit(cache=True)
+def _shift(ns: int, tri: Any, primes: Any) -> int:
+    """Trips of a variable go to another segment: some of its prime factors, or all."""
+    if ns == 0:
+        return -1
+    k, v = _below(ns + 1), _below(tri.shape[1])
+    to = _below(ns)
+    to += 1 if to >= k else 0
+    n = tri[k, v]
+    if n < 2:
+        return -1
+    some = n
+    if np.random.random() < 0.8:
+        some = 1
+        for _ in range(1 + _below(2)):
+            p = primes[v, _below(primes.shape[1])]
+            if p > 1 and n % (some * p) == 0:
+                some *= p
+        if some == 1:
+            return -1
+    tri[k, v] //= some
+    tri[to, v] *= some
+    return ns
+
+
+@numba.njit(cache=True)
 def _propose(
     ns: int,
     sto: Any,
@@ -265,27 +332,9 @@ def _propose(
     """Change the privates by one move; the number of stores then, or -1 if the move has nothing to move."""
     nv = spa.shape[1]
     kind = _below(21)
-    if kind < 10:  # trips of a variable go to another segment
-        if ns == 0:
-            return -1
-        k, v = _below(ns + 1), _below(nv)
-        to = _below(ns)
-        to += 1 if to >= k else 0
-        n = tri[k, v]
-        if n < 2:
-            return -1
-        some = n
-        if np.random.random() < 0.8:
-            some = 1
-            for _ in range(1 + _below(2)):
-                p = primes[v, _below(primes.shape[1])]
-                if p > 1 and n % (some * p) == 0:
-                    some *= p
-            if some == 1:
-                return -1
-        tri[k, v] //= some
-        tri[to, v] *= some
-    elif kind < 12:  # the order in a segment
+    if kind < 10:
+        return _shift(ns, tri, primes)
+    if kind < 12:  # the order in a segment
         if ns == 0:
             return -1
         k, a, b = _below(ns), _below(nv), _below(nv)
@@ -419,39 +468,18 @@ def anneal(
     items: Any,
     base: int,
     ns: int,
-    sto: Any,
-    tri: Any,
-    orders: Any,
-    spa: Any,
-    left: Any,
-    room: Any,
-    shared: Any,
-    barred: Any,
-    held: Any,
-    home: Any,
-    least: Any,
-    owns: Any,
-    rel: Any,
-    values: Any,
-    written: Any,
-    joined: Any,
-    width: Any,
-    cap: Any,
-    mem: Any,
-    axis: Any,
-    may: Any,
-    need: Any,
-    spreads: Any,
-    takes: Any,
-    count: Any,
-    primes: Any,
-    scal: Any,
+    own: Any,
+    fixed: Any,
+    tables: Any,
     best: Any,
 ) -> Any:
-    """Anneal in place; `best` has the best privates of all in rows of its own. See `bursts` for what the arrays are.
+    """Anneal `own`, in place; `best` becomes the best `Privates` of all. rest: what all the others cost.
 
     Returns (stores now, stores of the best, value now, best value, legal, overfull and refused proposals).
     """
+    left, room, shared, barred, held, home, least, axis = fixed
+    rel, values, written, joined, width, cap, mem, may, need, owns, spreads, takes, count, primes, scal = tables
+    sto, tri, orders, spa = own
     np.random.seed(seed)
     nm, nv = mem.shape[0], tri.shape[1]
     flows, out, used = np.zeros((4, nm)), np.zeros(3), np.zeros(nm)

@@ -188,41 +188,8 @@ def _every_spread(classes: RankClasses, option: UnitOption, uneven: bool = False
     axes = [axis for axis in s.axes if axis.fanout < option.fanouts]
     if s.copy and not _backs_behind_fanouts(s, option):
         return (tuple((1,) * len(classes.members) for _ in axes),)
-    outside = padded(s)
-
-    def allowed(axis: AxisSignature, d: int) -> tuple[int, ...]:
-        """What class d may take of an axis, as far as the axis alone tells."""
-        share = [numbers for v, numbers in axis.shares if v in classes.members[d] and not s.copy]
-        whole = all(v not in outside for v in classes.members[d])
-        whole = whole and not any(classes.relevant(t, d) for t in axis.barred)
-        every = divisors(classes.extents[d]) if whole else (1,)
-        if whole and uneven and classes.windows[d]:
-            every = tuple(sorted({*every, *smallest_tiles(classes.extents[d])}))
-        elif whole and uneven and classes.uneven[d]:
-            every = _uneven_instances(classes, option, axis, d)
-        return tuple(z for z in every if z <= axis.size and all(numbers.allow(z) for numbers in share))
-
-    def rows(axis: AxisSignature, left: tuple[int, ...], takes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        """Every choice on one axis of what is left of each class."""
-        found: list[tuple[tuple[int, ...], int]] = [((), axis.size)]
-        for n, take in zip(left, takes, strict=True):
-            d = len(found[0][0]) if found else 0
-            found = [((*row, z), room // z) for row, room in found for z in take if z <= room and fits(d, n, z)]
-        return [row for row, _ in found if s.copy or all(total.allow(prod(row)) for total in axis.totals)]
-
-    def rest(n: int, z: int, cut: bool, window: bool) -> int:
-        """What an instance may have left: its share; with any tiles one more than the largest with z - 1 full ones; of
-        windows that are cut unevenly nothing, because no further spatial loop may cut them."""
-        if uneven and window and n % z:
-            return 1
-        return 1 + (n - 1) // (z - 1) if uneven and classes.integer and cut and z > 1 else -(-n // z)
-
-    def fits(d: int, n: int, z: int) -> bool:
-        if uneven and classes.windows[d]:
-            return z <= n and (n % z == 0 or n == classes.extents[d])
-        return z <= n if uneven else n % z == 0
-
-    takes = [[allowed(axis, d) for d in range(len(classes.members))] for axis in axes]
+    shares = _Shares(classes, option, uneven)
+    takes = [[shares.allowed(axis, d) for d in range(len(classes.members))] for axis in axes]
 
     @cache
     def choices(i: int, left: tuple[int, ...]) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
@@ -230,8 +197,8 @@ def _every_spread(classes: RankClasses, option: UnitOption, uneven: bool = False
         classes.checkpoint()
         counts = axes[i].full and not s.copy
         return [
-            (row, tuple(map(rest, left, row, classes.uneven, classes.windows)), prod(row) if counts else 1)
-            for row in rows(axes[i], left, takes[i])
+            (row, tuple(map(shares.rest, left, row, classes.uneven, classes.windows)), prod(row) if counts else 1)
+            for row in shares.rows(axes[i], left, takes[i])
         ]
 
     @cache
@@ -253,6 +220,48 @@ def _every_spread(classes: RankClasses, option: UnitOption, uneven: bool = False
         ]
     spreads = [spread for spread, _ in found]
     return tuple(spreads) if s.copy else _apart(s, option, axes, spreads, classes.checkpoint)
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """What the classes may take of one axis after the other. uneven: of classes that may be cut unevenly, too."""
+
+    classes: RankClasses
+    option: UnitOption
+    uneven: bool
+
+    def allowed(self, axis: AxisSignature, d: int) -> tuple[int, ...]:
+        """What class d may take of an axis, as far as the axis alone tells."""
+        classes, s = self.classes, self.classes.signature
+        share = [numbers for v, numbers in axis.shares if v in classes.members[d] and not s.copy]
+        whole = all(v not in padded(s) for v in classes.members[d])
+        whole = whole and not any(classes.relevant(t, d) for t in axis.barred)
+        every = divisors(classes.extents[d]) if whole else (1,)
+        if whole and self.uneven and classes.windows[d]:
+            every = tuple(sorted({*every, *smallest_tiles(classes.extents[d])}))
+        elif whole and self.uneven and classes.uneven[d]:
+            every = _uneven_instances(classes, self.option, axis, d)
+        return tuple(z for z in every if z <= axis.size and all(numbers.allow(z) for numbers in share))
+
+    def rows(self, axis: AxisSignature, left: tuple[int, ...], takes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """Every choice on one axis of what is left of each class."""
+        s, fits = self.classes.signature, self._fits
+        found: list[tuple[tuple[int, ...], int]] = [((), axis.size)]
+        for d, (n, take) in enumerate(zip(left, takes, strict=True)):
+            found = [((*row, z), room // z) for row, room in found for z in take if z <= room and fits(d, n, z)]
+        return [row for row, _ in found if s.copy or all(total.allow(prod(row)) for total in axis.totals)]
+
+    def rest(self, n: int, z: int, cut: bool, window: bool) -> int:
+        """What an instance may have left: its share; with any tiles one more than the largest with z - 1 full ones; of
+        windows that are cut unevenly nothing, because no further spatial loop may cut them."""
+        if self.uneven and window and n % z:
+            return 1
+        return 1 + (n - 1) // (z - 1) if self.uneven and self.classes.integer and cut and z > 1 else -(-n // z)
+
+    def _fits(self, d: int, n: int, z: int) -> bool:
+        if self.uneven and self.classes.windows[d]:
+            return z <= n and (n % z == 0 or n == self.classes.extents[d])
+        return z <= n if self.uneven else n % z == 0
 
 
 def _uneven_instances(classes: RankClasses, option: UnitOption, axis: AxisSignature, d: int) -> tuple[int, ...]:
