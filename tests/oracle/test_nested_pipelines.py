@@ -131,13 +131,10 @@ def test_a_mistake_about_nesting_is_caught(mistake: str, monkeypatch: pytest.Mon
     if mistake == "nested stages are one":
         monkeypatch.setattr(schedule.SplitNest, "stages", property(lambda part: part.branches))
     else:
-        right = schedule.flow
-
-        def flowing(machine: Machine, part: schedule.SplitNest) -> tuple[int, int]:
-            runs, tokens = right(machine, part)
-            return 1, runs * tokens
-
-        monkeypatch.setattr(schedule, "flow", flowing)
+        right = schedule.full_tokens
+        monkeypatch.setattr(
+            schedule, "full_tokens", lambda chains: right([(extent, token, 1) for extent, token, _ in chains])
+        )
     wrong = 0
     for seed in range(40):
         workload, machine, mapping, _ = grown(seed)

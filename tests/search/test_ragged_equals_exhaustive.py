@@ -137,9 +137,3 @@ def test_planted_mistakes_are_caught(mistake, monkeypatch: pytest.MonkeyPatch) -
         except (EinloomError, AssertionError):
             caught += 1
     assert caught
-
-
-def test_what_is_not_carried_is_refused() -> None:
-    alone, on = PROBLEMS["spatial"]
-    with pytest.raises(SpecError, match="no groups"):
-        Exact().search(Problem(alone, on, Mapspace("ragged", concurrent="any"), GOALS[0]))

@@ -10,9 +10,9 @@ from random import Random
 from re import findall
 from typing import Literal
 
-from ..machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
+from ..machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory, Toll
 from ..mapspace.ffm.enumerate import candidates
-from ..mapspace.space import Mapspace
+from ..mapspace.space import Concurrent, Mapspace
 from ..problem import Objective, Problem
 from ..workload.build import build_workload
 from ..workload.einsum import Workload
@@ -40,6 +40,18 @@ WINDOWS = (
     ("T[h,q] = exp(A[h,q])", "Z[p,q] = T[p+r,q] * F[r]"),
     ("T[h] = A[h+u] * G[u]", "Z[p] = T[p+r] * F[r]"),
     ("T[p] = A[p+r] * F[r]", "Z[p] = exp(T[p])"),
+)
+GROUPED = (
+    ("T[m] = exp(A[m])", "Z[m] = T[m] * B[m]"),
+    ("T[m] = A[m,k] * B[m,k]", "Z[m] = exp(T[m])"),
+    ("T[m] = A[m,k] * B[k]", "Z[m] = exp(T[m])"),
+    ("T[m] = exp(A[m])", "Z[m,q] = T[m] * C[q]"),
+    ("T[m,n] = A[m] * B[n]", "Z[m,n] = exp(T[m,n])"),
+    ("T[m] = exp(A[m])", "S[m] = T[m] * B[m]", "Z[m] = exp(S[m])"),
+    ("T[m] = exp(A[m])", "S[m] = T[m] * B[m]", "Z[m] = add(S[m], T[m])"),
+    ("T[m] = exp(A[m])", "S[m] = T[m] * B[m]", "Z[m] = T[m] * C[m]"),
+    ("T[m] = A[m] * B[m]", "I[m] = copy T[m]", "Z[m] = exp(I[m])"),
+    ("R[m] = exp(A[m])", "S[m] = R[m] * B[m]", "T[m] = exp(S[m])", "Z[m] = T[m] * C[m]"),
 )
 GOALS = ("energy", "latency", "latency", "edp", "edp", "edp")
 
@@ -153,6 +165,62 @@ def window_problem(seed: int) -> Problem:
     levels.append(ComputeUnit("MAC", 1.0, rng.choice((0.5, 2.0))))
     space = Mapspace("ragged", rng.choice((None, None, 1)))
     return Problem(workload, Machine("tiny", tuple(levels)), space, Objective(rng.choice(GOALS)))
+
+
+def _room(rng: Random, name: str, most: int, must: str) -> Memory:
+    """A memory of groups, which holds little but what it must."""
+    speeds = rng.choice(((64.0, 64.0), (64.0, 64.0), (16.0, 32.0), (8.0, 8.0)))
+    return Memory(
+        name,
+        None if rng.random() < 0.4 else rng.randint(2, most),
+        float(rng.randint(0, 3)),
+        float(rng.randint(0, 3)),
+        1,
+        *speeds,
+        ports=rng.choice(("shared", "separate")),
+        must=selector(must),
+        may=selector(rng.choice(("nothing", "nothing", "intermediate"))),
+        leakage=rng.choice((0.0, 0.0, 0.0, 1.0)),
+        double_buffer=rng.random() < 0.2,
+    )
+
+
+def _grouping_machine(rng: Random, most: int) -> Machine:
+    """A buffer for what is handed on, lanes behind it, and units for maps and for products."""
+    joins = rng.choice((("all", "all"), ("nothing", "nothing"), ("all", "nothing")))
+    use: Literal["any", "full"] = rng.choice(("any", "any", "full"))
+    lanes = Axis("x", rng.choice((2, 2, 3, 3, 4, 6)), selector(joins[0]), selector(joins[1]), use=use)
+    speed = rng.choice((32.0, 64.0, 64.0))
+    must = rng.choice(("intermediate", "intermediate", "intermediate | output", "intermediate | weight", "all"))
+    levels: list[Level] = [Memory("DRAM", None, 5.0, 5.0, 1, speed, speed, must=selector("~intermediate"))]
+    levels.append(_room(rng, "GLB", most, must))
+    if rng.random() < 0.1:
+        levels.append(Toll("way", float(rng.randint(0, 2)), throughput=16.0))
+    if rng.random() < 0.85:
+        levels.append(Fanout("F", (lanes,)))
+    if rng.random() < 0.1:
+        levels.append(_room(rng, "LB", most, rng.choice(("output", "all"))))
+    if rng.random() < 0.75:
+        levels.append(ComputeUnit("VEC", rng.choice((0.5, 1.0, 1.0)), 1.0, kinds=("map",)))
+    levels.append(ComputeUnit("MAC", rng.choice((0.5, 1.0, 1.0)), float(rng.randint(0, 2))))
+    return Machine("grouping", tuple(levels))
+
+
+def grouped_problem(seed: int) -> Problem:
+    """The problem of a seed whose Einsums may run at the same time, of any size: most have few trees."""
+    rng = Random(f"groups {seed}")
+    texts = rng.choice(GROUPED)
+    sizes = {"m": rng.choice((3, 5, 5, 7))} | {rank: rng.choice((1, 1, 2)) for rank in "knq"}
+    ranks = {
+        rank: size for rank, size in sizes.items() if any(rank in word for word in findall(r"\[([^]]*)\]", str(texts)))
+    }
+    workload = build_workload("grouped", texts, ranks, bits=rng.choice((1, 1, 2)), repeat=rng.choice((1, 1, 3)))
+    most = max(4, sum(tensor.size * tensor.bits for tensor in workload.tensors))
+    places: Concurrent = rng.choice(("unit", "unit", "any", "any", "shared", "axis", "everywhere"))
+    space = Mapspace("ragged", rng.choice((None, None, None, 1)), concurrent=places, max_group=rng.choice((2, 3, 4)))
+    goal = rng.choice((*GOALS, "latency", "latency", "energy", "traffic"))
+    objective = Objective(goal, memory="GLB") if goal == "traffic" else Objective(goal)
+    return Problem(workload, _grouping_machine(rng, most), space, objective)
 
 
 def ragged_problem(seed: int) -> Problem:

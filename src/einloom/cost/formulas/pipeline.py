@@ -51,6 +51,22 @@ def _most(values: Iterable[Number]) -> Number:
     return reduce(maximum, values)
 
 
+def full_tokens(chains: Iterable[tuple[Number, Number, Number]]) -> Number:
+    """Tokens between two drains, if all were as large as the first: what is cut over what one takes, over the drains.
+
+    chains: (extent, token, drains) of ranks; edges make less than a token, and their drains whole ones. At least one:
+    then a pipeline takes what its stages take one after the other.
+
+    >>> full_tokens([(12, 2, 3)]), full_tokens([(5, 2, 1)])
+    (2.0, 2.5)
+    """
+    whole: Number = 1
+    parts: Number = 1
+    for extent, token, drains in chains:
+        whole, parts = whole * extent, parts * token * drains
+    return maximum(whole / parts, 1.0)
+
+
 def interval(times: Sequence[Number], edges: Sequence[Edge]) -> Number:
     """Time per token that slots allow: around each edge, the stages from producer to consumer over the edge's slots.
 

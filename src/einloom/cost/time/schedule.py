@@ -16,7 +16,7 @@ be a little faster than the filling term says.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +24,8 @@ from functools import cached_property
 from ...machine.levels import Machine
 from ...mapping.legality.concurrency import axis_of, concurrent, has_concurrent, instances_used, shares
 from ...mapping.tree import Loop, Node, Split, Store
-from ..formulas.pipeline import Edge, drain_time
+from ..formulas.pipeline import Edge, drain_time, full_tokens
+from ..formulas.terms import Number, minimum, visits
 from ..room.occupancy import exchanges, slots
 from ..traffic.paths import Path
 
@@ -174,10 +175,10 @@ class Schedule:
 
     def _pipeline(self, part: SplitNest, rule: str, without: frozenset[str], busiest: float) -> float:
         """The time of a drain is proportional to its stages' times, so all drains together are had from their sums."""
-        _, tokens = flow(self.machine, part)
+        tokens = flow(self.machine, part)
         times = [self._latency(stage, rule, without) for stage in part.stages]
-        drain: float = drain_time(times, edges(self.machine, part), tokens, busiest)
-        return max(drain / tokens, busiest, *times)
+        drain = drain_time(times, edges(self.machine, part), tokens, busiest)
+        return max(float(drain / tokens), busiest, *times)
 
 
 def meetings(all_paths: tuple[Path, ...], axes: tuple[str, ...]) -> frozenset[frozenset[str]]:
@@ -238,26 +239,41 @@ def edges(machine: Machine, part: SplitNest) -> tuple[Edge, ...]:
     return tuple(found)
 
 
-def flow(machine: Machine, part: SplitNest) -> tuple[int, int]:
-    """(drains, tokens between two drains) of a pipeline.
+def flow(machine: Machine, part: SplitNest) -> Number:
+    """Full tokens between two drains of a pipeline: as many as its loops would make if none left a smaller one.
 
     Going up from the split, a temporal loop feeds the pipeline unless a store between them that has one slot changes
     its tile with the loop, or another split comes first. Tiles that the stages exchange are not asked: slots are their
     limit.
     """
-    path = part.paths[0]
-    tokens = runs = 1
-    flowing = True
     waiting: set[str] = set()
-    for node in reversed(path.nodes[: part.place]):
-        if isinstance(node, Split):
-            flowing = False
-        elif isinstance(node, Store):
+    border = 0
+    for place, node in reversed(tuple(enumerate(part.paths[0].nodes[: part.place]))):
+        if isinstance(node, Store):
             waiting |= {tensor for tensor in node.tensors if _single(machine, part, node, tensor)}
-        elif isinstance(node, Loop) and node.axis is None:
-            flowing = flowing and not (node.trips > 1 and any(_moves(part, node, tensor) for tensor in waiting))
-            tokens, runs = (tokens * node.trips, runs) if flowing else (tokens, runs * node.trips)
-    return runs, tokens
+        temporal = isinstance(node, Loop) and node.axis is None
+        if isinstance(node, Split) or (temporal and any(_moves(part, node, tensor) for tensor in waiting)):
+            border = place + 1
+            break
+    return min(full_tokens(_chains(path, border, part.place)) for path in part.paths)
+
+
+def _chains(path: Path, border: int, stop: int) -> Iterator[tuple[Number, Number, Number]]:
+    """(extent, token, drains) of the temporal loops of a path that stand before `stop`; those before `border` drain."""
+    spread = lambda loop: int(loop.axis is not None)  # noqa: E731
+    plain = {loop.place for loop in path.loops if loop.variable not in path.derived}
+    for place, node in enumerate(path.nodes[:stop]):
+        if isinstance(node, Loop) and node.axis is None and place not in plain:
+            yield node.trips, 1, node.trips if place < border else 1
+    for variable, loops in path.by_variable.items():
+        extent = path.extent(variable)
+        for loop in (loop for loop in loops if loop.place < stop and loop.place in plain):
+            tile = minimum(extent, loop.tile)
+            if loop.axis is None:
+                yield extent, tile, 1
+            extent = tile
+        if variable not in path.derived:
+            yield 1, 1, visits(path.extent(variable), path.cuts(variable, border, spread))
 
 
 def _single(machine: Machine, part: SplitNest, node: Store, tensor: str) -> bool:
@@ -270,7 +286,9 @@ def _single(machine: Machine, part: SplitNest, node: Store, tensor: str) -> bool
     return False
 
 
-def _moves(part: SplitNest, loop: Loop, tensor: str) -> bool:
-    """True if the tile of `tensor` changes with the loop."""
+def _moves(part: SplitNest, node: Node, tensor: str) -> bool:
+    """True if the node is a loop with which the tile of `tensor` changes."""
+    if not isinstance(node, Loop) or node.trips == 1:
+        return False
     users = [path.einsum for path in part.paths if tensor in path.einsum.tensors]
-    return any(loop.variable(einsum.name) in einsum.access(tensor).variables for einsum in users)
+    return any(node.variable(einsum.name) in einsum.access(tensor).variables for einsum in users)

@@ -131,7 +131,7 @@ class Attempt:
         """The same search with other tiles of tied ranks; what `lower_bound` has found holds there too."""
         if not self.tied:
             return self
-        other = Attempt(self.problem, self.options, self.watcher, self.counts, self.checkpoint, tiling)
+        other = type(self)(self.problem, self.options, self.watcher, self.counts, self.checkpoint, tiling)
         other.least, other.agreed = self.least, self.agreed
         if tiling in ("loose", "rounded"):  # the same spatial choices
             other.__dict__.update(

@@ -117,8 +117,6 @@ def refuse_uncarried(problem: Problem) -> None:
     name, places, order = problem.mapspace.name, problem.mapspace.places, problem.mapspace.order
     if name not in SPACES:
         raise SpecError(f"exact searches the mapspaces ffm and ragged, not {name!r}", suggestion="ffm")
-    if name == "ragged" and places:
-        raise SpecError("exact searches no groups of Einsums in the space 'ragged' yet", suggestion="concurrent: none")
     if problem.mapspace.stores != "own":
         others = {"groups of Einsums": places, "uneven tiles": name == "ragged", "free order": order == "free"}
         if refused := " and ".join(what for what, there in others.items() if there):

@@ -331,6 +331,8 @@ LATEST = ("backed behind an idle memory", "own stores above what is backed", "me
 DICE = {"later": ("views", "views between"), "latest": LATEST}
 LATER = tuple(name for names in DICE.values() for name in names)
 """Dimensions that came when seeds were known for what they draw: by `DICE` of their own, on top of a pair of others."""
+COMBINED = (("uneven tiles", "groups"), ("uneven tiles", "shares"))
+"""Pairs that came later still: a seed with one of them may have the other as well, by dice of its own."""
 _NEVER: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "copies only",
@@ -354,7 +356,6 @@ _NEVER: tuple[tuple[str, tuple[str, ...], str], ...] = (
         ),
         "they speak of inner memories",
     ),
-    ("uneven tiles", ("groups", "shares"), "exact searches no groups with uneven tiles"),
     ("free order", ("groups", "shares"), "exact searches groups in program order"),
     (
         "shared stores",
@@ -386,7 +387,12 @@ def impossible(one: str, other: str) -> str | None:
     return None
 
 
+def apart_at_first(one: str, other: str) -> bool:
+    """True if seeds are not drawn for both of these: no problem has both, or they are `COMBINED`."""
+    return impossible(one, other) is not None or (one, other) in COMBINED or (other, one) in COMBINED
+
+
 def pairs() -> list[tuple[str, str]]:
-    """Every pair of dimensions that a problem may have, `LATER` left out."""
+    """Every pair of dimensions that seeds are drawn for, `LATER` and `COMBINED` left out."""
     among = [name for name in DIMENSIONS if name not in LATER]
-    return [(one, other) for one, other in combinations(among, 2) if impossible(one, other) is None]
+    return [(one, other) for one, other in combinations(among, 2) if not apart_at_first(one, other)]

@@ -13,7 +13,7 @@ from random import Random
 from ...mapping.tree import Mapping
 from ...mapspace.ffm.enumerate import candidates, ordered
 from .cascades import OWN, built, cascade
-from .dimensions import DICE, DIMENSIONS, LATER, LATEST, dimensions_of, impossible, pairs
+from .dimensions import COMBINED, DICE, DIMENSIONS, LATER, LATEST, apart_at_first, dimensions_of, impossible, pairs
 from .files import Files
 from .machines import machine
 from .spaces import space
@@ -31,6 +31,8 @@ MANY = (600, 1200)
 AGAIN = 10_000_000
 ALONE = 8
 """One seed of so many has a single dimension."""
+OFTEN = 0.25
+"""The share of the seeds with one of two dimensions that are `COMBINED` which have the other as well."""
 RARE = 0.05
 """The share of the others that have a dimension of each of `DICE` besides."""
 
@@ -79,13 +81,19 @@ def wanted(seed: int) -> Wanted:
     more: list[str] = []
     chance = rng.choice((0.0, 0.04, 0.08, 0.12))
     for name in rng.sample(names, len(names)):
-        if rng.random() < chance and name not in core and not any(impossible(name, o) for o in (*core, *more)):
+        if rng.random() < chance and name not in core and not any(apart_at_first(name, o) for o in (*core, *more)):
             more.append(name)
     for dice, later in DICE.items():
         own = Random(f"{dice} {seed}")
         name = own.choice(later)
         if own.random() < RARE and not any(impossible(name, other) for other in (*core, *more)):
             core = (*core, name)
+    own = Random(f"together {seed}")
+    for pair in COMBINED:
+        for one, other in (pair, pair[::-1]):
+            joins = one in (*core, *more) and other not in core and own.random() < OFTEN
+            if joins and not any(impossible(other, name) for name in (*core, *more)):
+                core = (*core, other)
     return Wanted(core, tuple(more))
 
 

@@ -7,18 +7,19 @@ as `cost.time.schedule`. All of it grows with each of these numbers, so dominanc
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
 import numpy as np
 
-from ....cost.formulas.pipeline import Edge, drain_time
+from ....cost.formulas.pipeline import Edge, drain_time, full_tokens
 from ..einsums.orders import JoinStep
 from ..fusion.explore import PmappingGroup
-from ..fusion.tilings import trips_of_loops
 from ..joining.compatibility import Axes, Compatibility, LiveTensor, Opened, OpenGroup
 from ..joining.join import Joiner, Partial
 from ..numerics.pareto import FloatArray, IntArray
+from ..numerics.uneven import ceil
 from .candidates import Candidates
 from .rows import MemberPmappings
 from .shares import AxisShare
@@ -125,9 +126,11 @@ class GroupJoiner(Joiner):
         assert group is not None
         outer = max(group.outer, len(joined.compatibility.axes))
         extents = [self.workload.extents[v] for v in self.workload.einsums[step.position].variables]
-        trips = trips_of_loops(extents, block.structure.loops, block.tiles[joined.right])
-        trips = trips[:, outer : len(partial.compatibility.axes)]
-        joined.cost = self._closed(step.position, group, opened, trips, outer)
+        variables = [loop.variable for loop in block.structure.loops[: len(partial.compatibility.axes)]]
+        chains = [(extents[v], [i for i, x in enumerate(variables) if x == v]) for v in dict.fromkeys(variables)]
+        tiles = block.tiles[joined.right]
+        tokens = full_tokens(_counted(chains, tiles, np.maximum(self._parts(opened)[2], outer)))
+        joined.cost = self._closed(step.position, group, opened, tokens)
         keep = ~self.hopeless(step, joined.cost, start + joined.right)
         self.counts["bound"] = self.counts.get("bound", 0) + int((~keep).sum())
         return joined.take(np.flatnonzero(keep))
@@ -152,11 +155,9 @@ class GroupJoiner(Joiner):
         stop = width + self.components
         return opened[:, :width], opened[:, width:stop], opened[:, stop], opened[:, stop + 1 :]
 
-    def _closed(self, position: int, group: OpenGroup, opened: FloatArray, trips: IntArray, outer: int) -> FloatArray:
-        """The sums with the whole group. trips [n, loops]: of the loops that may feed it, from number `outer` on."""
-        sums, busy, start, stages = self._parts(opened)
-        places = outer + np.arange(trips.shape[1])
-        tokens = np.where(places >= start[:, None], trips, 1).prod(axis=1)
+    def _closed(self, position: int, group: OpenGroup, opened: FloatArray, tokens: FloatArray) -> FloatArray:
+        """The sums with the whole group. tokens [n]: between two drains."""
+        sums, busy, _, stages = self._parts(opened)
         busiest = busy.max(axis=1, initial=0.0)
         times = list(stages.T)
         drain = drain_time(times, self._edges(position, group), tokens, busiest)
@@ -185,3 +186,15 @@ class GroupJoiner(Joiner):
         if self.candidates.chained(partial.compatibility.group.first):
             stages = np.stack([stages.sum(axis=1), stages.max(axis=1)], axis=1)
         return np.concatenate([sums, busy, start[:, None], stages], axis=1)
+
+
+def _counted(
+    chains: list[tuple[int, list[int]]], tiles: IntArray, start: FloatArray
+) -> Iterator[tuple[int, IntArray, IntArray]]:
+    """(extent, token [n], drains [n]) of every rank that loops cut. chains: extents and the numbers of the loops, from
+    the outermost in; tiles [n, loops]; those before number `start` [n] drain the pipeline."""
+    for extent, loops in chains:
+        drained = np.full(len(tiles), extent)
+        for i in loops:
+            drained = np.where(i < start, tiles[:, i], drained)
+        yield extent, tiles[:, loops[-1]], ceil(extent, drained)

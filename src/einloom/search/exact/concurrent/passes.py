@@ -27,6 +27,7 @@ from ..fusion.explore import Allowed, PmappingGroup, Stacks, Wanted
 from ..joining.join import ChosenRow, Joiner
 from ..model import Setting
 from ..numerics.pareto import FloatArray
+from ..numerics.uneven import Tiling
 from ..prices.columns import leakage
 from ..traceback import Piece, Where, tree
 from .candidates import Candidate, Candidates, drains
@@ -60,6 +61,15 @@ class ConcurrentAttempt(Attempt):
         found = Attempt(self.problem, self.options, self.watcher, self.counts, self.checkpoint)
         found.classes = self.classes
         return found
+
+    def tiled(self, tiling: Tiling) -> Attempt:
+        """The same search with other tiles of tied ranks, also where Einsums run one after the other."""
+        other = super().tiled(tiling)
+        if isinstance(other, ConcurrentAttempt) and other is not self:
+            other.sequential = self.sequential.tiled(tiling)
+            other.sequential.classes = other.classes
+            other.seconds, other.dynamic = self.seconds, self.dynamic
+        return other
 
     @cached_property
     def seconds(self) -> FloatArray:
@@ -108,6 +118,16 @@ class ConcurrentAttempt(Attempt):
     @cached_property
     def _choices(self) -> list[list[Choices]] | None:
         return self.sequential._choices
+
+    def sharpen(self) -> None:
+        """Nothing if there may be groups: members with shared room may add less than alone."""
+        if not self.candidates.members:
+            super().sharpen()
+
+    @property
+    def narrows(self) -> bool:
+        """Not if there may be groups: rows that no row alone goes along with may be those of a member's partner."""
+        return not self.candidates.members and super().narrows
 
     def _agree(self) -> float:
         """Nothing if there may be groups: members cost less than alone."""
