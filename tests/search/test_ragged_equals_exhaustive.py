@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from cases import cascade, machine
-from einloom.errors import EinloomError, SpecError
+from einloom.errors import EinloomError
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
-from einloom.search.exact import Exact
 from einloom.search.exact.numerics import multiples, uneven
 from einloom.search.exact.prices import traffic
 from einloom.workload.selectors import selector
