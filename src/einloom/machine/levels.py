@@ -272,8 +272,20 @@ class Machine(Drawn):
 
     def instances(self, name: str) -> int:
         """Physical instances of the named memory, toll or unit: the product of the fanouts listed before it."""
-        stop = self.position[name]
-        return prod(level.instances for level in self.levels[:stop] if isinstance(level, Fanout))
+        return self._instances[self.position[name]]
+
+    @cached_property
+    def _instances(self) -> tuple[int, ...]:
+        """For each level the product of the fanouts before it."""
+        found = [1]
+        for level in self.levels:
+            found.append(found[-1] * (level.instances if isinstance(level, Fanout) else 1))
+        return tuple(found)
+
+    @cached_property
+    def leakage(self) -> float:
+        """Watts of all instances together."""
+        return sum(component.leakage * self.instances(component.name) for component in self.components)
 
     def units_for(self, einsum: Einsum) -> tuple[ComputeUnit, ...]:
         """The units that may execute `einsum`, in the order of the list."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,8 +12,10 @@ from ..fusion.explore import Explorer
 from ..fusion.floors import Floors
 from ..model import Setting
 from ..prices.columns import leakage, objective_columns
+from .cutoff import TIE
 
 RELAXATION_CUTOFFS = (1e-9, 0.03, 0.08, 0.15, 0.25, 0.4, 0.6, 0.85, 1.2, 1.6, 2.2, 3.0, 4.5, 8.0, 20.0, 100.0, np.inf)
+DIVES = (0.25, 1.2, 4.5, 20.0, np.inf)  # limits of a dive for a row that shows how far the exact pass has to look
 ALONE_CUTOFFS = (1e-6, 0.25, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0, np.inf)
 
 
@@ -20,21 +23,40 @@ def einsum_bound(setting: Setting, classes: RankClasses, checkpoint: Callable[[]
     """The least objective value of the Einsum's stores other than backing ones, fused loops and shared room ignored.
 
     A valid bound: any mapping of the Einsum inside a cascade places the same own stores under at least as many loops
-    that count, so each of its moves costs at least as much. Found by raising a limit from `Floors.least` until some
-    row stays below it. Infinite if nothing fits. For latency the floor itself is nearly always attained and is
-    returned; so it is where a store may be filled by another Einsum, which a row does not know."""
+    that count, so each of its moves costs at least as much. Where it is above `Floors.least`, the best row of a dive
+    says how far to look for the least; without one a limit is raised. Infinite if nothing fits. For latency the floor
+    itself is nearly always attained and is returned; so it is where a store may be filled by another Einsum, which a
+    row does not know."""
     floor = Floors(setting, classes, checkpoint).least()
     if setting.objective.name == "latency" or any(tensor.joins for tensor in classes.signature.tensors):
         return floor
-    for step in RELAXATION_CUTOFFS:
-        limit = floor * (1 + step) if np.isfinite(step) and floor > 0 else np.inf
-        explorer = Explorer(setting, classes, column_limits(setting, limit), {}, checkpoint)
-        best = min((_least(setting, rows.cost) for rows in explorer.relaxed()), default=np.inf)
-        if best <= limit and np.isfinite(best):
-            return float(best)
-        if not np.isfinite(limit):
+    limits = [floor * (1 + step) if np.isfinite(step) and floor > 0 else np.inf for step in RELAXATION_CUTOFFS]
+    best = _within(setting, classes, limits[0], checkpoint)
+    if best <= limits[0] or not np.isfinite(limits[0]):
+        return best
+    known = _dived(setting, classes, floor, checkpoint)
+    for limit in (known,) if np.isfinite(known) else limits[1:]:
+        best = _within(setting, classes, limit, checkpoint)
+        if best <= limit:
             break
+    return best
+
+
+def _dived(setting: Setting, classes: RankClasses, floor: float, checkpoint: Callable[[], None]) -> float:
+    """What some row costs, quickly found; infinite if none is."""
+    quick = replace(setting, rules=replace(setting.rules, heuristic=True))
+    for step in DIVES:
+        limit = floor * (1 + step) if floor > 0 else np.inf
+        best = _within(quick, classes, limit, checkpoint)
+        if np.isfinite(best) or not np.isfinite(limit):
+            return best * (1 + TIE)
     return float("inf")
+
+
+def _within(setting: Setting, classes: RankClasses, limit: float, checkpoint: Callable[[], None]) -> float:
+    """The least value of a row of the relaxation that stays within the limit; infinite without one."""
+    explorer = Explorer(setting, classes, column_limits(setting, limit), {}, checkpoint)
+    return float(min((_least(setting, rows.cost) for rows in explorer.relaxed()), default=np.inf))
 
 
 def alone_bound(

@@ -7,7 +7,8 @@ of a network) have equal tables and are explored once.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 from ....errors import Infeasible, SpecError
 from ....machine.levels import ComputeUnit, Fanout, Machine, Memory, Toll
@@ -21,8 +22,23 @@ from .holds import Placement, held_choices, holding
 from .users import Part, Users, is_shared
 
 
-@dataclass(frozen=True, slots=True)
-class TensorSignature:
+class HashedOnce:
+    """Frozen data that is looked up often and is large: hashed once, not each time."""
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(tuple(getattr(self, field.name) for field in fields(self)))  # type: ignore[arg-type]
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Without what is remembered: strings have other hashes in another process."""
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class TensorSignature(HashedOnce):
     """A tensor of the Einsum by position: (variable, coefficient) terms and constant per rank, shape, bits per
     memory.
 
@@ -51,6 +67,7 @@ class TensorSignature:
     contested: bool = False
     parts: tuple[Part, ...] = ()
     cut: frozenset[int] = frozenset()
+    __hash__ = HashedOnce.__hash__
 
     @property
     def joins(self) -> bool:
@@ -70,19 +87,19 @@ class TensorSignature:
         """
         return self.home > 0 and not self.shared
 
-    @property
+    @cached_property
     def variables(self) -> frozenset[int]:
         return frozenset(v for rank in self.ranks for v, _ in rank)
 
     def simple(self, rank: int) -> bool:
         return len(self.ranks[rank]) == 1 and self.ranks[rank][0][1] == 1 and self.constants[rank] == 0
 
-    @property
+    @cached_property
     def complex_variables(self) -> frozenset[int]:
         """Variables of ranks that are more than one plain variable."""
         return frozenset(v for r, rank in enumerate(self.ranks) if not self.simple(r) for v, _ in rank)
 
-    @property
+    @cached_property
     def slides(self) -> bool:
         """True if windows of neighbouring tiles may overlap."""
         return any(len(rank) > 1 for rank in self.ranks)
@@ -93,7 +110,13 @@ class TensorSignature:
 
     def simple_rank(self, variable: int) -> int | None:
         """The rank that `variable` indexes alone, or None."""
-        return next((r for r, rank in enumerate(self.ranks) if self.simple(r) and rank[0][0] == variable), None)
+        return self._alone.get(variable)
+
+    @cached_property
+    def _alone(self) -> dict[int, int]:
+        """Variable -> the first rank that it indexes alone."""
+        ranks = enumerate(self.ranks)
+        return {rank[0][0]: r for r, rank in reversed([(r, x) for r, x in ranks if self.simple(r)])}
 
     def fused_rank(self, variable: int) -> int | None:
         """The rank that `variable` indexes alone and a loop above the tensor's backing store may iterate, or None."""
@@ -117,8 +140,8 @@ class AxisSignature:
     totals: tuple[Numbers, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class UnitOption:
+@dataclass(frozen=True)
+class UnitOption(HashedOnce):
     """A compute unit that may execute the Einsum (None for a copy), with what its path sees.
 
     above: for each memory that the path sees, how many fanouts stand above it; fanouts: how many stand above the unit;
@@ -129,10 +152,11 @@ class UnitOption:
     above: tuple[int, ...]
     fanouts: int
     held: tuple[Placement, ...]
+    __hash__ = HashedOnce.__hash__
 
 
-@dataclass(frozen=True, slots=True)
-class EinsumClass:
+@dataclass(frozen=True)
+class EinsumClass(HashedOnce):
     """An Einsum by position. extents: per rank variable; tensors: output first, then inputs; merge: classes allowed.
 
     alone: variables that may not merge because the mapspace names them. once: (memory, tensor) pairs of which nothing
@@ -156,6 +180,7 @@ class EinsumClass:
     windows: frozenset[int] = frozenset()
     tied: frozenset[int] = frozenset()
     tiling: Tiling = "loose"
+    __hash__ = HashedOnce.__hash__
 
 
 def signatures(
@@ -164,9 +189,10 @@ def signatures(
     """The signature of every Einsum, in program order. ragged: in the space of that name, with this `tiling`."""
     merge = not fuses_below_fanout(users)
     found = [signature(users, i, merge, limits) for i in range(len(users.workload.einsums))]
-    if not ragged:
-        return found
-    return [_ragged(users.workload, e, one, tiling) for e, one in zip(users.workload.einsums, found, strict=True)]
+    if ragged:
+        found = [_ragged(users.workload, e, one, tiling) for e, one in zip(users.workload.einsums, found, strict=True)]
+    known: dict[EinsumClass, EinsumClass] = {}
+    return [known.setdefault(one, one) for one in found]  # one object for all that are equal: quick to compare
 
 
 def _ragged(workload: Workload, einsum: Einsum, signature: EinsumClass, tiling: Tiling) -> EinsumClass:

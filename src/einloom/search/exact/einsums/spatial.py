@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
 from math import prod
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,11 @@ class RankClasses:
     @cached_property
     def counted(self) -> dict[tuple[object, ...], int]:
         """What was counted of windows, by what and tile: filled by `tiles.py`, the same for every spatial choice."""
+        return {}
+
+    @cached_property
+    def remembered(self) -> dict[object, Any]:
+        """What does not depend on limits, by key: the same in every attempt, filled by those who ask for it."""
         return {}
 
     @cached_property

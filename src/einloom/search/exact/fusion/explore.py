@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..einsums.classes import EinsumClass, UnitOption
+from ..einsums.classes import UnitOption
 from ..einsums.holds import Placement, backing
 from ..einsums.placement import StoreContexts, links
 from ..einsums.spatial import RankClasses, SpatialChoice
@@ -39,47 +39,63 @@ Allowed = dict[Shape, IntArray]
 Wanted = dict[str | None, NDArray[np.bool_]]  # unit -> mask of its choices [stores, spatial]
 Stacks = dict[tuple[object, ...], tuple[tuple[FusedTemplate, tuple[OwnStore, ...]], ...]]
 DIVED = 4  # spatial choices per choice of stores that a dive looks at, where tiles need not divide
+SMALL, REMEMBERED = 1 << 16, 16  # numbers of levels that are remembered, and how many levels of one Einsum
 MANY = 4096  # rows of a block that are worth reducing before the blocks of one structure come together
 
 
-def keeps_tiles(signature: EinsumClass, held: Placement, fused: frozenset[int]) -> bool:
+def keeps_tiles(classes: RankClasses, held: Placement, fused: frozenset[int]) -> bool:
     """True if own stores in the last memory of `held`, which backs nothing, may stay as they are in all iterations of
     some fused loop: each tensor lacks its variable."""
-    tensors, extents = signature.tensors, signature.extents
-    backed = [t for t, tensor in enumerate(tensors) if tensor.fusable and backing(held, t) > 0]
-    looped = frozenset(v for t in backed for v in tensors[t].variables if extents[v] > 1)
-    return bool(fused and backed) and all(looped - frozenset(tensors[t].variables) for t in fused)
+    if not fused:
+        return False
+    key = "keeps tiles", held, fused
+    if key not in classes.remembered:
+        tensors, extents = classes.signature.tensors, classes.signature.extents
+        backed = [t for t, tensor in enumerate(tensors) if tensor.fusable and backing(held, t) > 0]
+        looped = frozenset(v for t in backed for v in tensors[t].variables if extents[v] > 1)
+        classes.remembered[key] = bool(backed) and all(looped - tensors[t].variables for t in fused)
+    return bool(classes.remembered[key])
 
 
-def spread_between(signature: EinsumClass, option: UnitOption, held: Placement, upper: SpatialChoice) -> bool:
+def spread_between(classes: RankClasses, option: UnitOption, held: Placement, upper: SpatialChoice) -> bool:
     """True if a spatial loop stands between the last memory of `held` and those that back what is shared. upper: the
     instances above it."""
-    inner = option.above[
-        max((backing(held, t) for t, tensor in enumerate(signature.tensors) if tensor.fusable), default=0)
-    ]
-    axes = [axis for axis in signature.axes if axis.fanout < option.above[len(held) - 1]]
-    return any(n > 1 for axis, row in zip(axes, upper, strict=True) if axis.fanout >= inner for n in row)
+    key = "between", option, held
+    if key not in classes.remembered:
+        signature = classes.signature
+        fusable = (t for t, tensor in enumerate(signature.tensors) if tensor.fusable)
+        inner = option.above[max((backing(held, t) for t in fusable), default=0)]
+        axes = [axis for axis in signature.axes if axis.fanout < option.above[len(held) - 1]]
+        classes.remembered[key] = [i for i, axis in enumerate(axes) if axis.fanout >= inner]
+    return any(n > 1 for i in classes.remembered[key] for n in upper[i])
 
 
 def keeps(classes: RankClasses, memory: int, wanted: Wanted) -> bool:
     """True if own stores in a memory further in than all that back something may keep their tiles above a split, by
     some choice of stores and spatial loops that is wanted."""
-    signature = classes.signature
-    for option in signature.units:
-        mask, spreads = wanted.get(option.unit), classes.spreads(option)
-        visible = [axis for axis in signature.axes if axis.fanout < option.fanouts]
+    for option in classes.signature.units:
+        mask = wanted.get(option.unit)
         for number, held in enumerate(option.held):
             if len(held) <= memory:
                 continue
             first = held[: memory + 1]
-            if not any(keeps_tiles(signature, first, frozenset({t})) for t in held[memory]):
-                continue
-            for choice in range(len(spreads)) if mask is None else np.flatnonzero(mask[number]):
-                rows = zip(visible, spreads[choice], strict=True)
-                upper = tuple(row for axis, row in rows if axis.fanout < option.above[memory])
-                if not spread_between(signature, option, first, upper):
+            if any(keeps_tiles(classes, first, frozenset({t})) for t in held[memory]):
+                free = _free_between(classes, option, first)
+                if (free if mask is None else free & mask[number]).any():
                     return True
     return False
+
+
+def _free_between(classes: RankClasses, option: UnitOption, held: Placement) -> NDArray[np.bool_]:
+    """Mask of the spatial choices without a loop as in `spread_between`."""
+    key = "free between", option, held
+    if key not in classes.remembered:
+        visible = [axis for axis in classes.signature.axes if axis.fanout < option.fanouts]
+        above = [i for i, axis in enumerate(visible) if axis.fanout < option.above[len(held) - 1]]
+        uppers = (tuple(spread[i] for i in above) for spread in classes.spreads(option))
+        free = [not spread_between(classes, option, held, upper) for upper in uppers]
+        classes.remembered[key] = np.array(free, bool)
+    return np.asarray(classes.remembered[key])
 
 
 def numbered(tiles: IntArray, shape: Shape, sizes: tuple[int, ...]) -> IntArray:
@@ -236,10 +252,29 @@ class Explorer:
             for chosen in np.split(kept, max(len(kept), 1)) if slides else [kept]:
                 helds = tuple(option.held[i] for i in mine[wanted[:, chosen].any(axis=1)])
                 if helds:
-                    known = self.floors.links(option, tuple(spreads[i] for i in chosen))
                     for some in (helds,) if len(links(helds)) <= 60 else ((held,) for held in helds):
-                        levels = Levels(Prices(known, self.setting.slots), some, room, fused, rules.deferral)
+                        levels = self._levels(option, chosen, some, room, fused)
                         yield Expansion(levels, Pruner(levels, self.limits, rules, self.counts))
+
+    def _levels(
+        self, option: UnitOption, chosen: IntArray, helds: tuple[Placement, ...], room: Room, fused: bool
+    ) -> Levels:
+        """The levels of some choices of stores and spatial loops; the last small ones are remembered with the classes,
+        as they depend on no limit."""
+        setting, classes = self.setting, self.classes
+        asked = id(setting.machine), setting.columns, setting.slots, setting.rules.deferral
+        key = asked, option, chosen.tobytes(), helds, room, fused
+        known: dict[object, Levels] = classes.remembered.setdefault("levels", {})
+        if key in known:
+            return known[key]
+        spreads = classes.spreads(option)
+        prices = Prices(self.floors.links(option, tuple(spreads[i] for i in chosen)), setting.slots)
+        levels = Levels(prices, helds, room, fused, setting.rules.deferral)
+        if levels.size <= SMALL:
+            if len(known) == REMEMBERED:
+                known.clear()
+            known[key] = levels
+        return levels
 
     def _promising(self, option: UnitOption, held: Placement, good: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Mask of the few good spatial choices with the least floors: enough for a dive."""
@@ -283,7 +318,7 @@ class Explorer:
 
     def _may_keep(self, option: UnitOption, held: Placement, upper: SpatialChoice, fused: frozenset[int]) -> bool:
         """True if own stores in the last memory of `held`, which backs nothing, may keep their tiles above a split."""
-        return keeps_tiles(self.signature, held, fused) and not spread_between(self.signature, option, held, upper)
+        return keeps_tiles(self.classes, held, fused) and not spread_between(self.classes, option, held, upper)
 
     @staticmethod
     def _ends(contexts: StoreContexts, memory: int) -> dict[int, list[Placement]]:

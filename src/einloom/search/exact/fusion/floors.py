@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from ..numerics.pareto import FloatArray
 from ..prices.columns import LinkPrices, objective_columns
 from ..prices.traffic import Prices
 
+KEPT = 1 << 17  # numbers of a unit's floors that are remembered
+
 
 class Floors:
     """Least costs of the choices of one signature; every spatial choice of a unit is priced at once."""
@@ -22,7 +25,9 @@ class Floors:
         self.setting = setting
         self.classes = classes
         self.checkpoint = checkpoint
+        key = "floors", id(setting.machine), setting.columns, setting.slots
         self._prices: dict[UnitOption, Prices] = {}
+        self._known: dict[object, Any] = classes.remembered.setdefault(key, {"machine": setting.machine})
 
     def links(self, option: UnitOption, spreads: tuple[SpatialChoice, ...]) -> LinkPrices:
         """Prices of some spatial choices."""
@@ -30,7 +35,19 @@ class Floors:
         return LinkPrices(s.machine, s.columns, self.classes, option.above, option.fanouts, spreads, option.unit)
 
     def of(self, option: UnitOption, held: Placement) -> FloatArray:
-        """Least cost of a choice of stores [spatial choices, columns]: the leaf, and every own store filled once."""
+        """Least cost of a choice of stores [spatial choices, columns]: the leaf, and every own store filled once.
+
+        Remembered, where that is little, with the classes: it depends on no limit.
+        """
+        found: FloatArray | None = self._known.get((option, held))
+        if found is None:
+            found = self._worked_out(option, held)
+            found.flags.writeable = False
+            if found.size * len(option.held) <= KEPT:
+                self._known[option, held] = found
+        return found
+
+    def _worked_out(self, option: UnitOption, held: Placement) -> FloatArray:
         self.checkpoint()
         if option not in self._prices:
             self._prices[option] = Prices(self.links(option, self.classes.spreads(option)), self.setting.slots)

@@ -56,21 +56,17 @@ class Expansion:
 
     def _loop(self, d: int, at: int, least: int) -> Multiples:
         key = (d, at, least)
-        if key not in self._multiples:
+        if key not in self.levels.multiples:
             extent, instances = int(self.prices.whole[d]), self.prices.links.instances[at][:, d]
             if not self.prices.uneven[d] or self.classes.windows[d]:
-                self._multiples[key] = Multiples(extent, ceil(extent, instances), least)
+                self.levels.multiples[key] = Multiples(extent, ceil(extent, instances), least)
             elif self.classes.integer:
                 links = self.prices.links
                 lanes, idle = (one[:, d] for one in links.idle[at])
-                self._multiples[key] = IntegerMultiples(extent, links.widest[at][:, d], lanes, idle, least)
+                self.levels.multiples[key] = IntegerMultiples(extent, links.widest[at][:, d], lanes, idle, least)
             else:
-                self._multiples[key] = UnevenMultiples(extent, instances, least, self.classes.listed(d))
-        return self._multiples[key]
-
-    @cached_property
-    def _multiples(self) -> dict[tuple[int, int, int], Multiples]:
-        return {}
+                self.levels.multiples[key] = UnevenMultiples(extent, instances, least, self.classes.listed(d))
+        return self.levels.multiples[key]
 
     def loops(
         self, x: IntArray, spread: IntArray, may: NDArray[np.bool_], at: int

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..einsums.holds import Placement
 from ..einsums.placement import StoreContexts
+from ..numerics.multiples import Multiples
 from ..numerics.pareto import FloatArray, IntArray
 from ..prices.traffic import Prices
 from .rows import NEXT, RIMS
@@ -134,6 +135,17 @@ class Levels:
         """Mask [..., columns] of what the links into `memory` may add to under any spatial choice."""
         price, skipped, _ = self.into[memory]
         return np.asarray((price[link] != 0).any(axis=-2) | (skipped[link] != 0).any(axis=-2))
+
+    @property
+    def size(self) -> int:
+        """Numbers in the arrays."""
+        into = sum(array.size for arrays in self.into for array in arrays)
+        return into + sum(one.later.size + one.grows.size for one in self._arrays if one is not None)
+
+    @cached_property
+    def multiples(self) -> dict[tuple[int, int, int], Multiples]:
+        """Loops by (class, memory, least trips): filled by `expand.py`."""
+        return {}
 
     @cached_property
     def held_back(self) -> list[NDArray[np.bool_]]:

@@ -80,7 +80,7 @@ _ACTIONS: dict[Way, tuple[Action, Action]] = {"down": ("read", "write"), "up": (
 
 def leakage(machine: Machine) -> float:
     """Watts of all instances together."""
-    return sum(component.leakage * machine.instances(component.name) for component in machine.components)
+    return machine.leakage
 
 
 def columns(machine: Machine, objective: Objective) -> tuple[Column, ...]:
