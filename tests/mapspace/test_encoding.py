@@ -9,20 +9,15 @@ from random import Random
 
 import pytest
 
-from einloom.cost.evaluate import legality, price
-from einloom.cost.room.occupancy import occupancy
-from einloom.cost.traffic.even import EvenPaths
-from einloom.cost.traffic.paths import paths
+from einloom.cost.evaluate import legality
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from einloom.mapping.normal import normal_form
-from einloom.mapping.tree import Mapping
-from einloom.mapspace.ffm.encoding import Encoding, NoProposal, State
+from einloom.mapspace.ffm.encoding import Encoding, NoProposal
 from einloom.mapspace.ffm.encoding.facts import Facts
 from einloom.mapspace.ffm.encoding.moves import adopt, removed
-from einloom.mapspace.ffm.encoding.rooms import loads, tile_bits
+from einloom.mapspace.ffm.encoding.rooms import tile_bits
 from einloom.mapspace.ffm.encoding.skeletons import SkeletonDraft
-from einloom.mapspace.ffm.encoding.state import SharedLoop, frame_of, word
-from einloom.mapspace.ffm.encoding.trees import nodes_of
+from einloom.mapspace.ffm.encoding.state import SharedLoop, frame_of
 from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.limits.data import AxisLimit, BackLimit, HoldLimit, Limits, Numbers
@@ -35,6 +30,7 @@ from einloom.workload.files import workload_from_data
 from einloom.workload.selectors import selector
 from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.workload_by_name import load_workload
+from state_checks import agrees, priced_alike, reached
 from tiny_problems import tiny_problem
 from viewed_problems import ViewedProblem
 
@@ -127,21 +123,7 @@ def test_moves_reach_every_tree_and_nothing_else(name: str) -> None:
     trees = list(enumerate_trees(workload, machine, mapspace))
     states = {encoding.encode(tree) for tree in trees}
     assert len(states) == len(trees) > 5 and None not in states
-    rng, seen = Random(0), list[State]()
-    known = set[State]()
-    for _ in range(40_000):
-        state = rng.choice(seen) if seen and rng.random() < 0.98 else encoding.sample(rng)
-        if state is None:
-            continue
-        try:
-            found = {state, encoding.propose(state, rng)}
-        except NoProposal:
-            found = {state}
-        seen += sorted(found - known, key=repr)
-        known |= found
-        if len(known) == len(trees):
-            break
-    assert known == states
+    assert reached(encoding, len(trees)) == states
 
 
 def test_states_write_the_trees_of_random_problems() -> None:
@@ -191,7 +173,7 @@ def unlike(read: Read, seed: int) -> list[str]:
             if outside(workload, machine, mapspace, tree) or fits != (legality(workload, machine, tree) == ()):
                 found.append(str(tree))
             elif fits:
-                _priced_alike(encoding, state)
+                priced_alike(encoding, state)
     return found
 
 
@@ -230,28 +212,7 @@ def test_samples_and_moves_are_legal_inside_and_weighed_alike(workload: str, mac
                 continue
             state = found if encoding.fits(found) else state
         looked += 1
-        tree = encoding.decode(state)
-        assert tree == normal_form(tree, w) and encoding.encode(tree) == state
-        assert legality(w, m, tree) == () and outside(w, m, space, tree) == ()
-        held = {one.memory: one.bits for one in occupancy(w, m, paths(w, tree))}
-        for memory, row in zip(m.memories, loads(encoding.facts, state), strict=True):
-            assert memory.size is None or max(row) == held.get(memory.name, 0)
-        _priced_alike(encoding, state)
-
-
-def _priced_alike(encoding: Encoding, state: State) -> None:
-    """One path alone costs what it costs in its tree, by the walk and in closed form."""
-    w, m = encoding.workload, encoding.machine
-    whole = price(w, m, paths(w, encoding.decode(state)), "einsum", ())
-    for i, einsum in enumerate(w.einsums):
-        mine = word(encoding.facts, state, i)
-        one = price(w, m, paths(w, Mapping(nodes_of(encoding.facts, i, mine))), "einsum", ())
-        energy = sum(a.energy for a in whole.actions if a.einsum == einsum.name)
-        assert (one.energy, one.latency) == pytest.approx((energy, dict(whole.einsum_latency)[einsum.name]), rel=1e-12)
-        if EvenPaths.able(w, m, einsum.name):
-            even = EvenPaths(w, m, einsum.name).cost(mine)
-            assert (even.energy, even.latency) == pytest.approx((one.energy, one.latency), rel=1e-12)
-            assert even.traffic == tuple(one.traffic(memory.name) for memory in m.memories)
+        agrees(encoding, state)
 
 
 @pytest.mark.parametrize(("outputs", "trees"), [(("E",), 55), (("B", "E"), 0)])

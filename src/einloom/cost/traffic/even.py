@@ -1,4 +1,6 @@
-"""The price of one path on which every loop cuts evenly and every index is one plain variable, in plain integers.
+"""The price of one path on which every index is one plain variable, in plain integers.
+
+Even cuts multiply here; where the outermost loop of a variable cuts unevenly, `uneven` counts.
 
 Comes in: an Einsum and the steps of its path from the outside in. Goes out: its joules, seconds, and bits through each
 memory, as `evaluate.price` has them. Searches that change one Einsum at a time ask this a thousand times a second; it
@@ -16,9 +18,7 @@ from ...workload.einsum import Workload
 from ...workload.selectors import select
 from ..formulas import terms
 from ..formulas.components import component_time
-
-Step = tuple[object, ...]
-Counts = tuple[int, int, int, int]  # all, those of the busiest instance, and of both those with no value before them
+from .uneven import Counts, Step, crossed, done_by_busiest
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class EvenPaths:
     """Prices paths of one Einsum.
 
     A step is (``store``, number of the memory, tensors), (``for``, variable, trips), (``par``, axis, variable, trips),
-    (``split``,) or, last, (``leaf``, unit).
+    (``split``,) or, last, (``leaf``, unit, what the loops of each unevenly cut variable cover).
     """
 
     def __init__(self, workload: Workload, machine: Machine, einsum: str) -> None:
@@ -55,6 +55,7 @@ class EvenPaths:
         self.rmw = machine.partial_sums == "read-modify-write"
         self.tensors = tuple(self._tensor(access.tensor) for access in self.einsum.accesses)
         self.operations = workload.operations(einsum)
+        self.extents = {v: workload.extents[v] for v in self.einsum.variables}
         self.energies = [(m.read_energy, m.write_energy, m.bits_per_access) for m in machine.memories]
         self.leaks = [(level.leakage * machine.instances(level.name)) for level in machine.components if level.leakage]
 
@@ -105,6 +106,7 @@ class EvenPaths:
             energy += self.operations * repeat * level.energy
             if level.throughput is not None:
                 own = terms.evenly_crossed(self.operations, 1, prod(_instances(steps)))
+                own = done_by_busiest(steps, self.extents) if steps[-1][2] else own
                 times.append(terms.transfer_time(own, level.throughput))
         latency = max(times, default=0.0) * repeat
         energy += sum(leak * latency for leak in self.leaks)
@@ -122,7 +124,11 @@ class EvenPaths:
                 child = places[at + 1] if at + 1 < len(places) else None
                 if child is None and copy and len({h[-1][1] for h in holders.values()}) == 1:
                     continue
-                upper, lower = _crossed(steps, one, place, None if child is None else child[0])
+                below = None if child is None else child[0]
+                if steps[-1][2]:
+                    upper, lower = crossed(steps, one.variables, one.joined, place, below, self.extents)
+                else:
+                    upper, lower = _crossed(steps, one, place, below)
                 width = one.widths[memory]
                 found.append((memory, upper[0] * width, upper[1] * width, one.written))
                 back = one.written and (self.rmw or child is None)

@@ -52,7 +52,7 @@ class Ffm:
         return enumerate_trees(self.workload, self.machine, self.mapspace, self.checkpoint)
 
     def sample(self, rng: Random) -> Mapping | None:
-        """A legal tree inside, with sequential splits; in `ragged` with perfect tiles."""
+        """A legal tree inside, with sequential splits."""
         for draw in range(DRAWS):
             state = self.encoding.sample(rng, None if draw < DRAWS // 2 else 0.0)
             if state is not None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...mapspace.ffm.encoding import NoProposal, State
 from ...mapspace.ffm.encoding.rooms import tile_bits
+from ...mapspace.ffm.encoding.state import covers_of
 from ..method import Watcher
 from .points import INFINITE, Points, Valued
 from .states import StateMethod
@@ -94,7 +95,7 @@ def features(points: Points, state: State) -> Floats:
     facts, row = points.facts, list[float]()
     for number, tensor in enumerate(facts.floating):
         home, depth, user = state.homes[number], state.depths[number], tensor.users[0]
-        extents = dict(facts.extents)
+        extents = covers_of(facts, state.owns[user], user)
         for v, n, _ in state.shared[user][:depth]:
             extents[v] //= n
         row += [float(home), float(depth), log2(max(1, tile_bits(facts, user, home, tensor.name, extents)))]

@@ -53,7 +53,7 @@ class Bursts:
     def able(self, state: State, i: int) -> bool:
         """True if the kernel speaks of this Einsum: loops, plain indices, a unit, no open block, no limit it lacks."""
         loops = any(self.facts.einsums[i].variables)
-        if self._limited or state.owns[i].unit is None or self.uneven[i] or not loops:
+        if self._limited or state.owns[i].unit is None or self.uneven[i] or not loops or state.owns[i].covers:
             return False
         return not _open(prefix(self.facts, state, i))
 
@@ -270,7 +270,9 @@ class _Packed:
             for v, n in zip(self.variables, row, strict=True)
             if n > 1
         )
-        return Own(old.unit, tuple((m, self.tensors[t]) for m, t in stores[:count]), segments, loops, old.raised)
+        return Own(
+            old.unit, tuple((m, self.tensors[t]) for m, t in stores[:count]), segments, loops, old.raised, old.covers
+        )
 
 
 class _Fixed:

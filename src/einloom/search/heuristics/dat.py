@@ -100,10 +100,10 @@ class _Program:
 
     def __init__(self, model: TileModel) -> None:
         self.model, self.now = model, np.append(model.coordinates(), 1.0)
-        extents, factors = model.facts.extents, model.factors
-        variables = [model.state.shared[first][level][0] for first, _, level in factors.shared]
-        variables += [v for _, v, _ in factors.private]
-        self.primes = [(j, p, n) for j, v in enumerate(variables) for p, n in _exponents(extents[v]).items()]
+        factors = model.factors
+        covers = [factors.covers[first][model.state.shared[first][level][0]] for first, _, level in factors.shared]
+        covers += [factors.covers[i][v] for i, v, _ in factors.private]
+        self.primes = [(j, p, n) for j, cover in enumerate(covers) for p, n in _exponents(cover).items()]
         self.size, self.most = len(self.primes), [n for _, _, n in self.primes]
         self.logarithms = np.zeros((model.size, self.size))
         for column, (j, p, _) in enumerate(self.primes):

@@ -1,7 +1,8 @@
 """The tile factors of one state as a row of decisions, and Monte Carlo tree search over them (TileFlow, section 6).
 
 First the trips of every shared loop, then for each Einsum and variable the trips below each of its stores, from the
-inside out; what is left stands outermost. Stores, orders, homes and spatial loops, shared ones too, stay.
+inside out; what is left stands outermost. Stores, orders, homes and spatial loops, shared ones too, stay, and so does
+what the loops of a variable cover together: of uneven tiles those that divide it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from random import Random
 from ...mapspace.divisors import divisors
 from ...mapspace.ffm.encoding import State
 from ...mapspace.ffm.encoding.checks import fault
-from ...mapspace.ffm.encoding.state import Segment, frame_of, tidy
+from ...mapspace.ffm.encoding.covers import recovered
+from ...mapspace.ffm.encoding.state import Segment, covers_of, frame_of, tidy
 from .blocks import without_ones
 from .points import INFINITE, Points, Valued
 
@@ -28,6 +30,7 @@ class Factors:
 
     def __init__(self, points: Points, state: State, least: int = 2) -> None:
         self.points, self.facts, self.state, self.least = points, points.facts, state, least
+        self.covers = [covers_of(self.facts, own, i) for i, own in enumerate(state.owns)]
         frame = frame_of(self.facts, state)
         levels = range(max(frame.lengths, default=0))
         self.shared: list[Shared] = [(*run, level) for level in levels for run in frame.runs(level)]
@@ -53,8 +56,8 @@ class Factors:
         return divisors(self._left(i, v, chosen))
 
     def _left(self, i: int, variable: str, chosen: Sequence[int]) -> int:
-        """What is left of a variable of Einsum i: its extent over its spatial trips and the decisions so far."""
-        rest = self.facts.extents[variable]
+        """What is left of a variable of Einsum i: its cover over its spatial trips and the decisions so far."""
+        rest = self.covers[i][variable]
         rest //= prod(n for _, v, n in self.state.owns[i].spatial if v == variable)
         for (first, last, level), n in zip(self.shared, chosen, strict=False):
             if first <= i <= last and self.state.shared[i][level][0] == variable:
@@ -93,6 +96,8 @@ class Factors:
             owns.append(tidy(self.facts, replace(own, segments=_without_ones(segments))))
         whole = State(self.state.homes, self.state.depths, tuple(map(tuple, shared)), tuple(owns))
         found = without_ones(self.facts, whole)
+        for i, own in enumerate(found.owns):
+            found = found.with_own(i, recovered(self.facts, found, i, own)) if own.covers else found
         why = fault(self.facts, found)
         if why is not None:
             self.points.note(why)

@@ -3,7 +3,8 @@
 A coordinate is the base-two logarithm of the trips of one loop: of a shared loop, or of a variable of an Einsum in one
 of its segments. The trips of segment 0 are what the others leave. A loop of one trip counts as a loop here, though in a
 tree it is none and keeps the tiles inside it: so this cost is an upper bound, and exact where no such loop stands
-between a tile and a loop that its tensor has. Whatever comes of it is priced as a tree.
+between a tile and a loop that its tensor has, and all tiles are even. Uneven tiles count as if they were full. Whatever
+comes of it is priced as a tree.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ class TileModel:
         """The path of Einsum i with every loop that it might have."""
         facts, own, factors = self.facts, self.state.owns[i], self.factors
         shared = {level: n for n, (first, last, level) in enumerate(factors.shared) if first <= i <= last}
-        rest = {v: self._row(log2(n)) for v, n in facts.full[i].items()}
+        rest = {v: self._row(log2(n)) for v, n in factors.covers[i].items()}
         level, open_above = 0, set[str]()
         for item in prefix(facts, self.state, i):
             if item[0] == "store":
@@ -226,13 +227,16 @@ class TileModel:
 
     def _backed(self, m: int, tensor: str) -> tuple[float, Floats]:
         """A backing store's tile: along ranks that are not whole no loop stands above it."""
+        user = self.facts.users[tensor][0]
         whole = float(backing_bits(self.facts, m, tensor, self.facts.extents))
-        return whole, self._tile(self.facts.users[tensor][0], m, tensor)[1]
+        for v, cover in self.state.owns[user].covers:
+            whole *= cover / self.facts.extents[v] if v in self.facts.relevant[user][tensor] else 1.0
+        return whole, self._tile(user, m, tensor)[1]
 
     def _tile(self, i: int, m: int, tensor: str) -> tuple[float, Floats]:
         row, bits = self._row(), float(self.facts.width(i, m, tensor))
         for v in self.facts.plain[i][tensor] or ():
-            bits *= self.facts.extents[v]
+            bits *= self.factors.covers[i][v]
         for step in self.paths[i]:
             if step.kind == "store" and step.memory == m and tensor in step.tensors:
                 break

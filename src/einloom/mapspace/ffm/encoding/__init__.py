@@ -1,7 +1,8 @@
 """Trees of `ffm` as skeletons and privates: what samplers, moves and crossover change (docs/mappers.md).
 
 A skeleton says what the Einsums share: the memory that backs each intermediate, how many loops stand above that store,
-and those loops. The privates of an Einsum are its compute unit, its own stores, and its own loops. Splits follow.
+and those loops. The privates of an Einsum are its compute unit, its own stores, its own loops, and what the loops of a
+variable cover that is cut unevenly. Splits follow.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ __all__ = ["Encoding", "NoProposal", "State"]
 
 @dataclass(frozen=True)
 class Encoding:
-    """States of one workload on one machine: sequential trees with perfect tiles."""
+    """States of one workload on one machine: sequential trees, in `ragged` with uneven tiles."""
 
     workload: Workload
     machine: Machine
@@ -77,5 +78,6 @@ class Encoding:
         return trees.decode(self.facts, state)
 
     def encode(self, tree: Mapping) -> State | None:
-        """The state of a tree in normal form; None for pipelines and uneven tiles, which states do not write."""
+        """The state of a tree in normal form; None for what states do not write: pipelines, and uneven tiles below another
+        loop over the same variable."""
         return trees.encode(self.facts, tree)

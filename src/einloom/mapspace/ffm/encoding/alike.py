@@ -51,4 +51,6 @@ def _renamed(facts: Facts, own: Own, i: int, j: int) -> Own:
         tuple((m, tensor[t]) for m, t in own.stores),
         tuple(tuple((variable[v], n) for v, n in segment) for segment in own.segments),
         tuple((axis, variable[v], n) for axis, v, n in own.spatial),
+        (),
+        tuple((variable[v], n) for v, n in own.covers),
     )

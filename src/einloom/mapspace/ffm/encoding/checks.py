@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
+from ....mapping.extents import tile_of
 from ....mapping.tree import Loop, Nest, Node, Split
 from ...limits.checks import unmet
+from .covers import Chain, busiest_work, uneven_fault
 from .facts import Facts
 from .state import Frame, Item, State, Word, frame_of, word
 from .trees import nodes_of
@@ -62,6 +64,7 @@ def _skeleton(facts: Facts, state: State, frame: Frame) -> Iterator[str]:
         if not tensor.fuses:
             yield from _lent(facts, state, tensor.name, tensor.users, depth)
     yield from _shared(facts, state, frame)
+    yield from _alike_tiles(facts, state, frame)
     yield from _ties(facts, state, frame)
 
 
@@ -78,6 +81,20 @@ def _shared(facts: Facts, state: State, frame: Frame) -> Iterator[str]:
                 yield "fusion without a reason"
         if any(n < 2 for _, n, _ in loops):
             yield "one trip"
+
+
+def _alike_tiles(facts: Facts, state: State, frame: Frame) -> Iterator[str]:
+    """A shared loop that cuts unevenly cuts whole variables of equal extents, for all into the same tiles."""
+    for boundary, shares in enumerate(frame.cuts):
+        for level in range(shares):
+            cuts = []
+            for i in (boundary, boundary + 1):
+                v = state.shared[i][level][0]
+                whole = all(w != v for w, _, _ in state.shared[i][:level])
+                cover = dict(state.owns[i].covers).get(v, facts.extents[v])
+                cuts.append((facts.extents[v], cover) if whole else None)
+            if any(cut is not None and cut[0] != cut[1] for cut in cuts) and cuts[0] != cuts[1]:
+                yield "uneven cut"
 
 
 def _ties(facts: Facts, state: State, frame: Frame) -> Iterator[str]:
@@ -146,14 +163,31 @@ def _path(facts: Facts, i: int, mine: Word) -> Iterator[str]:
 
 
 def _trips(facts: Facts, i: int, mine: Word) -> Iterator[str]:
-    found = dict.fromkeys(facts.einsums[i].variables, 1)
+    found, covers = dict.fromkeys(facts.einsums[i].variables, 1), dict(mine[-1][2])
     for item in mine:
         if item[0] == "for" or item[0] == "par":
             found[item[-2]] *= item[-1]
             if item[-1] < 2:
                 yield "one trip"
-    if found != facts.full[i]:
+    if found != (facts.full[i] | covers if covers else facts.full[i]):
         yield "trips"
+    elif covers and not facts.ragged:
+        yield "uneven tile"
+    elif covers:
+        chains = chains_of(mine)
+        for v, cover in covers.items():
+            why = uneven_fault(facts, i, v, cover, chains.get(v, []))
+            if why is not None:
+                yield why
+
+
+def chains_of(mine: Word) -> dict[str, Chain]:
+    """Variable -> (axis, trips) of its loops on a path, outermost first."""
+    found: dict[str, Chain] = {}
+    for item in mine:
+        if item[0] == "for" or item[0] == "par":
+            found.setdefault(item[-2], []).append((item[1] if item[0] == "par" else None, item[-1]))
+    return found
 
 
 def _stores(facts: Facts, i: int, mine: Word, unit: str | None) -> Iterator[str]:
@@ -238,7 +272,12 @@ def _spatial(facts: Facts, i: int, mine: Word, unit: str | None) -> Iterator[str
     axes = facts.axes_of(i, unit)
     if any(axis not in axes for axis in used):
         yield "axis below the unit"
-    if prod(used.get(axis, 1) for axis in axes if facts.machine.axes[axis].use == "full") < facts.most(i, unit):
+    full = [axis for axis in axes if facts.machine.axes[axis].use == "full"]
+    if facts.ragged and full:
+        windows = any(v in facts.windows(i) for v, _ in mine[-1][2])
+        if busiest_work(facts, i, chains_of(mine), full) > facts.least_work(i, unit, windows):
+            yield "full use"
+    elif prod(used.get(axis, 1) for axis in full) < facts.most(i, unit):
         yield "full use"
     if any(not facts.total_allowed(i, axis, used.get(axis, 1)) for axis in axes):
         yield "limits of the mapspace"
@@ -294,11 +333,11 @@ def _flat(facts: Facts, i: int, mine: Word) -> tuple[tuple[Node, ...], list[dict
         nodes += nest
         last = nest[-1]
         nest = last.branches[0] if isinstance(last, Split) else ()
-    extents = {v: facts.extents[v] for v in facts.einsums[i].variables}
+    extents = dict(facts.full[i])
     below = []
     for node in nodes:
         if isinstance(node, Loop):
             v = node.binds[0][1]
-            extents = {**extents, v: extents[v] // node.trips}
+            extents = {**extents, v: tile_of(node, extents[v])}
         below.append(extents)
     return tuple(nodes), below

@@ -5,9 +5,12 @@ Comes in: workload, machine, mapspace. Goes out: tables with small integers for 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from math import prod
+from random import Random
 from typing import Any
 
 from ....errors import Infeasible
@@ -15,11 +18,14 @@ from ....machine.levels import Link, Machine
 from ....mapping.legality.placement import outermost_home, visible_memories
 from ....workload.einsum import Access, Workload
 from ....workload.selectors import select
-from ...limits.checks import may_back, may_hold, must_hold, total_allowed
+from ...limits.checks import may_back, may_hold, must_hold, share_allowed, total_allowed
 from ...space import Mapspace
-from ..rules import allowed_instances, full_use, padded_variables
+from ..ragged import spread_windows, windowed
+from ..rules import allowed_instances, full_use, least_work, padded_variables
 
 MOST_SPREADS = 20_000  # spatial choices of one Einsum that are listed
+FEW_SPREADS = 20_000  # choices that are all looked at where tiles may be uneven
+DRAWN_SPREADS = 2000  # of more than those so many are drawn
 Spread = tuple[tuple[str, str, int], ...]
 
 
@@ -44,6 +50,7 @@ class Facts:
     def __init__(self, workload: Workload, machine: Machine, mapspace: Mapspace) -> None:
         self.workload, self.machine, self.mapspace = workload, machine, mapspace
         self.limits = mapspace.limits
+        self.ragged = mapspace.name == "ragged"
         self.einsums = workload.einsums
         self.count = len(self.einsums)
         self.extents = dict(workload.extents)
@@ -83,6 +90,8 @@ class Facts:
         self._spreads: dict[tuple[int, str], tuple[Spread, ...]] = {}
         self._takes: dict[tuple[int, str, str], tuple[int, ...]] = {}
         self._most: dict[tuple[int, str], int] = {}
+        self._least: dict[tuple[int, str], int] = {}
+        self._windows: dict[int, tuple[frozenset[str], frozenset[str]]] = {}
         self._owns: dict[tuple[int, str | None], tuple[tuple[int, str], ...]] = {}
         self._held: dict[object, bool] = {}
         self.words: dict[object, tuple[tuple[Any, ...], ...]] = {}
@@ -231,9 +240,12 @@ class Facts:
         """Instances of the axis that the variable may take."""
         key = i, axis, variable
         if key not in self._takes:
-            self._takes[key] = allowed_instances(
-                self.workload, self.einsums[i].name, self.limits, self.machine.axes[axis], variable, self.padded[i]
-            )
+            name, level, padded = self.einsums[i].name, self.machine.axes[axis], self.padded[i]
+            self._takes[key] = allowed_instances(self.workload, name, self.limits, level, variable, padded)
+            barred = (self.einsums[i].access(t) for t in select(level.only_irrelevant_to, self.workload, name))
+            if self.ragged and variable not in padded and all(variable not in a.variables for a in barred):
+                every = range(1, min(self.extents[variable], level.size) + 1)
+                self._takes[key] = tuple(n for n in every if share_allowed(self.limits, name, axis, variable, n))
         return self._takes[key]
 
     def axes_of(self, i: int, unit: str | None) -> list[str]:
@@ -253,16 +265,79 @@ class Facts:
             self._most[key] = full_use(self.workload, self.machine, name, unit, self.limits)
         return self._most[key]
 
+    def windows(self, i: int) -> frozenset[str]:
+        """The variables of Einsum i that move windows."""
+        if i not in self._windows:
+            name = self.einsums[i].name
+            self._windows[i] = windowed(self.workload, name), spread_windows(self.workload, name)
+        return self._windows[i][0]
+
+    def may_be_uneven(self, i: int, variable: str, axis: str | None) -> bool:
+        """True if an outermost loop of the variable, on the axis or temporal, may cut it into unequal tiles."""
+        if not self.ragged or variable not in self.windows(i):
+            return self.ragged
+        return axis is not None and variable in self._windows[i][1]
+
+    def least_work(self, i: int, unit: str, windows: bool) -> int:
+        """The most iterations of Einsum i that `ragged` allows an instance of the full-use axes (rule 9)."""
+        if not windows:
+            return prod(self.full[i].values()) // self.most(i, unit)
+        key = i, unit
+        if key not in self._least:
+            self._least[key] = least_work(self.workload, self.machine, self.einsums[i].name, unit, self.limits)
+        return self._least[key]
+
     def total_allowed(self, i: int, axis: str, instances: int) -> bool:
         """True if limits let all loops of Einsum i on the axis take so many instances together."""
         return total_allowed(self.limits, self.einsums[i].name, axis, instances)
 
     def spreads(self, i: int, unit: str) -> tuple[Spread, ...]:
-        """Choices on the full-use axes that use the most instances, at most `MOST_SPREADS` of them."""
+        """Choices on the full-use axes that use them as the space asks, at most `MOST_SPREADS` of them."""
         key = i, unit
         if key not in self._spreads:
-            self._spreads[key] = self._fullest(i, unit)
+            self._spreads[key] = self._uneven_spreads(i, unit) if self.ragged else self._fullest(i, unit)
         return self._spreads[key]
+
+    def _uneven_spreads(self, i: int, unit: str) -> tuple[Spread, ...]:
+        """Those of `ragged`: all of them if they are few, else `DRAWN_SPREADS` at random, always the same ones."""
+        names = [axis for axis in self.axes_of(i, unit) if self.machine.axes[axis].use == "full"]
+        slots = [(axis, v) for axis in names for v in self.einsums[i].variables if len(self.takes(i, axis, v)) > 1]
+        every = prod(len(self.takes(i, *slot)) for slot in slots)
+        rng, found = Random(0), dict[Spread, None]()
+        if every <= FEW_SPREADS:
+            choices: Iterable[tuple[int, ...]] = product(*(self.takes(i, *slot) for slot in slots))
+        else:
+            choices = (self._drawn_choice(i, slots, rng) for _ in range(4 * DRAWN_SPREADS))
+        for choice in choices:
+            spread = tuple((axis, v, n) for (axis, v), n in zip(slots, choice, strict=True) if n > 1)
+            if len(found) < MOST_SPREADS and self._full_enough(i, unit, spread, names):
+                found[spread] = None
+        return tuple(found) if every <= FEW_SPREADS else (*self._fullest(i, unit)[:DRAWN_SPREADS], *found)
+
+    def _drawn_choice(self, i: int, slots: list[tuple[str, str]], rng: Random) -> tuple[int, ...]:
+        """Instances of each slot at random: mostly as many as fit, or as few as make as many passes."""
+        room = {axis: self.machine.axes[axis].size for axis, _ in slots}
+        left, chosen = dict(self.full[i]), dict[tuple[str, str], int]()
+        for axis, v in rng.sample(slots, len(slots)):
+            options = [n for n in self.takes(i, axis, v) if n <= min(room[axis], left[v])]
+            n = options[-1] if rng.random() < 0.7 else rng.choice(options)
+            fewer = -(-left[v] // -(-left[v] // n))
+            n = fewer if fewer in options and rng.random() < 0.5 else n
+            chosen[axis, v] = n
+            room[axis] //= n
+            left[v] = -(-left[v] // n)
+        return tuple(chosen[slot] for slot in slots)
+
+    def _full_enough(self, i: int, unit: str, spread: Spread, names: list[str]) -> bool:
+        used = {axis: used_on(spread, axis) for axis in names}
+        if any(n > self.machine.axes[axis].size or not self.total_allowed(i, axis, n) for axis, n in used.items()):
+            return False
+        work, windows = 1, False
+        for v, extent in self.full[i].items():
+            n = prod(m for _, w, m in spread if w == v)
+            work *= -(-extent // n)
+            windows = windows or (extent % n > 0 and v in self.windows(i))
+        return work <= self.least_work(i, unit, windows)
 
     def _fullest(self, i: int, unit: str) -> tuple[Spread, ...]:
         names = [axis for axis in self.axes_of(i, unit) if self.machine.axes[axis].use == "full"]

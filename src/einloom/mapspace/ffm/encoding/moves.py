@@ -13,11 +13,12 @@ from random import Random
 
 from ...divisors import divisors, primes
 from .checks import path_fault
+from .covers import any_tile, recovered
 from .facts import Facts
 from .privates import drawn, mended, slots_for, spread
 from .rooms import held, own_tiles, tile_bits
 from .skeletons import NoProposal, Rank, SkeletonDraft, tile_loops
-from .state import Own, Segment, State, frame_of, replaced, tidy
+from .state import Own, Segment, State, covers_of, frame_of, replaced, tidy
 
 Shared = Callable[[Facts, State, Random], State]
 Private = Callable[[Facts, State, int, Random], State]
@@ -42,7 +43,7 @@ def proposed(facts: Facts, state: State, rng: Random, shared: float, einsum: int
 def _changed(facts: Facts, state: State, i: int, own: Own | None) -> State:
     if own is None:
         raise NoProposal("no privates")
-    found = state.with_own(i, tidy(facts, own))
+    found = state.with_own(i, recovered(facts, state, i, tidy(facts, own)))
     why = path_fault(facts, found, i)
     if why is not None:
         raise NoProposal(why)
@@ -70,6 +71,13 @@ def _shifted(own: Own, v: str, some: int, at: int, to: int, rng: Random) -> Own:
     else:
         segments[to].insert(rng.randint(0, len(segments[to])), (v, some))
     return replaced(own, segments=tuple(map(tuple, segments)))
+
+
+def tile(facts: Facts, state: State, i: int, rng: Random) -> State:
+    """In `ragged`, another tile of a variable, which need not divide its extent."""
+    if not facts.ragged:
+        return factor(facts, state, i, rng)
+    return _changed(facts, state, i, any_tile(facts, state, i, state.owns[i], rng))
 
 
 def order(facts: Facts, state: State, i: int, rng: Random) -> State:
@@ -304,8 +312,9 @@ def adopt(facts: Facts, state: State, rng: Random) -> State:
     mine += [(v, n, axis) for axis, v, n in own.spatial if facts.axis_place[axis] < facts.place[memory]]
     given = [(facts.simple_rank(user, tensor.name, v), n, axis) for v, n, axis in mine]
     loops = [(rank, n, axis) for rank, n, axis in given if rank is not None]
+    ranks = ((facts.simple_rank(user, tensor.name, v), cover) for v, cover in own.covers)
     draft = SkeletonDraft(facts, state)
-    draft.fuse(number, memory, loops)
+    draft.fuse(number, memory, loops, {rank: cover for rank, cover in ranks if rank is not None})
     return draft.settled(rng)
 
 
@@ -323,7 +332,7 @@ def spatial_ranks(facts: Facts, number: int, memory: int, rng: Random) -> list[R
         if facts.axis_place[axis.name] > facts.place[memory]:
             continue
         for rank in rng.sample(list(left), len(left)):
-            options = divisors(left[rank])
+            options = tuple(range(1, left[rank] + 1)) if facts.ragged else divisors(left[rank])
             for user in tensor.users:
                 takes = facts.takes(user, axis.name, str(facts.variable_at(user, tensor.name, rank)))
                 options = tuple(n for n in options if n <= room and n in takes)
@@ -331,7 +340,7 @@ def spatial_ranks(facts: Facts, number: int, memory: int, rng: Random) -> list[R
                 n = options[-1] if rng.random() < 0.7 else rng.choice(options)
                 if n > 1:
                     found.append((rank, n, axis.name))
-                    left[rank] //= n
+                    left[rank] = -(-left[rank] // n)
                     room //= n
     return found
 
@@ -366,12 +375,14 @@ def trips(facts: Facts, state: State, rng: Random) -> State:
     first, last, level = _shared_loop(facts, state, rng)
     n = state.shared[first][level][1]
     draft = SkeletonDraft(facts, state)
+    if facts.ragged and rng.random() < 0.5:
+        return _other_tile(facts, state, draft, first, last, level, rng)
     if rng.random() < 0.5:
         some = rng.choice(primes(n))
         new = n // some if rng.random() < 0.7 else rng.choice(divisors(n)[:-1])
     else:
         v = state.shared[first][level][0]
-        rest = facts.extents[v] // prod(m for w, m, _ in state.shared[first] if w == v)
+        rest = covers_of(facts, state.owns[first], first)[v] // prod(m for w, m, _ in state.shared[first] if w == v)
         if rest < 2:
             raise NoProposal("shared trips")
         new = n * (rng.choice(primes(rest)) if rng.random() < 0.7 else rng.choice(divisors(rest)[1:]))
@@ -380,6 +391,26 @@ def trips(facts: Facts, state: State, rng: Random) -> State:
         draft.shared[i][level] = (v, new, axis)
     if new == 1:
         removed(facts, state, draft, first, last, level)
+    return draft.settled(rng)
+
+
+def _other_tile(
+    facts: Facts, state: State, draft: SkeletonDraft, first: int, last: int, level: int, rng: Random
+) -> State:
+    """A shared loop with any other tile, or the smallest of some number of trips."""
+    v = state.shared[first][level][0]
+    above = prod(m for w, m, _ in state.shared[first][:level] if w == v)
+    cover = dict(state.owns[first].covers).get(v, facts.extents[v])
+    extent = cover // above if above > 1 else facts.extents[v]
+    if extent < 3:
+        raise NoProposal("nothing to move")
+    size = rng.randint(1, extent - 1) if rng.random() < 0.5 else -(-extent // rng.randint(2, extent))
+    new = -(-extent // size)
+    for i in range(first, last + 1):
+        w, _, axis = draft.shared[i][level]
+        draft.shared[i][level] = (w, new, axis)
+        if above == 1:
+            draft.covers[i, w] = new * size
     return draft.settled(rng)
 
 
@@ -412,7 +443,7 @@ def insert(facts: Facts, state: State, rng: Random) -> State:
     number = rng.choice(inside)
     user = facts.floating[number].users[0]
     v = rng.choice(facts.einsums[user].variables)
-    rest = facts.extents[v] // prod(m for w, m, _ in state.shared[user] if w == v)
+    rest = covers_of(facts, state.owns[user], user)[v] // prod(m for w, m, _ in state.shared[user] if w == v)
     if facts.simple_rank(user, facts.floating[number].name, v) is None or rest < 2:
         raise NoProposal("loop not of the tensor")
     loop = (v, rng.choice(divisors(rest)[1:]), None)
@@ -524,8 +555,8 @@ def _smaller(facts: Facts, state: State, i: int, at: int, rng: Random) -> State:
 
 
 PRIVATE: tuple[list[Private], list[float]] = (
-    [factor, order, toggle, spatial, exchange, lift, exchange_stores, unit, redraw, together],
-    [10, 2, 2, 2, 2, 2, 1, 0.5, 0.5, 0.5],
+    [factor, tile, order, toggle, spatial, exchange, lift, exchange_stores, unit, redraw, together],
+    [6, 4, 2, 2, 2, 2, 2, 1, 0.5, 0.5, 0.5],
 )
 SKELETON: tuple[list[Shared], list[float]] = (
     [trips, home, refuse, adopt, depth, insert, swap, rank, axis],

@@ -8,9 +8,10 @@ from random import Random
 
 from ...divisors import divisors
 from .checks import path_fault
+from .covers import covering, may_cut, recovered
 from .facts import Facts, Spread
 from .rooms import tile_bits
-from .state import Own, Raised, State, frame_of, private_trips, tidy, trips_above
+from .state import Own, Raised, State, covers_of, frame_of, private_trips, replaced, tidy, trips_above
 
 TRIES = 6
 
@@ -41,18 +42,27 @@ def refitted(facts: Facts, state: State, i: int, rng: Random) -> State | None:
     return drawn(facts, state, i, rng)
 
 
-def _left(facts: Facts, state: State, i: int) -> dict[str, int]:
+def _left(facts: Facts, state: State, i: int, covers: dict[str, int] | None = None) -> dict[str, int]:
+    """What the shared loops leave of each variable. covers: of those with no shared loop, the extents if not given."""
     above = trips_above(state, i)
-    return {v: facts.extents[v] // above.get(v, 1) for v in facts.einsums[i].variables}
+    shared = covers_of(facts, state.owns[i], i)
+    whole = facts.full[i] if covers is None else covers
+    return {v: shared[v] // above[v] if v in above else whole[v] for v in facts.einsums[i].variables}
+
+
+def _divides(facts: Facts, state: State, i: int, v: str, left: int, n: int) -> bool:
+    """True if n instances may share what is left of a variable: unequally, too, if they are the first to cut it."""
+    uneven = may_cut(facts, i, v, state.shared[i]) and facts.may_be_uneven(i, v, "any")
+    return left % n == 0 or (uneven and n <= left)
 
 
 def _rest_of(facts: Facts, state: State, i: int, spatial: Spread) -> Spread | None:
     """The same private spatial loops, if the extents that are left still allow them."""
     left = _left(facts, state, i)
     for _, variable, trips in spatial:
-        if left[variable] % trips:
+        if not _divides(facts, state, i, variable, left[variable], trips):
             return None
-        left[variable] //= trips
+        left[variable] = -(-left[variable] // trips)
     return spatial
 
 
@@ -63,12 +73,12 @@ def spread(facts: Facts, state: State, i: int, unit: str | None, rng: Random) ->
     left = _left(facts, state, i)
     shared = [(axis, v, n) for v, n, axis in state.shared[i] if axis is not None]
     full = {a for a in facts.axes_of(i, unit) if facts.machine.axes[a].use == "full"}
-    chosen = _full(facts, i, unit, left, [one for one in shared if one[0] in full], rng) if full else ()
+    chosen = _full(facts, state, i, unit, left, [one for one in shared if one[0] in full], rng) if full else ()
     if chosen is None:
         return None
     spatial = list(chosen)
     for _, v, n in chosen:
-        left[v] //= n
+        left[v] = -(-left[v] // n)
     free = [axis for axis in facts.axes_of(i, unit) if axis not in full]
     slots = [(axis, v) for axis in free for v in facts.einsums[i].variables]
     rng.shuffle(slots)
@@ -77,17 +87,17 @@ def spread(facts: Facts, state: State, i: int, unit: str | None, rng: Random) ->
     for axis, v in slots:
         if any(a == axis and w == v for a, w, _ in shared):
             continue
-        fits = [n for n in facts.takes(i, axis, v) if n <= room[axis] and left[v] % n == 0]
+        fits = [n for n in facts.takes(i, axis, v) if n <= room[axis] and _divides(facts, state, i, v, left[v], n)]
         n = (fits[-1] if rng.random() < 0.6 else rng.choice(fits)) if fits and rng.random() < eager else 1
         if n > 1:
             spatial.append((axis, v, n))
             room[axis] //= n
-            left[v] //= n
+            left[v] = -(-left[v] // n)
     return tuple(spatial)
 
 
 def _full(
-    facts: Facts, i: int, unit: str, left: dict[str, int], shared: list[tuple[str, str, int]], rng: Random
+    facts: Facts, state: State, i: int, unit: str, left: dict[str, int], shared: list[tuple[str, str, int]], rng: Random
 ) -> Spread | None:
     """A choice on the full-use axes that has the shared loops and divides what is left, without these loops."""
     every = facts.spreads(i, unit)
@@ -99,7 +109,7 @@ def _full(
         for axis, v, n in one:
             if (axis, v, n) not in shared:
                 takes[v] = takes.get(v, 1) * n
-        return all(left[v] % n == 0 for v, n in takes.items())
+        return all(_divides(facts, state, i, v, left[v], n) for v, n in takes.items())
 
     for _ in range(8):
         one = rng.choice(every) if every else ()
@@ -115,7 +125,8 @@ def mended(facts: Facts, state: State, i: int, old: Own, spatial: Spread, rng: R
     if placed is None:
         return None
     stores, segments, raised = placed
-    left = _left(facts, state, i)
+    covers = _covers(facts, state, i, old, spatial)
+    left = _left(facts, state, i, covers)
     for _, v, n in spatial:
         left[v] //= n
     found: list[list[tuple[str, int]]] = []
@@ -133,7 +144,18 @@ def mended(facts: Facts, state: State, i: int, old: Own, spatial: Spread, rng: R
             found[at] = [(w, n * left[v]) if w == v else (w, n) for w, n in found[at]]
         elif left[v] > 1:
             found[at].append((v, left[v]))
-    return tidy(facts, Own(old.unit, tuple(stores), tuple(map(tuple, found)), spatial, tuple(raised)))
+    own = Own(old.unit, tuple(stores), tuple(map(tuple, found)), spatial, tuple(raised), tuple(covers.items()))
+    return recovered(facts, state, i, tidy(facts, own))
+
+
+def _covers(facts: Facts, state: State, i: int, old: Own, spatial: Spread) -> dict[str, int]:
+    """What the loops of each variable cover with these private spatial loops: as much as before, if they divide it."""
+    found = covers_of(facts, old, i)
+    for v, cover in found.items():
+        q = prod(n for _, w, n in spatial if w == v)
+        if cover % q and may_cut(facts, i, v, state.shared[i]):
+            found[v] = q * -(-facts.extents[v] // q)
+    return found
 
 
 Stores = tuple[list[tuple[int, str]], list[tuple[tuple[str, int], ...]], list[Raised]]
@@ -222,8 +244,12 @@ def _draw(facts: Facts, state: State, i: int, rng: Random) -> Own | None:
     if placed is None:
         return None
     stores, _, raised = placed
-    own = Own(unit, tuple(stores), ((),) * (len(stores) + 1), spatial, tuple(raised))
-    return tidy(facts, tiled(facts, state, i, own, rng))
+    covers = facts.full[i] | dict(state.owns[i].covers)
+    if facts.ragged:
+        drawn_covers = covering(facts, i, spatial, rng)
+        covers |= {v: n for v, n in drawn_covers.items() if may_cut(facts, i, v, state.shared[i])}
+    own = Own(unit, tuple(stores), ((),) * (len(stores) + 1), spatial, tuple(raised), tuple(covers.items()))
+    return recovered(facts, state, i, tidy(facts, tiled(facts, state, i, own, rng)))
 
 
 def _with_forced(facts: Facts, state: State, i: int, unit: str | None, rng: Random) -> Stores | None:
@@ -269,7 +295,7 @@ def slots_for(facts: Facts, state: State, i: int, memory: int, tensor: str) -> l
 
 def tiled(facts: Facts, state: State, i: int, own: Own, rng: Random) -> Own:
     """Temporal loops drawn inside out: of each variable a divisor for which the tiles above still have room."""
-    left = _left(facts, state, i)
+    left = _left(facts, state, i, facts.full[i] | dict(own.covers))
     tile = dict.fromkeys(left, 1)
     for _, v, n in own.spatial:
         left[v] //= n
@@ -289,7 +315,7 @@ def tiled(facts: Facts, state: State, i: int, own: Own, rng: Random) -> Own:
         segments.append(_segment(facts, i, memory, tensor, room, left, tile, rng))
     segments.append(tuple((v, n) for v, n in rng.sample(list(left.items()), len(left)) if n > 1))
     segments.reverse()
-    return Own(own.unit, own.stores, tuple(segments), own.spatial, own.raised)
+    return replaced(own, segments=tuple(segments))
 
 
 def _segment(

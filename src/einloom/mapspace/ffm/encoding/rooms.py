@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 
 from .facts import Facts
-from .state import Frame, State, frame_of, word
+from .state import Frame, State, covers_of, frame_of, word
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +130,17 @@ def _backing(facts: Facts, state: State, frame: Frame, number: int) -> LiveTile:
 
 def _extents(facts: Facts, state: State, i: int, level: int) -> dict[str, int]:
     """Extents of the variables of Einsum i below its `level` outermost shared loops."""
-    found = {v: facts.extents[v] for v in facts.einsums[i].variables}
+    found = covers_of(facts, state.owns[i], i)
     for variable, trips, _ in state.shared[i][:level]:
         found[variable] //= trips
-    return found
+    return _at_most_whole(facts, state, i, found)
+
+
+def _at_most_whole(facts: Facts, state: State, i: int, extents: dict[str, int]) -> dict[str, int]:
+    """The extents, where no loop of a variable that is cut unevenly stands above its own."""
+    for variable, _ in state.owns[i].covers:
+        extents[variable] = min(extents[variable], facts.extents[variable])
+    return extents
 
 
 def _raised(facts: Facts, state: State, frame: Frame, i: int) -> Iterator[LiveTile]:
@@ -177,7 +184,9 @@ def own_bits(facts: Facts, state: State, i: int) -> tuple[int, ...]:
 def own_tiles(facts: Facts, state: State, i: int) -> Iterator[tuple[int, str, dict[str, int]]]:
     """(memory, tensor, extents below) of every store in the branch of Einsum i."""
     own = state.owns[i]
-    extents = _extents(facts, state, i, len(state.shared[i]))
+    extents = covers_of(facts, own, i)
+    for variable, trips, _ in state.shared[i]:
+        extents[variable] //= trips
     waiting = list(own.spatial)
     for (memory, tensor), segment in zip(own.stores, own.segments, strict=False):
         for variable, trips in segment:
@@ -185,7 +194,7 @@ def own_tiles(facts: Facts, state: State, i: int) -> Iterator[tuple[int, str, di
         for one in [one for one in waiting if facts.axis_place[one[0]] < facts.place[memory]]:
             extents[one[1]] //= one[2]
             waiting.remove(one)
-        yield memory, tensor, dict(extents)
+        yield memory, tensor, _at_most_whole(facts, state, i, dict(extents))
 
 
 def loads(facts: Facts, state: State) -> list[list[int]]:

@@ -7,10 +7,11 @@ from random import Random
 
 from ...divisors import divisors
 from .checks import path_fault, skeleton_fault
+from .covers import cover_of_loop, may_cut
 from .facts import Facts
 from .privates import refitted
 from .rooms import backing_bits
-from .state import Frame, SharedLoop, State, Word, frame_of, word
+from .state import Frame, SharedLoop, State, Word, frame_of, replaced, word
 
 MOST_LOOPS = 3
 Rank = tuple[int, int, str | None]  # (rank of a tensor, trips, axis)
@@ -29,9 +30,10 @@ class SkeletonDraft:
         self.shared = [list(loops) for loops in state.shared]
         self.owns = list(state.owns)
         self.wanted: dict[int, list[SharedLoop]] = {}
+        self.covers: dict[tuple[int, str], int] = {}
 
-    def fuse(self, number: int, memory: int, loops: list[Rank]) -> None:
-        """Back a floating tensor in the memory, below these loops over its ranks."""
+    def fuse(self, number: int, memory: int, loops: list[Rank], covers: dict[int, int] | None = None) -> None:
+        """Back a floating tensor in the memory, below these loops over its ranks, which are to cover so much."""
         tensor = self.facts.floating[number]
         self.homes[number], self.depths[number] = memory, len(loops)
         for user in tensor.users:
@@ -41,6 +43,8 @@ class SkeletonDraft:
                 if variable is None:
                     raise NoProposal("loop not of the tensor")
                 mine.append((variable, trips, axis))
+                if covers and rank in covers:
+                    self.covers[user, variable] = covers[rank]
             self.wanted[user] = mine
 
     def unfuse(self, number: int, memory: int) -> None:
@@ -54,7 +58,7 @@ class SkeletonDraft:
         """
         facts, old = self.facts, frame_of(self.facts, self.old)
         frame = Frame(facts, tuple(self.homes), tuple(self.depths))
-        shared = self._completed(frame, rng)
+        shared = self._completed(frame, rng)  # this also says what the owns cover
         words: dict[int, Word] = {}
         known: dict[str, object] = {"frame": frame, "words": words}
         state = State(frame.homes, frame.depths, tuple(map(tuple, shared)), tuple(self.owns), known)
@@ -83,11 +87,17 @@ class SkeletonDraft:
         """One loop for every run at every level: a wanted one, else one that a member has, else a new one."""
         facts = self.facts
         found: list[list[SharedLoop]] = [[] for _ in range(facts.count)]
-        left = [{v: facts.extents[v] for v in e.variables} for e in facts.einsums]
+        left = [dict(full) for full in facts.full]
+        covers = dict[tuple[int, str], int]()
         for level in range(max(frame.lengths, default=0)):
             for first, last in frame.runs(level):
                 leader, (variable, trips, axis) = self._leader(frame, first, last, level, left, rng)
                 bound = self._bound(first, last, level, leader, variable, rng)
+                if facts.ragged and self._may_cut(bound, found, axis):
+                    extent = facts.extents[variable]
+                    trips, cover = cover_of_loop(extent, min(trips, extent), self._wished(leader, variable), rng)
+                    for i, v in bound.items():
+                        left[i][v] = covers[i, v] = cover
                 for i, v in bound.items():
                     trips = gcd(trips, left[i][v])
                 if trips < 2:
@@ -95,7 +105,29 @@ class SkeletonDraft:
                 for i, v in bound.items():
                     left[i][v] //= trips
                     found[i].append((v, trips, axis))
+        self._cover(found, covers)
         return found
+
+    def _may_cut(self, bound: dict[int, str], found: list[list[SharedLoop]], axis: str | None) -> bool:
+        """True if a loop over these variables is the first of each, and may cut them into any tiles."""
+        facts = self.facts
+        return len({facts.extents[v] for v in bound.values()}) == 1 and all(
+            may_cut(facts, i, v, found[i]) and facts.may_be_uneven(i, v, axis) for i, v in bound.items()
+        )
+
+    def _wished(self, i: int, variable: str) -> int | None:
+        """What the loops of a variable are to cover: what the draft says, else what they do cover."""
+        return self.covers.get((i, variable), dict(self.old.owns[i].covers).get(variable))
+
+    def _cover(self, shared: list[list[SharedLoop]], covers: dict[tuple[int, str], int]) -> None:
+        """Enter what the shared loops cover in the privates."""
+        for i, loops in enumerate(shared):
+            own = self.owns[i]
+            bound = {v for v, _, _ in loops}
+            mine = [one for one in own.covers if one[0] not in bound]
+            mine += [(v, covers[i, v]) for v in bound if covers.get((i, v), 0) > self.facts.extents[v]]
+            if tuple(sorted(mine)) != own.covers:
+                self.owns[i] = replaced(own, covers=tuple(sorted(mine)))
 
     def _leader(
         self, frame: Frame, first: int, last: int, level: int, left: list[dict[str, int]], rng: Random
@@ -117,8 +149,12 @@ class SkeletonDraft:
                 simple = [v for v, rank in ranks if rank is not None]
                 if simple:
                     v = rng.choice(simple)
-                    return i, (v, rng.choice(divisors(left[i][v])[1:]), None)
+                    return i, (v, self._some_trips(left[i][v], rng), None)
         raise NoProposal("no loop to share")
+
+    def _some_trips(self, extent: int, rng: Random) -> int:
+        uneven = self.facts.ragged and rng.random() < 0.5
+        return rng.randint(2, extent) if uneven else rng.choice(divisors(extent)[1:])
 
     def _bound(self, first: int, last: int, level: int, leader: int, variable: str, rng: Random) -> dict[int, str]:
         """The variable of each member: what the tensors between them tie to the leader's, else its old one."""
@@ -158,6 +194,7 @@ def tile_loops(
     """Loops over ranks of a floating tensor, `given` first, until its tile takes at most so many bits of the memory.
 
     taken: instances that each rank's extent has to leave for spatial loops further in. At most `MOST_LOOPS` are added.
+    In `ragged` a new loop may cut into any multiple of these instances.
     """
     tensor = facts.floating[number]
     user = tensor.users[0]
@@ -167,9 +204,9 @@ def tile_loops(
     variables = {r: access.indices[r].variables[0] for r in ranks}
     loops: list[Rank] = []
     for rank, trips, axis in given:
-        if rank not in variables or extents[variables[rank]] % trips:
+        if rank not in variables or (extents[variables[rank]] % trips and not facts.ragged):
             break
-        extents[variables[rank]] //= trips
+        extents[variables[rank]] = -(-extents[variables[rank]] // trips)
         loops.append((rank, trips, axis))
     fresh = [r for r in ranks if extents[variables[r]] > 1]
     rng.shuffle(fresh)
@@ -178,11 +215,19 @@ def tile_loops(
         if bits <= goal:
             break
         v = variables[rank]
-        options = [n for n in divisors(extents[v])[1:] if (extents[v] // n) % taken.get(rank, 1) == 0]
+        options = _trips_for(facts, extents[v], taken.get(rank, 1), rng)
         if not options:
             continue
         enough = [n for n in options if bits // n <= goal]
         trips = enough[0] if enough and rng.random() < 0.7 else rng.choice(enough or options[-1:])
-        extents[v] //= trips
+        extents[v] = -(-extents[v] // trips)
         loops.append((rank, trips, None))
     return loops
+
+
+def _trips_for(facts: Facts, extent: int, taken: int, rng: Random) -> list[int]:
+    """Numbers of trips, ascending, of a new loop that leaves a multiple of `taken`; in `ragged` sometimes any."""
+    if facts.ragged and rng.random() < 0.5:
+        tiles = range(taken, extent, taken)
+        return sorted({-(-extent // tile) for tile in tiles} - {1})
+    return [n for n in divisors(extent)[1:] if (extent // n) % taken == 0]

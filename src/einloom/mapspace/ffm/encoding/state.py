@@ -29,6 +29,7 @@ class Own:
 
     stores: (memory, tensor) in the Einsum's own branch, memories inwards. segments: the temporal loops above each of
     them, and above the leaf. spatial: (axis, variable, trips), in the machine's order. raised: stores further out.
+    covers: of the variables that are cut unevenly what all loops cover together, shared ones too (`covers`).
     """
 
     unit: str | None
@@ -36,6 +37,7 @@ class Own:
     segments: tuple[Segment, ...] = ((),)
     spatial: Spread = ()
     raised: tuple[Raised, ...] = ()
+    covers: Segment = ()
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,8 @@ class State:
     def with_own(self, i: int, own: Own) -> State:
         """The same skeleton with other privates of Einsum i; what was found of the skeleton stays known."""
         owns = (*self.owns[:i], own, *self.owns[i + 1 :])
-        kept: dict[str, object] = {key: self.known[key] for key in ("frame", "skeleton") if key in self.known}
+        names = ("frame", "skeleton") if own.covers == self.owns[i].covers else ("frame",)
+        kept: dict[str, object] = {key: self.known[key] for key in names if key in self.known}
         words = self.known.get("words")
         if isinstance(words, dict):
             kept["words"] = {j: one for j, one in words.items() if j != i}
@@ -142,7 +145,7 @@ def frame_of(facts: Facts, state: State) -> Frame:
 
 def word(facts: Facts, state: State, i: int) -> Word:
     """The path of Einsum i: (``store``, memory, tensors), (``for``, variable, trips), (``par``, axis, variable, trips),
-    ``split``, and at the end (``leaf``, unit). Stores of one place come memory by memory."""
+    ``split``, and at the end (``leaf``, unit, covers). Stores of one place come memory by memory."""
     words = state.known.setdefault("words", {})
     assert isinstance(words, dict)
     if i not in words:
@@ -177,7 +180,7 @@ def _word(facts: Facts, state: State, i: int) -> Word:
         if level < len(loops):
             variable, trips, axis = loops[level]
             items.append(("for", variable, trips) if axis is None else ("par", axis, variable, trips))
-    return (*items, *branch_items(facts, own), ("leaf", own.unit))
+    return (*items, *branch_items(facts, own), ("leaf", own.unit, own.covers))
 
 
 def _backed_outside(facts: Facts, state: State, tensor: str) -> bool:
@@ -232,7 +235,13 @@ def tidy(facts: Facts, own: Own) -> Own:
     last = tuple(sorted((v, n) for v, n in own.segments[-1] if n > 1))
     spatial = tuple(sorted((s for s in own.spatial if s[2] > 1), key=lambda s: (facts.axis_order[s[0]], s[1])))
     raised = tuple(sorted(own.raised))
-    return Own(own.unit, tuple(stores), (*segments, last), spatial, raised)
+    covers = tuple(sorted(one for one in own.covers if one[1] != facts.extents[one[0]]))
+    return Own(own.unit, tuple(stores), (*segments, last), spatial, raised, covers)
+
+
+def covers_of(facts: Facts, own: Own, i: int) -> dict[str, int]:
+    """What the loops of each variable of Einsum i cover: its extent, or whole tiles that are a little more."""
+    return facts.full[i] | dict(own.covers)
 
 
 def trips_above(state: State, i: int) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....mapping.extents import Trail, addressed_paths
+from ....mapping.extents import Trail, addressed_paths, tile_of
 from ....mapping.legality.concurrency import concurrent
 from ....mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store
 from .facts import Facts
@@ -53,9 +53,12 @@ class _Builder:
         return (*nodes, self.loop(first, last, level), *self.nest(first, last, level + 1))
 
     def loop(self, first: int, last: int, level: int) -> Loop:
-        _, trips, axis = self.state.shared[first][level]
+        variable, trips, axis = self.state.shared[first][level]
         binds = tuple((self.facts.einsums[i].name, self.state.shared[i][level][0]) for i in range(first, last + 1))
-        return Loop(binds, trips, None, axis)
+        cover = dict(self.state.owns[first].covers).get(variable)
+        outermost = all(v != variable for v, _, _ in self.state.shared[first][:level])
+        tile = _tile(self.facts, variable, trips, cover) if outermost else None
+        return Loop(binds, trips, tile, axis)
 
     def stores(self, first: int, last: int, level: int, below: bool) -> list[Node]:
         found: set[tuple[int, str]] = set()
@@ -68,39 +71,57 @@ class _Builder:
 
     def own(self, i: int) -> Nest:
         own = self.state.owns[i]
-        return nodes_of(self.facts, i, (*branch_items(self.facts, own), ("leaf", own.unit)))
+        above = {v for v, _, _ in self.state.shared[i]}
+        covers = tuple(one for one in own.covers if one[0] not in above)
+        return nodes_of(self.facts, i, (*branch_items(self.facts, own), ("leaf", own.unit, covers)))
+
+
+def _tile(facts: Facts, variable: str, trips: int, cover: int | None) -> int | None:
+    """The tile of an outermost loop, as a normal form writes it: None if it follows from the trips."""
+    extent = facts.extents[variable]
+    tile = None if cover is None else cover // trips
+    return None if tile == -(-extent // trips) else tile
 
 
 def nodes_of(facts: Facts, i: int, items: tuple[tuple[object, ...], ...]) -> Nest:
     """The nodes of a path of Einsum i, each loop bound to it alone; what follows a split is its only branch."""
     name, nodes = facts.einsums[i].name, list[Node]()
+    covers = dict(items[-1][2])  # type: ignore[call-overload]
     for at, item in enumerate(items):
         match item:
             case ("store", int(memory), tuple(tensors)):
                 nodes.append(Store(facts.memories[memory].name, tensors))
             case ("for", str(variable), int(trips)):
-                nodes.append(Loop(((name, variable),), trips))
+                nodes.append(
+                    Loop(((name, variable),), trips, _tile(facts, variable, trips, covers.pop(variable, None)))
+                )
             case ("par", str(axis), str(variable), int(trips)):
-                nodes.append(Loop(((name, variable),), trips, None, axis))
+                tile = _tile(facts, variable, trips, covers.pop(variable, None))
+                nodes.append(Loop(((name, variable),), trips, tile, axis))
             case ("split",):
-                return (*nodes, Split("sequential", (nodes_of(facts, i, items[at + 1 :]),)))
-            case ("leaf", unit):
+                rest = (*items[at + 1 : -1], (*items[-1][:2], tuple(covers.items())))
+                return (*nodes, Split("sequential", (nodes_of(facts, i, rest),)))
+            case ("leaf", unit, _):
                 nodes.append(Compute(name, None if unit is None else str(unit)))
     return tuple(nodes)
 
 
 def encode(facts: Facts, tree: Mapping) -> State | None:
-    """The state of a tree in normal form; None for a tree that states do not write: pipelines, uneven tiles."""
+    """The state of a tree in normal form; None for a tree that states do not write: pipelines, and uneven tiles below
+    another loop over the same variable."""
     paths = addressed_paths(tree.nest)
     if set(paths) != {e.name for e in facts.einsums}:
         return None
     for _, node in (step for trail in paths.values() for step in trail):
-        if (isinstance(node, Split) and concurrent(node)) or (isinstance(node, Loop) and node.tile is not None):
+        if isinstance(node, Split) and concurrent(node):
             return None
     homes, depths = [0] * len(facts.floating), [0] * len(facts.floating)
     seen: dict[str, tuple[int, ...]] = {}
     parts = [_parsed(facts, i, paths[e.name], homes, depths, seen) for i, e in enumerate(facts.einsums)]
-    return State(tuple(homes), tuple(depths), tuple(shared for shared, _ in parts), tuple(own for _, own in parts))
+    if any(own is None for _, own in parts):
+        return None
+    owns = tuple(own for _, own in parts if own is not None)
+    return State(tuple(homes), tuple(depths), tuple(shared for shared, _ in parts), owns)
 
 
 def _parsed(
@@ -110,8 +131,9 @@ def _parsed(
     homes: list[int],
     depths: list[int],
     seen: dict[str, tuple[int, ...]],
-) -> tuple[tuple[SharedLoop, ...], Own]:
-    """The shared loops and the privates on one path; homes and depths of its tensors are entered."""
+) -> tuple[tuple[SharedLoop, ...], Own | None]:
+    """The shared loops and the privates on one path, if states write its tiles; homes and depths of its tensors are
+    entered."""
     last = max((at for at, (_, node) in enumerate(trail) if isinstance(node, Split)), default=-1)
     loops_above = 0
     shared: list[SharedLoop] = []
@@ -147,5 +169,23 @@ def _parsed(
                     stores.append((m, tensor))
                     segments.append(tuple(waiting))
                     waiting = []
-    own = Own(unit, tuple(stores), (*segments, tuple(waiting)), tuple(spatial), tuple(raised))
+    covers = _covers(facts, i, trail)
+    if covers is None:
+        return tuple(shared), None
+    own = Own(unit, tuple(stores), (*segments, tuple(waiting)), tuple(spatial), tuple(raised), covers)
     return tuple(shared), tidy(facts, own)
+
+
+def _covers(facts: Facts, i: int, trail: Trail) -> Segment | None:
+    """What the loops of the variables that are cut unevenly cover; None if one below another loop is cut so."""
+    left, found = dict(facts.full[i]), dict[str, int]()
+    for _, node in trail:
+        v = node.variable(facts.einsums[i].name) if isinstance(node, Loop) else None
+        if isinstance(node, Loop) and v is not None:
+            tile = tile_of(node, left[v])
+            if v not in found:
+                found[v] = node.trips * tile
+            elif node.trips * tile != left[v]:
+                return None
+            left[v] = tile
+    return tuple((v, cover) for v, cover in sorted(found.items()) if cover != facts.extents[v])
