@@ -78,6 +78,6 @@ class Encoding:
         return trees.decode(self.facts, state)
 
     def encode(self, tree: Mapping) -> State | None:
-        """The state of a tree in normal form; None for what states do not write: pipelines, and uneven tiles below another
-        loop over the same variable."""
+        """The state of a tree in normal form; None for what states do not write: pipelines, and uneven tiles below
+        another loop over the same variable."""
         return trees.encode(self.facts, tree)

@@ -77,7 +77,10 @@ def tile(facts: Facts, state: State, i: int, rng: Random) -> State:
     """In `ragged`, another tile of a variable, which need not divide its extent."""
     if not facts.ragged:
         return factor(facts, state, i, rng)
-    return _changed(facts, state, i, any_tile(facts, state, i, state.owns[i], rng))
+    own = any_tile(facts, state, i, state.owns[i], rng)
+    if own is None:
+        raise NoProposal("nothing to move")
+    return _changed(facts, state, i, own)
 
 
 def order(facts: Facts, state: State, i: int, rng: Random) -> State:
