@@ -16,14 +16,16 @@ from numpy.typing import NDArray
 
 from ...cost.traffic.even import EvenPaths
 from ...mapspace.divisors import primes
+from ...mapspace.ffm.encoding.covers import recovered
 from ...mapspace.ffm.encoding.facts import Facts
 from ...mapspace.ffm.encoding.rooms import loads, own_bits
-from ...mapspace.ffm.encoding.state import Own, State, Word, branch_items, tidy, word
+from ...mapspace.ffm.encoding.state import Own, State, Word, branch_items, covers_of, tidy, word
 from ...mapspace.limits.checks import may_hold
 from ...problem import Problem
 from ..resources import unlimited
-from . import kernel
+from . import kernel, uneven_kernel
 
+SMALL_PRIMES = (2, 3, 5, 7)  # by which uneven tiles are divided, too
 MOST_SPREADS = 4096  # spatial choices that are packed
 GOALS = {"energy": kernel.ENERGY, "latency": kernel.LATENCY, "traffic": kernel.TRAFFIC}
 Ints = NDArray[np.int64]
@@ -53,7 +55,7 @@ class Bursts:
     def able(self, state: State, i: int) -> bool:
         """True if the kernel speaks of this Einsum: loops, plain indices, a unit, no open block, no limit it lacks."""
         loops = any(self.facts.einsums[i].variables)
-        if self._limited or state.owns[i].unit is None or self.uneven[i] or not loops or state.owns[i].covers:
+        if self._limited or state.owns[i].unit is None or self.uneven[i] or not loops:
             return False
         return not _open(prefix(self.facts, state, i))
 
@@ -89,13 +91,16 @@ class Bursts:
         fixed = _Fixed(tables, state, i)
         now = tables.arrays(own)
         best = kernel.Privates(*map(np.empty_like, now))
+        start = rng.getrandbits(31), tries, points, heat, np.array(rest), fixed.items, fixed.base, len(own.stores), now
         with unlimited():  # the first call loads or compiles, and native libraries wait for ever for refused memory
-            ns, best_ns, value, best_value, legal, overfull, refused = kernel.anneal(
-                rng.getrandbits(31), tries, points, heat, np.array(rest), fixed.items, fixed.base, len(own.stores),
-                now, fixed.arrays, tables.tables, best,
-            )  # fmt: skip
-        ends = state.with_own(i, tidy(facts, tables.own(own, ns, now)))
-        top = state.with_own(i, tidy(facts, tables.own(own, best_ns, best)))
+            if facts.ragged:
+                tried, cuts = kernel.Privates(*map(np.empty_like, now)), _cuts(tables, state, i)
+                found = uneven_kernel.anneal(*start, fixed.arrays, tables.tables, cuts, tried, best)
+            else:
+                found = kernel.anneal(*start, fixed.arrays, tables.tables, best)
+        ns, best_ns, value, best_value, legal, overfull, refused = found
+        ends = state.with_own(i, recovered(facts, state, i, tidy(facts, tables.own(own, ns, now))))
+        top = state.with_own(i, recovered(facts, state, i, tidy(facts, tables.own(own, best_ns, best))))
         return Burst(ends, value, top, best_value, legal, overfull, refused)
 
     def price(self, state: State, i: int) -> tuple[float, float, float]:
@@ -106,11 +111,26 @@ class Bursts:
         items = tables.items(word(self.facts, state, i)[:-1])
         out = np.zeros(3)
         flows = np.zeros((4, len(tables.mem)))
+        if self.facts.ragged:
+            covers = covers_of(self.facts, state.owns[i], i)
+            total, kept = np.array([covers[v] for v in tables.variables]), np.zeros(len(items), dtype=np.bool_)
+            whole = np.array([self.facts.extents[v] for v in tables.variables])
+            uneven_kernel.price(items, len(items), tables.tables, whole, total, flows, kept, out)
+            return float(out[0]), float(out[1]), float(out[2])
         kernel.price(
             items, len(items), tables.rel, tables.values, tables.written, tables.joined, tables.width, tables.mem,
             tables.scal, flows, out,
         )  # fmt: skip
         return float(out[0]), float(out[1]), float(out[2])
+
+
+def _cuts(tables: _Packed, state: State, i: int) -> uneven_kernel.Cuts:
+    """The extents of the variables of Einsum i, and what those cover that have a shared loop."""
+    covers, bound = covers_of(tables.facts, state.owns[i], i), {v for v, _, _ in state.shared[i]}
+    whole = np.array([tables.facts.extents[v] for v in tables.variables], dtype=np.int64)
+    return uneven_kernel.Cuts(
+        whole, np.array([covers[v] if v in bound else 0 for v in tables.variables], dtype=np.int64)
+    )
 
 
 def prefix(facts: Facts, state: State, i: int) -> Word:
@@ -150,7 +170,8 @@ class _Packed:
         self.may, self.need = self._held()
         self.spreads = self._spreads()
         self.takes, self.count = self._takes()
-        every_prime = [primes(facts.extents[v]) or (1,) for v in self.variables]
+        more = SMALL_PRIMES if facts.ragged else ()
+        every_prime = [tuple({*primes(facts.extents[v]), *more}) or (1,) for v in self.variables]
         most = max(map(len, every_prime), default=1)
         self.primes = np.array([[p[n % len(p)] for n in range(most)] for p in every_prime], np.int64).reshape(-1, most)
 
@@ -284,7 +305,9 @@ class _Fixed:
         self.base = len(above)
         nv, na = len(tables.variables), len(facts.axes)
         self.items = tables.items(above, (tables.rows + 1) * (nv + 1) + na * nv)
-        self.left = np.array([facts.extents[v] for v in tables.variables], dtype=np.int64)
+        covers, bound = covers_of(facts, state.owns[i], i), {v for v, _, _ in state.shared[i]}
+        whole = [covers[v] if v in bound else facts.extents[v] for v in tables.variables]
+        self.left = np.array(whole, dtype=np.int64)
         self.shared = np.ones((na, nv), dtype=np.int64)
         self.barred = np.zeros(nv, dtype=bool)
         self.held = np.zeros(len(facts.memories), dtype=np.int64)

@@ -30,7 +30,7 @@ class Privates(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """What stands still while they change, by the loops and stores above the branch. See `_keeps`, `bursts`."""
+    """What stands still while they change, by the loops and stores above the branch. See `keeps`, `bursts`."""
 
     left: Any
     room: Any
@@ -233,7 +233,7 @@ def _built(
 
 
 @numba.njit(cache=True)
-def _keeps(
+def keeps(
     ns: int, sto: Any, tri: Any, held: Any, may: Any, need: Any, home: Any, barred: Any, least: Any, now: Any
 ) -> bool:
     """True if stores and segments keep the rules of a path.
@@ -266,7 +266,7 @@ def _keeps(
 
 
 @numba.njit(cache=True)
-def _mend(v: int, ns: int, tri: Any, rest: int, barred: bool) -> None:
+def mend(v: int, ns: int, tri: Any, rest: int, barred: bool) -> None:
     """Trips of a variable that multiply to `rest`, as they were from the inside out; what is left stands outermost."""
     outer = -1
     for k in range(ns, -1, -1):
@@ -283,17 +283,17 @@ def _mend(v: int, ns: int, tri: Any, rest: int, barred: bool) -> None:
 
 
 @numba.njit(cache=True)
-def _below(n: int) -> int:
+def random_below(n: int) -> int:
     return int(np.random.random() * n)
 
 
 @numba.njit(cache=True)
-def _shift(ns: int, tri: Any, primes: Any) -> int:
+def shifted(ns: int, tri: Any, primes: Any) -> int:
     """Trips of a variable go to another segment: some of its prime factors, or all."""
     if ns == 0:
         return -1
-    k, v = _below(ns + 1), _below(tri.shape[1])
-    to = _below(ns)
+    k, v = random_below(ns + 1), random_below(tri.shape[1])
+    to = random_below(ns)
     to += 1 if to >= k else 0
     n = tri[k, v]
     if n < 2:
@@ -301,8 +301,8 @@ def _shift(ns: int, tri: Any, primes: Any) -> int:
     some = n
     if np.random.random() < 0.8:
         some = 1
-        for _ in range(1 + _below(2)):
-            p = primes[v, _below(primes.shape[1])]
+        for _ in range(1 + random_below(2)):
+            p = primes[v, random_below(primes.shape[1])]
             if p > 1 and n % (some * p) == 0:
                 some *= p
         if some == 1:
@@ -331,26 +331,26 @@ def _propose(
 ) -> int:
     """Change the privates by one move; the number of stores then, or -1 if the move has nothing to move."""
     nv = spa.shape[1]
-    kind = _below(21)
+    kind = random_below(21)
     if kind < 10:
-        return _shift(ns, tri, primes)
+        return shifted(ns, tri, primes)
     if kind < 12:  # the order in a segment
         if ns == 0:
             return -1
-        k, a, b = _below(ns), _below(nv), _below(nv)
+        k, a, b = random_below(ns), random_below(nv), random_below(nv)
         orders[k, a], orders[k, b] = orders[k, b], orders[k, a]
     elif kind < 15:
-        return _toggle(ns, sto, tri, orders, owns)
+        return toggled(ns, sto, tri, orders, owns)
     elif kind < 17:  # another choice on the full-use axes
         if spreads.shape[0] < 2:
             return -1
-        return _respread(ns, tri, spa, left, shared, axis, spreads, _below(spreads.shape[0]), barred)
+        return _respread(ns, tri, spa, left, shared, axis, spreads, random_below(spreads.shape[0]), barred)
     elif kind < 20:
         return _reshare(ns, tri, spa, left, shared, axis, takes, count, barred)
     else:  # two neighbouring stores of one memory
         if ns < 2:
             return -1
-        k = _below(ns - 1)
+        k = random_below(ns - 1)
         if sto[k, 0] != sto[k + 1, 0]:
             return -1
         sto[k, 1], sto[k + 1, 1] = sto[k + 1, 1], sto[k, 1]
@@ -363,10 +363,10 @@ def _reshare(
 ) -> int:
     """Another number of instances for a variable, on an axis that need not be full."""
     nv, na = spa.shape[1], spa.shape[0]
-    a, v = _below(na) if na else 0, _below(nv)
+    a, v = random_below(na) if na else 0, random_below(nv)
     if na == 0 or axis[a, 1] > 0 or axis[a, 2] == 0 or shared[a, v] > 1 or count[a, v] < 2:
         return -1
-    n = takes[a, v, _below(count[a, v])]
+    n = takes[a, v, random_below(count[a, v])]
     total, rest = n, left[v] // n
     if left[v] % n or n == spa[a, v]:
         return -1
@@ -380,17 +380,17 @@ def _reshare(
     if total > axis[a, 2]:
         return -1
     spa[a, v] = n
-    _mend(v, ns, tri, rest, barred[v])
+    mend(v, ns, tri, rest, barred[v])
     return ns
 
 
 @numba.njit(cache=True)
-def _toggle(ns: int, sto: Any, tri: Any, orders: Any, owns: Any) -> int:
+def toggled(ns: int, sto: Any, tri: Any, orders: Any, owns: Any) -> int:
     """A store comes or goes; a new one divides the segment that it enters."""
     nv = tri.shape[1]
     if owns.shape[0] == 0:
         return -1
-    one = _below(owns.shape[0])
+    one = random_below(owns.shape[0])
     m, t = owns[one, 0], owns[one, 1]
     for k in range(ns):
         if sto[k, 0] == m and sto[k, 1] == t:
@@ -408,14 +408,14 @@ def _toggle(ns: int, sto: Any, tri: Any, orders: Any, owns: Any) -> int:
     for k in range(ns):
         low += sto[k, 0] < m
         high += sto[k, 0] <= m
-    at = low + _below(high - low + 1)
+    at = low + random_below(high - low + 1)
     for j in range(ns, at, -1):
         sto[j, 0], sto[j, 1] = sto[j - 1, 0], sto[j - 1, 1]
     sto[at, 0], sto[at, 1] = m, t
     for j in range(ns + 1, at, -1):
         for v in range(nv):
             tri[j, v], orders[j, v] = tri[j - 1, v], orders[j - 1, v]
-    inner = _below(3)  # below the new store: nothing, all, or some loops
+    inner = random_below(3)  # below the new store: nothing, all, or some loops
     for v in range(nv):
         if inner == 1 or (inner == 2 and np.random.random() < 0.5):
             tri[at, v] = 1
@@ -442,12 +442,12 @@ def _respread(
             if rest % spa[a, v]:
                 return -1
             rest //= spa[a, v]
-        _mend(v, ns, tri, rest, barred[v])
+        mend(v, ns, tri, rest, barred[v])
     return ns
 
 
 @numba.njit(cache=True)
-def _copy(sto: Any, tri: Any, orders: Any, spa: Any, sto2: Any, tri2: Any, orders2: Any, spa2: Any) -> None:
+def copied(sto: Any, tri: Any, orders: Any, spa: Any, sto2: Any, tri2: Any, orders2: Any, spa2: Any) -> None:
     """Enter the first privates into the second."""
     for k in range(tri.shape[0]):
         sto2[k, 0], sto2[k, 1] = sto[k, 0], sto[k, 1]
@@ -491,15 +491,15 @@ def anneal(
         price(items, size, rel, values, written, joined, width, mem, scal, flows, out)
         value = value_of(scal, rest[0] + out[0], rest[1] + out[1], rest[2] + out[2])
     best_sto, best_tri, best_orders, best_spa = best
-    _copy(sto, tri, orders, spa, best_sto, best_tri, best_orders, best_spa)
+    copied(sto, tri, orders, spa, best_sto, best_tri, best_orders, best_spa)
     best_ns, best_value = ns, value
     legal = overfull = refused = 0
     for _ in range(tries):
         if legal + overfull >= points:
             break
-        _copy(sto, tri, orders, spa, sto2, tri2, orders2, spa2)
+        copied(sto, tri, orders, spa, sto2, tri2, orders2, spa2)
         n = _propose(ns, sto2, tri2, orders2, spa2, left, shared, axis, spreads, takes, count, primes, owns, barred)
-        if n < 0 or not _keeps(n, sto2, tri2, held, may, need, home, barred, least, now):
+        if n < 0 or not keeps(n, sto2, tri2, held, may, need, home, barred, least, now):
             refused += 1
             continue
         size = _built(items, base, n, sto2, tri2, orders2, spa2, left, room, rel, cap, mem, axis, ext, used)
@@ -511,16 +511,21 @@ def anneal(
         new = value_of(scal, rest[0] + out[0], rest[1] + out[1], rest[2] + out[2])
         if new > value and (heat <= 0 or value <= 0 or np.random.random() >= exp(-log(new / value) / heat)):
             continue
-        _copy(sto2, tri2, orders2, spa2, sto, tri, orders, spa)
+        copied(sto2, tri2, orders2, spa2, sto, tri, orders, spa)
         ns, value = n, new
         if new < best_value:
-            _copy(sto, tri, orders, spa, best_sto, best_tri, best_orders, best_spa)
+            copied(sto, tri, orders, spa, best_sto, best_tri, best_orders, best_spa)
             best_ns, best_value = ns, new
     return ns, best_ns, value, best_value, legal, overfull, refused
 
 
 def compiled() -> bool:
     """True if this machine code is in the cache: then it takes a part of a second to load, else twenty to make."""
-    cache = getattr(anneal, "_cache", None)  # Numba has no public question for it
+    return cached(anneal)
+
+
+def cached(function: Any) -> bool:
+    """True if the machine code of a function is in the cache."""
+    cache = getattr(function, "_cache", None)  # Numba has no public question for it
     index = getattr(getattr(cache, "_cache_file", None), "_load_index", None)
     return index is not None and bool(index())

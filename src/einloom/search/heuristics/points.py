@@ -221,9 +221,9 @@ class Points:
         if growth_left() < MACHINE_CODE:
             return False
         with unlimited():
-            from .kernel import compiled
+            from . import kernel, uneven_kernel
 
-            self.machine_code = compiled()
+            self.machine_code = kernel.compiled() and (not self.facts.ragged or kernel.cached(uneven_kernel.anneal))
         return self.machine_code
 
     @cached_property
