@@ -65,6 +65,8 @@ BACKED = Limits(backs=(BackLimit(selector("B"), ("GLB",)),))
 TILED = Limits(tiles=(TileLimit("GLB", selector("A"), ("m",), Numbers(most=3)),))
 LOOPED = Limits(loops=(LoopLimit(selector("B"), ("m",), Numbers(values=(1, 3))),))
 KEPT = Limits(holds=(HoldLimit("keep", "GLB", selector("A")), HoldLimit("once", "GLB", selector("A"))))
+UNFUSED = Limits(backs=(BackLimit(selector("B"), ("DRAM",)),))
+BYPASSED = Limits(holds=(HoldLimit("bypass", "GLB", selector("Z")), HoldLimit("may_keep", "GLB", selector("A | Z"))))
 QUICK = {
     "five": case(PASS, {"m": 5}, buffer()),
     "fused": case(PAIR, {"m": 5}, buffer("intermediate")),
@@ -77,6 +79,8 @@ QUICK = {
     "backed": case(FLAT, {"m": 3, "n": 2}, buffer("intermediate"), limits=BACKED),
     "tiled": case(PASS, {"m": 7}, buffer(), limits=TILED),
     "looped": case(PAIR, {"m": 5}, buffer("intermediate"), limits=LOOPED),
+    "unfused": case(PAIR, {"m": 5}, buffer("intermediate"), limits=UNFUSED),
+    "bypassed": case(MATMUL, {"m": 3, "n": 1, "k": 1}, buffer(), limits=BYPASSED),
     "kept": case(PASS, {"m": 7}, buffer(), limits=KEPT),
 }
 LONG = {
