@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from einloom.published.dataflow_table import table
 
-from . import auto, damage, dataflows, fadiff, first, imperfect, sizes, tilings
+from . import again, auto, damage, dataflows, fadiff, first, imperfect, sizes, tilings
 from .mutants.table import by_folder
 from .pages import Column, MeasuredTable, Row, markdown
 from .truth.table import CLAIM_COLUMNS
@@ -120,6 +120,7 @@ TABLES: tuple[MeasuredTable, ...] = (
         "python -m bench.truth --planted",
         (Column("old mistake", "mistake"), Column("noticed by problem", "problems"), Column("claim", "claim")),
     ),
+    MeasuredTable("again", "docs/answers.md", "again.csv", "python -m bench.again", again.COLUMNS),
     MeasuredTable(
         "first",
         "docs/first.md",

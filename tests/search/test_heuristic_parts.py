@@ -96,6 +96,26 @@ def test_the_tree_search_goes_by_the_upper_confidence_bound() -> None:
     assert factors._bound((1, -3.0), 4.0, 1.0) == -1.0
 
 
+def test_rollouts_that_break_a_rule_leave_the_tree_search_with_what_it_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = problem("matmuls:n=2,m=8,kn=8", "simple:glb_bits=4096")
+    points = Points(asked, space := space_for(asked.workload, asked.machine, asked.mapspace), Evaluator(asked, space))
+    state = points.encoding.sample(Random(0))
+    assert state is not None
+    monkeypatch.setattr(factors.Factors, "made", lambda self, row: None)
+    found = (points.value(state), state)
+    assert factors.tree_search(points, found, 3, 2, 1.0, Random(0)) == found
+
+
+def test_the_used_part_of_a_budget_is_that_of_its_seconds_or_of_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = problem("matmuls:n=2,m=8,kn=8", "simple:glb_bits=4096")
+    prices = Evaluator(asked, space_for(asked.workload, asked.machine, asked.mapspace), Budget(seconds=8.0, steps=100))
+    begun = prices._started
+    monkeypatch.setattr("einloom.search.evaluator.time.monotonic", lambda: begun + 2.0)
+    assert prices.spent == 0.25
+    prices.evaluated = 60
+    assert prices.spent == 0.6
+
+
 def test_auto_searches_a_little_before_it_proves() -> None:
     found = el.map("matmuls:n=3,m=64,kn=64", "simple:glb_bits=16384", method="auto", method_options={"points": "200"})
     assert found.certificate is not None

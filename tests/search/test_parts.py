@@ -17,6 +17,7 @@ from einloom.interop.zigzag.write import export as to_zigzag
 from einloom.machine.files import machine_from_data
 from einloom.machine.levels import Machine
 from einloom.mapping.text import parse_mapping
+from einloom.mapspace.ffm.encoding.facts import Facts
 from einloom.mapspace.space import Mapspace
 from einloom.oracle import simulate
 from einloom.problem import Objective, Problem
@@ -267,6 +268,13 @@ def test_counts_of_a_private_store_are_those_of_the_oracle() -> None:
     assert seen.correct and not seen.reasons
     assert {o.memory: o.bits for o in cost.occupancy} == seen.occupancy == {"MM": 12, "GLB": 2}
     assert cost.energy == 10 * (6 + 6 + 6 + 6) + 6 + 6 + 12
+
+
+def test_a_home_holds_what_several_reach_where_they_reach_parts() -> None:
+    """What a store of C holds follows from both parts and the reader; of a tensor in one part, from any user."""
+    plain = workload({"m": 4, "k": 2, "n": 2}, {"T": "T[m,n] = X[m,k] * W[k,n]", "Z": "Z[m] = T[m,n]"})
+    assert Facts(CONCAT, machine(64), Mapspace()).reached == {"C"}
+    assert Facts(plain, machine(64), Mapspace()).reached == set()
 
 
 def test_generators_know_parts() -> None:

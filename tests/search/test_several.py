@@ -99,3 +99,15 @@ def test_the_problem_with_the_best_start_is_solved_first() -> None:
     one = _Several(each, method("exact"), Budget(), Watcher(), [(), (worse,), (), (worse, better), ()])
     assert one.order() == [3, 1, 0, 2, 4]
     assert one.reached[3] < one.reached[1] and one.best is not None and one.best.value == one.reached[3]
+
+
+def test_with_a_start_for_any_of_the_problems_nobody_looks_around(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = first_feasible(asked(4096), Budget(), Watcher())
+    assert known is not None
+    looked: list[int] = []
+    monkeypatch.setattr(_Several, "look_around", lambda self: looked.append(1))
+    both = (Labelled("small", asked(600)), Labelled("large", asked(4096)))
+    found = best_of(both, "exact", Budget(), Watcher(), (known,))
+    assert not looked and found.certificate is not None and found.certificate.guarantee is Guarantee.OPTIMAL
+    best_of(both, "exact", Budget(), Watcher())
+    assert looked == [1]

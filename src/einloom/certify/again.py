@@ -2,7 +2,8 @@
 
 Tiny problems are enumerated. Small ones are solved by `exact` without any rule but dominance. The others are asked "is
 anything better than this?": one pass of `exact` below the value of the result (below its bound, if it claims no more
-than a bound), without the rules that leave out loops; no limit in it comes from what the search itself has found.
+than a bound), without the rules that leave out loops; no limit in it comes from what the search itself has found. Where
+there is nothing the value is the optimum, for its mapping is legal and priced again by other checks.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 TINY_POINTS, TINY_EINSUMS, TINY_LEVELS, TINY_SECONDS = 16, 2, 4, 10.0
 SMALL_TILES, SMALL_EINSUMS = 1000, 8
+BELOW = 1 - 3e-9
+"""Of a value: what is below this is better, and not the same in other rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +53,12 @@ def solve_again(result: Result) -> SecondSolution:
     certificate = result.certificate
     bounded = certificate is not None and certificate.guarantee is Guarantee.BOUNDED
     if certificate is not None and bounded and not _small(problem) and problem.objective.name != "pareto":
-        return _below(problem, certificate.bound)
+        return _below(problem, certificate.bound, "exact below the bound, with every loop everywhere,")
+    if not _small(problem) and problem.objective.name != "pareto":
+        return _below(problem, result.value * BELOW, "exact below the value, with every loop everywhere,")
     from ..search.exact import Exact
 
-    options, route = _unpruned(problem, result.value)
+    options, route = _unpruned(problem)
     return _proven(Exact(options).search(problem), route)
 
 
@@ -83,11 +88,10 @@ def _ragged(result: Result) -> SecondSolution:
     return SecondSolution(least_moved(result.problem), "every pair of integer tiles")
 
 
-def _below(problem: Problem, bound: float) -> SecondSolution:
+def _below(problem: Problem, bound: float, route: str) -> SecondSolution:
     """The optimum if it is below `bound`, else nothing. The problem has a legal mapping: the one that is verified."""
     from ..search.exact import Exact, ExactOptions, Rules
 
-    route = "exact below the bound, with every loop everywhere,"
     options = ExactOptions(Rules(stationary=False, lowering=False, settled=False), limit=bound)
     try:
         return _proven(Exact(options).search(problem), route)
@@ -116,14 +120,11 @@ def _proven(again: Result, route: str) -> SecondSolution:
     return SecondSolution(again.value, route, tuple((p.energy, p.latency) for p in again.front))
 
 
-def _unpruned(problem: Problem, value: float) -> tuple[ExactOptions, str]:
+def _unpruned(problem: Problem) -> tuple[ExactOptions, str]:
     """The exact search with every pruning rule off that this problem can afford to miss."""
     from ..search.exact import ExactOptions, Rules
 
     if _small(problem):
         rules = Rules(stationary=False, lowering=False, limits=False, settled=False)
         return ExactOptions(rules, incumbent=False), "exact, with dominance as its only pruning rule,"
-    rules = Rules(stationary=False, lowering=False, settled=False)
-    if problem.objective.name == "pareto":
-        return ExactOptions(rules), "exact, with every loop everywhere,"
-    return ExactOptions(rules, limit=value), "exact below the value, with every loop everywhere,"
+    return ExactOptions(Rules(stationary=False, lowering=False, settled=False)), "exact, with every loop everywhere,"
