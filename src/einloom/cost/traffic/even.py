@@ -126,7 +126,7 @@ class EvenPaths:
                     continue
                 below = None if child is None else child[0]
                 if steps[-1][2]:
-                    upper, lower = crossed(steps, one.variables, one.joined, place, below, self.extents)
+                    upper, lower = crossed(steps, one.variables, one.joined, place, below, self.extents, one.written)
                 else:
                     upper, lower = _crossed(steps, one, place, below)
                 width = one.widths[memory]

@@ -24,6 +24,7 @@ class Crossing:
     """
 
     variable: str
+    trips: int
     tile: int
     spatial: bool
     has: bool
@@ -39,29 +40,43 @@ def crossed(
     parent: int,
     child: int | None,
     extents: Mapping[str, int],
+    written: bool,
 ) -> tuple[Counts, Counts]:
-    """Values that cross a link, counted at the parent and at the child, as `even` counts them."""
-    loops = _crossings(steps, variables, joined, parent, child, extents)
+    """Values that cross a link, counted at the parent and at the child, as `even` counts them.
+
+    written: it is; of what is only read all values are there before it.
+    """
+    loops: dict[str, list[Crossing]] = {v: [] for v in extents}
+    for loop in _crossings(steps, variables, joined, parent, child, extents):
+        loops[loop.variable].append(loop)
+    covers = dict(steps[-1][2])  # type: ignore[call-overload]
 
     def count(once: Callable[[Crossing], bool]) -> int:
-        return prod(
-            terms.covered(extent, chain) if v in variables else terms.visits(extent, chain)
-            for v, extent in extents.items()
-            if (chain := tuple(terms.LoopCut(c.tile, once=int(once(c))) for c in loops if c.variable == v))
-            or v in variables
-        )
+        found = 1
+        for v, extent in extents.items():
+            has = v in variables
+            if v not in covers:
+                trips = prod(c.trips for c in loops[v] if once(c) == has)
+                found *= extent // trips if has else trips
+                continue
+            chain = tuple(terms.LoopCut(c.tile, once=int(once(c))) for c in loops[v])
+            if chain or has:
+                found *= terms.covered(extent, chain) if has else terms.visits(extent, chain)
+        return found
 
     up = (
-        count(lambda c: c.kept or (c.spatial and c.joined)),
-        count(lambda c: c.kept or (c.spatial and (c.joined or c.outside))),
-        count(lambda c: _once_more(c) or (c.spatial and c.joined)),
-        count(lambda c: _once_more(c) or (c.spatial and (c.joined or c.outside))),
+        count(lambda c: c.kept or c.joined),
+        count(lambda c: c.kept or c.joined or c.outside),
+        count(lambda c: _once_more(c) or c.joined) if written else 0,
+        count(lambda c: _once_more(c) or c.joined or c.outside) if written else 0,
     )
+    if child is None:
+        return up, (0, 0, 0, 0)
     down = (
         count(lambda c: c.kept),
         count(lambda c: c.kept or c.spatial),
-        count(_once_more),
-        count(lambda c: _once_more(c) or c.spatial),
+        count(_once_more) if written else 0,
+        count(lambda c: _once_more(c) or c.spatial) if written else 0,
     )
     return up, down
 
@@ -93,13 +108,13 @@ def _crossings(
         match steps[place]:
             case ("split",):
                 still = False
-            case ("for", str(variable), int(_)):
+            case ("for", str(variable), int(trips)):
                 still = still and variable not in variables
-                found.append(Crossing(variable, tiles[place], False, variable in variables, still, False, False))
-            case ("par", str(axis), str(variable), int(_)):
+                found.append(Crossing(variable, trips, tiles[place], False, variable in variables, still, False, False))
+            case ("par", str(axis), str(variable), int(trips)):
                 has, outside = variable in variables, place < parent
                 once = not has and not outside and axis in joined
-                found.append(Crossing(variable, tiles[place], True, has, False, outside, once))
+                found.append(Crossing(variable, trips, tiles[place], True, has, False, outside, once))
     return found[::-1]
 
 

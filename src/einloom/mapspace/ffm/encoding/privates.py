@@ -101,6 +101,8 @@ def _full(
 ) -> Spread | None:
     """A choice on the full-use axes that has the shared loops and divides what is left, without these loops."""
     every = facts.spreads(i, unit)
+    cut = {v for v, _, _ in state.shared[i]}
+    free = {v for v in left if v not in cut and facts.may_be_uneven(i, v, "any")}
 
     def fits(one: Spread) -> bool:
         if any(loop not in one for loop in shared):
@@ -109,7 +111,7 @@ def _full(
         for axis, v, n in one:
             if (axis, v, n) not in shared:
                 takes[v] = takes.get(v, 1) * n
-        return all(_divides(facts, state, i, v, left[v], n) for v, n in takes.items())
+        return all(left[v] % n == 0 or (v in free and n <= left[v]) for v, n in takes.items())
 
     for _ in range(8):
         one = rng.choice(every) if every else ()
