@@ -27,6 +27,7 @@ from einloom.search.exact.prices import traffic
 from einloom.testing.ragged import ragged_problem
 from einloom.workload.selectors import selector
 from optima import best_of_all, every_cost, optimum, same, searched, staircase
+from uneven_pairs import halves
 
 RAGGED = Mapspace("ragged")
 GOALS = (Objective("energy"), Objective("latency"), Objective("edp"))
@@ -122,19 +123,6 @@ def test_what_all_trees_say(seed: int) -> None:
     assert same(optimum(problem), least)
 
 
-def halves(size: int, m: int = 17, local: bool = False) -> Problem:
-    """Two Einsums with lanes of their own: four and five, so that tiles of 12 suit one and tiles of 15 the other."""
-    workload = cascade("E0: T[m] = exp(A[m])\nE1: Z[m,q] = T[m] * C[q]", {"m": m, "q": 2})
-    buffer = Memory("GLB", size, 1.0, 1.0, 1, 64.0, 64.0, may=selector("T"), must=selector("T"))
-    first = Axis("X", 4, selector("all"), selector("all"), only_irrelevant_to=selector("Z"), use="full")
-    second = Axis("Y", 5, selector("all"), selector("all"), use="full")
-    inner = (Memory("LB", 3, 0.1, 0.1, 1, 64.0, 64.0, may=selector("T")),) if local else ()
-    outer = Memory("DRAM", None, 10.0, 10.0, 1, 64.0, 64.0)
-    vector, array = ComputeUnit("VEC", 1.0, 1.0, kinds=("map",)), ComputeUnit("MAC", 1.0, 1.0, kinds=("multiply",))
-    on = machine(outer, buffer, Fanout("F", (first,)), vector, Fanout("G", (second,)), *inner, array)
-    return Problem(workload, on, RAGGED, GOALS[2])
-
-
 def apart(*inner: Fanout | Memory, m: int, n: int) -> Problem:
     """An outer product, and a second Einsum that takes it from DRAM."""
     workload = cascade("E0: T[m,n] = A[m] * B[n]\nE1: Z[m,n] = exp(T[m,n])", {"m": m, "n": n})
@@ -186,7 +174,7 @@ def without_multiples(patch: pytest.MonkeyPatch) -> None:
 def empty_relaxation(patch: pytest.MonkeyPatch) -> None:
     """The relaxation never finds anything, so that rounded tiles are taken for all; tiles are hardly rounded."""
 
-    def nothing(self, limit):  # type: ignore[no-untyped-def]
+    def nothing(self, limit, bounded):  # type: ignore[no-untyped-def]
         raise Infeasible("nothing")
 
     patch.setattr(uneven, "ROUND", 1)

@@ -19,6 +19,7 @@ from .bounds.arc_consistency import Consistency, Rest, common, keys_of
 from .bounds.choices import Agreement, Choices, Keys, wanted
 from .bounds.cutoff import TIE, Cutoff, settled
 from .bounds.relaxation import alone_bound, column_limits, einsum_bound
+from .bounds.relaxed_rows import Left, RelaxedRows
 from .bounds.unlisted import unlisted_least
 from .einsums.classes import EinsumClass, fuses_below_fanout, signatures
 from .einsums.orders import JoinStep, Layer, layers
@@ -75,8 +76,12 @@ class Solution:
 class Attempt:
     """Complete solutions of one problem towards an aim (of one repeat).
 
-    tiling: of ranks in the space `ragged` that several Einsums may cut alike.
+    tiling: of ranks in the space `ragged` that several Einsums may cut alike. relaxed: the rows of the relaxation that
+    bounds this attempt, if they are known; left: what they leave within the aim.
     """
+
+    relaxed: RelaxedRows | None = None
+    left: Left | None = None
 
     def __init__(
         self,
@@ -245,6 +250,8 @@ class Attempt:
         if not all(choices):
             raise Infeasible("no combination of mappings stays within the limit")
         most = agreement.most(choices) if self._uneven else None
+        if self.left is not None:
+            most = self.left.most if most is None else np.minimum(most, self.left.most)
         return wanted([self.classes[sig] for sig in self.signatures], choices), most
 
     def _least_of(self, setting: Setting, sig: EinsumClass) -> float:
@@ -314,9 +321,14 @@ class Attempt:
         """The best cascade whose value is at most `limit` (others may come out too), or Infeasible."""
         return self.towards(replace(self.aim, limit=limit * (1 + TIE)))
 
-    def towards_least(self, limit: float) -> float:
-        """The least value of a relaxation if it is at most `limit`, or Infeasible."""
-        partials = self.complete(replace(self.aim, limit=limit * (1 + TIE)))
+    def towards_least(self, limit: float, bounded: tuple[Attempt, ...] = ()) -> float:
+        """The least value of a relaxation if it is at most `limit`, or Infeasible. bounded: attempts of which it is the
+        relaxation; they may know its rows."""
+        aim = replace(self.aim, limit=limit * (1 + TIE))
+        blocks = self._rows(aim)
+        for other in bounded if self.consistency is not None and type(self) is Attempt else ():
+            other.relaxed = RelaxedRows(self.problem.workload, aim.limit, self.least, blocks)
+        partials = self.joined(self._ready(blocks), blocks, aim)
         return min(float(self.aim.value(partial.cost).min()) for partial in partials)
 
     def towards(self, aim: Cutoff) -> Solution:
@@ -338,6 +350,9 @@ class Attempt:
     def _rows(self, aim: Cutoff) -> list[list[PmappingGroup]]:
         """The blocks of every Einsum, without what the neighbours rule out, or Infeasible."""
         self.aim = aim
+        if self.relaxed is not None and self.options.rules.relaxed:
+            self.left = self.relaxed.within(aim) if aim.limit <= self.relaxed.limit else None
+            self.least = self.relaxed.least if self.left is None else self.left.least
         self.rest = Rest(self.least)
         wanted, most = self._agreed()
         self.setting = replace(self.setting, tracked=self._followed(wanted))
@@ -463,6 +478,8 @@ class Attempt:
                     loosest = self._loosest(limits)
                 explorer = Explorer(self.setting, self.classes[sig], loosest[sig], self.counts, self.checkpoint)
                 explorer.wanted = wanted.get(sig, {})
+                if self.left is not None:
+                    explorer.counterparts = self.left.keys(sig, [j for j, s in enumerate(self.signatures) if s == sig])
                 if self.options.consistency and uses[sig] == 1:
                     explorer.allowed = self._allowed(i, found)
                 cache[sig] = self._explored_by(explorer)

@@ -21,6 +21,7 @@ from ...mapping.tree import Mapping
 from ...mapspace.space import SPACES
 from ...problem import Budget, Certificate, Guarantee, Objective, Problem, refuse_timeless
 from ...result import FrontPoint, Result
+from ...workload.einsum import Workload
 from ...workload.parts import not_whole
 from ..checked import certified, priced, sound
 from ..first import AFTER, FirstMappings
@@ -35,6 +36,7 @@ from .einsums.orders import layers, refuse_first_readers
 from .einsums.users import Users
 from .front import front, tied_front
 from .joining.completions import TooMany
+from .padded import clipped, grown, padded
 from .prices.columns import columns
 from .segments.chain import SHORT, Chain
 from .unfused import unfused
@@ -43,6 +45,7 @@ CUTOFF_SCHEDULE = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  #
 COARSE = 0.15  # from here on repeated Einsums take the steps of all
 HEURISTICS = (0.02, 0.05, 0.12, 0.25, 0.5, 1.0)
 AT_ONCE = 1e-4  # before them, where tiles need not divide: bounds are often attained, and rows within so little few
+ABOVE = (1e-6, 1e-3, 1e-2, 0.05)  # limits of rounded tiles, as shares above the relaxation
 NEAR = 4  # of these, after which the bound is sharpened
 FIRST_FEASIBLE = (HEURISTICS[0], HEURISTICS[-1])
 BELOW = 1 - 3 * TIE  # of a value: what is below this is better
@@ -324,6 +327,33 @@ class Run:
                 self._found(run.best, attempt.repeats)
         if self.best is not None:
             self.first = None  # what would be drawn has perfect tiles
+        now = time.monotonic()
+        self._padded(now + HEAD * max(0.0, self.started + self.budget.seconds - now))
+
+    def _padded(self, until: float) -> None:
+        """Mappings to start from where tiles need not divide: the best perfect tiles of ranks rounded up, cut off at
+        the ranks as they are. until: a moment of `time.monotonic` after which no further ranks are tried."""
+        problem, tried = self.problem, False
+        for wider in padded(problem.workload):
+            if tried and time.monotonic() > until:
+                return
+            tried = True
+            self.watcher.stage("ranks rounded up: " + ", ".join(f"{v}={n}" for v, n in grown(problem.workload, wider)))
+            larger = replace(problem, workload=wider, mapspace=replace(problem.mapspace, name="ffm"))
+            run = Run(larger, replace(self.options, start=()), self.budget, _Listener(self.watcher))
+            run.counts, run.started, run.first, run._until = self.counts, self.started, None, until
+            try:
+                run.solve()
+            except (Infeasible, _Enough):
+                pass
+            finally:
+                self._cut_off(run.best, wider)
+
+    def _cut_off(self, found: Solution | None, wider: Workload) -> None:
+        """Keep a mapping of a workload with ranks rounded up, if it is one of the problem's without what was added."""
+        mappings = () if found is None else (clipped(found.mapping, wider, self.problem.workload),)
+        for mapping in fitting(self.problem, mappings):
+            self._found(self._solution(mapping), self.problem.workload.repeat**self.problem.objective.degree)
 
     def _unfused(self, attempt: Attempt, dived: bool = False) -> None:
         """A first mapping by the search, if nothing is known and seconds are few: each Einsum alone. For networks, and
@@ -350,6 +380,7 @@ class Run:
             self._heuristic(rounded, attempt)
             bound = max(bound, attempt.bound)
             self._prove(bound * attempt.repeats)
+            self._nearer(rounded, bound)
         if self.best is not None and self.best.value <= bound * (1 + TIE):
             return self.best
         if self.best is not None and self.best.value <= bound * (1 + HEURISTICS[-1]):
@@ -359,6 +390,17 @@ class Run:
         except Infeasible:
             return self._raise_cutoff(attempt.tiled("every"), self._steps(attempt, bound, None))
         return self._refined(attempt, found)
+
+    def _nearer(self, rounded: Attempt, bound: float) -> None:
+        """Where nothing near the bound is known: ranks rounded up, for no longer than the search has taken, then a dive
+        below the best."""
+        if self.best is not None and self.best.value <= bound * (1 + HEURISTICS[NEAR - 1]):
+            return
+        if self.budget == Budget():
+            now = time.monotonic()
+            self._padded(2 * now - self.started)
+        if self.best is not None:
+            self._better(rounded.heuristics()[0], self.best)
 
     def _climb(self, attempt: Attempt, bound: float) -> Solution:
         """The best cascade of an attempt's tiling, from the bound up."""
@@ -465,22 +507,32 @@ class Run:
         rounded: the attempt with rounded tiles, if the solution need not be the best of those: then they are tried
         next. Else, or if the relaxation is still below, all integers are, below the known value.
         """
-        least = 0.0
+        least, every = 0.0, attempt.tiled("every")
         try:
             if attempt.relaxes:
                 self.watcher.stage("looking below with tiles that need not agree")
-                least = attempt.towards_least(found.value * BELOW)
+                least = attempt.towards_least(found.value * BELOW, (every, *([] if rounded is None else [rounded])))
                 self._prove(least * attempt.repeats)
             if rounded is not None:
-                found = self._better(rounded, found)
+                found = self._next(rounded, found, least)
                 if least > found.value * BELOW:
                     return found
             self.watcher.stage("looking below with every tile")
-            better = attempt.tiled("every").run(found.value * BELOW)
+            better = every.run(found.value * BELOW)
         except Infeasible:
             return found
         self._found(better, attempt.repeats)
         return min(better, found, key=lambda one: one.value)
+
+    def _next(self, attempt: Attempt, found: Solution, least: float) -> Solution:
+        """The best cascade of an attempt below a solution; if there is none, that. least: of the relaxation, from which
+        limits rise."""
+        for limit in (least * (1 + step) for step in ABOVE):
+            if 0 < limit < found.value * BELOW:
+                solution = self._run(attempt, limit)
+                if solution is not None and solution.value <= limit * (1 + TIE):
+                    return solution
+        return self._better(attempt, found)
 
     def _better(self, attempt: Attempt, found: Solution) -> Solution:
         """The best cascade of an attempt below a solution; if there is none, that."""

@@ -22,6 +22,7 @@ from ..model import Setting
 from ..numerics.divisibility import Lattice
 from ..numerics.pareto import FloatArray, IntArray, pareto
 from ..numerics.row_table import RowTable
+from ..numerics.uneven import ceil
 from ..pmappings.backpointers import Compactor
 from ..pmappings.expand import Expansion
 from ..pmappings.levels import Levels, Room
@@ -161,7 +162,8 @@ class Explorer:
 
     allowed: for tensors whose other users are explored already, how those store them. stacks: the fused parts met so
     far; explorers whose signatures differ in the sizes of axes only may share them. wanted: per unit the choices of
-    stores and of spatial loops [stores, spatial] that some partner can go along with; without, all.
+    stores and of spatial loops [stores, spatial] that some partner can go along with; without, all. counterparts: per
+    shared tensor the keys of the relaxation's rows (`bounds/relaxed_rows.py`).
     """
 
     def __init__(
@@ -179,6 +181,7 @@ class Explorer:
         self.counts = counts
         self.checkpoint = checkpoint
         self.allowed: dict[int, Allowed] = {}
+        self.counterparts: dict[int, Allowed] = {}
         self.found: dict[FusedTemplate, list[PmappingGroup]] = {}
         self._lattice = Lattice(classes.extents, classes.uneven, classes.loose)
         self._grids = TilingsByLoops(classes)
@@ -453,7 +456,25 @@ class Explorer:
                 shape = self._shape(structure, t)
                 make = partial(self._known, grid, t, shape, keys[shape])
                 good = good & np.asarray(grid.once(("wanted", t, memory, depth), make), bool)
+        for t, keys in self.counterparts.items():
+            shape = self._shape(structure, t)
+            if shape not in keys:
+                good = np.zeros(len(grid), bool)
+            elif shape[1]:
+                make = partial(self._represented, grid, structure, t, shape, keys[shape])
+                good = good & np.asarray(grid.once(("represented", t, shape[0], len(shape[1])), make), bool)
+        if self.counterparts and not good.all():
+            self.counts["relaxed rows"] = self.counts.get("relaxed rows", 0) + int((~good).sum())
         return good
+
+    def _represented(
+        self, grid: Tilings, structure: FusedTemplate, tensor: int, shape: Shape, known: IntArray
+    ) -> NDArray[np.bool_]:
+        """Mask of the tiles whose smallest ones of as many trips are known."""
+        extents = np.array([self.signature.extents[loop.variable] for loop in structure.loops[: len(shape[1])]])
+        tiles = ceil(extents, ceil(extents, grid.tiles[:, : len(shape[1])]))
+        numbers = numbered(tiles, shape, self.signature.tensors[tensor].shape)
+        return np.asarray(known[np.minimum(np.searchsorted(known, numbers), len(known) - 1)] == numbers)
 
     def _known(self, grid: Tilings, tensor: int, shape: Shape, known: IntArray) -> NDArray[np.bool_]:
         numbers = numbered(grid.tiles, shape, self.signature.tensors[tensor].shape)

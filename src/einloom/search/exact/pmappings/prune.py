@@ -25,6 +25,7 @@ class Rules:
 
     deferral, sliding: rows in which a store keeps its tile, or part of it, over loops further out. Off, the space is
     smaller.
+    relaxed: what the rows of a relaxation of uneven tiles do not leave goes before the tiles themselves are explored.
     settled: times that nothing can be added to any more count once, as the least latency that the row can have. Not for
     rows whose busy seconds are added to those of other Einsums.
     dive: compare rows by one weighted sum of their columns instead of every column. Quick, not exact: what comes out is
@@ -38,6 +39,7 @@ class Rules:
     dominance: bool = True
     limits: bool = True
     settled: bool = True
+    relaxed: bool = True
     heuristic: bool = False
 
 
