@@ -10,6 +10,11 @@ from .pages import Column, MeasuredTable, Row, markdown
 from .truth.table import CLAIM_COLUMNS
 
 
+def _fused(command: str) -> str:
+    """What a command says of fused loops."""
+    return " (at most 1 fused loop)" if "--max-fused-loops 1" in command else ""
+
+
 def _dataflows(rows: list[Row]) -> str:
     return f"```text\n{table(dataflows.cells_of(rows))}```"
 
@@ -141,6 +146,47 @@ TABLES: tuple[MeasuredTable, ...] = (
             Column("gap", lambda row: "proven" if row["gap"] and not float(row["gap"]) else _gap(row["gap"])),
             Column("CPU s", "cpu_s"),
             Column("peak, MB", "peak_mb"),
+        ),
+    ),
+    MeasuredTable(
+        "peer",
+        "docs/peer.md",
+        "peer.csv",
+        "python -m bench.peer",
+        (
+            Column("problem", lambda row: "`" + " ".join(row["einloom_command"].split()[2:4]) + "`"),
+            Column("objective", lambda row: row["objective"] + _fused(row["einloom_command"])),
+            Column("einloom optimum", lambda row: f"{float(row['einloom_optimum']):.10g}"),
+            Column("AccelForge optimum", lambda row: f"{float(row['peer_optimum']):.10g}"),
+            Column("difference", lambda row: f"{float(row['relative_difference']):.1e}"),
+            Column("einloom CPU s (cold)", lambda row: f"{row['einloom_warm_cpu_s']} ({row['einloom_cold_cpu_s']})"),
+            Column("AccelForge CPU s", "peer_cpu_s"),
+            Column("ratio", lambda row: f"{float(row['cpu_ratio_warm']):.0f}"),
+            Column("peak MB, einloom / AccelForge", lambda row: f"{row['einloom_warm_rss_mb']} / {row['peer_rss_mb']}"),
+        ),
+    ),
+    MeasuredTable(
+        "arrays",
+        "docs/peer.md",
+        "arrays.csv",
+        "python -m bench.arrays",
+        (
+            Column("NumPy", lambda row: f"{float(row['numpy_us']):.3f}"),
+            Column("machine code", lambda row: f"{float(row['compiled_us']):.3f}"),
+            Column("`evaluate`, one by one", lambda row: f"{float(row['single_us']):.0f}"),
+            Column("first compiled call, cold / warm", lambda r: f"{r['first_cold_s']} s / {r['first_warm_s']} s"),
+        ),
+    ),
+    MeasuredTable(
+        "scaling",
+        "docs/peer.md",
+        "scaling.csv",
+        "python -m bench.scaling",
+        (
+            Column("matmuls", "length"),
+            Column("CPU s", "cpu_s"),
+            Column("ms per Einsum", lambda row: f"{1000 * float(row['cpu_s']) / int(row['length']):.0f}"),
+            Column("peak MB", "rss_mb"),
         ),
     ),
     MeasuredTable(

@@ -20,6 +20,7 @@ from ..einsums.placement import StoreContexts, links
 from ..einsums.spatial import RankClasses, SpatialChoice
 from ..model import Setting
 from ..numerics.divisibility import Lattice
+from ..numerics.narrow import every
 from ..numerics.pareto import FloatArray, IntArray, pareto
 from ..numerics.row_table import RowTable
 from ..numerics.uneven import ceil
@@ -242,7 +243,7 @@ class Explorer:
         good = self.wanted.get(option.unit, np.ones((len(option.held), len(spreads)), bool)).copy()
         if self.setting.rules.limits:
             for i in np.flatnonzero(good.any(axis=1)):
-                good[i] &= (self.floors.of(option, option.held[i]) <= self.limits).all(axis=1)
+                good[i] &= every(self.floors.of(option, option.held[i]) <= self.limits)
                 if self.setting.rules.heuristic and any(self.classes.uneven):
                     good[i] &= self._promising(option, option.held[i], good[i])
         self.counts["choices of stores"] = self.counts.get("choices of stores", 0) + int((~good).sum())
@@ -408,7 +409,7 @@ class Explorer:
                 twice |= grid.again(prices, remainder.choice, s)[index]
         index, fixed = index[~twice], fixed[~twice]
         if self.setting.rules.limits:
-            kept = np.flatnonzero((fixed + below.least <= self.limits).all(axis=1))
+            kept = np.flatnonzero(every(fixed + below.least <= self.limits))
             self.counts["slack"] = self.counts.get("slack", 0) + len(index) - len(kept)
             index, fixed = index[kept], fixed[kept]
         which, rows = below.match(grid.below(len(structure.loops))[index])
@@ -416,7 +417,7 @@ class Explorer:
             return
         cost = below.rows.cost[rows] + fixed[which]
         if self.setting.rules.limits:
-            kept = np.flatnonzero((cost <= self.limits).all(axis=1))
+            kept = np.flatnonzero(every(cost <= self.limits))
             self.counts["slack"] = self.counts.get("slack", 0) + len(which) - len(kept)
             which, rows, cost = which[kept], rows[kept], cost[kept]
         which = index[which]

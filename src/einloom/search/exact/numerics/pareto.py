@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...resources import unlimited
+from .narrow import every, varying
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -29,11 +30,31 @@ def skyline(keys: IntArray, values: FloatArray, compiled: bool | None = None) ->
     n = len(values)
     if n == 0:
         return np.zeros(0, np.int64)
-    order = np.lexsort((*ranking(values), keys))
+    order = ordered(keys, values)
     sorted_keys = keys[order]
     starts = np.ones(n, bool)
     starts[1:] = sorted_keys[1:] != sorted_keys[:-1]
     return np.asarray(order[ordered_skyline(starts, values, order, compiled)])
+
+
+def ordered(keys: IntArray, values: FloatArray) -> IntArray:
+    """The rows by key, then by `ranking`, as `numpy.lexsort` has them: later columns are sorted only where it ties."""
+    *later, first = ranking(values)
+    order = np.lexsort((first, keys))
+    if not later or len(order) < 2:
+        return order
+    lower, higher = order[:-1], order[1:]
+    ties = np.flatnonzero((keys[lower] == keys[higher]) & (first[lower] == first[higher]))
+    if not len(ties):
+        return order
+    tied = np.zeros(len(order), bool)
+    tied[ties] = tied[ties + 1] = True
+    places = np.flatnonzero(tied)
+    begins = np.ones(len(order), bool)
+    begins[ties + 1] = False
+    rows = order[places]
+    order[places] = rows[np.lexsort((*(column[rows] for column in later), np.cumsum(begins)[places]))]
+    return order
 
 
 def pack(trips: IntArray) -> IntArray:
@@ -52,7 +73,7 @@ def pack(trips: IntArray) -> IntArray:
 def pareto(trips: IntArray, cost: FloatArray, reserved: IntArray) -> IntArray:
     """Indices of the rows that none with equal trips beats in cost and reservations."""
     values = np.concatenate([cost, reserved.astype(np.float64)], axis=1)
-    used = values.max(axis=0) > values.min(axis=0)
+    used = varying(values)
     chosen = np.ascontiguousarray(values[:, used]) if used.any() else np.ascontiguousarray(values[:, :1])
     return skyline(pack(trips), chosen)
 
@@ -137,7 +158,7 @@ def _peel(starts: NDArray[np.bool_], ranked: FloatArray, most: int | None = None
         heads = open_rows[first]
         keep[heads] = True
         pivot = ranked[heads[np.cumsum(first) - 1]]
-        dominated = (pivot <= ranked[open_rows]).all(axis=1)
+        dominated = every(pivot <= ranked[open_rows])
         open_rows = open_rows[~dominated]
     return keep
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..numerics.narrow import largest
 from ..numerics.pareto import FloatArray
 
 
@@ -35,7 +36,7 @@ class CostToGo:
         Of two rows with the same to come, the one that is no better in any of these columns is no better when complete:
         its latency is at least that least latency, and at least each of its growing times with all that is added.
         """
-        least = (cost[:, times] + self.least[:, times]).max(axis=1)
+        least = largest(cost[:, times] + self.least[:, times])
         growing = cost.copy()
         growing[:, times] = np.where(self.grows[:, times], cost[:, times], 0.0)
         return np.column_stack([growing, least])

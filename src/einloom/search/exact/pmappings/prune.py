@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..numerics.narrow import every, varying
 from ..numerics.pareto import FloatArray, IntArray, skyline
 from .cost_to_go import CostToGo
 from .levels import Levels
@@ -79,7 +80,7 @@ class Pruner:
             return np.arange(len(cost))
         arrays, context = self.levels.at(memory), marks[:, CONTEXT]
         total = cost + arrays.later[context, arrays.mine[context] & ~placed, marks[:, SPREAD]]
-        kept = np.flatnonzero((total <= self.limits).all(axis=1))
+        kept = np.flatnonzero(every(total <= self.limits))
         self.count("slack", len(cost) - len(kept))
         return kept
 
@@ -97,7 +98,7 @@ class Pruner:
         if not self._bounded or not len(rows):
             return np.arange(len(rows))
         total = rows.cost + self.levels.above[memory][rows.marks[:, CONTEXT], rows.marks[:, SPREAD]]
-        kept = np.flatnonzero((total <= self.limits).all(axis=1))
+        kept = np.flatnonzero(every(total <= self.limits))
         self.count("slack", len(rows) - len(kept))
         return kept
 
@@ -136,7 +137,7 @@ class Pruner:
         if self.rules.heuristic:
             cost = weighed(cost, limits)
         values = np.concatenate([cost, rows.occupied.astype(np.float64)], axis=1)
-        used = values.max(axis=0) > values.min(axis=0)
+        used = varying(values)
         return np.ascontiguousarray(values[:, used]) if used.any() else values[:, :1]
 
     def key(self, rows: Rows, marks: tuple[int, ...]) -> IntArray:

@@ -20,6 +20,7 @@ from ....machine.levels import Fanout, Machine, Toll
 from ....problem import Objective
 from ..einsums.classes import AxisSignature, UnitOption
 from ..einsums.spatial import RankClasses, SpatialChoice, like_axes, most_work, together
+from ..numerics.narrow import largest
 from ..numerics.pareto import FloatArray, IntArray
 from ..numerics.uneven import largest_tile
 
@@ -469,7 +470,7 @@ class LinkPrices:
 def objective_columns(machine: Machine, cols: tuple[Column, ...], cost: FloatArray, objective: Objective) -> FloatArray:
     """Columns of complete Einsums -> additive objective columns: (E), (L), (E, L) or (traffic)."""
     times = [i for i, column in enumerate(cols) if column.kind == "time"]
-    latency = cost[:, times].max(axis=1) if times else np.zeros(len(cost))
+    latency = largest(cost[:, times]) if times else np.zeros(len(cost))
     if objective.name == "traffic":
         return np.ascontiguousarray(cost[:, :1])
     if objective.name == "latency":

@@ -21,6 +21,7 @@ from ....mapspace.divisors import divisors
 from ....mapspace.limits.data import Numbers
 from ..einsums.spatial import RankClasses
 from ..numerics.multiples import ragged_ranges
+from ..numerics.narrow import multiplied
 from ..numerics.pareto import FloatArray, IntArray
 from ..numerics.uneven import balanced, ceil, filled, largest_tile, met, smallest_tiles
 from .columns import LinkCharge, LinkPrices
@@ -72,7 +73,7 @@ class Prices:
             trips = terms.trips_of(terms.trips_of(self.whole, instances), x)
         else:
             trips = terms.perfect_trips(self.whole, x, instances)
-        return np.asarray(np.where(self.relevant[tensor], 1, trips).prod(axis=1))
+        return multiplied(np.where(self.relevant[tensor], 1, trips))
 
     def allowed(self, memory: int, tensor: IntArray | int, x: IntArray) -> NDArray[np.bool_]:
         """Mask of tiles of the tensors (one for all rows or one each) in `memory` that the mapspace allows."""
