@@ -193,6 +193,15 @@ class _Tree:
                 found.setdefault(address, []).append(einsum)
         return found
 
+    @cached_property
+    def first(self) -> dict[str, str]:
+        """Tensor -> the first Einsum that accesses it."""
+        found: dict[str, str] = {}
+        for einsum in self.paths:
+            for tensor in self.workload.einsum(einsum).tensors:
+                found.setdefault(tensor, einsum)
+        return found
+
     def mine(self, einsum: str, store: Store) -> tuple[str, ...]:
         """Tensors of `einsum` in a store, in the store's order."""
         order = self._order(store)
@@ -346,7 +355,7 @@ def _lent(tree: _Tree, einsum: str) -> Iterator[str]:
     """Rule 6 for an input of the cascade that an inner memory backs for several Einsums."""
     e = tree.workload.einsum(einsum)
     for tensor, i in tree.backings(einsum).items():
-        first = next(name for name in tree.paths if tensor in tree.workload.einsum(name).tensors)
+        first = tree.first[tensor]
         if tensor in tree.workload.producers or first == einsum or tree.memory(einsum, i) == tree.outermost:
             continue
         theirs = tree.workload.einsum(first).access(tensor)

@@ -50,7 +50,9 @@ NEAR = 4  # of these, after which the bound is sharpened
 FIRST_FEASIBLE = (HEURISTICS[0], HEURISTICS[-1])
 BELOW = 1 - 3 * TIE  # of a value: what is below this is better
 CLOSING = 2  # times the pricing of what was drawn is left to the end of a search, or one part in so many of its seconds
-PATIENT = 3  # times later the first mapping is drawn where no seconds are given: most such searches have ended by then
+# Where no seconds are given the first mapping is drawn so many times later, and once more for so many Einsums: most
+# such searches have ended by then.
+PATIENT, DRAWN = 3, 30
 SLICE = 0.05  # seconds of drawing at a time
 PROVING, HURRIED = 19, 4  # seconds of search for one of drawing, without a budget and with one
 EARLY = 1.0  # seconds of drawing after the first mapping, with a budget, in which search and drawing take turns
@@ -209,7 +211,7 @@ class Run:
         self._draws = True  # as long as there is no other
         self._chains = Chain.able(problem, options)  # then a dive is soon done
         self._drawing = self._draw_again = 0.0  # CPU seconds: a busy machine does not change the shares
-        after = AFTER * (PATIENT if budget.seconds is None else 1)
+        after = AFTER * (PATIENT + len(problem.workload.einsums) / DRAWN if budget.seconds is None else 1)
         self._draw_at = self.started + (after if budget.steps is None else np.inf)  # steps give the same answer twice
 
     def checkpoint(self) -> None:

@@ -6,6 +6,7 @@ The argument: docs/model/pruning.md, "Compulsory costs".
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf, prod
 
 import numpy as np
@@ -95,9 +96,15 @@ def _elements(problem: Problem, access: Access) -> int:
     """The elements of the tensor inside its shape that the access meets; ranks are apart, so they multiply."""
     workload, total = problem.workload, 1
     for index, size in zip(access.indices, workload.shape(access), strict=True):
-        places = np.array([index.constant])
-        for variable, coefficient in index.terms:
-            steps = coefficient * np.arange(workload.extents[variable])
-            places = np.unique(places[:, None] + steps)
-        total *= int(((places >= 0) & (places < size)).sum())
+        steps = tuple((coefficient, workload.extents[variable]) for variable, coefficient in index.terms)
+        total *= _places(index.constant, steps, size)
     return total
+
+
+@lru_cache(maxsize=1024)
+def _places(constant: int, steps: tuple[tuple[int, int], ...], size: int) -> int:
+    """The places of a rank that an index meets. steps: (coefficient, extent) of its variables."""
+    places = np.array([constant])
+    for coefficient, extent in steps:
+        places = np.unique(places[:, None] + coefficient * np.arange(extent))
+    return int(((places >= 0) & (places < size)).sum())

@@ -41,7 +41,7 @@ Allowed = dict[Shape, IntArray]
 Wanted = dict[str | None, NDArray[np.bool_]]  # unit -> mask of its choices [stores, spatial]
 Stacks = dict[tuple[object, ...], tuple[tuple[FusedTemplate, tuple[OwnStore, ...]], ...]]
 DIVED = 4  # spatial choices per choice of stores that a dive looks at, where tiles need not divide
-SMALL, REMEMBERED = 1 << 16, 16  # numbers of levels that are remembered, and how many levels of one Einsum
+SMALL, REMEMBERED = 1 << 16, 1 << 17  # numbers of levels that are remembered, of one and of all of an Einsum
 MANY = 4096  # rows of a block that are worth reducing before the blocks of one structure come together
 
 
@@ -275,7 +275,7 @@ class Explorer:
         prices = Prices(self.floors.links(option, tuple(spreads[i] for i in chosen)), setting.slots)
         levels = Levels(prices, helds, room, fused, setting.rules.deferral)
         if levels.size <= SMALL:
-            if len(known) == REMEMBERED:
+            if sum(one.size for one in known.values()) + levels.size > REMEMBERED:
                 known.clear()
             known[key] = levels
         return levels

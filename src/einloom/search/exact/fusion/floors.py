@@ -15,7 +15,7 @@ from ..numerics.pareto import FloatArray
 from ..prices.columns import LinkPrices, objective_columns
 from ..prices.traffic import Prices
 
-KEPT = 1 << 17  # numbers of a unit's floors that are remembered
+KEPT = 1 << 16  # numbers of a unit's floors that are remembered
 
 
 class Floors:

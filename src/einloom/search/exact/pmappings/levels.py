@@ -136,7 +136,7 @@ class Levels:
         price, skipped, _ = self.into[memory]
         return np.asarray((price[link] != 0).any(axis=-2) | (skipped[link] != 0).any(axis=-2))
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Numbers in the arrays."""
         into = sum(array.size for arrays in self.into for array in arrays)
