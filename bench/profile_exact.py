@@ -2,7 +2,8 @@
 
 The search runs twice in one process: first as it is, for CPU seconds by stage (the stages that it reports to its
 watcher), then under the profiler, for seconds by function. The profiler makes small functions look slower than they
-are: only shares mean something in the second table.
+are: only shares mean something in the second table. Prints both, and leaves them in `bench/results/profile.csv` for
+`docs/profile.md`: of the latest run alone, unless another file is named (`--out`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ from einloom.search.exact import Exact
 from einloom.search.method import Watcher
 from einloom.workload.einsum import Workload
 
+from .pages import Column, Row, markdown
+from .rows import append, stamp
+
 PACKAGE = Path(einloom.__file__).parent
+RESULTS = Path(__file__).parent / "results" / "profile.csv"
 
 
 class Stages(Watcher):
@@ -97,18 +102,49 @@ def main(words: list[str]) -> int:
     parser.add_argument("--objective", default="energy")
     parser.add_argument("--max-fused-loops", type=int)
     parser.add_argument("--functions", type=int, default=25, help="how many functions to list")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="the CSV")
     given = parser.parse_args(words)
     problem = asked(given.workload, given.machine, given.objective, given.max_fused_loops)
     seconds, total, value = by_stage(problem)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"value {value!r}, {total:.2f} CPU s, {memory:.0f} MiB at most\n")
-    print(f"{'stage':32s} {'CPU s':>7s} {'share':>6s}")
-    for name, spent in sorted(seconds.items(), key=lambda item: -item[1]):
-        print(f"{name:32s} {spent:7.2f} {spent / total:6.1%}")
-    print(f"\n{'function':60s} {'calls':>8s} {'own':>6s} {'all':>6s}")
+    rows = [_row("search", repr(value), total, 1.0, f"{memory:.0f}")]
+    rows += [_row("stage", name, spent, spent / total) for name, spent in sorted(seconds.items(), key=lambda x: -x[1])]
     for name, count, alone, whole in by_function(problem, given.functions):
-        print(f"{name:60s} {count:8d} {alone:6.1%} {whole:6.1%}")
+        rows.append({**_row("function", name, None, alone), "calls": str(count), "all": f"{whole:.3f}"})
+    given.out.unlink(missing_ok=True)
+    for row in rows:
+        append(given.out, {**row, **stamp()})
+    print(f"{stages_table(rows)}\n\n{functions_table(rows)}")
     return 0
+
+
+def _row(kind: str, name: str, seconds: float | None, share: float, memory: str = "") -> Row:
+    spent = "" if seconds is None else f"{seconds:.2f}"
+    named = {"kind": kind, "name": name, "cpu_s": spent, "calls": "", "own": f"{share:.3f}", "all": ""}
+    return {**named, "peak_mib": memory}
+
+
+def stages_table(rows: list[Row]) -> str:
+    """What was found in how many CPU seconds, and how many of them each stage took."""
+    (whole,) = (row for row in rows if row["kind"] == "search")
+    said = f"Value {whole['name']}, {whole['cpu_s']} CPU s, {whole['peak_mib']} MiB at most."
+    columns = Column("stage", "name"), Column("CPU s", "cpu_s"), Column("share", lambda row: _share(row["own"]))
+    return f"{said}\n\n{markdown(columns, (row for row in rows if row['kind'] == 'stage'))}"
+
+
+def functions_table(rows: list[Row]) -> str:
+    """The functions with the largest shares of their own."""
+    columns = (
+        Column("function", lambda row: f"`{row['name']}`"),
+        Column("calls", lambda row: f"{int(row['calls']):,}"),
+        Column("own", lambda row: _share(row["own"])),
+        Column("with what it calls", lambda row: _share(row["all"])),
+    )
+    return markdown(columns, (row for row in rows if row["kind"] == "function"))
+
+
+def _share(text: str) -> str:
+    return f"{float(text):.1%}"
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from einloom.published.dataflow_table import table
 
-from . import again, auto, damage, dataflows, fadiff, first, imperfect, sizes, tilings
+from . import again, auto, damage, dataflows, fadiff, first, imperfect, profile_exact, sizes, tilings
 from .mutants.table import by_folder
 from .pages import Column, MeasuredTable, Row, markdown
 from .truth.table import CLAIM_COLUMNS
@@ -36,6 +36,8 @@ def _worst(row: Row) -> str:
     """The gap of the worst run at the last mark that the method reaches."""
     return _gap(next((row[f"worst_gap_{n}"] for n in (100_000, 10_000, 1000, 100) if row[f"worst_gap_{n}"]), ""))
 
+
+PROFILE = "python -m bench.profile_exact gpt3-6.7b:batch=64,tokens=4096 tpu-v4i --objective edp"
 
 TABLES: tuple[MeasuredTable, ...] = (
     MeasuredTable(
@@ -306,4 +308,6 @@ TABLES: tuple[MeasuredTable, ...] = (
             Column("after", "evaluate_ms"),
         ),
     ),
+    MeasuredTable("stages", "docs/profile.md", "profile.csv", PROFILE, render=profile_exact.stages_table),
+    MeasuredTable("functions", "docs/profile.md", "profile.csv", PROFILE, render=profile_exact.functions_table),
 )

@@ -96,7 +96,7 @@ def analysed(case: Case) -> Table:
                 table["busiest", path.einsum.name, *key] = max(
                     table.get(("busiest", path.einsum.name, *key), 0), bits * workload.repeat
                 )
-            for memory, loads in instance_traffic(machine, mine, picks).items():
+            for memory, loads in instance_traffic(mine, picks).items():
                 if isinstance(machine.way(memory), Toll):
                     continue
                 for name, bits in zip(("read", "write"), loads, strict=True):

@@ -194,7 +194,7 @@ def test_the_busiest_instance_of_all_is_among_the_classes() -> None:
             instances, times = busiest(case.machine, path, mine)
             most: dict[str, tuple[float, dict[int, int]]] = {}
             for picks in every_instance(path):
-                loads = dict(instance_traffic(case.machine, mine, picks))
+                loads = dict(instance_traffic(mine, picks))
                 lengths = {name: length(case.machine.memory(name), *load) for name, load in loads.items()}
                 if path.leaf.unit is not None and path.einsum.kind != "copy":
                     unit = case.machine.unit(path.leaf.unit)

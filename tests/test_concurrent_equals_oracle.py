@@ -188,7 +188,7 @@ def stages_are_neighbours(patch: pytest.MonkeyPatch) -> None:
 
 def written_slots_are_ignored(patch: pytest.MonkeyPatch) -> None:
     right = occupancy.slots
-    patch.setattr(occupancy, "slots", lambda memory, store, users: right(memory, replace(store, slots=None), users))
+    patch.setattr(occupancy, "slots", lambda memory, store, users: right(memory, store._replace(slots=None), users))
 
 
 def siblings_share_one_read(patch: pytest.MonkeyPatch) -> None:

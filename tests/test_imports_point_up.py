@@ -13,9 +13,9 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "einloom"
 ORDER = (
-    "version errors stops reporting reading workload machine mapping oracle cost mapspace dataflows problem result "
-    "search interop zoo certify diagnose report codegen fabric sweep published defects api schema testing cli __main__ "
-    "__init__"
+    "version once errors stops reporting reading workload machine mapping oracle cost mapspace dataflows problem "
+    "result search interop zoo certify diagnose report codegen fabric sweep published defects api schema testing cli "
+    "__main__ __init__"
 ).split()
 ROOMS = {  # the same inside a folder; a later module of the list may import the earlier ones, and its own folder's
     "search/exact": "numerics padded einsums prices pmappings model fusion traceback bounds joining attempt unfused "

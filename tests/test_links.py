@@ -215,7 +215,7 @@ def writers_pay(patch: pytest.MonkeyPatch) -> None:
     def paid(link: accesses.StoreLink, picks: accesses.Picks | None) -> list[accesses.Move]:
         found = right(link, picks)
         if link.written and link.parent.memory == "way":
-            found.append(accesses.Move(link.path.einsum.name, "way", link.tensor, "write", found[0].count))
+            found.append(accesses.Move(link.path.einsum.name, "way", link.tensor, "write", *found[0][4:]))
         return found
 
     patch.setattr(accesses, "_moves", paid)

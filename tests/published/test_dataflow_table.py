@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import prod
 
 import pytest
+from bench.dataflows import upgraded
 
 from einloom.api import map as solve
 from einloom.cost.evaluate import legality
@@ -17,7 +18,7 @@ from einloom.mapping.text import parse_mapping
 from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.limits.data import BackLimit, Limits, LoopLimit, Numbers
 from einloom.mapspace.space import Mapspace
-from einloom.published.cells import FREE, Cell, upgraded
+from einloom.published.cells import FREE, Cell
 from einloom.published.dataflow_table import speed_ups, table
 from einloom.published.dataflows import cell, cells, crowded
 from einloom.workload.build import build_workload

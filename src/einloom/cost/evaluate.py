@@ -22,7 +22,7 @@ from .formulas.terms import Number
 from .room.fits import overflows
 from .room.occupancy import occupancy
 from .time.schedule import Schedule
-from .traffic.accesses import Move, Picks, StoreLink, instance_choices, links, moves, operations
+from .traffic.accesses import Picks, StoreLink, instance_choices, links, moves, operations
 from .traffic.paths import Path, paths, paths_of
 
 LATENCY_RULES = ("einsum", "tile")
@@ -133,7 +133,7 @@ def busiest(machine: Machine, path: Path, mine: tuple[StoreLink, ...]) -> tuple[
     """
     found: dict[str, tuple[Number, Number | None]] = {}
     picks = instance_choices(path, mine)
-    for name, (read, written) in instance_traffic(machine, mine, picks).items():
+    for name, (read, written) in instance_traffic(mine, picks).items():
         found[name] = (read + written, _seconds(machine.way(name), read, written))
     unit = _unit(machine, path)
     if unit is not None:
@@ -162,19 +162,15 @@ def _seconds(way: Memory | Toll, read: Number, written: Number) -> Number | None
     return passing_time(way, read + written) if isinstance(way, Toll) else component_time(way, read, written)
 
 
-def instance_traffic(machine: Machine, mine: tuple[StoreLink, ...], picks: Picks) -> dict[str, tuple[Number, Number]]:
+def instance_traffic(mine: tuple[StoreLink, ...], picks: Picks) -> dict[str, tuple[Number, Number]]:
     """Memory or toll -> (bits read or passed, bits written) of the picked instance, or of each of many."""
     table: dict[str, tuple[Number, Number]] = {}
     for link in mine:
         for move in moves(link, picks):
-            bits = move.count * _width(machine.way(move.memory), link, move)
+            bits = move.count * move.width
             read, written = table.get(move.memory, (0, 0))
             table[move.memory] = (read, written + bits) if move.action == "write" else (read + bits, written)
     return table
-
-
-def _width(way: Memory | Toll, link: StoreLink, move: Move) -> int:
-    return way.bits(link.workload, move.einsum, move.tensor)
 
 
 def _memory_actions(
@@ -187,12 +183,11 @@ def _memory_actions(
         for i, total in enumerate(every):
             picks = instances[total.memory]
             one = (moves(link, picks) if picks else first)[i]
-            width = _width(machine.way(total.memory), link, total)
             entry = table.setdefault((total.memory, total.tensor, total.action), [0, 0, 0])
             count = total.count * repeat
             entry[0] = entry[0] + count
-            entry[1] = entry[1] + count * width
-            entry[2] = entry[2] + one.count * width * repeat
+            entry[1] = entry[1] + count * total.width
+            entry[2] = entry[2] + one.count * one.width * repeat
     einsum = mine[0].path.einsum.name if mine else ""
     found = []
     for (name, tensor, action), (count, bits, own) in table.items():

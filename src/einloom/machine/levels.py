@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from math import prod
 from types import MappingProxyType
 from typing import Literal
 
+from ..once import cached_property
 from ..reading.facts import Fact
 from ..reporting import Drawn
 from ..workload.einsum import Einsum, Workload
@@ -207,6 +207,10 @@ class Machine(Drawn):
         return tuple(level for level in self.levels if isinstance(level, Memory))
 
     @cached_property
+    def memory_names(self) -> frozenset[str]:
+        return frozenset(memory.name for memory in self.memories)
+
+    @cached_property
     def tolls(self) -> tuple[Toll, ...]:
         return tuple(level for level in self.levels if isinstance(level, Toll))
 
@@ -263,7 +267,11 @@ class Machine(Drawn):
         return {way.name: way for way in self.ways}
 
     def unit(self, name: str) -> ComputeUnit:
-        return next(unit for unit in self.units if unit.name == name)
+        return self._unit_table[name]
+
+    @cached_property
+    def _unit_table(self) -> Mapping[str, ComputeUnit]:
+        return {unit.name: unit for unit in self.units}
 
     @cached_property
     def axes(self) -> Mapping[str, Axis]:

@@ -14,11 +14,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 
+from ..once import cached_property
 from ..workload.einsum import Index, Workload
-from .extents import Cuts, Trail, addressed_paths, extents_along, shared_length, tile_of
+from .extents import Cuts, Trail, addressed_paths, extents_along, shared_length, tile_below, tile_of
 from .tree import Loop, Mapping, Node
 
 Windows = tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
@@ -31,6 +31,7 @@ class Analysed:
         self.workload, self.mapping = workload, mapping
         self._ends: Cuts = {}
         self._windows: dict[tuple[str, int], Windows] = {}
+        self._shared: dict[tuple[str, str], int] = {}
 
     @cached_property
     def trails(self) -> dict[str, Trail]:
@@ -73,11 +74,25 @@ class Analysed:
 
     def shared(self, first: str, second: str) -> int:
         """Number of leading nodes that the paths of two Einsums share (the split where they part included)."""
-        return shared_length(self.trails[first], self.trails[second])
+        if (first, second) not in self._shared:
+            self._shared[first, second] = shared_length(self.trails[first], self.trails[second])
+        return self._shared[first, second]
 
     def below(self, einsum: str) -> tuple[Table[str, int], ...]:
         """For each node of the path the extents of the Einsum's variables in the largest tile below it."""
         return extents_along(self.workload, self.trails[einsum], self.cuts, einsum)
+
+    def extents(self, einsum: str) -> tuple[list[tuple[int, Loop, str, int]], dict[str, int]]:
+        """(for each loop that iterates a variable its index, itself, the variable and its extent in the largest tile
+        above; the extents of all variables at the leaf). The same extents as in `below`."""
+        known = self.workload.extents
+        extents = {v: known[v] for v in self.workload.einsum(einsum).variables}
+        found: list[tuple[int, Loop, str, int]] = []
+        for i, loop, v in self.loops[einsum]:
+            if v is not None:
+                found.append((i, loop, v, extents[v]))
+                extents[v] = tile_below(loop, extents[v], self.cuts.get((einsum, i)))
+        return found, extents
 
     @cached_property
     def cuts(self) -> Cuts:

@@ -50,6 +50,13 @@ def tile_of(loop: Loop, extent: int) -> int:
     return loop.tile if loop.tile is not None else -(-extent // max(1, loop.trips))
 
 
+def tile_below(loop: Loop, extent: int, ends: tuple[int, ...] | None) -> int:
+    """The extent of a variable in the largest tile below `loop`. ends: of its iterations, unless it cuts plainly."""
+    if ends is None:
+        return min(extent, tile_of(loop, extent))
+    return max(e - s for s, e in zip((0, *ends), ends, strict=False))
+
+
 def addresses(nest: Nest, above: Address = ()) -> Iterator[Address]:
     """The address of every node, in the order in which a mapping's text has them, one a line."""
     for i, node in enumerate(nest):
@@ -83,11 +90,7 @@ def extents_along(workload: Workload, steps: Trail, cuts: Cuts, einsum: str) -> 
     for i, (_, node) in enumerate(steps):
         v = node.variable(einsum) if isinstance(node, Loop) else None
         if isinstance(node, Loop) and v in extents:
-            ends = cuts.get((einsum, i))
-            if ends is None:
-                tile = min(extents[v], tile_of(node, extents[v]))
-            else:
-                tile = max(e - s for s, e in zip((0, *ends), ends, strict=False))
+            tile = tile_below(node, extents[v], cuts.get((einsum, i)))
             if tile != extents[v]:
                 extents = {**extents, v: tile}
         below.append(extents)

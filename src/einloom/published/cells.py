@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
-from ..zoo.machine_by_name import load_machine
+from dataclasses import dataclass
 
 ATTENTIONS = tuple(
     f"tileflow-{name}"
@@ -62,38 +60,3 @@ def family_of(workload: str) -> str:
 def quickest(found: Cell) -> float:
     """Cycles of the fastest mapping known for a cell that has one, whatever runs at the same time."""
     return min(x for x in (found.cycles, found.concurrent, found.grouped) if x is not None)
-
-
-def upgraded(before: Cell, after: Cell) -> Cell:
-    """What two runs know of one cell: the better mapping and the larger bound, without groups and with groups each."""
-    rate = load_machine(after.machine).units[0].throughput
-    scale = rate if after.objective == "latency" and rate is not None else 1.0
-    best, other = sorted((after, before), key=_rank)
-    value = best.cycles if best.objective == "latency" else best.energy
-    if value is not None and best.bound is not None:
-        bound = min(value / scale, max(best.bound, other.bound or 0.0))
-        status = "optimal" if bound * scale >= value * (1 - 1e-9) else best.status
-        best = replace(best, bound=bound, gap=max(0.0, 1 - bound * scale / value), status=status)
-    elif best.status == "open":
-        best = replace(best, bound=max(best.bound or 0.0, other.bound or 0.0))
-    best = replace(best, seconds=after.seconds)
-    groups, others = sorted((after, before), key=_grouped_rank)
-    bound = max(groups.grouped_bound or 0.0, others.grouped_bound or 0.0)
-    status = groups.grouped_status
-    if groups.grouped is not None and groups.objective == "latency":
-        bound = min(bound, groups.grouped / scale)
-        status = "optimal" if bound * scale >= groups.grouped * (1 - 1e-9) else status
-    return replace(best, grouped=groups.grouped, grouped_bound=bound if status else None, grouped_status=status)
-
-
-def _rank(known: Cell) -> tuple[int, float]:
-    """Smaller for the cell that knows more without groups."""
-    value = known.cycles if known.objective == "latency" else known.energy
-    order = ("optimal", "infeasible", "refused", "bounded", "open")
-    return order.index(known.status), float("inf") if value is None else value
-
-
-def _grouped_rank(known: Cell) -> tuple[int, float]:
-    """Smaller for the cell that knows more with groups."""
-    order = ("optimal", "bounded", "open", "")
-    return order.index(known.grouped_status), float("inf") if known.grouped is None else known.grouped

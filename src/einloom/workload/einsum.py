@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import KeysView, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import prod
 from types import MappingProxyType
 from typing import Literal
 
+from ..once import cached_property
 from ..reading.facts import Fact
 from ..reporting import Drawn
 

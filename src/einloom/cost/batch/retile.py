@@ -55,7 +55,7 @@ def _retiled(path: Path, tiles: Table[Address, Number]) -> Path:
     loops = []
     for loop in path.loops:
         tile = tiles.get(path.addresses[loop.place], loop.tile)
-        loops.append(replace(loop, trips=terms.trips_of(extents[loop.variable], tile), tile=tile))
+        loops.append(loop._replace(trips=terms.trips_of(extents[loop.variable], tile), tile=tile))
         extents[loop.variable] = terms.minimum(extents[loop.variable], tile)
     return replace(path, loops=tuple(loops))
 

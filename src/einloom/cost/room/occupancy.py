@@ -8,9 +8,9 @@ are like any other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 from math import prod
 from operator import or_
 
@@ -20,12 +20,13 @@ from ...machine.levels import Link, Machine, Memory
 from ...mapping.extents import Address
 from ...mapping.legality.concurrency import axis_of, stage_distance
 from ...mapping.tree import Split, Store
+from ...once import cached_property
 from ...workload.einsum import Workload
 from ..breakdown import Occupancy
 from ..formulas import terms, windows
 from ..formulas.terms import Number
 from ..formulas.windows import Array, Choice
-from ..traffic.accesses import StoreLink, by_tensor, rank_use
+from ..traffic.accesses import StoreLink, by_tensor, moving, rank_use, retention, split_above
 from ..traffic.boxes import Shared, Sides, volume
 from ..traffic.paths import Path, PathLoop, PathStore
 from .moments import Moment, fullest
@@ -129,11 +130,18 @@ class Tile:
         several = len(self.users) > 1 and tensor in workload.viewed
         return workload.parted[tensor] if several else frozenset()
 
+    @cached_property
+    def _simple(self) -> bool:
+        """True if no user has windows."""
+        return all(user.plain for user in self.users)
+
     def _complex(self, rank: int) -> bool:
         tensor = self.store.tensor
         if rank in self._whole:
             return False
-        if any(user.complex_rank(user.einsum.access(tensor), rank) for user in self.users if not user.plain):
+        if not self._simple and any(
+            user.complex_rank(user.einsum.access(tensor), rank) for user in self.users if not user.plain
+        ):
             return True
         return len(self.users) > 1 and not self.users[0].workload.tied(tensor, rank)
 
@@ -146,10 +154,12 @@ class Tile:
         if self.unlike is not None:
             sides, work = self.unlike.box(choice)
             return [windows.choose(work, volume(sides), 0)]
-        plain = [self._plain] if self._ragged.isdisjoint(choice) else self._plain_at(choice)
-        shape = self.users[0].workload.tensor(self.store.tensor).shape if self._whole else ()
-        whole = [size for rank, size in enumerate(shape) if rank in self._whole]
-        return [*whole, *plain, *(windows.extent_at(window.uses, window.size, choice) for window in self._windows)]
+        found = [self._plain] if not choice or self._ragged.isdisjoint(choice) else self._plain_at(choice)
+        if self._whole:
+            shape = self.users[0].workload.tensor(self.store.tensor).shape
+            found = [*(size for rank, size in enumerate(shape) if rank in self._whole), *found]
+        found.extend([windows.extent_at(window.uses, window.size, choice) for window in self._windows])
+        return found
 
     @cached_property
     def _plain(self) -> Number:
@@ -162,12 +172,14 @@ class Tile:
     @cached_property
     def _plain_ranks(self) -> tuple[tuple[int, tuple[PathLoop, ...]], ...]:
         """(extent, loops above the store) of the variables of every rank that is no window."""
-        first = self.users[0]
-        listed = enumerate(first.einsum.access(self.store.tensor).indices)
-        indices = ((rank, index) for rank, index in listed if rank not in self._whole)
-        variables = [variable for rank, index in indices if not self._complex(rank) for variable in index.variables]
-        above = {v: tuple(loop for loop in first.by_variable[v] if loop.place < self.store.place) for v in variables}
-        return tuple((first.extent(v), loops) for v, loops in above.items())
+        first, place = self.users[0], self.store.place
+        access = first.einsum.access(self.store.tensor)
+        plain: Iterable[str] = access.variables
+        if not self._simple or len(self.users) > 1:
+            ranks = [rank for rank in range(len(access.indices)) if rank not in self._whole and not self._complex(rank)]
+            plain = dict.fromkeys(v for rank in ranks for v in access.indices[rank].variables)
+        extents, loops = first.workload.extents, first.by_variable
+        return tuple([(extents[v], tuple([n for n in loops[v] if n.place < place])) for v in plain])
 
     @cached_property
     def _ragged(self) -> frozenset[int]:
@@ -191,7 +203,7 @@ class Tile:
     @cached_property
     def _windows(self) -> tuple[_Window, ...]:
         """The other ranks."""
-        if all(user.plain for user in self.users):
+        if self._simple:
             return ()
         user = self.users[0]
         shape = user.workload.shape(user.einsum.access(self.store.tensor))
@@ -207,12 +219,17 @@ class Tile:
         return (self.store.address, self.store.tensor)
 
     def bits(self, choice: Choice) -> Number:
-        return self.size(choice) * self.width * self.copies
+        return self.size(choice) * self.width * self.copies if choice else self._first_bits
+
+    @cached_property
+    def _first_bits(self) -> Number:
+        """Bits where every loop is in its first piece."""
+        return self.size({}) * self.width * self.copies
 
     @cached_property
     def moving(self) -> frozenset[int]:
         """Places of the loops that change the tile's size, or end its use, in other ways than a ragged edge."""
-        if self.unlike is None and all(user.plain for user in self.users):
+        if self.unlike is None and self._simple:
             return frozenset()
         found: set[int] = set()
         steps = {loop.place for loop, _ in self.steps}
@@ -245,17 +262,20 @@ def tiles(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> 
     below = _leaves_below(all_paths)
     touching = by_tensor(all_paths)
     for store in _stores(all_paths):
-        users = tuple(p for p in touching.get(store.tensor, ()) if p.holds(store))
+        mine = below[store.address]
+        users = tuple([p for p in touching.get(store.tensor, ()) if p.order in mine])
         memory = machine.memory(store.memory)
         if not users or isinstance(memory, Link):
             continue
         width = memory.bits(workload, users[0].einsum.name, store.tensor)
         stays = _persists(workload, store, users[0])
         copies = slots(memory, store, users) * (workload.repeat if stays else 1)
-        link = StoreLink(workload, machine, users[0], store.tensor, store, store, users, False)
-        steps = () if stays else _steps(link)
-        within = below[store.address] if steps else _span(store, users, below)
-        found.append(Tile(store, below[store.address], within, users, width, copies, stays, steps, link.unlike))
+        windowed = not all(user.plain for user in users) or (store.place, store.tensor) in users[0].unlike
+        link = StoreLink(workload, machine, users[0], store.tensor, store, store, users, False) if windowed else None
+        steps = () if stays else _steps(store, users, link)
+        within = mine if steps else _span(store, users, below)
+        unlike = None if link is None else link.unlike
+        found.append(Tile(store, mine, within, users, width, copies, stays, steps, unlike))
     return tuple(found)
 
 
@@ -283,7 +303,7 @@ def _leaves_below(all_paths: tuple[Path, ...]) -> dict[Address, range]:
 def _span(store: PathStore, users: tuple[Path, ...], below: dict[Address, range]) -> range:
     """Orders of the leaves from the first to the last user, and of all in loops around either, below the store."""
     start, stop = users[0].order, users[-1].order + 1
-    for end in (users[0], users[-1]):
+    for end in users if len(users) == 1 else (users[0], users[-1]):
         for loop in end.loops:
             if loop.place > store.place and loop.axis is None and not (isinstance(loop.trips, int) and loop.trips == 1):
                 around = below[end.addresses[loop.place]]
@@ -300,7 +320,8 @@ def slots(memory: Memory, store: PathStore, users: tuple[Path, ...]) -> int:
     """
     if store.slots is not None:
         return store.slots
-    return max(memory.capacity_share(), 1 + max((distance for _, distance in exchanges(store, users)), default=0))
+    apart = [distance for _, distance in exchanges(store, users)] if any(user.forks for user in users) else []
+    return max(memory.capacity_share(), 1 + max(apart, default=0))
 
 
 def exchanges(store: PathStore, users: tuple[Path, ...]) -> Iterator[tuple[Path, int]]:
@@ -321,13 +342,18 @@ def _persists(workload: Workload, store: PathStore, user: Path) -> bool:
     return workload.tensor(store.tensor).persistent and user.holders(store.tensor)[0].address == store.address
 
 
-def _steps(link: StoreLink) -> tuple[tuple[PathLoop, Number], ...]:
-    """The loops above a store that may keep elements of its tile: those its tensor lacks, and the sliding one."""
-    keeps, sliding = link.retention
+def _steps(store: PathStore, users: tuple[Path, ...], link: StoreLink | None) -> tuple[tuple[PathLoop, Number], ...]:
+    """The loops above a store that may keep elements of its tile: those its tensor lacks, and the sliding one.
+
+    link: to the store, if its windows may overlap.
+    """
+    path = users[0]
+    edge = split_above(path, store.place)
+    keeps, sliding = retention(path, store.place, moving(users, store.tensor), edge, True)
     found: list[tuple[PathLoop, Number]] = []
-    for loop in link.path.loops:
+    for loop in path.loops:
         if loop.place == sliding:
-            if _slides(link, loop):
+            if link is not None and _slides(link, loop):
                 found.append((loop, 1))
         elif loop.place in keeps:
             flag = terms.positive(loop.trips - 1) * keeps[loop.place]
@@ -380,7 +406,7 @@ class _Live:
 
     @staticmethod
     def of(path: Path, near: list[Tile], changing: list[Tile]) -> _Live:
-        choice = _moments(path, near, changing)
+        choice = _moments(path, near, changing) if changing else {}
         flags = [(tile, tile.alive(path, choice)) for tile in near]
         found = [(tile, flag, tile.bits(choice) * flag) for tile, flag in flags if not isinstance(flag, int) or flag]
         return _Live(path, choice, tuple(found))

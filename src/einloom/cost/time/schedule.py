@@ -19,11 +19,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
-from functools import cached_property
 
 from ...machine.levels import Machine
 from ...mapping.legality.concurrency import axis_of, concurrent, has_concurrent, instances_used, shares
 from ...mapping.tree import Loop, Node, Split, Store
+from ...once import cached_property
 from ..formulas.pipeline import Edge, drain_time, full_tokens
 from ..formulas.terms import Number, minimum, visits
 from ..room.occupancy import exchanges, slots

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from math import prod
 from typing import NamedTuple
@@ -18,13 +17,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ...machine.levels import Axis, Link, Machine, Toll
+from ...once import cached_property
 from ...workload.einsum import Access, Workload
 from ...workload.selectors import select
 from ..breakdown import ActionName
 from ..formulas import terms, windows
 from ..formulas.terms import Number
 from .boxes import Shared
-from .paths import Path, PathLoop, PathStore
+from .paths import Path, PathLoop, PathStore, Retention
 
 Picks = dict[int, Number]  # place of a spatial loop -> the instance that counts, or an array of instances
 
@@ -32,7 +32,7 @@ Picks = dict[int, Number]  # place of a spatial loop -> the instance that counts
 class Move(NamedTuple):
     """Values that `einsum` reads from or writes to `memory`, or that pass the toll of that name down or up.
 
-    count: over all instances, or of one instance.
+    count: over all instances, or of one instance. width: bits of one value there.
     """
 
     einsum: str
@@ -40,6 +40,7 @@ class Move(NamedTuple):
     tensor: str
     action: ActionName
     count: Number
+    width: int
 
 
 class _Product(NamedTuple):
@@ -48,7 +49,7 @@ class _Product(NamedTuple):
     whole: there is nothing besides. ranks, others: ranks whose pieces are not all equal, or complex, and such variables
     that the tensor lacks. fresh, every: values of the even ranks, times the temporal loops that fetch them anew; with
     the first pieces of the loops that the tensor lacks alone, or all. spatial: (loop, is it on a rank?, do its
-    instances count once above?).
+    instances count once above?). sides: what `spread` found.
     """
 
     whole: bool
@@ -57,22 +58,33 @@ class _Product(NamedTuple):
     fresh: int
     every: int
     spatial: list[tuple[PathLoop, bool, bool]]
+    sides: dict[tuple[bool, str | None], tuple[int, int, int]]
 
     def of(self, link: StoreLink, at_parent: bool, toll: Toll | None, busiest: bool, fresh: bool) -> int:
         """The closed factor at one side of the link, or at a toll; arguments as of `StoreLink.moved`."""
         values = self.fresh if fresh else self.every
         if not self.spatial:
             return values
-        counted, picked = [], []
+        side = (at_parent, None if toll is None else toll.name)
+        if side not in self.sides:
+            self.sides[side] = self.spread(link, at_parent, toll)
+        every, below, parts = self.sides[side]
+        return terms.evenly_crossed(values, below, parts) if busiest else terms.evenly_crossed(values, every, 1)
+
+    def spread(self, link: StoreLink, at_parent: bool, toll: Toll | None) -> tuple[int, int, int]:
+        """(instances that need the same values at a side, those of them below one instance there, instances there that
+        have different values)."""
+        every = below = parts = 1
         stop = link.parent.place if at_parent else link.place
         for loop, inside, once in self.spatial:
             above = loop.place < stop if toll is None else loop.place in link.above(at_parent, toll)
-            if above and busiest:
-                if inside:
-                    picked.append(loop.trips)
-            elif not inside and (above or not (at_parent and once)):
-                counted.append(loop.trips)
-        return terms.evenly_crossed(values, prod(counted), prod(picked))
+            if inside:
+                parts *= loop.trips if above else 1
+            elif above:
+                every *= loop.trips
+            elif not (at_parent and once):
+                every, below = every * loop.trips, below * loop.trips
+        return every, below, parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +103,7 @@ class StoreLink:
     users: tuple[Path, ...]
     written: bool
 
-    @property
+    @cached_property
     def place(self) -> int:
         return len(self.path.nodes) if self.child is None else self.child.place
 
@@ -101,17 +113,21 @@ class StoreLink:
         return {}
 
     @cached_property
+    def widths(self) -> tuple[int, int]:
+        """Bits of one value in the parent's memory, and in the child's (0 for the leaf)."""
+        ends = (self.parent, self.child)
+        einsum = self.path.einsum.name
+        upper, lower = (s and self.machine.memory(s.memory).bits(self.workload, einsum, self.tensor) for s in ends)
+        return upper or 0, lower or 0
+
+    @cached_property
     def access(self) -> Access:
         return self.path.einsum.access(self.tensor)
 
     @cached_property
     def relevant(self) -> frozenset[int]:
         """Places of the loops on which the tile depends, for any of the users."""
-        found: set[int] = set()
-        for user in self.users:
-            variables = user.einsum.access(self.tensor).variables
-            found.update([loop.place for loop in user.loops if loop.variable in variables])
-        return frozenset(found)
+        return moving(self.users, self.tensor)
 
     @cached_property
     def reader(self) -> StoreLink | None:
@@ -143,31 +159,12 @@ class StoreLink:
     @cached_property
     def edge(self) -> int:
         """Place of the innermost sequential split above the child: loops further out find nothing that is kept."""
-        return max((s for s in self.path.splits if s < self.place), default=-1)
+        return split_above(self.path, self.place)
 
     @cached_property
-    def retention(self) -> tuple[dict[int, Number], int | None]:
-        """(per temporal loop that the tensor lacks, a flag: is the tile kept over it; place of the sliding loop).
-
-        Walks outwards from the store: loops that the tensor lacks, directly above, keep the tile; the first that it
-        depends on slides; a sequential split, or anything further out, forgets. The leaf keeps nothing.
-        """
-        keeps: dict[int, Number] = {}
-        sliding: int | None = None
-        still: Number = self.child is not None
-        for loop in reversed([p for p in self.path.loops if p.place < self.place and p.axis is None]):
-            if loop.place < self.edge:
-                still = False
-            if loop.place not in self.relevant:
-                keeps[loop.place] = still
-                continue
-            if isinstance(loop.trips, int):
-                if loop.trips > 1:
-                    sliding = loop.place if isinstance(still, bool) and still else sliding
-                    still = False
-            else:
-                still = still & (loop.trips == 1)
-        return keeps, sliding
+    def retention(self) -> Retention:
+        """What the child keeps of its tile: see `retention`."""
+        return retention(self.path, self.place, self.relevant, self.edge, self.child is not None)
 
     @cached_property
     def tolls(self) -> tuple[Toll, ...]:
@@ -235,6 +232,8 @@ class StoreLink:
     ) -> Number:
         """Values that cross the link, counted at one side, or at a toll on the way: over all instances, or (`picks`)
         of one instance there, or of many at once."""
+        if self._product.whole:
+            return self._product.of(self, at_parent, toll, picks is not None, fresh)
         return prod(self.factors(at_parent=at_parent, picks=picks, fresh=fresh, toll=toll))
 
     def factors(
@@ -261,29 +260,28 @@ class StoreLink:
         path, variables = self.path, self.access.variables
         ranks: list[int] = []
         even = path.even
-        if not (path.busy and all(user.plain for user in self.users)):
+        if not path.busy or not all(user.plain for user in self.users):
             indices = enumerate(self.access.indices)
             ranks = [rank for rank, index in indices if self._complex(rank) or not even.issuperset(index.variables)]
             even = even.difference(*(self.access.indices[rank].variables for rank in ranks))
         others = [] if path.busy else [v for v in path.einsum.variables if v not in variables and v not in path.even]
-        values = prod([path.extent(v) for v in variables if v in even])
+        extents = self.workload.extents
+        values = prod([extents[v] for v in variables if v in even])
         keeps, relevant, place = self.retention[0], self.relevant, self.place
-        again, always = [], []
+        again = always = 1
         spatial: list[tuple[PathLoop, bool, bool]] = []
         for loop in path.loops:
             if loop.place >= place or loop.variable not in even:
                 continue
             inside = loop.variable in variables
             if loop.axis is not None:
-                once = not inside and loop.place not in relevant and self._joined(self.axes[loop.place])
+                once = not inside and loop.place not in relevant and self._joined(self.machine.axes[loop.axis])
                 spatial.append((loop, inside, once))
             elif not inside and not keeps.get(loop.place, 0):
-                again.append(loop.trips)
-                if loop.place in relevant:
-                    always.append(loop.trips)
-        fresh = terms.evenly_crossed(values, prod(always), 1)
-        every = terms.evenly_crossed(values, prod(again), 1)
-        return _Product(not ranks and not others and self.unlike is None, ranks, others, fresh, every, spatial)
+                again *= loop.trips
+                always *= loop.trips if loop.place in relevant else 1
+        fresh, every = terms.evenly_crossed(values, always, 1), terms.evenly_crossed(values, again, 1)
+        return _Product(not ranks and not others and self.unlike is None, ranks, others, fresh, every, spatial, {})
 
     def _complex(self, rank: int) -> bool:
         """True if some user's windows of the rank overlap, leave gaps, are clipped or follow from consumers."""
@@ -325,6 +323,48 @@ class StoreLink:
 def _axes(picks: Picks | None) -> int:
     """How many axes the arrays of many picks have; 0 for one pick."""
     return max((one.ndim for one in picks.values() if isinstance(one, np.ndarray)), default=0) if picks else 0
+
+
+def moving(users: tuple[Path, ...], tensor: str) -> frozenset[int]:
+    """Places of the loops that move a tensor's tile, for any of its users."""
+    first, *others = [user.moving[tensor] for user in users]
+    return first.union(*others) if others else first
+
+
+def split_above(path: Path, place: int) -> int:
+    """Place of the innermost sequential split above a place; -1 if there is none."""
+    return max([split for split in path.splits if split < place], default=-1)
+
+
+def retention(path: Path, place: int, relevant: frozenset[int], edge: int, stored: bool) -> Retention:
+    """(per temporal loop that the tensor lacks, a flag: is the tile kept over it; place of the sliding loop).
+
+    Walks outwards from the store: loops that the tensor lacks, directly above, keep the tile; the first that it depends
+    on slides; a sequential split (`edge`), or anything further out, forgets. The leaf keeps nothing.
+    """
+    key = (place, relevant, edge, stored)
+    if key not in path.retentions:
+        path.retentions[key] = _retention(path, *key)
+    return path.retentions[key]
+
+
+def _retention(path: Path, place: int, relevant: frozenset[int], edge: int, stored: bool) -> Retention:
+    keeps: dict[int, Number] = {}
+    sliding: int | None = None
+    still: Number = stored
+    for loop in reversed(path.loops):
+        if loop.axis is not None or loop.place >= place:
+            continue
+        if loop.place < edge:
+            still = False
+        if loop.place not in relevant:
+            keeps[loop.place] = still
+        elif not isinstance(loop.trips, int):
+            still = still & (loop.trips == 1)
+        elif loop.trips > 1:
+            sliding = loop.place if isinstance(still, bool) and still else sliding
+            still = False
+    return keeps, sliding
 
 
 def rank_use(
@@ -372,7 +412,7 @@ def links(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> 
 
 def moves(link: StoreLink, picks: Picks | None = None) -> tuple[Move, ...]:
     """What a link costs at both ends, in values; with `picks`, of the picked instance at each end."""
-    if not link.axes:
+    if not link.path.spatial:
         picks = None  # there is one instance, and it does everything
     if _axes(picks):
         return tuple(_moves(link, picks))
@@ -387,24 +427,24 @@ def _moves(link: StoreLink, picks: Picks | None) -> list[Move]:
     parent, child = link.parent.memory, None if link.child is None else link.child.memory
     if link.path.einsum.kind == "copy" and child is None and _copy_in_place(link):
         return []
+    upper, lower = link.widths
     found: list[Move] = []
     if not link.written:
-        found.append(Move(einsum, parent, tensor, "read", link.moved(at_parent=True, picks=picks)))
+        found.append(Move(einsum, parent, tensor, "read", link.moved(at_parent=True, picks=picks), upper))
         if child is not None:
-            found.append(Move(einsum, child, tensor, "write", link.moved(at_parent=False, picks=picks)))
-        return [*found, *_passes(link, picks)]
-    if isinstance(link.machine.memory(parent), Link):  # nothing stays there: readers pay for the way
+            found.append(Move(einsum, child, tensor, "write", link.moved(at_parent=False, picks=picks), lower))
+    elif isinstance(link.machine.memory(parent), Link):  # nothing stays there: readers pay for the way
         assert child is not None
-        found.append(Move(einsum, child, tensor, "read", link.moved(at_parent=False, picks=picks)))
-        return [*found, *_passes(link, picks)]
-    up = link.moved(at_parent=True, picks=picks)
-    found.append(Move(einsum, parent, tensor, "write", up))
-    found.append(Move(einsum, parent, tensor, "read", _read_back(link, up, picks)))
-    if child is not None:
-        out = link.moved(at_parent=False, picks=picks)
-        found.append(Move(einsum, child, tensor, "read", out))
-        found.append(Move(einsum, child, tensor, "write", _read_back(link, out, picks, at_parent=False)))
-    return [*found, *_passes(link, picks)]
+        found.append(Move(einsum, child, tensor, "read", link.moved(at_parent=False, picks=picks), lower))
+    else:
+        up = link.moved(at_parent=True, picks=picks)
+        found.append(Move(einsum, parent, tensor, "write", up, upper))
+        found.append(Move(einsum, parent, tensor, "read", _read_back(link, up, picks), upper))
+        if child is not None:
+            out = link.moved(at_parent=False, picks=picks)
+            found.append(Move(einsum, child, tensor, "read", out, lower))
+            found.append(Move(einsum, child, tensor, "write", _read_back(link, out, picks, at_parent=False), lower))
+    return [*found, *_passes(link, picks)] if link.machine.tolls else found
 
 
 def _read_back(
@@ -422,23 +462,26 @@ def _passes(link: StoreLink, picks: Picks | None) -> list[Move]:
     einsum, tensor = link.path.einsum, link.tensor
     found: list[Move] = []
     for toll in link.tolls:
+        width = toll.bits(link.workload, einsum.name, tensor)
         down, up = toll.charges(link.workload, einsum.name, tensor)
         if einsum.kind == "copy" and link.child is None:
             inwards = link.machine.position[link.parent.memory] < link.machine.position[toll.name]
             if down if inwards else up:
                 way: ActionName = "down" if inwards else "up"
-                found.append(Move(einsum.name, toll.name, tensor, way, link.moved(picks=picks, toll=toll)))
+                found.append(Move(einsum.name, toll.name, tensor, way, link.moved(picks=picks, toll=toll), width))
             continue
         if not (down or (up and link.written)):
             continue
         crossed = link.moved(picks=picks, toll=toll)
         if not link.written:
-            found.append(Move(einsum.name, toll.name, tensor, "down", crossed))
+            found.append(Move(einsum.name, toll.name, tensor, "down", crossed, width))
             continue
         if up:
-            found.append(Move(einsum.name, toll.name, tensor, "up", crossed))
+            found.append(Move(einsum.name, toll.name, tensor, "up", crossed, width))
         if down and not isinstance(link.machine.memory(link.parent.memory), Link):
-            found.append(Move(einsum.name, toll.name, tensor, "down", _read_back(link, crossed, picks, toll=toll)))
+            found.append(
+                Move(einsum.name, toll.name, tensor, "down", _read_back(link, crossed, picks, toll=toll), width)
+            )
     return found
 
 
@@ -465,11 +508,13 @@ def operations(path: Path, picks: Picks | None = None) -> Number:
 
 def operation_factors(path: Path, picks: Picks | None) -> list[Number]:
     """Numbers whose product is `operations`; each depends on the loops of one variable."""
+    many = _axes(picks)
+    if path.busy and not many:
+        return [prod([loop.trips for loop in path.loops if picks is None or loop.axis is None])]
 
     def once(loop: PathLoop) -> Number:
         return int(picks is not None and loop.axis is not None)
 
-    many = _axes(picks)
     if many:
         chains = {v: tuple([(n.place, n.cut(once(n))) for n in path.by_variable[v]]) for v in path.einsum.variables}
         return [windows.pieces(path.extent(v), chain, False, picks or {}, many) for v, chain in chains.items()]

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import reduce
 from operator import and_
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...mapping.analysed import Analysed
 from ...mapping.extents import Address
 from ...mapping.legality.concurrency import concurrent
 from ...mapping.tree import Compute, Mapping, Node, Split, Store
+from ...once import cached_property
 from ...workload.einsum import Access, Einsum, Workload
 from ...workload.parts import not_whole
 from ..formulas.terms import LoopCut, Number, default_tile, minimum
 from ..formulas.windows import Choice, piece
 
 Flag = Callable[["PathLoop"], Number]
+Retention = tuple[dict[int, Number], int | None]
 
 
-@dataclass(frozen=True, slots=True)
-class PathLoop:
+class PathLoop(NamedTuple):
     """A loop on the path: `place` on the path, the variable it iterates, its tile and, if derived, its piece ends."""
 
     place: int
@@ -35,8 +36,7 @@ class PathLoop:
         return LoopCut(self.tile, self.ends, once, pick, self.trips)
 
 
-@dataclass(frozen=True, slots=True)
-class PathStore:
+class PathStore(NamedTuple):
     """A store on the path, for one tensor; `address` is equal for the same node seen from different leaves.
 
     slots: tiles that it holds in turns, if the tree says so.
@@ -86,6 +86,10 @@ class Path:
             table[loop.variable].append(loop)
         return {v: tuple(loops) for v, loops in table.items()}
 
+    @cached_property
+    def spatial(self) -> tuple[PathLoop, ...]:
+        return tuple([loop for loop in self.loops if loop.axis is not None])
+
     def extent(self, variable: str) -> int:
         return self.workload.extents[variable]
 
@@ -104,7 +108,23 @@ class Path:
 
     def holders(self, tensor: str) -> tuple[PathStore, ...]:
         """The stores of `tensor` on the path, outermost first."""
-        return tuple(store for store in self.stores if store.tensor == tensor)
+        return self._holders.get(tensor, ())
+
+    @cached_property
+    def _holders(self) -> dict[str, tuple[PathStore, ...]]:
+        return {tensor: tuple([s for s in self.stores if s.tensor == tensor]) for tensor in self.einsum.tensors}
+
+    @cached_property
+    def moving(self) -> dict[str, frozenset[int]]:
+        """Tensor of the Einsum -> places of the loops that move its tile: those on its variables."""
+        loops = self.loops
+        variables = ((access.tensor, access.variables) for access in self.einsum.accesses)
+        return {tensor: frozenset([n.place for n in loops if n.variable in mine]) for tensor, mine in variables}
+
+    @cached_property
+    def retentions(self) -> dict[tuple[int, frozenset[int], int, bool], Retention]:
+        """What `accesses.retention` found: stores are asked for their price and for their room."""
+        return {}
 
     def holds(self, store: PathStore) -> bool:
         """True if the node of `store` is on this path."""
@@ -179,8 +199,7 @@ class Path:
     def complex_axes(self) -> tuple[PathLoop, ...]:
         """Spatial loops along which instances may differ in more than a ragged edge."""
         lowest = max((place for place, _ in self.unlike), default=-1)
-        spatial = (loop for loop in self.loops if loop.axis is not None)
-        return tuple(n for n in spatial if n.place < lowest or n.variable in self.complex_variables)
+        return tuple(n for n in self.spatial if n.place < lowest or n.variable in self.complex_variables)
 
 
 def paths(workload: Workload, mapping: Mapping) -> tuple[Path, ...]:

@@ -77,21 +77,19 @@ def _oversized_chains(tree: Analysed) -> Iterator[str]:
 
 def _extent_problems(tree: Analysed, einsum: str) -> Iterator[str]:
     """Trips fit extents and tiles, and every variable reaches extent 1 at the leaf."""
-    variables = tree.workload.einsum(einsum).variables
-    below = tree.below(einsum)
-    for i, node, v in tree.loops[einsum]:
-        if v is None or ((einsum, i) in tree.cuts and tree.windows(einsum, i)):
+    loops, left = tree.extents(einsum)
+    for i, node, v, extent in loops:
+        if (einsum, i) in tree.cuts and tree.windows(einsum, i):
             continue  # what is derived from the consumers: the loop's numbers speak of them
-        extent = below[i - 1][v] if i else tree.workload.extents[v]
         tile = tile_of(node, extent)
         if node.trips != -(-extent // tile):
             yield (
                 f"{einsum}: '{describe(node)}': {v} has extent {extent} here, so tiles of {tile} need "
                 f"{-(-extent // tile)} trips, not {node.trips}"
             )
-    for v in variables:
-        if below[-1][v] != 1:
-            yield f"{einsum}: {v} still has extent {below[-1][v]} at the leaf; loops must bring it to 1"
+    for v, extent in left.items():
+        if extent != 1:
+            yield f"{einsum}: {v} still has extent {extent} at the leaf; loops must bring it to 1"
 
 
 def _repeated(tree: Analysed, einsum: str) -> Iterator[str]:

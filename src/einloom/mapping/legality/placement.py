@@ -76,8 +76,11 @@ def _units(units: tuple[ComputeUnit, ...]) -> str:
 
 def _order_problems(workload: Workload, machine: Machine, einsum: str, steps: Steps) -> Iterator[str]:
     """Stores of a tensor go inwards; stores stand on the right side of spatial loops; every tensor has a store."""
+    mine = set(workload.einsum(einsum).tensors)
+    # what a store keeps for other Einsums is in an instance of their own loops
+    stores = [(j, n) for j, (_, n) in enumerate(steps) if isinstance(n, Store) and not mine.isdisjoint(n.tensors)]
     for tensor in workload.einsum(einsum).tensors:
-        memories = [n.memory for _, n in steps if isinstance(n, Store) and tensor in n.tensors]
+        memories = [n.memory for _, n in stores if tensor in n.tensors]
         if not memories:
             yield f"{einsum}: {tensor} has no store on its path"
         for outer, inner in pairwise(memories):
@@ -85,9 +88,6 @@ def _order_problems(workload: Workload, machine: Machine, einsum: str, steps: St
                 yield f"{einsum}: {tensor} is stored twice in {outer}"
             elif machine.position[outer] > machine.position[inner]:
                 yield f"{einsum}: {tensor} is stored in {inner} below its store in {outer}, which is further in"
-    mine = set(workload.einsum(einsum).tensors)
-    # what a store keeps for other Einsums is in an instance of their own loops
-    stores = [(j, n) for j, (_, n) in enumerate(steps) if isinstance(n, Store) and not mine.isdisjoint(n.tensors)]
     for i, (_, loop) in enumerate(steps):
         if not isinstance(loop, Loop) or loop.axis is None:
             continue
@@ -125,7 +125,7 @@ def _holding_problems(workload: Workload, machine: Machine, leaf: Compute, steps
     above: set[str] = set()
     for memory in machine.memories:
         must = machine.must_hold(memory, workload, einsum, above)
-        may = machine.may_hold(memory, workload, einsum, above)
+        may = select(memory.may, workload, einsum, above) | must
         if memory.name in bound:
             for tensor in sorted(must - holds[memory.name]):
                 yield f"{einsum}: {memory.name} must hold {tensor} (must: {memory.must})"

@@ -105,14 +105,15 @@ def _name(node: Node) -> str:
 
 
 def _store_problems(workload: Workload, machine: Machine, store: Store, below: tuple[str, ...]) -> Iterator[str]:
-    if not any(memory.name == store.memory for memory in machine.memories):
+    if store.memory not in machine.memory_names:
         yield f"the machine has no memory {store.memory}"
     if not store.tensors:
         yield f"store {store.memory} names no tensor"
     if store.slots is not None and store.slots < 1:
         yield f"store {store.memory}: {store.slots} slots; a store needs at least 1"
     used = {t for e in below if not _lacks(workload, e) for t in workload.einsum(e).tensors}
-    for tensor, count in Counter(store.tensors).items():
+    for tensor in dict.fromkeys(store.tensors):
+        count = store.tensors.count(tensor)
         if tensor not in workload.consumers:
             yield f"the workload has no tensor {tensor}"
         elif tensor not in used:
