@@ -71,17 +71,18 @@ def milliseconds(ask: Callable[[], object], runs: int) -> float:
     return statistics.median(found[1:])
 
 
-def measure(runs: int, loops: int) -> dict[str, tuple[float, float]]:
-    """Name -> (milliseconds of `legality`, of `evaluate`)."""
+def measure(runs: int, loops: int, only: str) -> dict[str, tuple[float, float]]:
+    """Name -> (milliseconds of `legality`, of `evaluate`), of the trees whose names begin with `only`."""
     return {
         name: (milliseconds(lambda q=q: legality(*q), runs), milliseconds(lambda q=q: evaluate(*q), runs))  # type: ignore[misc]
         for name, q in questions(loops)
+        if name.startswith(only)
     }
 
 
-def elsewhere(sources: str, runs: int, loops: int) -> dict[str, tuple[float, float]]:
+def elsewhere(sources: str, runs: int, loops: int, only: str) -> dict[str, tuple[float, float]]:
     """As `measure`, with the einloom that stands in `sources`."""
-    command = [sys.executable, "-m", "bench.analysis", "--print", str(loops), "--runs", str(runs)]
+    command = [sys.executable, "-m", "bench.analysis", "--print", str(loops), "--runs", str(runs), "--only", only]
     done = subprocess.run(
         command, cwd=ROOT, env={**os.environ, "PYTHONPATH": sources}, capture_output=True, text=True, check=True
     )
@@ -93,13 +94,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--sources", help="the sources of an earlier einloom, measured by turns with this one")
+    parser.add_argument("--only", default="", metavar="NAME", help="only the trees whose names begin so")
     parser.add_argument("--print", type=int, metavar="LOOPS", help="print JSON, up to so many loops, and write nothing")
     arguments = parser.parse_args()
     if arguments.print:
-        print(json.dumps(measure(arguments.runs, arguments.print)))
+        print(json.dumps(measure(arguments.runs, arguments.print, arguments.only)))
         return
-    before = elsewhere(arguments.sources, arguments.runs, 500) if arguments.sources else {}
-    now = elsewhere(str(ROOT / "src"), arguments.runs, 5000)
+    before = elsewhere(arguments.sources, arguments.runs, 500, arguments.only) if arguments.sources else {}
+    now = elsewhere(str(ROOT / "src"), arguments.runs, 5000, arguments.only)
     for name, (legal, evaluated) in now.items():
         old = before.get(name)
         row = {"tree": name, "legality_ms": f"{legal:.2f}", "evaluate_ms": f"{evaluated:.2f}"}
