@@ -212,7 +212,9 @@ class Run:
         self._chains = Chain.able(problem, options)  # then a dive is soon done
         self._drawing = self._draw_again = 0.0  # CPU seconds: a busy machine does not change the shares
         after = AFTER * (PATIENT + len(problem.workload.einsums) / DRAWN if budget.seconds is None else 1)
-        self._draw_at = self.started + (after if budget.steps is None else np.inf)  # steps give the same answer twice
+        # without seconds in CPU time: the same on a busy machine; steps give the same answer twice
+        self._clock = time.process_time if budget.seconds is None else time.monotonic
+        self._draw_at = self._clock() + (after if budget.steps is None else np.inf)
 
     def checkpoint(self) -> None:
         """Raise Stopped if the budget is spent. As long as no mapping that fuses is known, draw some now and then."""
@@ -228,7 +230,7 @@ class Run:
             raise Stopped(Ended.STOPPED)
         if now > self._until:
             raise _Enough
-        drawing = self._draws and now >= self._draw_at and time.process_time() >= self._draw_again
+        drawing = self._draws and self._clock() >= self._draw_at and time.process_time() >= self._draw_again
         if self.first is not None and drawing and self.best is self._alone:
             begun, known = time.process_time(), self.first.best is not None
             self.first.work(begun + SLICE)
