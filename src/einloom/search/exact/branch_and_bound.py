@@ -7,8 +7,8 @@ argument for every rule: docs/exact.md, docs/model/pruning.md (after FFM, sectio
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -33,6 +33,7 @@ from .bounds.compulsory import compulsory
 from .bounds.cutoff import TIE, settled
 from .concurrent.passes import ConcurrentAttempt
 from .einsums.orders import layers, refuse_first_readers
+from .einsums.spatial import TooManyChoices
 from .einsums.users import Users
 from .front import front, tied_front
 from .joining.completions import TooMany
@@ -55,6 +56,7 @@ CLOSING = 2  # times the pricing of what was drawn is left to the end of a searc
 PATIENT, DRAWN = 3, 30
 SLICE = 0.05  # seconds of drawing at a time
 PROVING, HURRIED = 19, 4  # seconds of search for one of drawing, without a budget and with one
+ALONE = 5.0  # CPU seconds of drawing without a budget of seconds where spatial choices are too many to be listed
 EARLY = 1.0  # seconds of drawing after the first mapping, with a budget, in which search and drawing take turns
 LOADS_FROM = 2.0  # seconds of a budget from which it is worth it to load machine code for drawing
 HASTE = 30.0  # seconds of a budget from which on a dive has a better mapping of a network before its end
@@ -101,7 +103,7 @@ class Exact:
         solutions: list[Solution] = []
         ended = None
         try:
-            with at_most(run.budget.memory):
+            with at_most(run.budget.memory), drawing_where_none_fit(run):
                 solutions = run.solve_front() if pareto else [run.solve()]
             solution = min(solutions, key=lambda found: found.value)
             guarantee, bound = Guarantee.OPTIMAL, None
@@ -173,6 +175,16 @@ def first_feasible(problem: Problem, budget: Budget, watcher: Watcher) -> Mappin
     return None
 
 
+@contextmanager
+def drawing_where_none_fit(run: Run) -> Iterator[None]:
+    """A ``with`` block after which mappings are drawn, if the search ends because no memory would hold its choices."""
+    try:
+        yield
+    except TooManyChoices:
+        run.draw_on()
+        raise
+
+
 class Stopped(Exception):
     """The budget ended, or the watcher asked to stop."""
 
@@ -240,6 +252,19 @@ class Run:
             turns = PROVING if self.budget == Budget() or patient else 1 if self._drawing < EARLY else HURRIED
             self._draw_again = begun + took + took * turns
             self._end_if_met()
+
+    def draw_on(self) -> None:
+        """Draw for what is left of a budget of seconds, or for some seconds without one; not under a budget of steps.
+
+        Raises Stopped or AtTheBound as `checkpoint` does.
+        """
+        until = time.process_time() + (ALONE if self.budget.seconds is None else np.inf)
+        while self.first is not None and self.budget.steps is None and time.process_time() < until:
+            self.first.work(time.process_time() + SLICE)
+            if self.first.best is None:
+                return
+            self._end_if_met()
+            self.checkpoint()
 
     @property
     def _closing(self) -> float:

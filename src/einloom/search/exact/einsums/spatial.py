@@ -6,20 +6,27 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
 from math import prod
+from operator import mul
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....mapspace.divisors import divisors
+from ...resources import growth_left
 from ..numerics.uneven import smallest_tiles, tile_list
 from .classes import AxisSignature, EinsumClass, UnitOption
 from .holds import Placement, backing
 
 SpatialChoice = tuple[tuple[int, ...], ...]
 OFTEN = 1 << 8  # choices between two questions whether to stop
+HELD = 800  # bytes that a spatial choice takes at least, with its prices for one choice of stores
 
 T = TypeVar("T")
+
+
+class TooManyChoices(MemoryError):
+    """An Einsum has more spatial choices than memory is left for: none is listed."""
 
 
 @dataclass(frozen=True)
@@ -206,25 +213,99 @@ def _every_spread(classes: RankClasses, option: UnitOption, uneven: bool = False
             for row in shares.rows(axes[i], left, takes[i])
         ]
 
-    @cache
-    def most(i: int, left: tuple[int, ...]) -> int:
-        """The most instances that count, on axis number `i` and those after it; 0 if there is no choice."""
-        if i == len(axes):
-            return 1
-        return max((full * most(i + 1, after) for _, after, full in choices(i, left)), default=0)
-
     if uneven:
         return _apart(s, option, axes, list(_busy(classes, option, axes, choices)), classes.checkpoint)
-    found: list[tuple[SpatialChoice, tuple[int, ...]]] = [((), classes.extents)]
-    for i in range(len(axes)):
-        found = [
-            ((*before, row), after)
-            for before, left in _watched(found, classes.checkpoint)
-            for row, after, full in choices(i, left)
-            if full * most(i + 1, after) == most(i, left) > 0
-        ]
-    spreads = [spread for spread, _ in found]
+    runs = _runs([[i] for i in range(len(axes))] if s.copy else like_axes(s, option, axes))
+    spreads = _Runs(runs, choices, classes.checkpoint).listed(classes.extents)
     return tuple(spreads) if s.copy else _apart(s, option, axes, spreads, classes.checkpoint)
+
+
+Row = tuple[int, ...]
+
+
+class _Runs:
+    """Even choices on runs of neighbouring like axes, one run after the other, with the most instances that count.
+
+    runs: numbers of the axes of each. choices: (row, what is left, instances that count) on an axis.
+    """
+
+    def __init__(
+        self,
+        runs: list[tuple[int, ...]],
+        choices: Callable[[int, Row], list[tuple[Row, Row, int]]],
+        checkpoint: Callable[[], None],
+    ) -> None:
+        self.runs, self.choices, self.checkpoint = runs, choices, checkpoint
+        self._on: dict[tuple[int, Row], list[tuple[SpatialChoice, Row]]] = {}
+        self._most: dict[tuple[int, Row], tuple[int, int]] = {}
+
+    def listed(self, extents: Row) -> list[SpatialChoice]:
+        """All of them. Raises TooManyChoices, before any is listed, if memory is not left for so many."""
+        number = self.most(0, extents)[1]
+        if number * HELD > growth_left():
+            raise TooManyChoices(f"{number:,} spatial choices of an Einsum")
+        found: list[tuple[SpatialChoice, Row]] = [((), extents)]
+        for r in range(len(self.runs)):
+            found = [
+                ((*before, *rows), after)
+                for before, left in _watched(found, self.checkpoint)
+                for rows, after in self._best(r, left)
+            ]
+        return [spread for spread, _ in found]
+
+    def most(self, r: int, left: Row) -> tuple[int, int]:
+        """The most instances that count on run number `r` and those after it, and how many choices have so many."""
+        if r == len(self.runs):
+            return 1, 1
+        if (r, left) not in self._most:
+            least, number = 0, 0
+            for _, after, full in self._of(r, left):
+                counted, ways = self.most(r + 1, after)
+                if full * counted > least:
+                    least, number = full * counted, 0
+                number += ways if full * counted == least else 0
+            self._most[r, left] = least, number
+        return self._most[r, left]
+
+    def _best(self, r: int, left: Row) -> list[tuple[SpatialChoice, Row]]:
+        """The choices on a run that keep the most instances, with what they leave."""
+        if (r, left) not in self._on:
+            most = self.most(r, left)[0]
+            self._on[r, left] = [
+                (rows, after)
+                for rows, after, full in self._of(r, left)
+                if full * self.most(r + 1, after)[0] == most > 0
+            ]
+        return self._on[r, left]
+
+    def _of(self, r: int, left: Row) -> Iterator[tuple[SpatialChoice, Row, int]]:
+        """The choices on a run: of those in which its axes take the same together, the first."""
+        if len(self.runs[r]) == 1:
+            yield from (((row,), after, full) for row, after, full in self.choices(self.runs[r][0], left))
+            return
+        found: dict[Row, tuple[SpatialChoice, Row, int]] = {(1,) * len(left): ((), left, 1)}
+        for i in self.runs[r]:
+            once: dict[Row, tuple[SpatialChoice, Row, int]] = {}
+            for taken, (rows, rest, counted) in found.items():
+                self.checkpoint()
+                for row, after, full in self.choices(i, rest):
+                    both = tuple(map(mul, taken, row))
+                    if both not in once:
+                        once[both] = ((*rows, row), after, counted * full)
+            found = once
+        yield from found.values()
+
+
+def _runs(groups: list[list[int]]) -> list[tuple[int, ...]]:
+    """Neighbouring axes of one group each, in the order of the axes."""
+    group = {i: g for g, members in enumerate(groups) for i in members}
+    found: list[tuple[int, ...]] = []
+    for i in sorted(group):
+        if found and group[found[-1][-1]] == group[i]:
+            found[-1] = (*found[-1], i)
+        else:
+            found.append((i,))
+    return found
 
 
 @dataclass(frozen=True)
