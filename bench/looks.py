@@ -35,6 +35,7 @@ from .rows import ROOT, append, stamp
 CSV = ROOT / "bench" / "results" / "looks.csv"
 SOON = 0.3  # seconds within which a stop is to be answered
 SAMPLE = 0.1  # CPU seconds without a look after which the stack is taken
+NAMES = ("workload", "machine", "objective", "space")
 PATIENCE = 60  # seconds of the wall for each CPU second, before a process is given up
 
 SPACES = {
@@ -60,7 +61,7 @@ PROBLEMS = (  # workload, machine, objective, space
     ("llama3-8b-net", "tpu-v4i-vector", "energy", "ffm"),
     ("swin-t", "nvdla", "edp", "ffm"),
     ("vit-b16", "nvdla", "edp", "ragged"),
-    ("attention", "tpu-v4i", "edp", "ragged"),
+    ("gpt2-attention", "tpu-v4i", "edp", "ragged"),
     ("gpt3-6.7b", "tpu-v4i", "latency", "pipelines"),
     ("gpt3-6.7b", "ffm-edge", "edp", "free order"),
     ("gpt3-6.7b", "tpu-v4i", "energy", "shared stores"),
@@ -143,7 +144,9 @@ def main(words: Sequence[str] | None = None) -> int:
     known, unanswered = set(), 0
     if options.csv.exists():
         with options.csv.open(newline="", encoding="utf-8") as stream:
-            known = {(one["workload"], one["machine"], one["objective"], one["space"]) for one in csv.DictReader(stream)}
+            known = {
+                (one["workload"], one["machine"], one["objective"], one["space"]) for one in csv.DictReader(stream)
+            }
     for one in PROBLEMS:
         if one in known or (options.only and not set(one) & set(options.only)):
             continue

@@ -17,6 +17,7 @@ from einloom.search.exact.bounds.choices import Keys
 from einloom.search.exact.einsums.spatial import RankClasses
 from einloom.search.exact.fusion.explore import Explorer
 from einloom.search.exact.fusion.floors import Floors
+from einloom.search.exact.pmappings import expand
 from einloom.search.exact.pmappings.sweep import relaxed
 from einloom.search.exhaustive import Exhaustive
 from einloom.search.method import Watcher
@@ -98,3 +99,21 @@ def test_growing_rows(attempt: Attempt) -> None:
     expansion = next(explorer._batches(classes.signature.units[0], fused=False))
     with pytest.raises(Enough):
         relaxed(expansion, after(2))
+
+
+def test_rows_grow_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each piece has few rows, and together they are the same rows in the same order."""
+    attempt = on("nvdla")
+    classes = attempt.classes[attempt.signatures[0]]
+    endless = np.full(len(attempt.setting.columns), np.inf)
+    expansion = next(Explorer(attempt.setting, classes, endless, {})._batches(classes.signature.units[0], fused=False))
+    x = np.ones((40, len(classes.members)), np.int64)
+    spread, may = np.zeros(40, np.int64), np.ones_like(x, bool)
+    pieces = {}
+    for most in (1 << 16, 8000):
+        monkeypatch.setattr(expand, "GROWN", most)
+        pieces[most] = list(expansion.loops(x, spread, may, 1))
+    whole, small = pieces[1 << 16], pieces[8000]
+    assert len(small) > len(whole) and all(len(rows) <= 8000 for rows, _ in small)
+    for at in (0, 1):
+        assert np.array_equal(np.concatenate([one[at] for one in whole]), np.concatenate([one[at] for one in small]))

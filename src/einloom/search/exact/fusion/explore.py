@@ -206,7 +206,12 @@ class Explorer:
                 if same not in known:
                     known[same] = self._united(parts, place[0])
                 self._group(option, place, known[same])
-        return self._compact([b for parts in self.found.values() if len(b := self._reduce(parts))])
+        return self._compact([b for parts in self.found.values() if len(b := self._asked(parts))])
+
+    def _asked(self, parts: list[PmappingGroup]) -> PmappingGroup:
+        """The parts as one block, after a question whether to go on."""
+        self.checkpoint()
+        return self._reduce(parts)
 
     @staticmethod
     def _compact(blocks: list[PmappingGroup]) -> list[PmappingGroup]:
@@ -348,7 +353,8 @@ class Explorer:
         rows = union([wrapped(rows) for _, _, rows in parts])
         if len(parts) > 1:
             rows = pruner.front(rows, (), coming)
-        below = Below(pruner, self._lattice, rows, coming)
+        self.checkpoint()
+        below = Below(pruner, self._lattice, rows, coming, self.checkpoint)
         return Remainder(expansion.levels, choice, below, tuple(e.prices.links for e, _, _ in parts))
 
     def _group(self, option: UnitOption, place: Place, remainder: Remainder) -> None:
@@ -358,6 +364,7 @@ class Explorer:
         if key not in self.stacks:
             self.stacks[key] = self._stacked(option, place)
         for structure, own in self.stacks[key]:
+            self.checkpoint()
             self._fill(structure, own, option, held, memory, remainder)
 
     def _stacked(self, option: UnitOption, place: Place) -> tuple[tuple[FusedTemplate, tuple[OwnStore, ...]], ...]:

@@ -5,6 +5,8 @@ row). Rows are ordered once by what they are compared by, so that no sorting is 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,14 +18,25 @@ from ..pmappings.cost_to_go import CostToGo
 from ..pmappings.prune import Pruner
 from ..pmappings.rows import PROMISE, Rows, promises
 
-PAIRS = 1 << 22  # compared at a time
+PAIRS = 1 << 21  # compared at a time
 
 
 class Below:
-    """Answers for one set of rows; every boundary is worked out once. coming: what the fused part may add to them."""
+    """Answers for one set of rows; every boundary is worked out once. coming: what the fused part may add to them.
 
-    def __init__(self, pruner: Pruner, lattice: Lattice, rows: Rows, coming: CostToGo | None) -> None:
+    checkpoint: asked now and then whether to go on.
+    """
+
+    def __init__(
+        self,
+        pruner: Pruner,
+        lattice: Lattice,
+        rows: Rows,
+        coming: CostToGo | None,
+        checkpoint: Callable[[], None] = lambda: None,
+    ) -> None:
         self.pruner = pruner
+        self.checkpoint = checkpoint
         self.lattice = lattice
         values = pruner.values(rows, coming)
         order = np.lexsort(ranking(values))
@@ -76,6 +89,7 @@ class Below:
         return np.concatenate([w for w, _ in found]), np.concatenate([r for _, r in found])
 
     def _some(self, x: IntArray, offset: int) -> tuple[IntArray, IntArray]:
+        self.checkpoint()
         which, rows = np.nonzero(self._fits(x))
         if self.promises:
             kept = np.flatnonzero(self._kept(x[which], rows))

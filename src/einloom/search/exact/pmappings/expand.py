@@ -37,7 +37,8 @@ from .rows import (
     promises,
 )
 
-CHUNK = 1 << 18  # rows that are grown at a time
+CHUNK = 1 << 18  # rows of which the dominated ones go together
+GROWN = 1 << 16  # rows that get loops between two questions whether to stop
 
 
 Sliding = tuple[int, int, int]  # class of the next loop on the sliding tensor, its trips, its side
@@ -82,7 +83,7 @@ class Expansion:
         start = 0
         while start < len(x):
             done = ends[start - 1] if start else 0
-            stop = max(start + 1, int(np.searchsorted(ends, done + CHUNK, side="right")))
+            stop = max(start + 1, int(np.searchsorted(ends, done + GROWN, side="right")))
             index = np.arange(start, stop)
             grown = x[start:stop]
             for d in dims:

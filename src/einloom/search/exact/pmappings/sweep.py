@@ -138,6 +138,7 @@ class _Sweep:
         rows = self._cross(rows, memory, below)
         rows = rows.take(self.pruner.promising(rows, memory))
         if memory < self.levels.memories - 1:
+            self.checkpoint()
             rows = self.pruner.front(rows, (CONTEXT, SPREAD, TOP), self.pruner.coming(rows, memory, base=True))
         return rows
 
@@ -154,6 +155,7 @@ class _Sweep:
             good = (rows.marks[:, PLACED] == arrays.mine[context]) & arrays.onward[context] & wanted[outside]
             good &= busy[outside] | (rows.marks[:, FRESH] == 0)
             index = np.flatnonzero(good)
+            self.checkpoint()
             part = rows.take(index)
             part.marks[:, CONTEXT] = outside[index]
             part.marks[:, PLACED] = 0
@@ -207,6 +209,7 @@ class _Sweep:
         repeat, within = ragged_ranges(counts[context])
         rows = base.take(repeat)
         rows.marks[:, CONTEXT] = order[first[context[repeat]] + within]
+        self.checkpoint()
         rows = rows.take(np.flatnonzero(self.pruner.hopeful(rows, memory, False)))
         done = [rows]
         while len(rows):
@@ -240,6 +243,7 @@ class _Sweep:
                     parts = self._thinned(parts + self._put_off(rows, mine[some], goal[some], memory, kept), memory)
         if not parts:
             return rows.take(np.zeros(0, np.int64))
+        self.checkpoint()
         return _undominated(expansion, union(parts), memory, TOP)
 
     def _above_loops(
@@ -290,4 +294,5 @@ class _Sweep:
         """The rows so far, reduced once they are many more than after the last time."""
         if sum(len(part) for part in parts) < CHUNK + 2 * max((len(part) for part in parts[:1]), default=0):
             return parts
+        self.checkpoint()
         return [_undominated(self.expansion, union(parts), memory, TOP)]
