@@ -209,8 +209,9 @@ class Explorer:
         return self._compact([b for parts in self.found.values() if len(b := self._asked(parts))])
 
     def _asked(self, parts: list[PmappingGroup]) -> PmappingGroup:
-        """The parts as one block, after a question whether to go on."""
-        self.checkpoint()
+        """The parts as one block; if they are large, after a question whether to go on."""
+        if sum(map(len, parts)) > MANY:
+            self.checkpoint()
         return self._reduce(parts)
 
     @staticmethod
@@ -353,7 +354,8 @@ class Explorer:
         rows = union([wrapped(rows) for _, _, rows in parts])
         if len(parts) > 1:
             rows = pruner.front(rows, (), coming)
-        self.checkpoint()
+        if len(rows) > MANY:
+            self.checkpoint()
         below = Below(pruner, self._lattice, rows, coming, self.checkpoint)
         return Remainder(expansion.levels, choice, below, tuple(e.prices.links for e, _, _ in parts))
 
@@ -364,7 +366,8 @@ class Explorer:
         if key not in self.stacks:
             self.stacks[key] = self._stacked(option, place)
         for structure, own in self.stacks[key]:
-            self.checkpoint()
+            if len(remainder.below.rows) > MANY:
+                self.checkpoint()
             self._fill(structure, own, option, held, memory, remainder)
 
     def _stacked(self, option: UnitOption, place: Place) -> tuple[tuple[FusedTemplate, tuple[OwnStore, ...]], ...]:

@@ -19,12 +19,13 @@ from ..pmappings.prune import Pruner
 from ..pmappings.rows import PROMISE, Rows, promises
 
 PAIRS = 1 << 21  # compared at a time
+ASKED = 1 << 18  # pairs from which on it is asked whether to go on before
 
 
 class Below:
     """Answers for one set of rows; every boundary is worked out once. coming: what the fused part may add to them.
 
-    checkpoint: asked now and then whether to go on.
+    checkpoint: asked before many pairs whether to go on.
     """
 
     def __init__(
@@ -89,7 +90,8 @@ class Below:
         return np.concatenate([w for w, _ in found]), np.concatenate([r for _, r in found])
 
     def _some(self, x: IntArray, offset: int) -> tuple[IntArray, IntArray]:
-        self.checkpoint()
+        if len(x) * len(self.rows) > ASKED:
+            self.checkpoint()
         which, rows = np.nonzero(self._fits(x))
         if self.promises:
             kept = np.flatnonzero(self._kept(x[which], rows))

@@ -103,6 +103,11 @@ class _Sweep:
         self.prices = expansion.prices
         self.pruner = expansion.pruner
 
+    def _asked(self, rows: int) -> None:
+        """Ask whether to go on, before work on many rows."""
+        if rows > PART:
+            self.checkpoint()
+
     def out_to(self, outermost: int) -> PmappingTable:
         table = PmappingTable({}, {})
         for memory in range(self.levels.memories - 1, outermost - 1, -1):
@@ -138,7 +143,7 @@ class _Sweep:
         rows = self._cross(rows, memory, below)
         rows = rows.take(self.pruner.promising(rows, memory))
         if memory < self.levels.memories - 1:
-            self.checkpoint()
+            self._asked(len(rows))
             rows = self.pruner.front(rows, (CONTEXT, SPREAD, TOP), self.pruner.coming(rows, memory, base=True))
         return rows
 
@@ -155,7 +160,7 @@ class _Sweep:
             good = (rows.marks[:, PLACED] == arrays.mine[context]) & arrays.onward[context] & wanted[outside]
             good &= busy[outside] | (rows.marks[:, FRESH] == 0)
             index = np.flatnonzero(good)
-            self.checkpoint()
+            self._asked(len(index))
             part = rows.take(index)
             part.marks[:, CONTEXT] = outside[index]
             part.marks[:, PLACED] = 0
@@ -209,7 +214,7 @@ class _Sweep:
         repeat, within = ragged_ranges(counts[context])
         rows = base.take(repeat)
         rows.marks[:, CONTEXT] = order[first[context[repeat]] + within]
-        self.checkpoint()
+        self._asked(len(rows))
         rows = rows.take(np.flatnonzero(self.pruner.hopeful(rows, memory, False)))
         done = [rows]
         while len(rows):
@@ -243,7 +248,7 @@ class _Sweep:
                     parts = self._thinned(parts + self._put_off(rows, mine[some], goal[some], memory, kept), memory)
         if not parts:
             return rows.take(np.zeros(0, np.int64))
-        self.checkpoint()
+        self._asked(sum(map(len, parts)))
         return _undominated(expansion, union(parts), memory, TOP)
 
     def _above_loops(
