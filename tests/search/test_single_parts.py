@@ -162,6 +162,8 @@ def test_segments_that_become_one_multiply_their_trips() -> None:
 def test_what_is_too_large_for_a_table_without_pruning_is_not_small() -> None:
     assert again._small(problem("matmul:m=8,n=8,k=8", "two-level", "energy"))
     assert not again._small(problem("matmul:m=5040,n=5040,k=5040", "two-level", "energy"))
+    assert again._small(problem("matmul:m=197,n=197,k=197", "two-level", "energy"))  # two divisors each
+    assert not again._small(problem("matmul:m=197,n=197,k=197", "two-level", "energy", space="ragged"))
 
 
 def test_joins_without_rooms_are_for_spaces_in_which_nothing_runs_at_the_same_time() -> None:

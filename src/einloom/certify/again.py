@@ -106,12 +106,14 @@ def _tiny(problem: Problem) -> bool:
 
 
 def _small(problem: Problem) -> bool:
-    """True if no Einsum has more tile shapes (a divisor of each extent) than a table without pruning can bear."""
+    """True if no Einsum has more tile shapes than a table without pruning can bear: a divisor of each extent, and in
+    `ragged` any number up to it."""
     extents = problem.workload.extents
     if len(problem.workload.einsums) > SMALL_EINSUMS or max(extents.values(), default=1) > 2**20:
         return False
-    divisors = {n: sum(n % d == 0 for d in range(1, n + 1)) for n in set(extents.values())}
-    return all(prod(divisors[extents[v]] for v in e.variables) <= SMALL_TILES for e in problem.workload.einsums)
+    uneven = problem.mapspace.name == "ragged"
+    sizes = {n: n if uneven else sum(n % d == 0 for d in range(1, n + 1)) for n in set(extents.values())}
+    return all(prod(sizes[extents[v]] for v in e.variables) <= SMALL_TILES for e in problem.workload.einsums)
 
 
 def _proven(again: Result, route: str) -> SecondSolution:
