@@ -101,3 +101,41 @@ def sharing_trees(problem: Problem, most: int = 400) -> Iterator[Mapping]:
             continue
         if outside(workload, machine, own, tree):
             yield tree
+
+
+ORDERED: tuple[tuple[str, ...], ...] = (
+    ("T[m] = X[m] * E[]", "Y[m] = exp(W[m])", "Z[m] = T[m] * E[]"),
+    ("T[m] = exp(E[m])", "Y[m] = exp(W[m])", "Z[m] = add(T[m], E[m])"),
+    ("T[m] = X[m] * E[k]", "Y[m] = Y0[m] * E[k]", "Z[m] = T[m] * E[k]"),
+    ("T[m] = X[m] * E[k]", "U[m] = Y[m] * E[k]", "Z[m] = add(T[m], U[m])"),
+    ("S[m] = X[m] * E[]", "T[m] = Y[m] * E[]", "Z[m] = add(S[m], T[m])"),
+    ("U[m] = exp(E[m])", "V[m] = exp(E[m])", "Z[m] = add(U[m], V[m])"),
+    ("T[m] = exp(X[m])", "U[m] = T[m] * E[]", "V[m] = T[m] * E[]"),
+    ("P[m] = add(X[m], E[m])", "T[m] = exp(P[m])", "U[m] = add(P[m], E[m])"),
+    ("T[m] = exp(X[m])", "U[m] = add(T[m], E[m])", "V[m] = T[m] * F[m]"),
+    ("T[m] = X[m] * E[]", "U[m] = exp(T[m])", "Y[m] = exp(W[m])", "V[m] = U[m] * E[]"),
+)
+
+
+def ordered_problem(seed: int) -> Problem:
+    """The problem of a seed with shared stores, whose Einsums may run in several orders. What several use must stay in
+    a small buffer, and nothing else may, so that trees are few."""
+    rng = Random(f"ordered readers {seed}")
+    texts = rng.choice(ORDERED)
+    sizes = {"m": rng.choice((2, 2, 3, 4))} | ({"k": rng.choice((1, 2))} if "k" in texts[0] else {})
+    einsums = [parse_einsum(text) for text in texts]
+    bits = {tensor: rng.choice((1, 1, 2)) for einsum in einsums for tensor in einsum.tensors}
+    workload = build_workload("ordered", einsums, sizes, bits={"default": 1, **bits}, repeat=rng.choice((1, 1, 3)))
+    several = [t.name for t in workload.tensors if sum(t.name in e.tensors for e in workload.einsums) > 1]
+    room = sum(t.size * t.bits for t in workload.tensors if t.name in several)
+    held = selector(" | ".join(several))
+    buffer = replace(
+        _memory(rng, "GLB", rng.choice((None, rng.randint(2, room + 1), rng.randint(2, room + 1))), "nothing"),
+        may=held,
+        must=held if rng.random() < 0.7 else selector("intermediate"),
+        backs=selector("all"),
+    )
+    unit = ComputeUnit("MAC", throughput=float(rng.randint(1, 4)), energy=float(rng.randint(0, 2)))
+    machine = Machine("ordered", (_memory(rng, "DRAM", None, "all"), buffer, unit))
+    space = Mapspace(max_fused_loops=rng.choice((None, None, 1)), order="free", stores="shared")
+    return Problem(workload, machine, space, Objective(rng.choice(("energy", "latency", "edp"))))

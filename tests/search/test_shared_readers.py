@@ -93,8 +93,7 @@ def test_every_route_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
     ("space", "what"),
     [
         (Mapspace(stores="shared", concurrent="unit"), "groups of Einsums"),
-        (Mapspace("ragged", stores="shared"), "uneven tiles"),
-        (Mapspace(stores="shared", order="free"), "free order"),
+        (Mapspace("ragged", stores="shared", concurrent="any"), "groups of Einsums"),
     ],
 )
 def test_what_is_not_searched_is_refused_by_name(space: Mapspace, what: str) -> None:

@@ -53,6 +53,15 @@ GROUPED = (
     ("T[m] = A[m] * B[m]", "I[m] = copy T[m]", "Z[m] = exp(I[m])"),
     ("R[m] = exp(A[m])", "S[m] = R[m] * B[m]", "T[m] = exp(S[m])", "Z[m] = T[m] * C[m]"),
 )
+READERS = (
+    ("T[m] = X[m] * E[k]", "Z[m] = T[m] * E[k]"),
+    ("T[m] = exp(E[m])", "Z[m] = add(T[m], E[m])"),
+    ("T[m,n] = A[m] * E[n]", "Z[m] = T[m,n] * E[n]"),
+    ("T[m,q] = A[m,q] * E[q]", "Z[m,q] = T[m,q] * E[q]"),
+    ("S[m] = add(X[m], E[m])", "T[m] = exp(S[m])", "Z[m] = add(T[m], E[m])"),
+    ("S[m] = X[m] * E[]", "T[m] = S[m] * E[]", "Z[m] = T[m] * E[]"),
+    ("U[m] = exp(X[m])", "S[m] = exp(U[m])", "Z[m] = add(S[m], U[m])"),
+)
 GOALS = ("energy", "latency", "latency", "edp", "edp", "edp")
 
 
@@ -131,7 +140,7 @@ def few(problem: Problem, most: int) -> bool:
         if next(asked) > 2 * most:
             raise _TooManyError
 
-    trees = candidates(problem.workload, problem.machine, "ragged", checkpoint)
+    trees = candidates(problem.workload, problem.machine, "ragged", checkpoint, problem.mapspace.stores)
     try:
         return len(list(islice(trees, most + 1))) <= most
     except _TooManyError:
@@ -221,6 +230,32 @@ def grouped_problem(seed: int) -> Problem:
     goal = rng.choice((*GOALS, "latency", "latency", "energy", "traffic"))
     objective = Objective(goal, memory="GLB") if goal == "traffic" else Objective(goal)
     return Problem(workload, _grouping_machine(rng, most), space, objective)
+
+
+def shared_problem(seed: int) -> Problem:
+    """The problem of a seed in which a store may serve several Einsums that read its tensor, of any size."""
+    rng = Random(f"readers {seed}")
+    texts, size = rng.choice(READERS), rng.choice((3, 5, 5, 7))
+    every = {"m": size, **{rank: rng.choice((1, 1, 2)) for rank in "knq"}}
+    ranks = {rank: n for rank, n in every.items() if any(rank in word for word in findall(r"\[([^]]*)\]", str(texts)))}
+    workload = build_workload("readers", texts, ranks, bits=rng.choice((1, 1, 2)), repeat=rng.choice((1, 1, 3)))
+    several = [t.name for t in workload.tensors if sum(t.name in e.tensors for e in workload.einsums) > 1]
+    most = max(4, sum(tensor.size * tensor.bits for tensor in workload.tensors) * 2 // 3)
+    speed = rng.choice((2.0, 4.0, 16.0))
+    buffer = replace(
+        _memory(rng, "GLB", workload, most, rng.choice(("all", "all", "intermediate"))),
+        may=selector(" | ".join(several)),
+        must=selector(" | ".join(several) if rng.random() < 0.85 else "intermediate"),
+        double_buffer=rng.random() < 0.1,
+    )
+    levels: list[Level] = [Memory("DRAM", None, 10.0, 10.0, 1, speed, speed)]
+    outer = rng.random()
+    levels += [_fanout(rng, "F0")] * (outer < 0.1)
+    levels.append(buffer)
+    levels += [_fanout(rng, "F1")] * (outer > 0.4)
+    levels.append(ComputeUnit("MAC", rng.choice((0.5, 1.0, 4.0)), float(rng.randint(0, 2))))
+    space = Mapspace("ragged", rng.choice((None, None, None, 1)), stores="shared")
+    return Problem(workload, Machine("readers", tuple(levels)), space, Objective(rng.choice(GOALS)))
 
 
 def ragged_problem(seed: int) -> Problem:

@@ -331,7 +331,12 @@ LATEST = ("backed behind an idle memory", "own stores above what is backed", "me
 DICE = {"later": ("views", "views between"), "latest": LATEST}
 LATER = tuple(name for names in DICE.values() for name in names)
 """Dimensions that came when seeds were known for what they draw: by `DICE` of their own, on top of a pair of others."""
-COMBINED = (("uneven tiles", "groups"), ("uneven tiles", "shares"))
+COMBINED = (
+    ("uneven tiles", "groups"),
+    ("uneven tiles", "shares"),
+    ("uneven tiles", "shared stores"),
+    ("free order", "shared stores"),
+)
 """Pairs that came later still: a seed with one of them may have the other as well, by dice of its own."""
 _NEVER: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
@@ -357,11 +362,7 @@ _NEVER: tuple[tuple[str, tuple[str, ...], str], ...] = (
         "they speak of inner memories",
     ),
     ("free order", ("groups", "shares"), "exact searches groups in program order"),
-    (
-        "shared stores",
-        ("groups", "shares", "free order", "uneven tiles"),
-        "exact searches stores for several readers without them",
-    ),
+    ("shared stores", ("groups", "shares"), "exact searches stores for several readers without them"),
     *(
         (
             name,

@@ -55,11 +55,14 @@ class Users:
         return frozenset(t for found in self.homes.values() for t, home in found.items() if home)
 
     def parts(self, position: int, tensor: str) -> tuple[Part, ...]:
-        """The parts that the Einsum at `position` may have in a store of the tensor that serves several readers."""
+        """The parts that the Einsum at `position` may have in a store of the tensor that serves several readers; in
+        free order all, and the join tells who comes first."""
         mine = self._plain(position, tensor)
         if not self.lending or mine is None or self.homes[self.workload.einsums[position].name].get(tensor, 0) != 0:
             return ()
         alike = [i for i in self._places[tensor] if self._plain(i, tensor) == mine]
+        if self.free and len(alike) > 1:
+            return ("fills", "keeps", "ends")
         found: list[Part] = []
         if alike[-1] != position:
             found.append("fills")
