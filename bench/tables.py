@@ -136,6 +136,28 @@ TABLES: tuple[MeasuredTable, ...] = (
         render=first.table,
     ),
     MeasuredTable(
+        "first-hardest",
+        "docs/first.md",
+        "first-hardest.csv",
+        "python -m bench.first --hardest --seconds 3",
+        render=first.hard_table,
+    ),
+    MeasuredTable(
+        "looks",
+        "docs/answers.md",
+        "looks.csv",
+        "python -m bench.looks --seconds 4",
+        (
+            Column("problem", lambda r: f"{r['workload']} on {r['machine']}, {r['objective']}, {r['space']}"),
+            Column("looks", "looks"),
+            Column("longest step, CPU s", "longest_s"),
+            Column("a stop waits, on average", "mean_wait_s"),
+            Column("more than 0.3 s", lambda r: f"{float(r['share_late']):.1%}"),
+            Column("answer after the look, CPU s", "answer_s"),
+            Column("peak, MB", "peak_mb"),
+        ),
+    ),
+    MeasuredTable(
         "networks",
         "docs/networks.md",
         "networks.csv",
