@@ -197,10 +197,8 @@ def hard_table(rows: list[dict[str, str]]) -> str:
         lines.append("| " + " | ".join(cells) + " |")
     for moment in LONG:
         known = sorted(float(one[f"gap_{moment:g}s"]) for one in rows if one[f"gap_{moment:g}s"])
-        if known:
-            lines.append(
-                f"\nAfter {moment:g} s: {len(known)} pairs, median {known[len(known) // 2]:.1%}, most {known[-1]:.1%}."
-            )
+        if known and len(known) == len(rows):  # of some, those that end early, it would say nothing
+            lines.append(f"\nAfter {moment:g} s: median {known[len(known) // 2]:.1%}, most {known[-1]:.1%}.")
     return "\n".join(lines) + "\n"
 
 
