@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from einloom.published.dataflow_table import table
 
-from . import again, auto, damage, dataflows, fadiff, first, imperfect, profile_exact, sizes, tilings
+from . import again, auto, before, damage, dataflows, fadiff, first, imperfect, profile_exact, sizes, tilings
 from .mutants.table import by_folder
 from .pages import Column, MeasuredTable, Row, markdown
 from .truth.table import CLAIM_COLUMNS
@@ -212,6 +212,9 @@ TABLES: tuple[MeasuredTable, ...] = (
             Column("ms per Einsum", lambda row: f"{1000 * float(row['cpu_s']) / int(row['length']):.0f}"),
             Column("peak MB", "rss_mb"),
         ),
+    ),
+    MeasuredTable(
+        "before", "docs/peer.md", "before.csv", "python -m bench.before --sources OTHER/src", render=before.table
     ),
     MeasuredTable(
         "alone",
