@@ -21,7 +21,7 @@ from einloom.problem import Budget, Problem
 from einloom.search.evaluator import Evaluator, Stop
 from einloom.search.registry import method
 
-from .cpu_time import heuristic, proving
+from .cpu_time import budgeted, heuristic, proving
 from .mappers import PROBLEMS, heuristics
 from .pages import Column, Row
 from .rows import append, stamp
@@ -40,7 +40,7 @@ def named(name: str) -> Problem:
 def rows(name: str, seeds: int) -> list[dict[str, object]]:
     """A row per single method: how far the median of the seeds ends above that of `auto`."""
     problem = named(name)
-    autos = [proving(method("auto", {"seed": seed}), problem, SECONDS) for seed in range(seeds)]
+    autos = [budgeted(method("auto", {"seed": seed}), problem, SECONDS) for seed in range(seeds)]
     seconds, best = median(run.seconds for run in autos), median(run.value for run in autos)
     proven = sum(run.found is not None and run.found.ended is None for run in autos)
     singles = [proving(method("exact"), problem, seconds)]

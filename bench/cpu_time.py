@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from types import SimpleNamespace
 from unittest.mock import patch
@@ -12,13 +13,14 @@ from einloom.errors import BudgetExhausted
 from einloom.mapping.tree import Mapping as Tree
 from einloom.problem import Budget, Problem
 from einloom.result import Result
-from einloom.search import evaluator
+from einloom.search import evaluator, first
 from einloom.search.door import ask
-from einloom.search.heuristics import points
+from einloom.search.exact import branch_and_bound
+from einloom.search.heuristics import auto, points, turns
 from einloom.search.method import Method, Recorder
 from einloom.search.registry import method
 
-CLOCK = SimpleNamespace(monotonic=time.process_time)
+CLOCK = SimpleNamespace(monotonic=time.process_time, process_time=time.process_time)
 ENDLESS = 10**9  # points of a search that its seconds bound
 
 
@@ -39,6 +41,14 @@ def heuristic(name: str, problem: Problem, seconds: float, options: Mapping[str,
     """A method without a proof. Its budget of seconds is CPU time, and it has machine code from the start."""
     with patch.object(evaluator, "time", CLOCK), patch.object(points, "COMPILES", 0.0):
         return run(method(name, {"points": ENDLESS, **options}), problem, Budget(seconds))
+
+
+def budgeted(asked: Method, problem: Problem, seconds: float) -> Run:
+    """`auto` with a budget of so many CPU seconds, which it knows."""
+    with ExitStack() as patches:
+        for module in (evaluator, first, branch_and_bound, auto, turns):
+            patches.enter_context(patch.object(module, "time", CLOCK))
+        return run(asked, problem, Budget(seconds))
 
 
 def proving(asked: Method, problem: Problem, seconds: float = float("inf"), starts: Sequence[Tree] = ()) -> Run:

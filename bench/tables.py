@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from einloom.published.dataflow_table import table
 
-from . import again, auto, before, damage, dataflows, fadiff, first, imperfect, profile_exact, sizes, tilings
+from . import (
+    again,
+    auto,
+    before,
+    damage,
+    dataflows,
+    fadiff,
+    first,
+    imperfect,
+    profile_exact,
+    relaxed,
+    sizes,
+    speeds,
+    tilings,
+)
 from .mutants.table import by_folder
 from .pages import Column, MeasuredTable, Row, markdown
 from .truth.table import CLAIM_COLUMNS
@@ -308,6 +322,8 @@ TABLES: tuple[MeasuredTable, ...] = (
             Column("worst gap", lambda row: _gap(row["worst_gap"])),
         ),
     ),
+    MeasuredTable("speeds", "docs/mappers.md", "speeds.csv", "python -m bench.speeds --skeletons 10", speeds.COLUMNS),
+    MeasuredTable("relaxed", "docs/mappers.md", "relaxed.csv", "python -m bench.relaxed", relaxed.COLUMNS),
     MeasuredTable("auto", "docs/mappers.md", "auto.csv", "python -m bench.auto", render=auto.table),
     MeasuredTable(
         "auto-starts", "docs/mappers.md", "auto-starts.csv", "python -m bench.auto --starts 2", auto.START_COLUMNS

@@ -116,13 +116,13 @@ def test_the_used_part_of_a_budget_is_that_of_its_seconds_or_of_its_steps(monkey
     assert prices.spent == 0.6
 
 
-def test_auto_searches_a_little_before_it_proves() -> None:
-    found = el.map("matmuls:n=3,m=64,kn=64", "simple:glb_bits=16384", method="auto", method_options={"points": "200"})
+def test_auto_searches_a_little_before_it_proves_where_points_are_counted() -> None:
+    asked = problem("matmuls:n=3,m=64,kn=64", "simple:glb_bits=16384", "energy")
+    found = ask(method("auto"), asked, Budget(steps=200))
     assert found.certificate is not None
     counts = dict(found.certificate.counts)
     assert counts["evaluated"] > 50 and any(name.startswith("proposal: ") for name in counts)
-    alone = el.map("matmuls:n=3,m=64,kn=64", "simple:glb_bits=16384")
-    assert found.value == alone.value
+    assert found.value == ask(method("auto"), asked).value == ask(method("exact"), asked).value
 
 
 def test_a_start_in_hand_is_where_a_method_begins() -> None:

@@ -7,8 +7,9 @@ counted, the best is kept and told to the watcher, and the search is ended when 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as Table
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING
@@ -210,6 +211,19 @@ class Evaluator:
         """Raise Stop when the search should end now."""
         if self.stopped():
             raise Stop
+
+    @contextmanager
+    def turn(self, budget: Budget, watch: Watcher) -> Iterator[None]:
+        """A search within another, with a budget and a watcher of its own: what ends it ends no more than that."""
+        outer, began = (self.budget, self.watch), self._started
+        self.budget, self.watch, self._started = budget, watch, time.monotonic()
+        try:
+            yield
+        except Stop:
+            pass
+        finally:
+            (self.budget, self.watch), self._started, self.ended = outer, began, None
+        self.settle()
 
     def result(
         self,

@@ -43,6 +43,8 @@ SHARED = 40  # proposals in a row for what Einsums share that may come to nothin
 CHECKING = 4  # seconds of drawing for one of pricing what was drawn as a whole
 LATEST = 0.2  # seconds of wall time that drawing takes at a time
 LOADS = 0.5  # seconds of drawing after which machine code is loaded, if it has been compiled before
+EARLY = 1.0  # seconds of drawing after the first mapping, with a budget, in which search and drawing take turns
+HURRIED = 4  # seconds of search for one of drawing after that
 
 
 @dataclass
@@ -61,8 +63,12 @@ class FirstMappings:
     best: the best legal mapping inside the space so far, of those that were priced as a whole. pricing: seconds that
     this took last.
 
-    watch: hears of each better mapping, and says when to stop. machine_code: whether there is time to load that.
+    watch: hears of each better mapping, and says when to stop. machine_code: whether there is time to load that. eager:
+    the first is drawn at once if seconds are few. early: seconds of drawing in which the search and it take turns, if
+    there is a budget; hurried: seconds of search for each of drawing after that.
     """
+
+    eager, early, hurried = False, EARLY, HURRIED
 
     def __init__(self, problem: Problem, watch: Watcher, machine_code: bool = False) -> None:
         self.problem, self.watch, self._machine_code = problem, watch, machine_code

@@ -55,24 +55,27 @@ CLOSING = 2  # times the pricing of what was drawn is left to the end of a searc
 # such searches have ended by then.
 PATIENT, DRAWN = 3, 30
 SLICE = 0.05  # seconds of drawing at a time
-PROVING, HURRIED = 19, 4  # seconds of search for one of drawing, without a budget and with one
+PROVING = 19  # seconds of search for one of drawing, without a budget
 ALONE = 5.0  # CPU seconds of drawing without a budget of seconds where spatial choices are too many to be listed
-EARLY = 1.0  # seconds of drawing after the first mapping, with a budget, in which search and drawing take turns
 LOADS_FROM = 2.0  # seconds of a budget from which it is worth it to load machine code for drawing
 HASTE = 30.0  # seconds of a budget from which on a dive has a better mapping of a network before its end
 HEAD = 0.25  # of a budget of seconds goes to uneven tiles before perfect ones, at most
 CHAINED = (0.0, 1e-6, 1e-4, 3e-4, 1e-3, 4e-3)  # limits of a chain, as shares above its bound
 SOONER = 0.1  # limits up to this share of the way from the bound to a known value are tried before it
+Drawing = Callable[[Problem, Watcher, bool], FirstMappings]
 
 
 class Exact:
-    """The optimal fused mapping in the stated mapspace, with its certificate."""
+    """The optimal fused mapping in the stated mapspace, with its certificate.
+
+    drawing: makes what draws mappings until the search has one of its own.
+    """
 
     name = "exact"
     guarantee = Guarantee.OPTIMAL
 
-    def __init__(self, options: ExactOptions | None = None) -> None:
-        self.options = options or ExactOptions()
+    def __init__(self, options: ExactOptions | None = None, drawing: Drawing = FirstMappings) -> None:
+        self.options, self.drawing = options or ExactOptions(), drawing
 
     def search(self, problem: Problem, budget: Budget | None = None, watch: Watcher | None = None) -> Result:
         """The optimum of `problem`; if the budget ends first, the best so far with the bound proven so far.
@@ -89,7 +92,7 @@ class Exact:
                 f"exact proves optima under latency rule 'einsum', not {problem.latency_rule!r}", suggestion="einsum"
             )
         with sound(self.name, problem), rarely_collected():
-            run = Run(problem, self.options, budget or Budget(), watch or Watcher())
+            run = Run(problem, self.options, budget or Budget(), watch or Watcher(), self.drawing)
             run.begin()
             try:
                 return self._answer(run)
@@ -203,7 +206,14 @@ class AtTheBound(Exception):
 class Run:
     """One search under a budget: the attempts, the best solution and the bound so far."""
 
-    def __init__(self, problem: Problem, options: ExactOptions, budget: Budget, watcher: Watcher) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        options: ExactOptions,
+        budget: Budget,
+        watcher: Watcher,
+        drawing: Drawing = FirstMappings,
+    ) -> None:
         self.problem = problem
         self.options = options
         self.budget = budget
@@ -214,16 +224,18 @@ class Run:
         self.bound = 0.0
         self.started = time.monotonic()
         loads = budget.seconds is None or budget.seconds >= LOADS_FROM
-        self.first = None if options.limit is not None else FirstMappings(problem, watcher, loads)
+        self.first = None if options.limit is not None else drawing(problem, watcher, loads)
         self._until = np.inf  # raise _Enough from then on
         self._alone: Solution | None = None  # which fuses nothing
         self._draws = True  # as long as there is no other
         self._chains = Chain.able(problem, options)  # then a dive is soon done
         self._drawing = self._draw_again = 0.0  # CPU seconds: a busy machine does not change the shares
-        after = AFTER * (PATIENT + len(problem.workload.einsums) / DRAWN if budget.seconds is None else 1)
+        late = PATIENT + len(problem.workload.einsums) / DRAWN if budget.seconds is None else 1
+        eager = budget.seconds is not None and self.first is not None and self.first.eager
+        self._after = 0.0 if eager else AFTER * late
         # without seconds in CPU time: the same on a busy machine; steps give the same answer twice
         self._clock = time.process_time if budget.seconds is None else time.monotonic
-        self._draw_at = self._clock() + (after if budget.steps is None else np.inf)
+        self._draw_at = self._clock() + (self._after if budget.steps is None else np.inf)
 
     def checkpoint(self) -> None:
         """Raise Stopped if the budget is spent. As long as no mapping that fuses is known, draw some now and then."""
@@ -246,7 +258,8 @@ class Run:
             took = time.process_time() - begun
             self._drawing += took if known else 0.0
             patient = self._chains and (seconds is None or seconds >= HASTE)
-            turns = PROVING if self.budget == Budget() or patient else 1 if self._drawing < EARLY else HURRIED
+            early = self._drawing < self.first.early
+            turns = PROVING if self.budget == Budget() or patient else 1 if early else self.first.hurried
             self._draw_again = begun + took + took * turns
             self._end_if_met()
 
@@ -341,7 +354,7 @@ class Run:
         run = Run(perfect, replace(self.options, start=()), self.budget, _Inside(self.watcher))
         run.counts, run.started, run.first = self.counts, self.started, self.first
         run.best = run._alone = self.best
-        run._draw_at = time.monotonic() + AFTER
+        run._draw_at = time.monotonic() + self._after
         try:
             run.best = run.solve()
         except AtTheBound as met:

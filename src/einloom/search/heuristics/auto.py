@@ -1,4 +1,4 @@
-"""`auto`: a drawn mapping at once, a short memetic search, then `exact` from the best of it, with its proof."""
+"""`auto`: a mapping at once, `exact` at once, and search methods by turns with it until it has a mapping of its own."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ...mapspace.space import Space
 from ...problem import Budget, Guarantee, Problem
 from ...result import Result
 from ..evaluator import Evaluator, Stop
+from ..first import FirstMappings
 from ..method import Capabilities, Watcher
 from .genetic import Genetic
-
-PART = 0.05  # of the seconds of a budget, at most `MOST` seconds
-MOST = 1.0
+from .turns import Turns
 
 
 class Auto:
     """First an answer, then a good one, then the proof.
 
-    seed: of the memetic search. points: its evaluations, fewer if the budget has fewer. Where `exact` ends for want of
-    memory, the search goes on for as long as the budget lasts, and the bound stands.
+    seed: of the methods. points: evaluations of a memetic search before the proof, where the budget has steps: then
+    nothing depends on seconds, and the same seed gives the same answer. Where `exact` ends for want of memory, the
+    search goes on for as long as the budget lasts, and the bound stands.
     """
 
     name = "auto"
@@ -37,22 +37,52 @@ class Auto:
 
     def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
         """The optimum; the best so far with the bound proven so far, if the budget ends first."""
+        begun = time.monotonic()
+        if budget.steps is None:
+            found, seen = self._by_turns(problem, price, budget, watch)
+        else:
+            found, seen = self._one_after_the_other(problem, space, price, budget, watch)
+        if found.ended in (Ended.MEMORY, Ended.NO_MEMORY):
+            found = self._resumed(found, problem, space, _left(budget, begun), watch)
+        counts = {} if found.certificate is None else dict(found.certificate.counts)
+        for name, number in seen.items():
+            counts[name] = counts.get(name, 0) + number
+        proof = None if found.certificate is None else replace(found.certificate, counts=counts)
+        return replace(found, method=self.name, certificate=proof)
+
+    def _by_turns(
+        self, problem: Problem, price: Evaluator, budget: Budget, watch: Watcher
+    ) -> tuple[Result, dict[str, int]]:
+        """The proof and the methods, each a share of the seconds; and how many points of which kind these visited."""
+        from ..exact import Exact, ExactOptions
+
+        made: list[Turns] = []
+
+        def drawing(asked: Problem, heard: Watcher, loads: bool) -> FirstMappings:
+            made.append(Turns(asked, heard, loads, self.seed, budget.seconds))
+            return made[-1]
+
+        options = ExactOptions(limit=price.cutoff, start=price.starts)
+        found = Exact(options, drawing).search(problem, budget, watch)
+        counts: dict[str, int] = {}
+        for one in made:
+            for name, number in one.counts.items():
+                counts[name] = counts.get(name, 0) + number
+        return found, counts
+
+    def _one_after_the_other(
+        self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher
+    ) -> tuple[Result, dict[str, int]]:
+        """A memetic search of so many points, then the proof from its best; and the points of which kind it visited."""
         from ..exact import Exact, ExactOptions
 
         begun = time.monotonic()
-        seconds = None if budget.seconds is None else min(MOST, PART * budget.seconds)
-        short = Evaluator(problem, space, Budget(seconds, min(self.points, budget.steps or self.points)), watch)
+        short = Evaluator(problem, space, Budget(budget.seconds, min(self.points, budget.steps or self.points)), watch)
         self._memetic(short, price.starts)
         known = price.starts if short.best is None else (*price.starts, short.best)
         options = ExactOptions(limit=price.cutoff, start=known)
         found = Exact(options).search(problem, _left(budget, begun), watch)
-        if found.ended in (Ended.MEMORY, Ended.NO_MEMORY):
-            found = self._resumed(found, problem, space, _left(budget, begun), watch)
-        seen = {} if found.certificate is None else dict(found.certificate.counts)
-        for name, number in (("evaluated", short.evaluated), ("illegal", short.illegal), *short.refused.items()):
-            seen[name] = seen.get(name, 0) + number
-        proof = None if found.certificate is None else replace(found.certificate, counts=seen)
-        return replace(found, method=self.name, certificate=proof)
+        return found, {"evaluated": short.evaluated, "illegal": short.illegal, **short.refused}
 
     def _memetic(self, price: Evaluator, starts: tuple[Mapping, ...]) -> None:
         """A short search; what it finds stands in its evaluator."""

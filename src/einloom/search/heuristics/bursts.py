@@ -50,7 +50,8 @@ class Bursts:
 
     def __init__(self, problem: Problem, facts: Facts) -> None:
         self.problem, self.facts = problem, facts
-        self._packed: dict[tuple[int, str], _Packed] = {}
+        self._packed: dict[tuple[int, str | None], _Packed] = {}
+        self._stacked: dict[tuple[str | None, ...], EveryTable] = {}
 
     def able(self, state: State, i: int) -> bool:
         """True if the kernel speaks of this Einsum: loops, plain indices, a unit, no open block, no limit it lacks."""
@@ -72,11 +73,17 @@ class Bursts:
         able = EvenPaths.able
         return [not able(self.problem.workload, self.problem.machine, e.name) for e in self.facts.einsums]
 
-    def packed(self, i: int, unit: str) -> _Packed:
-        """The tables of an Einsum on a unit, made once."""
+    def packed(self, i: int, unit: str | None) -> _Packed:
+        """The tables of an Einsum on a unit, or on none where it computes nothing; made once."""
         if (i, unit) not in self._packed:
             self._packed[i, unit] = _Packed(self.problem, self.facts, i, unit)
         return self._packed[i, unit]
+
+    def stacked(self, units: tuple[str | None, ...]) -> EveryTable:
+        """The tables of all Einsums on these units, made once."""
+        if units not in self._stacked:
+            self._stacked[units] = EveryTable(self, units)
+        return self._stacked[units]
 
     def run(
         self, state: State, i: int, rest: tuple[float, float, float], tries: int, points: int, heat: float, rng: Random
@@ -147,7 +154,7 @@ def _open(prefix: Word) -> bool:
 class _Packed:
     """Tables of one Einsum on one unit. Tensors, variables, memories and axes are numbered."""
 
-    def __init__(self, problem: Problem, facts: Facts, i: int, unit: str) -> None:
+    def __init__(self, problem: Problem, facts: Facts, i: int, unit: str | None) -> None:
         self.problem, self.facts, self.i, self.unit = problem, facts, i, unit
         einsum = facts.einsums[i]
         self.variables, self.tensors = einsum.variables, tuple(a.tensor for a in einsum.accesses)
@@ -188,20 +195,21 @@ class _Packed:
         )
 
     def _scalars(self, even: EvenPaths) -> Floats:
-        goal, level = self.problem.objective, self.problem.machine.unit(self.unit)
+        goal, level = self.problem.objective, self.unit and self.problem.machine.unit(self.unit)
         repeat = self.problem.workload.repeat
         powers = goal.powers if goal.name == "product" else (1.0, 1.0)
         return np.array(
             [
-                even.operations * repeat * level.energy,
+                even.operations * repeat * level.energy if level else 0.0,
                 even.operations,
-                level.throughput or 0.0,
+                (level.throughput or 0.0) if level else 0.0,
                 repeat,
                 sum(even.leaks),
                 even.rmw,
                 GOALS.get(goal.name, kernel.PRODUCT),
                 *powers,
                 self.facts.number[goal.memory] if goal.memory else -1,
+                even.einsum.kind == "copy",
             ],
             dtype=np.float64,
         )
@@ -221,7 +229,7 @@ class _Packed:
 
     def _spreads(self) -> Ints:
         """int64 [n, axes, variables]: choices on the full-use axes, thinned evenly to `MOST_SPREADS`."""
-        known = self.facts.spreads(self.i, self.unit)
+        known = () if self.unit is None else self.facts.spreads(self.i, self.unit)
         chosen = known[:: -(-len(known) // MOST_SPREADS)] if known else ()
         found = np.ones((len(chosen), len(self.facts.axes), len(self.variables)), dtype=np.int64)
         for row, one in enumerate(chosen):
@@ -359,3 +367,27 @@ class _Fixed:
             if t >= 0 and not any(mask >> t & 1 for mask in self.held):
                 self.least[1 + t], self.home[t] = memory + 1, -1
         self.held[memory] |= tables.mask(frozenset(tensors))
+
+
+class EveryTable:
+    """The tables of all Einsums on their units, in arrays with the Einsums in front; what one lacks is empty."""
+
+    def __init__(self, bursts: Bursts, units: tuple[str | None, ...]) -> None:
+        facts = bursts.facts
+        self.tables = [bursts.packed(i, unit) for i, unit in enumerate(units)]
+        count = len(units)
+        tensors = max(len(one.tensors) for one in self.tables)
+        variables = max(len(one.variables) for one in self.tables)
+        memories, axes = len(facts.memories), len(facts.axes)
+        self.rel = np.zeros((count, tensors, variables), dtype=bool)
+        self.values, self.written = np.zeros((count, tensors)), np.zeros((count, tensors), dtype=bool)
+        self.joined = np.zeros((count, tensors, axes), dtype=bool)
+        self.width = np.zeros((count, tensors, memories))
+        self.extents = np.ones((count, variables), dtype=np.int64)
+        for e, one in enumerate(self.tables):
+            t, v = len(one.tensors), len(one.variables)
+            self.rel[e, :t, :v], self.values[e, :t], self.written[e, :t] = one.rel, one.values, one.written
+            self.joined[e, :t], self.width[e, :t] = one.joined, one.width
+            self.extents[e, :v] = [facts.extents[name] for name in one.variables]
+        self.mem, self.scal = self.tables[0].mem, np.array([one.scal for one in self.tables])
+        self.sizes = np.array([np.inf if m.size is None else float(m.size) for m in facts.memories])

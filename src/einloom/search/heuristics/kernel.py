@@ -17,7 +17,7 @@ STORE, FOR, PAR, SPLIT = 0, 1, 2, 3
 ENERGY, LATENCY, TRAFFIC, PRODUCT = 0, 1, 2, 3
 # columns of `mem`: joules a bit read and written, bits a second read and written (0: unlimited), one port, place
 # entries of `scal`: joules of all operations, operations, their throughput (0: unlimited), repeat, leak, rmw, goal,
-# powers of energy and latency, memory of the objective
+# powers of energy and latency, memory of the objective, whether it is a copy
 
 
 class Privates(NamedTuple):
@@ -83,11 +83,13 @@ def price(
     for side in range(4):
         for m in range(mem.shape[0]):
             flows[side, m] = 0.0
+    stays = scal[10] > 0 and _together(items, count)
     for t in range(rel.shape[0]):
         below, child = count, -1
         for q in range(count - 1, -1, -1):
             if items[q, 0] == STORE and (items[q, 2] >> t) & 1:
-                _link(items, q, below, child, t, rel, values, written, joined, width, scal, flows)
+                if child >= 0 or not stays:
+                    _link(items, q, below, child, t, rel, values, written, joined, width, scal, flows)
                 below, child = q, items[q, 1]
     energy, slowest, repeat = 0.0, 0.0, scal[3]
     for m in range(mem.shape[0]):
@@ -106,6 +108,18 @@ def price(
     out[0] = energy + scal[4] * out[1]
     at = int(scal[9])
     out[2] = (flows[0, at] + flows[1, at]) * repeat if at >= 0 else 0.0
+
+
+@numba.njit(cache=True)
+def _together(items: Any, count: int) -> bool:
+    """True if the innermost stores of all tensors of a path are in one memory: then a copy moves nothing further in."""
+    seen, memory = 0, -1
+    for q in range(count - 1, -1, -1):
+        if items[q, 0] == STORE and items[q, 2] & ~seen:
+            if memory >= 0 and items[q, 1] != memory:
+                return False
+            seen, memory = seen | items[q, 2], items[q, 1]
+    return True
 
 
 @numba.njit(cache=True)

@@ -74,6 +74,7 @@ class Points:
         self._costs: dict[object, tuple[float, float, int]] = {}
         self.best: Valued | None = None  # of all states met
         self.machine_code = False  # known to be compiled
+        self.known: tuple[State, ...] = ()  # to begin from, beside the starts of the evaluator
 
     def value(self, state: State) -> float:
         """The objective of a state that keeps the rules, infinite if it does not fit."""
@@ -152,10 +153,11 @@ class Points:
     # -- what methods have in common --------------------------------------------------------------------------------
 
     def begin(self) -> list[State]:
-        """The known mappings, priced, as far as they have a state."""
+        """The known mappings, priced, as far as they have a state, and the known states."""
         self.evaluator.begin()
         found = (self.encoding.encode(start) for start in self.evaluator.starts)
-        return [state for state in found if state is not None and self.encoding.fault(state) is None]
+        legal = [state for state in found if state is not None and self.encoding.fault(state) is None]
+        return [*legal, *self.known]
 
     def draw(self, rng: Random, fuse: float | None = None) -> Valued | None:
         """A legal state at random with its value; None if `HOPELESS` draws gave none."""
@@ -196,7 +198,8 @@ class Points:
         points: of a search whose budget names none.
         """
         budget = self.evaluator.budget
-        if not self.additive or (budget.seconds is not None and budget.seconds < COMPILES):
+        hurried = budget.seconds is not None and budget.seconds < COMPILES
+        if not self.additive or (hurried and not self.machine_code):
             return 1
         known = [budget.steps] if budget.steps else []
         known += [int(budget.seconds * A_SECOND)] if budget.seconds else []

@@ -1,0 +1,178 @@
+"""Points a second, by every way that a method may have them priced: ``python -m bench.speeds``. See docs/mappers.md.
+
+One row per problem, CPU seconds of one core, caches warm, the best of some rounds. Tests compare each way with
+`evaluate` (`tests/search/test_rows.py`, `test_heuristic_parts.py`). A problem that the CSV has is not measured again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+
+import numpy as np
+
+from einloom.cost.batch.arrays import price_many
+from einloom.cost.evaluate import evaluate
+from einloom.cost.traffic.paths import paths
+from einloom.mapspace.ffm.encoding import NoProposal, State
+from einloom.mapspace.ffm.encoding.rooms import overflow
+from einloom.mapspace.registry import space_for
+from einloom.search.evaluator import Evaluator
+from einloom.search.heuristics.points import Points, Valued
+from einloom.search.heuristics.rows import TripRows
+
+from .auto import named
+from .mappers import PROBLEMS
+from .pages import Column, Row
+from .rows import append, stamp
+
+RESULTS = Path(__file__).parent / "results" / "speeds.csv"
+ROUNDS = 5
+BATCH = 20_000  # rows of one skeleton
+FEW = 200  # rows of each of many skeletons
+BURST = 1000
+
+
+def seconds(work: Callable[[], object], rounds: int = ROUNDS) -> float:
+    """CPU seconds of the fastest round; the first one, which loads or compiles, does not count."""
+    work()
+    taken = []
+    for _ in range(rounds):
+        begun = time.process_time()
+        work()
+        taken.append(time.process_time() - begun)
+    return min(taken)
+
+
+def fitting(points: Points, rng: Random) -> State:
+    """A drawn state that fits."""
+    while True:
+        state = points.encoding.sample(rng)
+        if state is not None and overflow(points.facts, state) is None:
+            return state
+
+
+def measured(name: str, skeletons: int) -> dict[str, object]:
+    """A row: milliseconds and points a second on one problem."""
+    asked, rng = named(name), Random(0)
+    space = space_for(asked.workload, asked.machine, asked.mapspace)
+    points = Points(asked, space, Evaluator(asked, space))
+    states = [fitting(points, rng) for _ in range(skeletons)]
+    row: dict[str, object] = {"problem": name, "einsums": points.facts.count}
+    row["sample_ms"] = f"{seconds(lambda: [fitting(points, rng) for _ in range(5)]) / 5 * 1e3:.2f}"
+    tree = points.encoding.decode(states[0])
+    row["evaluate_a_second"] = rate(1, seconds(lambda: evaluate(asked.workload, asked.machine, tree)))
+    row["one_by_one"], row["one_by_one_found"] = one_by_one(points, states[0])
+    able = states if TripRows.able(points) else []
+    blank = ("row_prepare_ms", "rows_a_second", "trees_a_second", "changes_a_second", "array_prepare_ms", "array_rows")
+    row |= dict.fromkeys(blank, "")
+    if able:
+        row |= batches(points, able)
+        row["changes_a_second"] = changes(points, able[0])
+        row |= arrays(points, able[0])
+    return {**row, **stamp()}
+
+
+def rate(points: int, took: float) -> str:
+    return f"{points / took:.0f}"
+
+
+def one_by_one(points: Points, state: State) -> tuple[str, str]:
+    """Moves of the encoding, proposed and priced one by one from Python: legal ones a second, and their share."""
+    rng = Random(1)
+    legal = proposed = 0
+    now: Valued = points.apart(state), state
+    begun = time.process_time()
+    while time.process_time() - begun < 1.0:
+        proposed += 1
+        try:
+            moved = points.encoding.propose(now[1], rng)
+        except NoProposal:
+            continue
+        value = points.apart(moved)
+        legal += value < float("inf")
+        now = (value, moved) if value < float("inf") and rng.random() < 0.5 else now
+    return rate(legal, time.process_time() - begun), f"{legal / proposed:.3f}"
+
+
+def batches(points: Points, states: Sequence[State]) -> dict[str, object]:
+    """Rows of trips in machine code: to prepare a skeleton, of one skeleton, and of many with a few rows each."""
+    made = TripRows(points, states[0])
+    many, few = np.tile(made.trips, (BATCH, 1)), [np.tile(TripRows(points, s).trips, (FEW, 1)) for s in states]
+    took = seconds(lambda: made.price(many))
+    prepare = seconds(lambda: [TripRows(points, State(s.homes, s.depths, s.shared, s.owns)) for s in states])
+    each = seconds(lambda: [TripRows(points, s).price(rows) for s, rows in zip(states, few, strict=True)])
+    return {
+        "row_prepare_ms": f"{prepare / len(states) * 1e3:.2f}",
+        "rows_a_second": rate(BATCH, took),
+        "trees_a_second": rate(FEW * len(states), each),
+    }
+
+
+def changes(points: Points, state: State) -> str:
+    """Proposals for the privates of one Einsum in machine code, legal ones a second, over all Einsums."""
+    able = [i for i in range(points.facts.count) if points.bursts.able(state, i)]
+    rests, legal = {i: points.sums(state, {i}) for i in able}, 0
+
+    def work() -> None:
+        nonlocal legal
+        legal = sum(points.bursts.run(state, i, rests[i], BURST, BURST, 0.1, Random(i)).legal for i in able)
+
+    took = seconds(work)
+    return rate(legal, took) if able else ""
+
+
+def arrays(points: Points, state: State) -> dict[str, object]:
+    """`price_many` in NumPy: to prepare a skeleton, and rows a second after that."""
+    asked = points.problem
+    mapping = points.encoding.decode(state)
+    own = {path.addresses[loop.place]: loop.tile for path in paths(asked.workload, mapping) for loop in path.loops}
+    tiles = {at: np.full(BATCH, tile, dtype=np.int64) for at, tile in own.items()}
+    first = {at: one[:1].copy() for at, one in tiles.items()}
+    begun = time.process_time()
+    price_many(asked.workload, asked.machine, mapping, first, compiled=False)
+    prepared = time.process_time() - begun
+    took = seconds(lambda: price_many(asked.workload, asked.machine, mapping, tiles, compiled=False), 2)
+    return {"array_prepare_ms": f"{prepared * 1e3:.0f}", "array_rows": rate(BATCH, took)}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure what the CSV lacks."""
+    parser = argparse.ArgumentParser(prog="python -m bench.speeds", description=__doc__.split("\n")[0])
+    parser.add_argument("--skeletons", type=int, default=20)
+    parser.add_argument("--problem", action="append", choices=list(PROBLEMS))
+    asked = parser.parse_args(arguments)
+    known = set()
+    if RESULTS.exists():
+        with RESULTS.open(newline="", encoding="utf-8") as stream:
+            known = {row["problem"] for row in csv.DictReader(stream)}
+    for name in asked.problem or PROBLEMS:
+        if name not in known:
+            row = measured(name, asked.skeletons)
+            append(RESULTS, row)
+            print(*list(row.values())[:-3], sep=", ", flush=True)
+
+
+def _thousands(name: str) -> Callable[[Row], str]:
+    return lambda row: f"{int(row[name]):,}" if row[name] else "-"
+
+
+COLUMNS = (
+    Column("problem", "problem"),
+    Column("a draw that fits, ms", "sample_ms"),
+    Column("`evaluate`, trees a second", _thousands("evaluate_a_second")),
+    Column("moves one by one, a second", _thousands("one_by_one")),
+    Column("one Einsum changed, machine code, a second", _thousands("changes_a_second")),
+    Column("a skeleton's rows, to prepare, ms", lambda row: row["row_prepare_ms"] or "-"),
+    Column("rows a second", _thousands("rows_a_second")),
+    Column("trees a second, 200 a skeleton, with preparation", _thousands("trees_a_second")),
+    Column("`price_many`, to prepare, ms", lambda row: row["array_prepare_ms"] or "-"),
+    Column("rows a second", _thousands("array_rows")),
+)
+
+if __name__ == "__main__":
+    main()

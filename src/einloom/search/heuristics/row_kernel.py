@@ -1,0 +1,110 @@
+"""Machine code that prices many choices of trips for one skeleton: a loop over rows, generic over data.
+
+Nothing is compiled for a problem or a skeleton. A path costs what `kernel.price` says of it. What goes in is packed by
+`rows`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from .kernel import FOR, PAR, price, value_of
+
+
+@numba.njit(cache=True)
+def price_rows(
+    trips: Any,
+    items: Any,
+    column: Any,
+    ends: Any,
+    extents: Any,
+    least: Any,
+    tiles: Any,
+    divided: Any,
+    bits: Any,
+    sizes: Any,
+    rel: Any,
+    values: Any,
+    written: Any,
+    joined: Any,
+    width: Any,
+    mem: Any,
+    scal: Any,
+    found: Any,
+) -> None:
+    """Fill `found` with the objective of every row, infinite where trips do not multiply to the extents or do not fit.
+
+    trips: int64 [rows, columns]; least: what each column needs at least. items: the paths of all Einsums, one after the
+    other, `ends` says where each ends, `column` where an item's trips stand (-1: as they are). extents: int64 [Einsums,
+    variables]. tiles: int64 [n, 5], rows (memory, first leaf, last leaf, begin, end of its columns in `divided`), of
+    `bits` when no column divides. The other arrays are those of `kernel.price`, with the Einsums in front.
+    """
+    count, leaves = items.shape[0], ends.shape[0]
+    path = np.zeros((count, 4), np.int64)
+    left = np.zeros(extents.shape[1], np.int64)
+    used = np.zeros((sizes.shape[0], leaves))
+    flows, out = np.zeros((4, mem.shape[0])), np.zeros(3)
+    for row in range(trips.shape[0]):
+        found[row] = np.inf
+        if not _fits(trips[row], least, tiles, divided, bits, sizes, used):
+            continue
+        energy = latency = traffic = 0.0
+        begin, legal = 0, True
+        for e in range(leaves):
+            size = _laid(trips[row], items, column, begin, ends[e], extents[e], left, path)
+            begin = ends[e]
+            if size < 0:
+                legal = False
+                break
+            price(path, size, rel[e], values[e], written[e], joined[e], width[e], mem, scal[e], flows, out)
+            energy, latency, traffic = energy + out[0], latency + out[1], traffic + out[2]
+        if legal:
+            found[row] = value_of(scal[0], energy, latency, traffic)
+
+
+@numba.njit(cache=True)
+def _fits(trips: Any, least: Any, tiles: Any, divided: Any, bits: Any, sizes: Any, used: Any) -> bool:
+    """True if every column has its least trips, and all tiles that are alive together have room."""
+    for c in range(least.shape[0]):
+        if trips[c] < least[c]:
+            return False
+    used[:, :] = 0.0
+    for t in range(tiles.shape[0]):
+        size = bits[t]
+        for at in range(tiles[t, 3], tiles[t, 4]):
+            size /= trips[divided[at]]
+        m = tiles[t, 0]
+        for leaf in range(tiles[t, 1], tiles[t, 2] + 1):
+            used[m, leaf] += size
+            if used[m, leaf] > sizes[m]:
+                return False
+    return True
+
+
+@numba.njit(cache=True)
+def _laid(trips: Any, items: Any, column: Any, begin: int, end: int, extents: Any, left: Any, path: Any) -> int:
+    """Enter a path with the trips of a row into `path`, without loops of one trip; its items, or -1 if trips are no
+    divisors or do not multiply to the extents."""
+    size = 0
+    for v in range(extents.shape[0]):
+        left[v] = extents[v]
+    for at in range(begin, end):
+        kind, n = items[at, 0], items[at, 2]
+        if kind in (FOR, PAR):
+            if column[at] >= 0:
+                n = trips[column[at]]
+            v = items[at, 1]
+            if left[v] % n:
+                return -1
+            left[v] //= n
+            if n == 1:
+                continue
+        path[size, 0], path[size, 1], path[size, 2], path[size, 3] = kind, items[at, 1], n, items[at, 3]
+        size += 1
+    for v in range(extents.shape[0]):
+        if left[v] != 1:
+            return -1
+    return size

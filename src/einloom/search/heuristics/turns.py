@@ -1,0 +1,123 @@
+"""Search methods by turns while a proof has no mapping of its own: each begins from the best that all have met.
+
+Comes in: a problem, as for `first.FirstMappings`, whose first mapping they begin from. Goes out: better ones. `auto`
+hands this to `exact`, which gives it a share of the seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import cycle
+from random import Random
+
+from ...errors import MissingExtra
+from ...problem import Budget, Problem
+from ..first import FirstMappings
+from ..method import Watcher
+from ..resources import growth_left
+from .anneal import Anneal
+from .dat import Dat
+from .genetic import Genetic
+from .points import Points, Valued
+from .states import StateMethod
+
+ENDLESS = 10**9  # points of a turn, which its seconds end
+LONGER = 1.5  # times as long is each round of turns
+LONGEST = 2.0  # seconds of a turn
+ELITE = 4  # states that turns begin from, at most
+LARGEST = 40  # Einsums of a cascade in which a turn can change something
+SOLVER = 256 << 20  # bytes of room before integer programs are solved, whose solver is another library
+TOGETHER, BESIDE = 0.8, 9  # seconds of drawing by turns with the proof; of the proof for each of drawing after that
+WALKS, SELDOM = 0.1, 19  # the same where a point costs a walk of windows
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A method, and the seconds of its first turn."""
+
+    method: StateMethod
+    seconds: float
+
+
+class Turns(FirstMappings):
+    """The first mapping at once, then the methods by turns: tiles by programs, annealing, a genetic search, annealing.
+
+    A problem gets turns if machine code is in the cache, energy, latency or traffic add over Einsums whose indices are
+    plain variables, and there are no more than `LARGEST` of these; else descents from draws, as `exact` alone has them.
+    seed: of all methods. seconds: from now, that the proof and these may take together, if they are bounded.
+    """
+
+    eager, early, hurried = True, TOGETHER, BESIDE
+
+    def __init__(
+        self, problem: Problem, watch: Watcher, machine_code: bool = False, seed: int = 0, seconds: float | None = None
+    ) -> None:
+        super().__init__(problem, watch, machine_code)
+        self.seed = seed
+        self._loads = machine_code
+        self._ends = None if seconds is None else time.monotonic() + seconds
+        self._elite: list[Valued] = []
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Points and proposals, by what they were."""
+        prices = self._prices
+        return {} if prices is None else {"evaluated": prices.evaluated, "illegal": prices.illegal, **prices.refused}
+
+    @cached_property
+    def _turns(self) -> tuple[_Turn, ...]:
+        anneal = _Turn(Anneal(points=ENDLESS, rounds=1, hot=0.1), 0.5)
+        programs = (_Turn(Dat(points=ENDLESS), 0.2),) if growth_left() > SOLVER else ()
+        return *programs, anneal, _Turn(Genetic(points=ENDLESS), 0.3), anneal
+
+    def _visits(self) -> Iterator[None]:
+        """Pieces as of the base until there is a mapping; then a turn is a piece."""
+        turns = None
+        for _ in super()._visits():
+            yield
+            if turns is None and self.best is not None and self._points is not None:
+                turns = self._able(self._points)
+            if turns:
+                break
+        if not turns:
+            return
+        rng, longer = Random(self.seed), 1.0
+        for number, turn in enumerate(cycle(self._turns)):
+            yield
+            if number and number % len(self._turns) == 0:
+                longer *= LONGER
+            self._take(turn.method, min(LONGEST, turn.seconds * longer), rng)
+
+    def _able(self, points: Points) -> bool:
+        """True if turns are worth it; else the proof gets more of the seconds where a point costs a walk."""
+        if not points.additive or points.facts.count > LARGEST or not self._loads:
+            return False
+        if not (points.machine_code or points.load()):
+            return False
+        if any(points.bursts.uneven):
+            self.early, self.hurried = WALKS, SELDOM
+            return False
+        return True
+
+    def _take(self, method: StateMethod, seconds: float, rng: Random) -> None:
+        """One turn of a method, from the best states so far."""
+        points, left = self._points, seconds if self._ends is None else min(seconds, self._ends - time.monotonic())
+        if points is None or left <= 0:
+            return
+        found = points.best
+        if found is not None and found not in self._elite:
+            self._elite = sorted([*self._elite, found], key=lambda one: one[0])[:ELITE]
+        points.known = tuple(state for _, state in self._elite)
+        with points.evaluator.turn(Budget(left), _Stops(self.watch)), suppress(MissingExtra):
+            method.run(points, rng, points.evaluator.watch)
+
+
+class _Stops(Watcher):
+    """Hears a turn: passes on better mappings, and when to stop."""
+
+    def __init__(self, outer: Watcher) -> None:
+        self.incumbent, self.stopped = outer.incumbent, outer.stopped  # type: ignore[method-assign]

@@ -1,0 +1,136 @@
+"""Rows of trips of one skeleton in machine code, against `evaluate` of the tree that each makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from einloom.api import problem
+from einloom.cost.evaluate import evaluate, legality
+from einloom.errors import IllegalMapping
+from einloom.mapspace.divisors import primes
+from einloom.mapspace.ffm.encoding import State
+from einloom.mapspace.ffm.encoding.rooms import overflow
+from einloom.mapspace.registry import space_for
+from einloom.problem import Problem, objective
+from einloom.search.evaluator import Evaluator
+from einloom.search.heuristics import kernel, row_kernel
+from einloom.search.heuristics.points import Points
+from einloom.search.heuristics.rows import TripRows
+from einloom.testing.problems.drawing import draw
+
+Rows = NDArray[np.int64]
+
+
+def points_of(asked: Problem) -> Points:
+    space = space_for(asked.workload, asked.machine, asked.mapspace)
+    return Points(asked, space, Evaluator(asked, space))
+
+
+def near(rows: TripRows, rng: Random, many: int) -> Rows:
+    """The row of the state with trips moved, one to three times each, mostly between loops of one variable."""
+    found = np.tile(rows.trips, (many, 1))
+    for row in found:
+        for _ in range(rng.randint(0, 3)):
+            a = rng.randrange(len(row))
+            like = [n for n, one in enumerate(rows.loops) if one.variable == rows.loops[a].variable]
+            like = [n for n in like if rows.loops[n].einsum == rows.loops[a].einsum]
+            b = rng.choice(like) if rng.random() < 0.9 else rng.randrange(len(row))
+            if row[a] > 1 and a != b:
+                p = int(row[a]) if rng.random() < 0.5 else rng.choice(primes(int(row[a])))
+                row[a], row[b] = row[a] // p, row[b] * p
+    return found
+
+
+def value(points: Points, rows: TripRows, row: Rows) -> float:
+    """The objective of a row by `evaluate`; infinite for what is no tree of perfect tiles, or does not fit."""
+    state = rows.at(row)
+    for i, einsum in enumerate(points.facts.einsums):
+        for variable in einsum.variables:
+            of_it = [n for v, n, _ in state.shared[i] if v == variable]
+            of_it += [n for segment in state.owns[i].segments for v, n in segment if v == variable]
+            of_it += [n for _, v, n in state.owns[i].spatial if v == variable]
+            if np.prod(of_it, dtype=object) != points.facts.extents[variable]:
+                return float("inf")
+    asked = points.problem
+    try:
+        cost = evaluate(asked.workload, asked.machine, points.encoding.decode(state), asked.latency_rule)
+    except IllegalMapping:
+        return float("inf")
+    return asked.objective.value(cost)
+
+
+def drawn_problems() -> Iterator[Problem]:
+    yield problem("matmuls:n=3,m=64,kn=64", "simple:glb_bits=16384", "energy")
+    yield problem("tileflow-bert-s", "tileflow-edge", "latency")
+    yield problem("gpt3-6.7b:batch=1,tokens=2048", "tpu-v4i", "edp")
+    for seed in range(120):
+        workload, machine, mapspace = draw(seed).files.read
+        if mapspace.name == "ffm" and not mapspace.places and mapspace.order == "program" and mapspace.stores == "own":
+            yield Problem(workload, machine, mapspace, objective("energy", machine))
+
+
+def keeps_rules(points: Points, state: State) -> bool:
+    """True if the tree of a state is a schedule, but for room."""
+    workload, machine = points.problem.workload, points.problem.machine
+    return overflow(points.facts, state) is not None or not legality(workload, machine, points.encoding.decode(state))
+
+
+@pytest.mark.slow
+def test_every_row_is_priced_as_its_tree() -> None:
+    rng, finite, overfull = Random(5), 0, 0
+    for asked in drawn_problems():
+        points = points_of(asked)
+        for _ in range(3):
+            state = points.encoding.sample(rng)
+            if state is None or not TripRows.able(points) or not keeps_rules(points, state):
+                continue
+            rows = TripRows(points, state)
+            if not rows.loops:
+                continue
+            tried = near(rows, rng, 12)
+            for row, found in zip(tried, rows.price(tried), strict=True):
+                if any(loop.shared and n < 2 for loop, n in zip(rows.loops, row, strict=True)):
+                    assert found == float("inf")  # the runs below such a loop would be others
+                    continue
+                true = value(points, rows, row)
+                assert found == pytest.approx(true, rel=1e-12), (asked.workload.name, row, found, true)
+                finite, overfull = finite + (true < float("inf")), overfull + (true == float("inf"))
+    assert finite > 300 and overfull > 30
+
+
+@pytest.mark.slow
+def test_a_tile_left_out_of_the_room_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted mistake: all rows fit."""
+    monkeypatch.setattr(TripRows, "_rooms", _roomy)
+    with pytest.raises(AssertionError):
+        test_every_row_is_priced_as_its_tree()
+
+
+def _roomy(rows: TripRows) -> None:
+    rows._tiles, rows._divided = np.zeros((0, 5), np.int64), np.zeros(0, np.int64)
+    rows._bits = np.zeros(0)
+
+
+def test_a_copy_moves_nothing_below_one_memory() -> None:
+    together = kernel._together.py_func
+    assert together(np.array([[0, 0, 3, 0], [1, 0, 2, 0], [0, 1, 3, 0]]), 3)
+    assert not together(np.array([[0, 0, 3, 0], [1, 0, 2, 0], [0, 1, 1, 0]]), 3)  # tensor 1 stays further out
+    assert together(np.array([[0, 0, 1, 0], [0, 1, 3, 0]]), 2)
+
+
+def test_a_row_is_laid_without_its_loops_of_one_trip() -> None:
+    """The same machine code as Python."""
+    items = np.array([[0, 0, 1, 0], [1, 0, 2, 0], [1, 1, 3, 0]])
+    path, left = np.zeros((3, 4), np.int64), np.zeros(2, np.int64)
+    column, extents = np.array([-1, 0, 1]), np.array([4, 3])
+    laid = row_kernel._laid.py_func
+    assert laid(np.array([4, 3]), items, column, 0, 3, extents, left, path) == 3
+    assert path.tolist() == [[0, 0, 1, 0], [1, 0, 4, 0], [1, 1, 3, 0]]
+    assert laid(np.array([2, 3]), items, column, 0, 3, extents, left, path) == -1  # half of the extent is left
+    assert laid(np.array([3, 3]), items, column, 0, 3, extents, left, path) == -1  # no divisor
+    assert laid(np.array([4, 1]), items, column, 0, 3, np.array([4, 1]), left, path) == 2

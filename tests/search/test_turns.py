@@ -1,0 +1,94 @@
+"""Methods by turns beside a proof: whose turn it is, where it begins, and when it ends."""
+
+from __future__ import annotations
+
+import time
+from random import Random
+from typing import Any
+
+import pytest
+
+from einloom.api import problem
+from einloom.mapspace.registry import space_for
+from einloom.problem import Budget
+from einloom.search.evaluator import Evaluator, Stop
+from einloom.search.heuristics.anneal import Anneal
+from einloom.search.heuristics.dat import Dat
+from einloom.search.heuristics.genetic import Genetic
+from einloom.search.heuristics.points import Points
+from einloom.search.heuristics.turns import SELDOM, WALKS, Turns
+from einloom.search.method import Recorder, Watcher
+
+
+@pytest.fixture(autouse=True)
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is compiled: machine code counts as there, and no burst is large enough for it."""
+    monkeypatch.setattr(Points, "load", lambda self: True)
+    monkeypatch.setattr(Points, "burst_size", lambda self, points: 1)
+
+
+def test_methods_take_turns_from_the_best_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = problem("matmuls:n=3,m=64,kn=64", "simple:glb_bits=16384", "energy")
+    begun: list[tuple[str, float]] = []
+    for kind in (Dat, Anneal, Genetic):
+
+        def counted(self: Any, points: Points, rng: Random, watch: Watcher, run: Any = kind.run) -> None:
+            begun.append((self.name, min(points.apart(state) for state in points.begin())))
+            run(self, points, rng, watch)
+
+        monkeypatch.setattr(kind, "run", counted)
+    turns = Turns(asked, Recorder(), True, seed=1)
+    values = []
+    while len(begun) < 5:
+        turns.work(0.0)
+        values.append(turns.value)
+    assert [name for name, _ in begun] == ["dat", "anneal", "genetic", "anneal", "dat"]
+    assert values == sorted(values, reverse=True) and values[-1] < values[0]
+    starts = [start for _, start in begun]
+    assert all(any(start == pytest.approx(value) for value in values) for start in starts)
+    assert starts == sorted(starts, reverse=True) and starts[-1] < starts[0]
+    assert turns.counts["evaluated"] > 100
+
+
+def test_a_turn_ends_when_the_search_is_to_stop() -> None:
+    asked = problem("matmuls:n=3,m=64,kn=64", "simple:glb_bits=16384", "energy")
+    stopped: list[bool] = []
+    turns = Turns(asked, Recorder(stop=lambda: bool(stopped)), True)
+    while turns.best is None:
+        turns.work(0.0)
+    known = turns.counts["evaluated"]
+    stopped.append(True)
+    turns.work(0.0)
+    assert turns.counts["evaluated"] <= known + 1  # else the turn goes on for its 0.2 s
+    assert turns.draw() == turns.best  # what is known is there after the stop, too
+
+
+def test_no_turn_begins_after_the_seconds_of_the_search() -> None:
+    asked = problem("matmuls:n=3,m=64,kn=64", "simple:glb_bits=16384", "energy")
+    turns = Turns(asked, Recorder(), True, seconds=0.0)
+    for _ in range(5):
+        turns.work(0.0)
+    assert turns.best is not None and turns.counts["evaluated"] < 20
+
+
+def test_where_a_point_costs_a_walk_of_windows_the_proof_has_nearly_all_seconds() -> None:
+    turns = Turns(problem("mobilenet-block", "two-level", "energy"), Recorder(), True)
+    while turns.best is None:
+        turns.work(0.0)
+    turns.work(0.0)
+    assert (turns.early, turns.hurried) == (WALKS, SELDOM)
+
+
+def test_a_search_within_another_ends_alone() -> None:
+    asked = problem("matmuls:n=2,m=16,kn=16", "simple:glb_bits=2048", "energy")
+    price = Evaluator(asked, space_for(asked.workload, asked.machine, asked.mapspace), Budget(steps=10))
+    outer = price.watch
+    with price.turn(Budget(seconds=0.0), Watcher()):
+        time.sleep(0.001)
+        price.checkpoint()
+        raise AssertionError("the turn has no seconds left")
+    assert price.ended is None and price.budget == Budget(steps=10) and price.watch is outer
+    price.checkpoint()
+    price.evaluated = 10
+    with pytest.raises(Stop):
+        price.checkpoint()
