@@ -15,7 +15,7 @@ from einloom.problem import Budget, Problem
 from einloom.result import Result
 from einloom.search import evaluator, first
 from einloom.search.door import ask
-from einloom.search.exact import branch_and_bound
+from einloom.search.exact import answer, branch_and_bound, drawing, head_starts, stops
 from einloom.search.heuristics import auto, points, turns
 from einloom.search.method import Method, Recorder
 from einloom.search.registry import method
@@ -46,7 +46,7 @@ def heuristic(name: str, problem: Problem, seconds: float, options: Mapping[str,
 def budgeted(asked: Method, problem: Problem, seconds: float) -> Run:
     """`auto` with a budget of so many CPU seconds, which it knows."""
     with ExitStack() as patches:
-        for module in (evaluator, first, branch_and_bound, auto, turns):
+        for module in (evaluator, first, answer, branch_and_bound, drawing, head_starts, stops, auto, turns):
             patches.enter_context(patch.object(module, "time", CLOCK))
         return run(asked, problem, Budget(seconds))
 

@@ -14,7 +14,7 @@ LOWERED: dict[str, dict[str, object]] = {
     "attempt": {"WORTH": 0},
     "bounds.choices": {"LARGE": 1},
     "bounds.unlisted": {"MOST": 4},
-    "branch_and_bound": {"SHORT": 1},
+    "head_starts": {"SHORT": 1},
     "einsums.spatial": {"OFTEN": 1},
     "fusion.explore": {"LARGE": 1, "MANY": 1},
     "fusion.match": {"PAIRS": 4},

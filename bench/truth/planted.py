@@ -179,7 +179,7 @@ PLANTS = (
     ),
     plant(
         "no-time",
-        (f"{EXACT}.branch_and_bound", "Exact.search", "refuse_timeless(problem.objective, problem.machine)", "pass"),
+        (f"{EXACT}.answer", "Exact.search", "refuse_timeless(problem.objective, problem.machine)", "pass"),
         needs=("no time",),
         claim="refusals",
     ),

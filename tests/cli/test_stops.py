@@ -28,8 +28,11 @@ from einloom.diagnose import Asker
 from einloom.errors import Ended
 from einloom.result.sweep import read_sweep
 from einloom.result.unmapped import Unmapped, read_answer
+from einloom.search.exact import answer as exact_answer
 from einloom.search.exact import branch_and_bound as engine
+from einloom.search.exact import drawing
 from einloom.search.exact.attempt import Attempt
+from einloom.search.exact.incumbent import Incumbent
 from einloom.search.method import Recorder
 from einloom.sweep import sweep_capacity
 
@@ -114,7 +117,7 @@ def test_map_without_a_mapping_draws_one(number: int, tmp_path: Path, monkeypatc
 @both
 def test_map_left_without_a_mapping_has_the_bound(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two signals in a row leave no time to draw one."""
-    monkeypatch.setattr(engine, "AFTER", float("inf"))
+    monkeypatch.setattr(drawing, "AFTER", float("inf"))
     monkeypatch.setattr(engine.Run, "_dives", stopping(engine.Run._dives, number, times=2))
     path = tmp_path / "r.json"
     code, _, said = run("map", *DIAMOND, "--json", path)
@@ -139,7 +142,7 @@ def test_map_of_several_leaves_an_answer(number: int, tmp_path: Path, monkeypatc
 
 def test_a_search_that_was_done_is_not_cut_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The signal comes when everything is proven: the answer is that, and the exit code 0."""
-    monkeypatch.setattr(engine.Run, "result", stopping(engine.Run.result, signal.SIGTERM))
+    monkeypatch.setattr(exact_answer, "result", stopping(exact_answer.result, signal.SIGTERM))
     code, shown, _ = run("map", *DIAMOND, "--json", tmp_path / "r.json")
     assert code == 0 and "optimal" in shown
 
@@ -193,15 +196,15 @@ def test_the_others_leave_what_was_there(
 @both
 def test_sweep_goes_on_where_it_was_stopped(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("sweep", *DIAMOND[:2], "--memory", "GLB", "--capacities", "256 bit, 512 bit, 2048 bit", *DIAMOND[2:])
-    solve, kept = engine.Run._found, []
+    solve, kept = Incumbent.found, []
 
-    def found(self: engine.Run, solution: engine.Solution, repeats: int) -> None:
+    def found(self: Incumbent, solution: engine.Solution, repeats: int) -> None:
         solve(self, solution, repeats)
         if not kept and len(list((tmp_path / "s" / "fused").iterdir())) == 1:  # the second capacity
             kept.append(solution.value)
             os.kill(os.getpid(), number)
 
-    monkeypatch.setattr(engine.Run, "_found", found)
+    monkeypatch.setattr(Incumbent, "found", found)
     code, _, said = run(*words, "-o", tmp_path / "s")
     assert code == CODES[signal.Signals(number)] and "2 of 3 capacities are not done" in said
     first, second = (point.answer for point in read_sweep(tmp_path / "s" / "fused.json").points)

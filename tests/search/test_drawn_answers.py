@@ -14,8 +14,10 @@ from einloom.mapspace.ffm.space import Ffm
 from einloom.mapspace.registry import space_for
 from einloom.problem import Budget, Guarantee, Problem
 from einloom.search.evaluator import Evaluator
-from einloom.search.exact import Exact, ExactOptions
-from einloom.search.exact import branch_and_bound as engine
+from einloom.search.exact import Exact, ExactOptions, drawing
+from einloom.search.exact.attempt import Solution
+from einloom.search.exact.branch_and_bound import Run
+from einloom.search.exact.stops import Stopped
 from einloom.search.first import FirstMappings
 from einloom.search.heuristics.points import Points
 from einloom.search.method import Watcher
@@ -31,13 +33,13 @@ def test_a_drawn_mapping_at_the_bound_is_proven(monkeypatch: pytest.MonkeyPatch)
     """Listing spatial choices would take seconds; the first mappings of this one cost what every mapping costs."""
     met = []
 
-    class Seen(engine.AtTheBound):
-        def __init__(self, solution: engine.Solution) -> None:
+    class Seen(drawing.AtTheBound):
+        def __init__(self, solution: Solution) -> None:
             met.append(solution)
             super().__init__(solution)
 
-    monkeypatch.setattr(engine, "AtTheBound", Seen)
-    monkeypatch.setattr(engine, "AFTER", 0.0)
+    monkeypatch.setattr(drawing, "AtTheBound", Seen)
+    monkeypatch.setattr(drawing, "AFTER", 0.0)
     found = Exact().search(problem("matmul", "tileflow-fused", "latency"), Budget(seconds=300))
     assert len(met) == 1 and found.ended is None and found.certificate is not None
     assert found.certificate.guarantee is Guarantee.OPTIMAL
@@ -46,26 +48,26 @@ def test_a_drawn_mapping_at_the_bound_is_proven(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_drawn_mapping_above_the_bound_ends_nothing() -> None:
     asked = problem("residual-diamond", "simple:dram_energy=10,glb_bits=512", "edp")
-    run = engine.Run(asked, engine.ExactOptions(), Budget(), Watcher())
-    assert run.first is not None and run.first.draw() is not None
-    run.bound = run.first.value * 0.99
-    run._end_if_met()
-    run.bound = run.first.value
-    with pytest.raises(engine.AtTheBound):
-        run._end_if_met()
+    run = Run(asked, ExactOptions(), Budget(), Watcher())
+    assert run.drawing.first is not None and run.drawing.first.draw() is not None
+    run.incumbent.bound = run.drawing.first.value * 0.99
+    run.drawing.end_if_met()
+    run.incumbent.bound = run.drawing.first.value
+    with pytest.raises(drawing.AtTheBound):
+        run.drawing.end_if_met()
 
 
 def test_the_better_of_what_was_found_and_drawn_is_the_answer() -> None:
     asked = problem("residual-diamond", "simple:dram_energy=10,glb_bits=512", "edp")
     optimum = Exact().search(asked)
-    run = engine.Run(asked, engine.ExactOptions(), Budget(), Watcher())
-    assert run.first is not None
-    first = run.first.draw()
+    run = Run(asked, ExactOptions(), Budget(), Watcher())
+    assert run.drawing.first is not None
+    first = run.drawing.first.draw()
     assert first is not None
-    drawn = run._solution(first)
-    for best in (None, run._solution(optimum.mapping), engine.Solution(drawn.value * 2, drawn.cost, drawn.mapping)):
-        run.best = best
-        known = run.known()
+    drawn = run.incumbent.solution(first)
+    for best in (None, run.incumbent.solution(optimum.mapping), Solution(drawn.value * 2, drawn.cost, drawn.mapping)):
+        run.incumbent.best = best
+        known = run.drawing.best()
         assert known is not None and known.value == min(drawn.value, drawn.value if best is None else best.value)
 
 
@@ -124,15 +126,15 @@ def test_the_end_of_a_search_is_part_of_its_budget(monkeypatch: pytest.MonkeyPat
     """What was drawn took 0.4 s to price as a whole, so will the answer: a search of 2 s ends after 1.2 s, one of 1 s
     after half of them."""
     for seconds, end in ((2.0, 1.2), (1.0, 0.5)):
-        run = engine.Run(problem("residual-diamond", "simple", "energy"), ExactOptions(), Budget(seconds), Watcher())
-        run._draws, now = False, run.started
-        assert run.first is not None
-        run.first.pricing = 0.4
+        run = Run(problem("residual-diamond", "simple", "energy"), ExactOptions(), Budget(seconds), Watcher())
+        run.drawing.allowed, now = False, run.stops.started
+        assert run.drawing.first is not None
+        run.drawing.first.pricing = 0.4
         monkeypatch.setattr(time, "monotonic", lambda now=now, end=end: now + end - 0.01)
-        run.checkpoint()
+        run.drawing.checkpoint()
         monkeypatch.setattr(time, "monotonic", lambda now=now, end=end: now + end + 0.01)
-        with pytest.raises(engine.Stopped):
-            run.checkpoint()
+        with pytest.raises(Stopped):
+            run.drawing.checkpoint()
 
 
 def test_reading_is_part_of_a_budget() -> None:

@@ -7,17 +7,17 @@ import pytest
 from einloom.api import problem, verify
 from einloom.errors import Ended
 from einloom.problem import Budget, Guarantee
-from einloom.search.exact import Exact
-from einloom.search.exact import branch_and_bound as engine
+from einloom.search.exact import Exact, drawing
+from einloom.search.exact.stops import Stopped
 from einloom.testing.hardest import HARDEST
 
 
 @pytest.mark.parametrize(("workload", "machine"), HARDEST)
 def test_without_a_step(workload: str, machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopped(run: engine.Run) -> None:
-        raise engine.Stopped(Ended.STEPS)
+    def stopped(mine: drawing.Drawing) -> None:
+        raise Stopped(Ended.STEPS)
 
-    monkeypatch.setattr(engine.Run, "checkpoint", stopped)
+    monkeypatch.setattr(drawing.Drawing, "checkpoint", stopped)
     found = Exact().search(problem(workload, machine, "edp"), Budget(steps=1))
     assert found.ended is Ended.STEPS and found.certificate is not None
     assert found.certificate.guarantee is Guarantee.BOUNDED and 0 < found.certificate.bound < found.value
@@ -29,16 +29,16 @@ def test_a_proof_is_the_same_with_drawn_mappings(monkeypatch: pytest.MonkeyPatch
     asked = problem("residual-diamond", "simple:dram_energy=10,glb_bits=512", "edp")
     alone = Exact().search(asked)
     drawn: list[float] = []
-    work = engine.FirstMappings.work
+    work = drawing.FirstMappings.work
 
-    def counted(mine: engine.FirstMappings, until: float) -> None:
+    def counted(mine: drawing.FirstMappings, until: float) -> None:
         drawn.append(until)
         work(mine, until)
 
-    monkeypatch.setattr(engine, "AFTER", 0.0)
-    monkeypatch.setattr(engine, "PROVING", 0)
-    monkeypatch.setattr(engine, "SLICE", 0.0)
-    monkeypatch.setattr(engine.FirstMappings, "work", counted)
+    monkeypatch.setattr(drawing, "AFTER", 0.0)
+    monkeypatch.setattr(drawing, "PROVING", 0)
+    monkeypatch.setattr(drawing, "SLICE", 0.0)
+    monkeypatch.setattr(drawing.FirstMappings, "work", counted)
     found = Exact().search(asked)
     assert len(drawn) > 10
     assert (found.mapping, found.value, found.certificate) == (alone.mapping, alone.value, alone.certificate)

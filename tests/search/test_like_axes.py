@@ -10,7 +10,7 @@ import pytest
 from einloom.errors import BudgetExhausted, Infeasible
 from einloom.machine.levels import ALL, NOTHING, Axis, Fanout, Machine
 from einloom.problem import Budget, Problem
-from einloom.search.exact.branch_and_bound import Exact
+from einloom.search.exact import Exact
 from einloom.search.exact.einsums.classes import signature
 from einloom.search.exact.einsums.spatial import RankClasses
 from einloom.search.exact.einsums.users import Users

@@ -14,7 +14,7 @@ from einloom.errors import Ended
 from einloom.machine.levels import NOTHING, Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Problem, objective
-from einloom.search.exact.branch_and_bound import Exact
+from einloom.search.exact import Exact
 from einloom.search.exact.einsums import spatial
 from einloom.search.exact.einsums.classes import UnitOption, signature
 from einloom.search.exact.einsums.spatial import RankClasses, like_axes, together
@@ -129,7 +129,7 @@ ASKED = Problem(PAIR, CHIP, Mapspace(), objective("edp", CHIP))
 def test_too_many_are_not_listed(budget: Budget, ended: Ended, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is drawn, with a bound and a gap; what is left of the seconds goes to drawing."""
     monkeypatch.setattr(spatial, "growth_left", lambda: 1000.0)
-    monkeypatch.setattr("einloom.search.exact.branch_and_bound.ALONE", 0.1)
+    monkeypatch.setattr("einloom.search.exact.drawing.ALONE", 0.1)
     spatial._every_spread.cache_clear()
     found = Exact().search(ASKED, budget)
     assert found.ended is ended and found.certificate is not None

@@ -21,7 +21,8 @@ from einloom.result.unmapped import Unmapped, read_answer
 from einloom.search import resources
 from einloom.search.answer import answer
 from einloom.search.evaluator import Evaluator
-from einloom.search.exact import branch_and_bound as engine
+from einloom.search.exact.attempt import Attempt
+from einloom.search.exact.incumbent import Incumbent
 from einloom.search.heuristics import kernel
 from einloom.search.heuristics.points import Points
 from einloom.search.method import Recorder
@@ -109,7 +110,7 @@ def refusing(function: Callable[..., object], call: int) -> Callable[..., object
 def test_whenever_memory_is_refused_the_best_so_far_is_kept(
     memory: int | None, ended: Ended, call: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine.Attempt, "_rows", refusing(engine.Attempt._rows, call))
+    monkeypatch.setattr(Attempt, "_rows", refusing(Attempt._rows, call))
     heard = Recorder()
     found = answer(ASKED, "exact", Budget(memory=memory), heard)
     assert isinstance(found, el.Result) and found.ended is ended and found.value <= (heard.best or 0)
@@ -117,7 +118,7 @@ def test_whenever_memory_is_refused_the_best_so_far_is_kept(
 
 
 def test_what_lies_outside_the_search_is_answered_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine.Run, "begin", refusing(engine.Run.begin, 1))
+    monkeypatch.setattr(Incumbent, "begin", refusing(Incumbent.begin, 1))
     found = answer(ASKED, "exact", Budget(), Recorder())
     assert isinstance(found, Unmapped) and found.ended is Ended.NO_MEMORY
 

@@ -10,7 +10,7 @@ import pytest
 
 from einloom.api import problem
 from einloom.errors import Defect
-from einloom.search.exact import ExactOptions, branch_and_bound
+from einloom.search.exact import ExactOptions, feasible
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.bounds import relaxation
 from einloom.search.exact.bounds.arc_consistency import Arcs, Consistency
@@ -59,8 +59,8 @@ def alone_and_unfused(patch: pytest.MonkeyPatch) -> None:
         found = real(self)
         return found if len(self.setting.columns) > 1 else [group for group in found if not group.structure.backings]
 
-    patch.setattr(branch_and_bound, "NEAR", 0)
-    patch.setattr(branch_and_bound, "AT_ONCE", -0.5)  # finds nothing
+    patch.setattr(feasible, "NEAR", 0)
+    patch.setattr(feasible, "AT_ONCE", -0.5)  # finds nothing
     patch.setattr(relaxation.Explorer, "blocks", blocks)
 
 

@@ -66,7 +66,7 @@ def short(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 def chained(problem: Problem) -> Chain | None:
     """The chain of a problem after all that its tables can tell; None if it has none."""
     run = Run(problem, ExactOptions(), Budget(), Watcher())
-    attempt = run._pass()
+    attempt = run.attempt()
     found = Chain.of(attempt) if attempt.lower_bound() > 0 else None
     for _ in found.rising() if found else ():
         pass
@@ -138,7 +138,7 @@ def test_a_bound_that_a_chain_of_tables_attains() -> None:
     """Six layers in a buffer that holds no layer: the sum of Einsums is far below, that of the segments is met."""
     asked = stacked("feed forward", 6, 60)
     run = Run(asked, ExactOptions(), Budget(), Watcher())
-    attempt = run._pass()
+    attempt = run.attempt()
     first = attempt.lower_bound()
     found = Chain(attempt, cuts(asked.workload, 3))
     assert all(kind.begin() > 0 for kind in found.different)
@@ -198,7 +198,7 @@ def test_rows_of_other_segments_are_all_that_a_search_of_its_own_finds(monkeypat
 
 def test_rows_that_fewer_neighbours_or_choices_allow_are_not_all() -> None:
     """An Einsum is explored with part of what is asked for next: tiles of a shared tensor, or spatial choices."""
-    attempt = Run(stacked("feed forward", 2, 200), ExactOptions(), Budget(), Watcher())._pass()
+    attempt = Run(stacked("feed forward", 2, 200), ExactOptions(), Budget(), Watcher()).attempt()
     sig = attempt.signatures[1]
     unit = sig.units[0]
 

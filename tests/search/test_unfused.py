@@ -17,8 +17,9 @@ from einloom.mapspace.ffm.encoding import Encoding
 from einloom.mapspace.ffm.encoding.alike import alike
 from einloom.problem import Budget, Objective
 from einloom.search.checked import priced
-from einloom.search.exact import Exact
+from einloom.search.exact import Exact, head_starts
 from einloom.search.exact import branch_and_bound as engine
+from einloom.search.exact.stops import Stopped
 from einloom.search.exact.unfused import unfused
 from einloom.search.method import Watcher
 from einloom.testing.ragged import ragged_problem
@@ -30,7 +31,7 @@ SEEDS: list[tuple[int, float | None, bool]] = json.loads((Path(__file__).parent 
 
 
 def attempt_of(asked: engine.Problem) -> engine.Attempt:
-    attempt = engine.Run(asked, engine.ExactOptions(), Budget(), Watcher())._pass()
+    attempt = engine.Run(asked, engine.ExactOptions(), Budget(), Watcher()).attempt()
     attempt.begin()
     return attempt
 
@@ -63,14 +64,14 @@ def test_optima_do_not_depend_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
         used.append(0.0)
         return unfused(attempt)
 
-    monkeypatch.setattr(engine, "SHORT", 1)
-    monkeypatch.setattr(engine, "unfused", seen)
+    monkeypatch.setattr(head_starts, "SHORT", 1)
+    monkeypatch.setattr(head_starts, "unfused", seen)
     assert [within_seconds(asked) for asked in problems] == without and len(used) > 10
 
 
 def within_seconds(asked: engine.Problem) -> float | None:
     try:
-        return Exact().search(asked, Budget(seconds=engine.HASTE - 1)).value
+        return Exact().search(asked, Budget(seconds=head_starts.HASTE - 1)).value
     except Infeasible:
         return None
 
@@ -114,7 +115,7 @@ def test_ragged_that_ends_early_has_the_perfect_optimum(monkeypatch: pytest.Monk
 
     def short(attempt: engine.Attempt, *told: Any, **named: Any) -> float:
         if attempt.problem.mapspace.name == "ragged":
-            raise engine.Stopped(Ended.SECONDS)
+            raise Stopped(Ended.SECONDS)
         return bounded(attempt, *told, **named)
 
     monkeypatch.setattr(engine.Attempt, "lower_bound", short)

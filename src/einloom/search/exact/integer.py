@@ -14,11 +14,11 @@ from ...result import Result
 from ..method import Watcher
 from .attempt import Attempt, ExactOptions
 from .bounds.compulsory import compulsory
-from .bounds.cutoff import TIE
-from .branch_and_bound import BELOW, Run, Stopped
+from .bounds.cutoff import BELOW, TIE
 from .einsums.classes import fuses_below_fanout
 from .einsums.users import Users
 from .pmappings.prune import Rules
+from .stops import Stopped, Stops
 
 NEARER = (1e-4, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # limits tried, as shares above the bound
 
@@ -52,15 +52,14 @@ def integer_bound(
     Raises SpecError where there is no such bound.
     """
     refuse_unbounded(problem)
-    run = Run(problem, ExactOptions(), budget or Budget(), watch or Watcher())
-    run.first = None
+    budget = budget or Budget()
     proven = _Proven(compulsory(problem))
     try:
-        _raise(run, Attempt(problem, run.options, run.watcher, run.counts, run.checkpoint, "integer"), value, proven)
+        _raise(_attempt(problem, ExactOptions(), Stops(budget, watch or Watcher())), value, proven)
     except Stopped as stopped:
         return min(proven.bound, value), stopped.ended
     except MemoryError:
-        return min(proven.bound, value), run.budget.without_memory
+        return min(proven.bound, value), budget.without_memory
     return min(proven.bound, value), None
 
 
@@ -68,9 +67,7 @@ def is_below(problem: Problem, bound: float, rules: Rules) -> bool:
     """True if the relaxation has something below a bound, by more than rounding. Raises SpecError as
     `integer_bound`."""
     refuse_unbounded(problem)
-    run = Run(problem, ExactOptions(rules), Budget(), Watcher())
-    run.first = None
-    attempt = Attempt(problem, run.options, run.watcher, run.counts, run.checkpoint, "integer")
+    attempt = _attempt(problem, ExactOptions(rules), Stops(Budget(), Watcher()))
     limit = bound / attempt.repeats * BELOW
     try:
         attempt.lower_bound(limit)
@@ -101,10 +98,14 @@ class _Proven:
         self.bound = max(self.bound, bound)
 
 
-def _raise(run: Run, attempt: Attempt, value: float, proven: _Proven) -> None:
+def _attempt(problem: Problem, options: ExactOptions, stops: Stops) -> Attempt:
+    return Attempt(problem, options, stops.watcher, stops.counts, stops.check, "integer")
+
+
+def _raise(attempt: Attempt, value: float, proven: _Proven) -> None:
     """Raise a limit until the relaxation has something below it, or nothing below the value."""
     most, repeats = value / attempt.repeats, attempt.repeats
-    run.watcher.stage("bounding any integer tiles")
+    attempt.watcher.stage("bounding any integer tiles")
     try:
         bound = attempt.lower_bound(most * (1 + TIE))
         proven.rise(bound * repeats)

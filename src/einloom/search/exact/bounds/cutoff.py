@@ -15,6 +15,8 @@ from ....problem import Objective
 from ..numerics.pareto import FloatArray
 
 TIE = 1e-9
+BELOW = 1 - 3 * TIE  # of a value: what is below this is better
+COARSE = 0.15  # from here on repeated Einsums take the steps of all
 SETTLED = {"energy": ("energy",), "latency": ("latency",), "traffic": ("traffic",)}
 
 
@@ -23,6 +25,20 @@ def settled(objective: Objective) -> tuple[Objective, ...]:
     if objective.name in SETTLED:
         return (objective,)
     return (Objective("energy"), Objective("latency"))
+
+
+def finer(steps: tuple[float, ...], repetition: float) -> tuple[float, ...]:
+    """The steps; for cascades whose Einsums repeat, from much smaller ones up, each three times the one before.
+
+    What a cascade costs above its bound is often that of one layer, and the rows to explore grow with what is left to
+    one Einsum: the share that suits a layer is `repetition` times too large for a stack of so many.
+    """
+    if repetition <= 2:
+        return steps
+    small = [steps[0] / repetition]
+    while 3 * small[-1] < COARSE:
+        small.append(3 * small[-1])
+    return (*small, *(step for step in steps if step >= COARSE))
 
 
 @dataclass(frozen=True)

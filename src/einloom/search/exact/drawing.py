@@ -1,0 +1,134 @@
+"""When mappings are drawn: as long as the search has none of its own, in slices of time between its steps.
+
+Comes in: what draws (`first.py`), the incumbent, the limits. Goes out: the best drawn mapping, for a search that is cut
+off; or `AtTheBound`, raised where it costs no more than what is proven.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from ...problem import Budget, Problem
+from ..first import AFTER, FirstMappings
+from ..method import Watcher
+from .attempt import ExactOptions, Solution
+from .bounds.cutoff import TIE
+from .einsums.spatial import TooManyChoices
+from .incumbent import Incumbent
+from .segments.chain import Chain
+from .stops import Stops
+
+# Where no seconds are given the first mapping is drawn so many times later, and once more for so many Einsums: most
+# such searches have ended by then.
+PATIENT, DRAWN = 3, 30
+SLICE = 0.05  # seconds of drawing at a time
+PROVING = 19  # seconds of search for one of drawing, without a budget
+ALONE = 5.0  # CPU seconds of drawing without a budget of seconds where spatial choices are too many to be listed
+LOADS_FROM = 2.0  # seconds of a budget from which it is worth it to load machine code for drawing
+HASTE = 30.0  # seconds of a budget from which on a dive has a better mapping of a network before its end
+CLOSING = 2  # times the pricing of what was drawn is left to the end of a search, or one part in so many of its seconds
+Drawer = Callable[[Problem, Watcher, bool], FirstMappings]
+
+
+class AtTheBound(Exception):
+    """A drawn mapping costs no more than what is proven that every mapping costs."""
+
+    def __init__(self, solution: Solution) -> None:
+        self.solution = solution
+
+
+class Drawing:
+    """The drawn mappings of one search, and the moments at which more are drawn.
+
+    first: what draws; None where nothing is drawn. allowed: whether anything is drawn for now. chains: whether the
+    search has a chain of segments, in which a dive is soon done.
+    """
+
+    def __init__(self, incumbent: Incumbent, stops: Stops, options: ExactOptions, drawer: Drawer | None) -> None:
+        self.incumbent, self.stops, self.budget = incumbent, stops, stops.budget
+        problem, seconds = incumbent.problem, self.budget.seconds
+        loads = seconds is None or seconds >= LOADS_FROM
+        draws = drawer if options.limit is None else None
+        self.first = None if draws is None else draws(problem, incumbent.watcher, loads)
+        self.allowed = True
+        self.chains = Chain.able(problem, options)
+        self._drawn = self._again = 0.0  # CPU seconds: a busy machine does not change the shares
+        late = PATIENT + len(problem.workload.einsums) / DRAWN if seconds is None else 1
+        eager = seconds is not None and self.first is not None and self.first.eager
+        self._after = 0.0 if eager else AFTER * late
+        # without seconds in CPU time: the same on a busy machine; steps give the same answer twice
+        self._clock = time.process_time if seconds is None else time.monotonic
+        self._at = self._clock() + (self._after if self.budget.steps is None else np.inf)
+
+    def go_on(self, outer: Drawing) -> None:
+        """Draw from now on what another search drew, as late in this search as in that one."""
+        self.first, self._after = outer.first, outer._after
+        self._at = self._clock() + self._after
+
+    def checkpoint(self) -> None:
+        """Raise Stopped if the budget is spent. As long as no mapping that fuses is known, draw some now and then."""
+        self.stops.check(self._closing)
+        due = self.allowed and self._clock() >= self._at and time.process_time() >= self._again
+        if self.first is not None and due and self.incumbent.provisional:
+            begun, known = time.process_time(), self.first.best is not None
+            self.first.work(begun + SLICE)
+            took = time.process_time() - begun
+            self._drawn += took if known else 0.0
+            patient = self.chains and (self.budget.seconds is None or self.budget.seconds >= HASTE)
+            early = self._drawn < self.first.early
+            turns = PROVING if self.budget == Budget() or patient else 1 if early else self.first.hurried
+            self._again = begun + took + took * turns
+            self.end_if_met()
+
+    def draw_on(self) -> None:
+        """Draw for what is left of a budget of seconds, or for some seconds without one; not under a budget of steps.
+
+        Raises Stopped or AtTheBound as `checkpoint` does.
+        """
+        until = time.process_time() + (ALONE if self.budget.seconds is None else np.inf)
+        while self.first is not None and self.budget.steps is None and time.process_time() < until:
+            self.first.work(time.process_time() + SLICE)
+            if self.first.best is None:
+                return
+            self.end_if_met()
+            self.checkpoint()
+
+    @contextmanager
+    def where_none_fit(self) -> Iterator[None]:
+        """A ``with`` block after which mappings are drawn, if it ends because no memory would hold its choices."""
+        try:
+            yield
+        except TooManyChoices:
+            self.draw_on()
+            raise
+
+    @property
+    def _closing(self) -> float:
+        """Seconds that the end of the search may take: the answer is priced as a whole, as what was drawn has been."""
+        priced = 0.0 if self.first is None else self.first.pricing
+        return min(CLOSING * priced, (self.budget.seconds or 0.0) / CLOSING)
+
+    def end_if_met(self) -> None:
+        """Raise AtTheBound if the best drawn mapping is at the bound; of a Pareto set one point is not enough."""
+        incumbent = self.incumbent
+        if self.first is None or not incumbent.provisional or incumbent.problem.objective.name == "pareto":
+            return
+        if self.first.best is not None and self.first.value <= incumbent.bound * (1 + TIE):
+            raise AtTheBound(incumbent.solution(self.first.best, self.first.cost))
+
+    def best(self) -> Solution | None:
+        """The best mapping of a search that was cut off, found or drawn; None without any."""
+        incumbent, first = self.incumbent, self.first
+        if first is not None and incumbent.best is not None:
+            problem = incumbent.problem
+            value = incumbent.best.value * problem.workload.repeat**problem.objective.degree
+            useless = problem.objective.name != "pareto" and value <= first.promised
+            first = None if first.best is None or useless else first
+        mapping = None if first is None else first.draw()
+        drawn = [] if first is None or mapping is None else [incumbent.solution(mapping, first.cost)]
+        found = [] if incumbent.best is None else [incumbent.best]
+        return min([*found, *drawn], key=lambda one: one.value, default=None)

@@ -1,0 +1,92 @@
+"""Quick feasible solutions near the bound: the heuristics of an attempt, below limits that rise until one finds some.
+
+Comes in: attempts and the incumbent. Goes out: solutions that are no optima; a search that knows one looks only below.
+"""
+
+from __future__ import annotations
+
+from ...errors import Infeasible
+from ...mapping.tree import Mapping
+from ...problem import Budget, Problem
+from ..method import Watcher
+from ..resources import at_most
+from ..starts import fitting
+from .attempt import Attempt, ExactOptions, Solution
+from .bounds.cutoff import finer
+from .concurrent.passes import attempt_for
+from .incumbent import Incumbent
+from .joining.completions import TooMany
+from .segments.chain import Chain
+from .stops import Stopped, Stops
+
+HEURISTICS = (0.02, 0.05, 0.12, 0.25, 0.5, 1.0)  # limits tried, as shares above the bound
+AT_ONCE = 1e-4  # before them, where tiles need not divide: bounds are often attained, and rows within so little few
+NEAR = 4  # of these, after which the bound is sharpened
+CHAINED = (0.0, 1e-6, 1e-4, 3e-4, 1e-3, 4e-3)  # limits of a chain, as shares above its bound
+FIRST_FEASIBLE = (HEURISTICS[0], HEURISTICS[-1])
+
+
+def first_feasible(problem: Problem, budget: Budget, watcher: Watcher) -> Mapping | None:
+    """A mapping of at most twice the lower bound, if the quickest dive finds one. Nothing is proven by it."""
+    stops = Stops(budget, watcher)
+    try:
+        with at_most(budget.memory):
+            attempt = attempt_for(problem, ExactOptions(), watcher, stops.counts, stops.check)
+            bound = attempt.lower_bound()
+            quick = attempt.tiled("rounded").heuristics()[0]
+            for step in FIRST_FEASIBLE if bound > 0 else ():
+                try:
+                    solution = quick.run(quick.bound * (1 + step))
+                except Infeasible:
+                    continue
+                return next(iter(fitting(problem, (solution.mapping,))), None)
+    except (Infeasible, Stopped, MemoryError):
+        pass  # the search itself says so, too
+    return None
+
+
+def heuristic(incumbent: Incumbent, attempt: Attempt, relaxed: Attempt | None = None) -> Solution | None:
+    """A quick feasible solution near the bound, or None.
+
+    relaxed: the attempt that bounds this one. If there is nothing near, its bound is sharpened.
+    """
+    if relaxed is not None and relaxed.relaxes:
+        found = _below_limits(incumbent, attempt, (AT_ONCE, *HEURISTICS[:NEAR]))
+        near = attempt.hurried().bound * (1 + HEURISTICS[NEAR - 1])
+        if found is not None or incumbent.value <= near:
+            return found
+        relaxed.sharpen()
+        attempt.agreed = relaxed.agreed
+    return _below_limits(incumbent, attempt, HEURISTICS)
+
+
+def _below_limits(incumbent: Incumbent, attempt: Attempt, steps: tuple[float, ...]) -> Solution | None:
+    """The best of what each heuristic finds first. steps: its limits, as shares above its bound."""
+    found: Solution | None = None
+    for quick in attempt.heuristics():
+        for limit in (quick.bound * (1 + step) for step in finer(steps, attempt.repetition)):
+            if limit >= incumbent.value:
+                break
+            try:
+                solution = quick.run(limit)
+            except Infeasible:
+                continue
+            incumbent.found(solution, attempt.repeats)
+            found = min(solution, found or solution, key=lambda one: one.value)
+            break
+    return found
+
+
+def heuristic_by_segments(incumbent: Incumbent, quick: Chain) -> None:
+    """A quick feasible solution from quick ones of the segments, if there is one near what they say."""
+    try:
+        for _ in quick.rising():
+            pass
+        for limit in (quick.bound * (1 + step) for step in CHAINED):
+            try:
+                incumbent.found(quick.run(limit), quick.repeats)
+                return
+            except Infeasible:
+                continue
+    except (Infeasible, TooMany):
+        return

@@ -1,0 +1,74 @@
+"""What a search knows so far: its best mapping, and the bound that is proven.
+
+Comes in: solutions and bounds of its attempts. Goes out: the best of them; a watcher hears of each improvement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from ...cost.breakdown import Cost
+from ...cost.evaluate import evaluate
+from ...mapping.tree import Mapping
+from ...problem import Problem
+from ..method import Watcher
+from ..starts import admitted
+from .attempt import Solution
+from .bounds.cutoff import settled
+
+
+class Incumbent:
+    """The best solution (of one repeat) and the bound (of all repeats) so far.
+
+    starts: the known mappings that the search began from. unfused: a mapping that fuses nothing, found before the
+    search has one of its own.
+    """
+
+    def __init__(self, problem: Problem, watcher: Watcher) -> None:
+        self.problem, self.watcher = problem, watcher
+        self.starts: list[Solution] = []
+        self.best: Solution | None = None
+        self.unfused: Solution | None = None
+        self.bound = 0.0
+
+    def begin(self, mappings: Iterable[Mapping]) -> None:
+        """Take the known mappings: the best of them is the best so far. Raises SpecError for one that does not fit."""
+        repeats = self.problem.workload.repeat**self.problem.objective.degree
+        for mapping in admitted(self.problem, mappings):
+            self.starts.append(self.solution(mapping))
+            self.found(self.starts[-1], repeats)
+
+    @property
+    def start(self) -> Solution | None:
+        """The best of the known mappings."""
+        return min(self.starts, key=lambda known: known.value, default=None)
+
+    @property
+    def value(self) -> float:
+        """Of the best solution; infinite without one."""
+        return np.inf if self.best is None else self.best.value
+
+    @property
+    def provisional(self) -> bool:
+        """True while the search has found no mapping of its own: there is none, or one that fuses nothing."""
+        return self.best is self.unfused
+
+    def found(self, solution: Solution, repeats: int) -> None:
+        """Keep a solution if it is the best. repeats: of its value in that of the whole problem."""
+        if self.best is None or solution.value < self.best.value:
+            self.best = solution
+            self.watcher.incumbent(solution.value * repeats, solution.mapping)
+
+    def prove(self, bound: float) -> None:
+        """Every mapping costs at least this."""
+        self.bound = max(self.bound, bound)
+        self.watcher.bound(bound)
+
+    def solution(self, mapping: Mapping, cost: Cost | None = None) -> Solution:
+        """A legal mapping with its sums for one repeat. cost: by `evaluate`, if that is known."""
+        problem, repeat = self.problem, self.problem.workload.repeat
+        cost = cost or evaluate(problem.workload, problem.machine, mapping, problem.latency_rule)
+        sums = np.array([part.value(cost) for part in settled(problem.objective)]) / repeat
+        return Solution(problem.objective.value(cost) / repeat**problem.objective.degree, sums, mapping)
