@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .measure import Measured, measure
-from .pages import Column
+from .measured import Column
 from .peer import HERE
 from .rows import append, stamp
 

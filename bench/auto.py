@@ -23,7 +23,7 @@ from einloom.search.registry import method
 
 from .cpu_time import budgeted, heuristic, proving
 from .mappers import PROBLEMS, heuristics
-from .pages import Column, Row
+from .measured import Column, Row
 from .rows import append, stamp
 
 RESULTS = Path(__file__).parent / "results" / "auto.csv"

@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 
 from .measure import Measured, measure
-from .pages import Column, Row, markdown
+from .measured import Column, Row, markdown
 from .peer import HERE, arguments
 from .problems import ALONE, PROBLEMS, BenchProblem
 from .rows import append, stamp

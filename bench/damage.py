@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .measure import measure
+from .measured import Row
 from .mutants.table import read
-from .pages import Row
 from .rows import ROOT, append, stamp
 
 RESULTS = ROOT / "bench" / "results" / "damage.csv"

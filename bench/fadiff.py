@@ -20,7 +20,7 @@ from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
 
 from .cpu_time import heuristic, proving
-from .pages import Column, Row
+from .measured import Column, Row
 from .rows import append, stamp
 
 RESULTS = Path(__file__).parent / "results" / "fadiff.csv"

@@ -20,7 +20,7 @@ from einloom.problem import Objective
 from einloom.workload.einsum import Workload
 from einloom.zoo.machine_by_name import load_machine
 
-from .pages import Column, Row
+from .measured import Column, Row
 from .peer import NoPeer, Side, peer_version, run_peer
 from .rows import ROOT, append, stamp
 from .sizes import RESULTS as SIZES

@@ -25,7 +25,7 @@ from einloom.search.exact import Exact
 from einloom.search.method import Watcher
 from einloom.workload.einsum import Workload
 
-from .pages import Column, Row, markdown
+from .measured import Column, Row, markdown
 from .rows import append, stamp
 
 PACKAGE = Path(einloom.__file__).parent

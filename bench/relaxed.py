@@ -23,7 +23,7 @@ from einloom.search.heuristics.tile_model import TileModel
 
 from .auto import named
 from .mappers import PROBLEMS, replace
-from .pages import Column
+from .measured import Column
 from .rows import stamp
 from .speeds import fitting
 

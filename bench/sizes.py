@@ -25,7 +25,7 @@ from einloom.workload.einsum import Workload
 from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.transformers import gpt3
 
-from .pages import Column, Row, markdown
+from .measured import Column, Row, markdown
 from .rows import ROOT, append, stamp
 
 RESULTS = ROOT / "bench" / "results" / "sizes.csv"

@@ -27,7 +27,7 @@ from einloom.search.heuristics.rows import TripRows
 
 from .auto import named
 from .mappers import PROBLEMS
-from .pages import Column, Row
+from .measured import Column, Row
 from .rows import append, stamp
 
 RESULTS = Path(__file__).parent / "results" / "speeds.csv"

@@ -19,8 +19,8 @@ from . import (
     speeds,
     tilings,
 )
+from .measured import Column, MeasuredTable, Row, markdown
 from .mutants.table import by_folder
-from .pages import Column, MeasuredTable, Row, markdown
 from .truth.table import CLAIM_COLUMNS
 
 

@@ -24,7 +24,7 @@ from einloom.zoo.workload_by_name import load_workload
 
 from . import dataflows
 from .cpu_time import run
-from .pages import Row
+from .measured import Row
 from .rows import append, stamp
 
 RESULTS = Path(__file__).parent / "results" / "tilings.csv"

@@ -1,6 +1,7 @@
 """The house has one direction: a part imports only parts that come before it in this list, and no modules in a circle.
 
-Every import counts, wherever it stands: inside a function and under ``TYPE_CHECKING``, too.
+Every import counts, wherever it stands: inside a function and under ``TYPE_CHECKING``, too. The measurements in `bench`
+have no circle either, and import of `einloom` what they like.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parents[1] / "src" / "einloom"
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE, BENCH = ROOT / "src" / "einloom", ROOT / "bench"
 ORDER = (
     "version once errors stops reporting reading workload machine mapping oracle cost mapspace dataflows problem "
     "result search interop zoo certify diagnose report codegen fabric sweep published defects api schema testing cli "
@@ -45,22 +47,23 @@ ORACLE_SEES = {"version", "errors", "reading", "workload", "machine", "mapping",
 
 def imports(file: Path) -> set[str]:
     """Dotted names below `einloom` that the file imports, wherever in the file it does so."""
-    return {name for dotted, below in statements(file) for name in (dotted, *below)} - {""}
+    return {name for dotted, below in statements(file, PACKAGE) for name in (dotted, *below)} - {""}
 
 
-def statements(file: Path) -> Iterator[tuple[str, list[str]]]:
-    """For each import of the file what it imports from, below `einloom`, and that with each name that it imports."""
-    package = file.relative_to(PACKAGE).parts[:-1]
+def statements(file: Path, home: Path) -> Iterator[tuple[str, list[str]]]:
+    """For each import of the file what it imports from, below the package `home`, and that with each name that it
+    imports."""
+    package, prefix = file.relative_to(home).parts[:-1], f"{home.name}."
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else ()
             dotted = ".".join((*base, *(node.module or "").split("."))).strip(".")
-            if not node.level and not f"{dotted}.".startswith("einloom."):
+            if not node.level and not f"{dotted}.".startswith(prefix):
                 continue
-            dotted = dotted if node.level else dotted[8:]
+            dotted = dotted if node.level else dotted[len(prefix) :]
             yield dotted, [f"{dotted}.{alias.name}".strip(".") for alias in node.names]
         elif isinstance(node, ast.Import):
-            yield from ((alias.name[8:], []) for alias in node.names if alias.name.startswith("einloom."))
+            yield from ((a.name[len(prefix) :], []) for a in node.names if a.name.startswith(prefix))
 
 
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -114,26 +117,27 @@ def circles(imported: dict[str, set[str]]) -> set[str]:
         left = {name: seen - ends for name, seen in left.items() if name not in ends}
 
 
-def module(file: Path) -> str:
-    return ".".join(file.relative_to(PACKAGE).with_suffix("").parts).removesuffix("__init__").rstrip(".")
+def imported_modules(home: Path) -> dict[str, set[str]]:
+    """Of each module of a package the modules of it that it imports: a package only for what is no module of it."""
+    files = {}
+    for file in sorted(home.rglob("*.py")):
+        files[".".join(file.relative_to(home).with_suffix("").parts).removesuffix("__init__").rstrip(".")] = file
+    files.pop("", None)
+    found = {}
+    for module, file in files.items():
+        pairs = ((dotted, name) for dotted, below in statements(file, home) for name in below or [dotted])
+        found[module] = {name if name in files else dotted for dotted, name in pairs} & files.keys()
+    return found
 
 
-def modules(file: Path, known: set[str]) -> set[str]:
-    """The modules of `known` that a file imports: a package only for what is no module of it."""
-    pairs = ((dotted, name) for dotted, below in statements(file) for name in below or [dotted])
-    return {name if name in known else dotted for dotted, name in pairs} & known
+@pytest.mark.parametrize("home", [PACKAGE, BENCH], ids=lambda home: home.name)
+def test_no_modules_in_a_circle(home: Path) -> None:
+    assert not circles(imported_modules(home))
 
 
-def test_no_modules_in_a_circle() -> None:
-    known = {module(file) for file in FILES} - {""}
-    assert not circles({module(file): modules(file, known) for file in FILES})
-
-
-def test_a_circle_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "PACKAGE", tmp_path)
+def test_a_circle_is_seen(tmp_path: Path) -> None:
     first, second, third = (tmp_path / f"{name}.py" for name in ("first", "second", "third"))
     first.write_text("from .second import x\n")
     second.write_text("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .first import y\n")
     third.write_text("def f():\n    from .first import x\n")
-    found = {module(file): modules(file, {"first", "second", "third"}) for file in (first, second, third)}
-    assert circles(found) == {"first", "second"}
+    assert circles(imported_modules(tmp_path)) == {"first", "second"}

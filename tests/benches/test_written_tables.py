@@ -37,8 +37,8 @@ def test_every_mark_of_a_page_is_a_table() -> None:
 
 
 def _written(folder: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> Path:
-    from bench import pages, tables
-    from bench.pages import Column, MeasuredTable
+    from bench import measured, pages
+    from bench.measured import Column, MeasuredTable
 
     table = MeasuredTable("small", "page.md", "small.csv", "python -m bench.small", (Column("value", "value"),))
     (folder / "page.md").write_text("Before.\n\n<!-- table small -->\n<!-- end of table small -->\n\nAfter.\n")
@@ -47,8 +47,8 @@ def _written(folder: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> Pat
         writer.writerow(["value", "einloom_version", "commit", "time"])
         writer.writerow(["7", version, "abc1234", "2026-11-22T10:00:00+00:00"])
     monkeypatch.setattr(pages, "ROOT", folder)
-    monkeypatch.setattr(pages, "RESULTS", folder)
-    monkeypatch.setattr(tables, "TABLES", (table,))
+    monkeypatch.setattr(measured, "RESULTS", folder)
+    monkeypatch.setattr(pages, "TABLES", (table,))
     return folder / "page.md"
 
 
