@@ -13,7 +13,7 @@ from einloom.cost.evaluate import evaluate
 from einloom.mapspace.ffm.space import Ffm
 from einloom.mapspace.registry import space_for
 from einloom.problem import Objective, Problem
-from einloom.search.exact.bounds.compulsory import compulsory
+from einloom.problem.compulsory import compulsory
 from tiny_problems import tiny_problem
 
 GOALS = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from textwrap import wrap
 
 from ..problem import Objective, Problem
+from ..problem.few_divisors import few_divisors
 from ..reading.units import format as with_unit
 from ..workload.views import called
 from .constraints import bits
@@ -19,6 +20,8 @@ def explained(found: Explanation) -> str:
     """The whole explanation."""
     problem = found.problem
     lines = [f"{problem.workload.name} on {problem.machine.name}: {HEADS[found.status]}", *_folded(found.reason)]
+    if note := few_divisors(problem, found.value):
+        lines += _folded(f"note: {note}")
     if found.status == "infeasible":
         lines += ["", *_conflicts(found), *_relaxations(found)]
     if found.shares:

@@ -124,7 +124,7 @@ class _Several:
 
     def unproven(self, i: int) -> Alternative:
         """What is known of a problem that was not searched."""
-        from .exact.bounds.compulsory import compulsory
+        from ..problem.compulsory import compulsory
 
         reached, bound = self.reached.get(i), 0.0
         if self.method.able.cutoff:

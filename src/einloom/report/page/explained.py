@@ -7,6 +7,7 @@ from ...diagnose import text as words
 from ...diagnose.record import Conflict, Relaxation, Share
 from ...errors import SpecError
 from ...problem import Problem
+from ...problem.few_divisors import few_divisors
 from ..draw.markup import Child, Html, el, link, table_of
 from .shell import section
 
@@ -33,8 +34,10 @@ def panel(found: Explanation) -> Html:
         altered = el("p", "The explanation was changed after it was written.", class_="obstacle", role="alert")
     open_ends = "A budget, an interruption or an unanswered question left something open."
     left = None if found.complete else el("p", open_ends, class_="note")
+    note = few_divisors(found.problem, found.value)
+    few = el("p", f"Note: {note}.", class_="note") if note else None
     parts = [*_blamed(found), *_helpful(found), *_taken(found), *_others(found), *_more(found)]
-    return section(NAME, TITLE, altered, el("p", found.reason), *parts, left, _runs(found))
+    return section(NAME, TITLE, altered, el("p", found.reason), few, *parts, left, _runs(found))
 
 
 def _table(heads: tuple[str, ...], rows: list[list[Child]]) -> Html:

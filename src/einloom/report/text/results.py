@@ -12,6 +12,7 @@ from textwrap import wrap
 from ...mapping.extents import Address, addresses, edge_tiles
 from ...mapping.tree import Loop, Nest, Node, Split, Store, einsums_below, lines
 from ...problem import Alternative, Certificate, Guarantee, Objective
+from ...problem.few_divisors import few_divisors
 from ...reading.units import format as with_unit
 from ...result import Result
 from ...result.unmapped import Unmapped
@@ -115,6 +116,8 @@ def nothing(found: Unmapped) -> str:
     ]
     if found.status == "infeasible":
         rows.append(("more", "`einloom explain` finds the smallest set of limits to blame, and what would help"))
+    if note := few_divisors(problem):
+        rows.append(("note", note))
     if found.bound:
         rows.append(("bound", f"no mapping has less than {objective_value(problem.objective, found.bound)}"))
     lines = [f"{problem.workload.name} on {problem.machine.name}", *_labelled(rows)]
@@ -140,12 +143,14 @@ def certificate_lines(result: Result) -> list[tuple[str, str]]:
         return [("proof", "none: this mapping was given, not searched for")]
     counts = ", ".join(f"{name} {number:,}" for name, number in certificate.counts.items())
     how = f"method '{result.method}', {result.seconds:.3g} s" + (f"; {counts}" if counts else "")
+    note = few_divisors(result.problem, result.value)
     return [
         ("proof", proof(result.objective, certificate)),
         *([] if certificate.integer is None else [("any tiles", any_tiles(result.objective, certificate))]),
         *([("ended", f"{result.ended.words}; this is the best so far")] if result.ended else []),
         *([("choices", choices(result.objective, certificate))] if certificate.alternatives else []),
         ("space", certificate.mapspace),
+        *([("note", note)] if note else []),
         ("found by", how),
     ]
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from ...errors import Defect, Infeasible
 from ...problem import Budget, Objective, Problem
+from ...problem.compulsory import compulsory
 from ..checked import priced
 from ..first import FirstMappings
 from ..method import Watcher
 from .attempt import Attempt, ExactOptions, Solution
-from .bounds.compulsory import compulsory
 from .bounds.cutoff import BELOW, TIE, finer
 from .concurrent.passes import attempt_for
 from .drawing import Drawer, Drawing

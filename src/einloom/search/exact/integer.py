@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from ...errors import Ended, Infeasible, SpecError
 from ...problem import Budget, Problem
+from ...problem.compulsory import compulsory
 from ...result import Result
 from ..method import Watcher
 from .attempt import Attempt, ExactOptions
-from .bounds.compulsory import compulsory
 from .bounds.cutoff import BELOW, TIE
 from .einsums.classes import fuses_below_fanout
 from .einsums.users import Users

@@ -11,11 +11,11 @@ from math import inf, prod
 
 import numpy as np
 
-from ....cost.formulas.components import component_time
-from ....machine.levels import Memory
-from ....mapping.legality.placement import outermost_home
-from ....problem import Problem
-from ....workload.einsum import Access, Einsum
+from ..cost.formulas.components import component_time
+from ..machine.levels import Memory
+from ..mapping.legality.placement import outermost_home
+from ..workload.einsum import Access, Einsum
+from . import Problem
 
 
 @dataclass
