@@ -91,14 +91,14 @@ def test_einsums_that_are_alike_take_over_privates(workload: str) -> None:
 
 def test_machine_code_is_loaded_only_if_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first seconds of a search are no time for a compiler."""
-    from einloom.search.heuristics import kernel
+    from einloom.search.heuristics import kernel, machine_code
 
     asked = problem("matmuls:n=3", "nvdla", "edp")
     drawing, cold = FirstMappings(asked, Watcher(), True), FirstMappings(asked, Watcher(), True)
     monkeypatch.setattr("einloom.search.first.LOADS", 0.0)
-    compiles = kernel.compiled()
+    compiles = machine_code.compiled(kernel.anneal)
     for one, there in ((cold, False), (drawing, compiles)):
-        monkeypatch.setattr(kernel, "compiled", lambda there=there: there)
+        monkeypatch.setattr(machine_code, "compiled", lambda _, there=there: there)
         one.work(time.process_time() + 0.3)
         assert one._points is not None and one._points.machine_code is there and one.best is not None
         assert one._fast(one._points) is there

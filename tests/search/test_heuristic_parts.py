@@ -81,7 +81,9 @@ def test_states_are_priced_as_their_trees() -> None:
                 priced += 1
             for i in range(points[0].facts.count):
                 if bursts.able(state, i):
-                    assert bursts.price(state, i) == pytest.approx(points[0].cost(state, i), rel=1e-12)
+                    assert bursts.price(i, word(points[0].facts, state, i)) == pytest.approx(
+                        points[0].cost(state, i), rel=1e-12
+                    )
                     in_machine_code += 1
             try:
                 state = points[0].encoding.propose(state, rng)
@@ -217,7 +219,7 @@ def test_machine_code_prices_an_einsum_that_has_nothing_above_its_branch() -> No
     points = points_of(asked)
     state, bursts = points.encoding.sample(Random(1)), Bursts(asked, points.facts)
     assert state is not None and prefix(points.facts, state, 0) == ()
-    assert bursts.able(state, 0) and bursts.price(state, 0) == pytest.approx(points.cost(state, 0))
+    assert bursts.able(state, 0) and bursts.price(0, word(points.facts, state, 0)) == points.cost(state, 0)
 
 
 class Told(Watcher):

@@ -47,7 +47,9 @@ def test_bursts_keep_the_rules_and_the_price(machine: str, tokens: int) -> None:
                 continue
             one = EvenPaths(encoding.workload, encoding.machine, encoding.workload.einsums[i].name)
             alone = one.cost(word(encoding.facts, state, i))
-            assert many.price(state, i)[:2] == pytest.approx((alone.energy, alone.latency), rel=1e-12)
+            assert many.price(i, word(encoding.facts, state, i))[:2] == pytest.approx(
+                (alone.energy, alone.latency), rel=1e-12
+            )
             found = many.run(state, i, REST, 200, 10**9, 0.05, rng)
             for value, after in ((found.value, found.state), (found.best_value, found.best)):
                 assert encoding.fault(after) is None

@@ -57,7 +57,7 @@ class EvenPaths:
         self.operations = workload.operations(einsum)
         self.extents = {v: workload.extents[v] for v in self.einsum.variables}
         self.energies = [(m.read_energy, m.write_energy, m.bits_per_access) for m in machine.memories]
-        self.leaks = [(level.leakage * machine.instances(level.name)) for level in machine.components if level.leakage]
+        self.leak = sum(level.leakage * machine.instances(level.name) for level in machine.components if level.leakage)
 
     @staticmethod
     def able(workload: Workload, machine: Machine, einsum: str) -> bool:
@@ -109,7 +109,7 @@ class EvenPaths:
                 own = done_by_busiest(steps, self.extents) if steps[-1][2] else own
                 times.append(terms.transfer_time(own, level.throughput))
         latency = max(times, default=0.0) * repeat
-        energy += sum(leak * latency for leak in self.leaks)
+        energy += self.leak * latency
         traffic = tuple((a + b) * repeat for a, b in zip(read, written, strict=True))
         return PathCost(float(energy), float(latency), traffic)
 

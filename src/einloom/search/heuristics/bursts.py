@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from random import Random
 
 import numpy as np
@@ -19,13 +20,14 @@ from ...mapspace.divisors import primes
 from ...mapspace.ffm.encoding.covers import recovered
 from ...mapspace.ffm.encoding.facts import Facts
 from ...mapspace.ffm.encoding.rooms import loads, own_bits
-from ...mapspace.ffm.encoding.state import Own, State, Word, branch_items, covers_of, tidy, word
+from ...mapspace.ffm.encoding.state import Own, State, Word, branch_items, covers_of, frame_of, tidy, word
 from ...mapspace.limits.checks import may_hold
 from ...problem import Problem
 from ..resources import unlimited
 from . import kernel, uneven_kernel
 
 SMALL_PRIMES = (2, 3, 5, 7)  # by which uneven tiles are divided, too
+MOST_FIXED = 10_000  # paths above branches that are remembered
 MOST_SPREADS = 4096  # spatial choices that are packed
 GOALS = {"energy": kernel.ENERGY, "latency": kernel.LATENCY, "traffic": kernel.TRAFFIC}
 Ints = NDArray[np.int64]
@@ -52,13 +54,25 @@ class Bursts:
         self.problem, self.facts = problem, facts
         self._packed: dict[tuple[int, str | None], _Packed] = {}
         self._stacked: dict[tuple[str | None, ...], EveryTable] = {}
+        self._fixed: dict[object, _Fixed] = {}
 
     def able(self, state: State, i: int) -> bool:
         """True if the kernel speaks of this Einsum: loops, plain indices, a unit, no open block, no limit it lacks."""
         loops = any(self.facts.einsums[i].variables)
         if self._limited or state.owns[i].unit is None or self.uneven[i] or not loops:
             return False
-        return not _open(prefix(self.facts, state, i))
+        return not self._above(state, i).open
+
+    def _above(self, state: State, i: int) -> _Fixed:
+        """What stands above the branch of Einsum i, found once."""
+        own = state.owns[i]
+        key = i, own.unit, state.shared[i], own.raised, own.covers, frame_of(self.facts, state).place_of(i)
+        found = self._fixed.get(key)
+        if found is None:
+            if len(self._fixed) >= MOST_FIXED:
+                self._fixed.clear()
+            found = self._fixed[key] = _Fixed(self.packed(i, own.unit), state, i)
+        return found
 
     @cached_property
     def _limited(self) -> bool:
@@ -95,40 +109,41 @@ class Bursts:
         facts, own = self.facts, state.owns[i]
         assert own.unit is not None
         tables = self.packed(i, own.unit)
-        fixed = _Fixed(tables, state, i)
+        fixed = self._above(state, i)
         now = tables.arrays(own)
         best = kernel.Privates(*map(np.empty_like, now))
         start = rng.getrandbits(31), tries, points, heat, np.array(rest), fixed.items, fixed.base, len(own.stores), now
         with unlimited():  # the first call loads or compiles, and native libraries wait for ever for refused memory
             if facts.ragged:
                 tried, cuts = kernel.Privates(*map(np.empty_like, now)), _cuts(tables, state, i)
-                found = uneven_kernel.anneal(*start, fixed.arrays, tables.tables, cuts, tried, best)
+                found = uneven_kernel.anneal(*start, fixed.arrays(state), tables.tables, cuts, tried, best)
             else:
-                found = kernel.anneal(*start, fixed.arrays, tables.tables, best)
+                found = kernel.anneal(*start, fixed.arrays(state), tables.tables, best)
         ns, best_ns, value, best_value, legal, overfull, refused = found
         ends = state.with_own(i, recovered(facts, state, i, tidy(facts, tables.own(own, ns, now))))
         top = state.with_own(i, recovered(facts, state, i, tidy(facts, tables.own(own, best_ns, best))))
         return Burst(ends, value, top, best_value, legal, overfull, refused)
 
-    def price(self, state: State, i: int) -> tuple[float, float, float]:
-        """(joules, seconds, bits through the objective's memory) of Einsum i, by the kernel."""
-        unit = state.owns[i].unit
-        assert unit is not None
-        tables = self.packed(i, unit)
-        items = tables.items(word(self.facts, state, i)[:-1])
-        out = np.zeros(3)
-        flows = np.zeros((4, len(tables.mem)))
+    def prices(self, i: int) -> bool:
+        """True if the kernel prices paths of this Einsum, perfect tiles: plain indices, and no links and tolls."""
+        return not self.facts.ragged and not self.uneven[i] and any(self.facts.einsums[i].variables)
+
+    def price(self, i: int, mine: Word) -> tuple[float, float, float]:
+        """(joules, seconds, bits through the objective's memory) of a path of Einsum i, by the kernel.
+
+        Joules and seconds are those of `EvenPaths.cost` to the last place where all counts of bits are below 2**53.
+        """
+        tables = self.packed(i, mine[-1][1])
+        items = tables.items(mine[:-1])
         if self.facts.ragged:
-            covers = covers_of(self.facts, state.owns[i], i)
+            covers = self.facts.full[i] | dict(mine[-1][2])
             total, kept = np.array([covers[v] for v in tables.variables]), np.zeros(len(items), dtype=np.bool_)
             whole = np.array([self.facts.extents[v] for v in tables.variables])
-            uneven_kernel.price(items, len(items), tables.tables, whole, total, flows, kept, out)
-            return float(out[0]), float(out[1]), float(out[2])
-        kernel.price(
-            items, len(items), tables.rel, tables.values, tables.written, tables.joined, tables.width, tables.mem,
-            tables.scal, flows, out,
-        )  # fmt: skip
-        return float(out[0]), float(out[1]), float(out[2])
+            uneven_kernel.price(items, len(items), tables.tables, whole, total, tables.flows, kept, tables.out)
+        else:
+            kernel.price_path(items, tables.tables, tables.flows, tables.out)
+        energy, latency, traffic = tables.out.tolist()
+        return energy, latency, traffic
 
 
 def _cuts(tables: _Packed, state: State, i: int) -> uneven_kernel.Cuts:
@@ -177,6 +192,7 @@ class _Packed:
         self.may, self.need = self._held()
         self.spreads = self._spreads()
         self.takes, self.count = self._takes()
+        self.flows, self.out = np.zeros((4, len(facts.memories))), np.zeros(3)
         more = SMALL_PRIMES if facts.ragged else ()
         every_prime = [tuple({*primes(facts.extents[v]), *more}) or (1,) for v in self.variables]
         most = max(map(len, every_prime), default=1)
@@ -204,7 +220,7 @@ class _Packed:
                 even.operations,
                 (level.throughput or 0.0) if level else 0.0,
                 repeat,
-                sum(even.leaks),
+                even.leak,
                 even.rmw,
                 GOALS.get(goal.name, kernel.PRODUCT),
                 *powers,
@@ -253,17 +269,18 @@ class _Packed:
 
     def items(self, path: Word, more: int = 0) -> Ints:
         """int64 [n + more, 4]: the items of a path, see `kernel.price`."""
-        found = np.zeros((len(path) + more, 4), dtype=np.int64)
-        for row, item in zip(found, path, strict=False):
+        number, bit, axes = self.number, self.bit, self.facts.axis_order
+        found: list[tuple[int, int, int, int]] = []
+        for item in path:
             if item[0] == "store":
-                row[:3] = kernel.STORE, item[1], self.mask(item[2])
+                found.append((kernel.STORE, item[1], sum([bit[t] for t in item[2] if t in bit]), 0))
             elif item[0] == "for":
-                row[:3] = kernel.FOR, self.number[item[1]], item[2]
+                found.append((kernel.FOR, number[item[1]], item[2], 0))
             elif item[0] == "par":
-                row[:] = kernel.PAR, self.number[item[2]], item[3], self.facts.axis_order[item[1]]
+                found.append((kernel.PAR, number[item[2]], item[3], axes[item[1]]))
             else:
-                row[0] = kernel.SPLIT
-        return found
+                found.append((kernel.SPLIT, 0, 0, 0))
+        return np.array(found + [(0, 0, 0, 0)] * more, dtype=np.int64).reshape(-1, 4)
 
     @cached_property
     def tables(self) -> kernel.Tables:
@@ -305,12 +322,13 @@ class _Packed:
 
 
 class _Fixed:
-    """What stands still while the privates of Einsum i change."""
+    """What stands still while the privates of Einsum i change. open: a block above continues in the branch."""
 
     def __init__(self, tables: _Packed, state: State, i: int) -> None:
         facts = tables.facts
+        self.facts, self.i = facts, i
         above = prefix(facts, state, i)
-        self.base = len(above)
+        self.base, self.open = len(above), _open(above)
         nv, na = len(tables.variables), len(facts.axes)
         self.items = tables.items(above, (tables.rows + 1) * (nv + 1) + na * nv)
         covers, bound = covers_of(facts, state.owns[i], i), {v for v, _, _ in state.shared[i]}
@@ -349,15 +367,16 @@ class _Fixed:
             ],
             dtype=np.int64,
         ).reshape(na, 3)
-        mine, every = own_bits(facts, state, i), loads(facts, state)
-        sizes = (memory.size for memory in facts.memories)
-        self.room = np.array(
-            [np.inf if size is None else size - (every[m][i] - mine[m]) for m, size in enumerate(sizes)], dtype=float
-        )
 
-    @property
-    def arrays(self) -> kernel.Fixed:
-        return kernel.Fixed(*(getattr(self, name) for name in kernel.Fixed._fields))
+    def arrays(self, state: State) -> kernel.Fixed:
+        """With the room that the tiles of others leave in a state."""
+        i, every = self.i, loads(self.facts, state)
+        mine, sizes = own_bits(self.facts, state, i), (memory.size for memory in self.facts.memories)
+        room = [inf if size is None else size - (every[m][i] - mine[m]) for m, size in enumerate(sizes)]
+        return kernel.Fixed(
+            self.left, np.array(room, dtype=float), self.shared, self.barred, self.held, self.home, self.least,
+            self.axis,
+        )  # fmt: skip
 
     def _store(self, tables: _Packed, memory: int, tensors: tuple[str, ...]) -> None:
         self.barred[:] = False

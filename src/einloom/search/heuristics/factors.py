@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import gcd, log, log10, prod, sqrt
+from math import gcd, log, log10, sqrt
 from random import Random
 
 from ...mapspace.divisors import divisors
@@ -41,42 +41,50 @@ class Factors:
             for at in range(len(own.segments) - 1, 0, -1)
         ]
         self.count = len(self.shared) + len(self.private)
+        self._whole = [dict(one) for one in self.covers]
+        for one, own in zip(self._whole, state.owns, strict=True):
+            for _, v, n in own.spatial:
+                one[v] //= n
 
-    def domain(self, chosen: Sequence[int]) -> tuple[int, ...]:
-        """What the next decision may take: divisors of what those before it leave."""
-        at = len(chosen)
+    def left(self, chosen: Sequence[int]) -> list[dict[str, int]]:
+        """What is left of each variable of each Einsum: its cover over its spatial trips and the decisions so far."""
+        found = [dict(one) for one in self._whole]
+        for at, n in enumerate(chosen):
+            self.take(found, at, n)
+        return found
+
+    def take(self, left: list[dict[str, int]], at: int, n: int) -> None:
+        """Enter decision number `at` into what is left."""
+        if at < len(self.shared):
+            first, last, level = self.shared[at]
+            for i in range(first, last + 1):
+                left[i][self.state.shared[i][level][0]] //= n
+        else:
+            i, v, _ = self.private[at - len(self.shared)]
+            left[i][v] //= n
+
+    def domain(self, at: int, left: list[dict[str, int]]) -> tuple[int, ...]:
+        """What decision number `at` may take: divisors of what those before it leave."""
         if at < len(self.shared):
             first, last, level = self.shared[at]
             _, trips, axis = self.state.shared[first][level]
-            rest = gcd(*(self._left(i, self.state.shared[i][level][0], chosen) for i in range(first, last + 1)))
+            rest = gcd(*(left[i][self.state.shared[i][level][0]] for i in range(first, last + 1)))
             if axis is not None:
                 return () if rest % trips else (trips,)
             return divisors(rest)[self.least - 1 :]
         i, v, _ = self.private[at - len(self.shared)]
-        return divisors(self._left(i, v, chosen))
-
-    def _left(self, i: int, variable: str, chosen: Sequence[int]) -> int:
-        """What is left of a variable of Einsum i: its cover over its spatial trips and the decisions so far."""
-        rest = self.covers[i][variable]
-        rest //= prod(n for _, v, n in self.state.owns[i].spatial if v == variable)
-        for (first, last, level), n in zip(self.shared, chosen, strict=False):
-            if first <= i <= last and self.state.shared[i][level][0] == variable:
-                rest //= n
-        for (j, v, _), n in zip(self.private, chosen[len(self.shared) :], strict=False):
-            if (j, v) == (i, variable):
-                rest //= n
-        return rest
+        return divisors(left[i][v])
 
     def rolled(self, chosen: Sequence[int], rng: Random) -> list[int] | None:
         """The decisions completed at random; None if one has nothing to take. Half of the variables stay outermost."""
-        row = list(chosen)
+        row, left = list(chosen), self.left(chosen)
         flat = {(i, v) for i, v, _ in self.private if rng.random() < 0.5}
-        while len(row) < self.count:
-            options = self.domain(row)
+        for at in range(len(row), self.count):
+            options, place = self.domain(at, left), at - len(self.shared)
             if not options:
                 return None
-            at = len(row) - len(self.shared)
-            row.append(1 if at >= 0 and self.private[at][:2] in flat else rng.choice(options))
+            row.append(1 if place >= 0 and self.private[place][:2] in flat else rng.choice(options))
+            self.take(left, at, row[at])
         return row
 
     def made(self, row: Sequence[int]) -> State | None:
@@ -85,14 +93,14 @@ class Factors:
         for (first, last, level), n in zip(self.shared, row, strict=False):
             for i in range(first, last + 1):
                 shared[i][level] = (shared[i][level][0], n, shared[i][level][2])
-        trips = dict(zip(self.private, row[len(self.shared) :], strict=True))
+        trips, left = dict(zip(self.private, row[len(self.shared) :], strict=True)), self.left(row)
         owns = []
         for i, own in enumerate(self.state.owns):
             segments = []
             for at, segment in enumerate(own.segments):
                 order = [v for v, _ in segment] + list(self.facts.einsums[i].variables)
                 names = dict.fromkeys(order)
-                segments.append(tuple((v, trips[i, v, at] if at else self._left(i, v, row)) for v in names))
+                segments.append(tuple((v, trips[i, v, at] if at else left[i][v]) for v in names))
             owns.append(tidy(self.facts, replace(own, segments=_without_ones(segments))))
         whole = State(self.state.homes, self.state.depths, tuple(map(tuple, shared)), tuple(owns))
         found = without_ones(self.facts, whole)
@@ -146,8 +154,9 @@ def _selected(
 ) -> tuple[int, ...]:
     """A row of decisions that has not been visited, below the best ones by their upper confidence bound."""
     row: tuple[int, ...] = ()
+    left = factors.left(())
     while len(row) < factors.count:
-        options = factors.domain(row)
+        options = factors.domain(len(row), left)
         fresh = [n for n in options if (*row, n) not in known]
         if fresh:
             return (*row, rng.choice(fresh))
@@ -155,6 +164,7 @@ def _selected(
             return row
         above = log(max(2, known[row][0]))
         row = (*row, max(options, key=lambda n, row=row, above=above: _bound(known[*row, n], above, constant)))  # type: ignore[misc]
+        factors.take(left, len(row) - 1, row[-1])
     return row
 
 

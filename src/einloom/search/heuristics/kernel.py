@@ -10,8 +10,9 @@ from __future__ import annotations
 from math import exp, log
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
+
+from .machine_code import machine_code
 
 STORE, FOR, PAR, SPLIT = 0, 1, 2, 3
 ENERGY, LATENCY, TRAFFIC, PRODUCT = 0, 1, 2, 3
@@ -62,7 +63,7 @@ class Tables(NamedTuple):
     scal: Any
 
 
-@numba.njit(cache=True)
+@machine_code
 def price(
     items: Any,
     count: int,
@@ -91,6 +92,17 @@ def price(
                 if child >= 0 or not stays:
                     _link(items, q, below, child, t, rel, values, written, joined, width, scal, flows)
                 below, child = q, items[q, 1]
+    done = scal[1]
+    for q in range(count):
+        if items[q, 0] == PAR:
+            done /= items[q, 2]
+    summed(flows, done, mem, scal, out)
+
+
+@machine_code
+def summed(flows: Any, done: float, mem: Any, scal: Any, out: Any) -> None:
+    """Fill `out` as `price` does. flows: bits read and written, of all instances and of the busiest; done: operations
+    of the busiest one."""
     energy, slowest, repeat = 0.0, 0.0, scal[3]
     for m in range(mem.shape[0]):
         energy += flows[0, m] * repeat * mem[m, 0] + flows[1, m] * repeat * mem[m, 1]
@@ -99,18 +111,23 @@ def price(
         slowest = max(slowest, reading + writing if mem[m, 4] > 0 else max(reading, writing))
     energy += scal[0]
     if scal[2] > 0:
-        spread = 1.0
-        for q in range(count):
-            if items[q, 0] == PAR:
-                spread *= items[q, 2]
-        slowest = max(slowest, scal[1] / spread / scal[2])
+        slowest = max(slowest, done / scal[2])
     out[1] = slowest * repeat
     out[0] = energy + scal[4] * out[1]
     at = int(scal[9])
     out[2] = (flows[0, at] + flows[1, at]) * repeat if at >= 0 else 0.0
 
 
-@numba.njit(cache=True)
+@machine_code
+def price_path(items: Any, tables: Any, flows: Any, out: Any) -> None:
+    """`price` of all items, with the tables of the path's Einsum."""
+    price(
+        items, items.shape[0], tables.rel, tables.values, tables.written, tables.joined, tables.width, tables.mem,
+        tables.scal, flows, out,
+    )  # fmt: skip
+
+
+@machine_code
 def _together(items: Any, count: int) -> bool:
     """True if the innermost stores of all tensors of a path are in one memory: then a copy moves nothing further in."""
     seen, memory = 0, -1
@@ -122,7 +139,7 @@ def _together(items: Any, count: int) -> bool:
     return True
 
 
-@numba.njit(cache=True)
+@machine_code
 def _link(
     items: Any,
     q: int,
@@ -180,7 +197,7 @@ def _link(
             flows[3, child] += v / (above * inside) * (again - 1.0) * w
 
 
-@numba.njit(cache=True)
+@machine_code
 def value_of(scal: Any, energy: float, latency: float, traffic: float) -> float:
     """The objective of these sums."""
     goal = int(scal[6])
@@ -193,7 +210,7 @@ def value_of(scal: Any, energy: float, latency: float, traffic: float) -> float:
     return float(energy ** scal[7] * latency ** scal[8])
 
 
-@numba.njit(cache=True)
+@machine_code
 def _built(
     items: Any,
     base: int,
@@ -246,7 +263,7 @@ def _built(
     return count
 
 
-@numba.njit(cache=True)
+@machine_code
 def keeps(
     ns: int, sto: Any, tri: Any, held: Any, may: Any, need: Any, home: Any, barred: Any, least: Any, now: Any
 ) -> bool:
@@ -279,7 +296,7 @@ def keeps(
     return kept
 
 
-@numba.njit(cache=True)
+@machine_code
 def mend(v: int, ns: int, tri: Any, rest: int, barred: bool) -> None:
     """Trips of a variable that multiply to `rest`, as they were from the inside out; what is left stands outermost."""
     outer = -1
@@ -296,12 +313,12 @@ def mend(v: int, ns: int, tri: Any, rest: int, barred: bool) -> None:
     tri[outer, v] *= rest
 
 
-@numba.njit(cache=True)
+@machine_code
 def random_below(n: int) -> int:
     return int(np.random.random() * n)
 
 
-@numba.njit(cache=True)
+@machine_code
 def shifted(ns: int, tri: Any, primes: Any) -> int:
     """Trips of a variable go to another segment: some of its prime factors, or all."""
     if ns == 0:
@@ -326,7 +343,7 @@ def shifted(ns: int, tri: Any, primes: Any) -> int:
     return ns
 
 
-@numba.njit(cache=True)
+@machine_code
 def _propose(
     ns: int,
     sto: Any,
@@ -371,7 +388,7 @@ def _propose(
     return ns
 
 
-@numba.njit(cache=True)
+@machine_code
 def _reshare(
     ns: int, tri: Any, spa: Any, left: Any, shared: Any, axis: Any, takes: Any, count: Any, barred: Any
 ) -> int:
@@ -398,7 +415,7 @@ def _reshare(
     return ns
 
 
-@numba.njit(cache=True)
+@machine_code
 def toggled(ns: int, sto: Any, tri: Any, orders: Any, owns: Any) -> int:
     """A store comes or goes; a new one divides the segment that it enters."""
     nv = tri.shape[1]
@@ -438,7 +455,7 @@ def toggled(ns: int, sto: Any, tri: Any, orders: Any, owns: Any) -> int:
     return ns + 1
 
 
-@numba.njit(cache=True)
+@machine_code
 def _respread(
     ns: int, tri: Any, spa: Any, left: Any, shared: Any, axis: Any, spreads: Any, one: int, barred: Any
 ) -> int:
@@ -460,7 +477,7 @@ def _respread(
     return ns
 
 
-@numba.njit(cache=True)
+@machine_code
 def copied(sto: Any, tri: Any, orders: Any, spa: Any, sto2: Any, tri2: Any, orders2: Any, spa2: Any) -> None:
     """Enter the first privates into the second."""
     for k in range(tri.shape[0]):
@@ -472,7 +489,7 @@ def copied(sto: Any, tri: Any, orders: Any, spa: Any, sto2: Any, tri2: Any, orde
             spa2[a, v] = spa[a, v]
 
 
-@numba.njit(cache=True)
+@machine_code
 def anneal(
     seed: int,
     tries: int,
@@ -531,15 +548,3 @@ def anneal(
             copied(sto, tri, orders, spa, best_sto, best_tri, best_orders, best_spa)
             best_ns, best_value = ns, new
     return ns, best_ns, value, best_value, legal, overfull, refused
-
-
-def compiled() -> bool:
-    """True if this machine code is in the cache: then it takes a part of a second to load, else twenty to make."""
-    return cached(anneal)
-
-
-def cached(function: Any) -> bool:
-    """True if the machine code of a function is in the cache."""
-    cache = getattr(function, "_cache", None)  # Numba has no public question for it
-    index = getattr(getattr(cache, "_cache_file", None), "_load_index", None)
-    return index is not None and bool(index())

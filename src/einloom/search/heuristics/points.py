@@ -19,7 +19,7 @@ from ...errors import SpecError
 from ...mapping.tree import Mapping
 from ...mapspace.ffm.encoding import SHARED, Encoding, NoProposal, State
 from ...mapspace.ffm.encoding.rooms import overflow
-from ...mapspace.ffm.encoding.state import Word, word
+from ...mapspace.ffm.encoding.state import KnownPath, Word, path_of
 from ...mapspace.ffm.encoding.trees import nodes_of
 from ...mapspace.ffm.space import Ffm
 from ...mapspace.space import Space
@@ -71,7 +71,7 @@ class Points:
             EvenPaths(workload, machine, name) if EvenPaths.able(workload, machine, name) else None
             for name in workload.names
         ]
-        self._costs: dict[object, tuple[float, float, int]] = {}
+        self._costs: dict[KnownPath, tuple[float, float, int]] = {}
         self.best: Valued | None = None  # of all states met
         self.machine_code = False  # known to be compiled
         self.known: tuple[State, ...] = ()  # to begin from, beside the starts of the evaluator
@@ -133,16 +133,19 @@ class Points:
 
     def cost(self, state: State, i: int) -> tuple[float, float, int]:
         """(joules, seconds, bits through the objective's memory) of Einsum i."""
-        mine = word(self.facts, state, i)
-        key = i, mine
-        if key not in self._costs:
+        mine = path_of(self.facts, state, i)
+        found = self._costs.get(mine)
+        if found is None:
             if len(self._costs) >= LARGEST:
                 self._costs.clear()
-            self._costs[key] = self._path_cost(i, mine)
-        return self._costs[key]
+            found = self._costs[mine] = self._path_cost(i, mine.word)
+        return found
 
     def _path_cost(self, i: int, mine: Word) -> tuple[float, float, int]:
         workload, machine, memory = self.problem.workload, self.problem.machine, self.problem.objective.memory
+        if "bursts" in self.__dict__ and self.bursts.prices(i):  # loaded
+            energy, latency, traffic = self.bursts.price(i, mine)
+            return energy, latency, int(traffic)
         even = self._even[i]
         if even is not None:
             one = even.cost(mine)
@@ -225,8 +228,9 @@ class Points:
             return False
         with unlimited():
             from . import kernel, uneven_kernel
+            from .machine_code import compiled
 
-            self.machine_code = kernel.compiled() and (not self.facts.ragged or kernel.cached(uneven_kernel.anneal))
+            self.machine_code = compiled(uneven_kernel.anneal if self.facts.ragged else kernel.anneal)
         return self.machine_code
 
     @cached_property

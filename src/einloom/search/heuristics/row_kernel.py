@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
 from .kernel import FOR, PAR, price, value_of
+from .machine_code import machine_code
 
 
-@numba.njit(cache=True)
+@machine_code
 def price_rows(
     trips: Any,
     items: Any,
@@ -65,7 +65,7 @@ def price_rows(
             found[row] = value_of(scal[0], energy, latency, traffic)
 
 
-@numba.njit(cache=True)
+@machine_code
 def _fits(trips: Any, least: Any, tiles: Any, divided: Any, bits: Any, sizes: Any, used: Any) -> bool:
     """True if every column has its least trips, and all tiles that are alive together have room."""
     for c in range(least.shape[0]):
@@ -84,7 +84,7 @@ def _fits(trips: Any, least: Any, tiles: Any, divided: Any, bits: Any, sizes: An
     return True
 
 
-@numba.njit(cache=True)
+@machine_code
 def _laid(trips: Any, items: Any, column: Any, begin: int, end: int, extents: Any, left: Any, path: Any) -> int:
     """Enter a path with the trips of a row into `path`, without loops of one trip; its items, or -1 if trips are no
     divisors or do not multiply to the extents."""

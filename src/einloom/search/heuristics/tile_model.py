@@ -80,17 +80,18 @@ class TileModel:
     def rounded(self, x: Floats) -> State | None:
         """The state with the divisors nearest to the coordinates, decided in their order; None if it breaks a rule."""
         factors, row = self.factors, list[int]()
-        while len(row) < self.size:
-            options = factors.domain(row)
+        left = factors.left(())
+        for number in range(self.size):
+            options, at = factors.domain(number, left), number - len(factors.shared)
             if not options:
                 return None
-            at = len(row) - len(factors.shared)
             i, v, k = factors.private[at] if at >= 0 else (0, "", 0)
             if k == 1 and (i, v) in self.barred:
                 row.append(options[-1])
             else:
-                target = x[len(row)]
+                target = x[number]
                 row.append(min(options, key=lambda n, target=target: abs(log2(n) - target)))  # type: ignore[misc]
+            factors.take(left, number, row[number])
         return factors.made(row)
 
     def coordinates(self) -> Floats:

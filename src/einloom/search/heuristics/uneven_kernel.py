@@ -10,10 +10,10 @@ from __future__ import annotations
 from math import exp, log
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
-from .kernel import FOR, PAR, SPLIT, STORE, copied, keeps, mend, random_below, shifted, toggled, value_of
+from .kernel import FOR, PAR, SPLIT, STORE, copied, keeps, mend, random_below, shifted, summed, toggled, value_of
+from .machine_code import machine_code
 
 MOST_SPATIAL = 64  # shares of one variable that balance looks at
 
@@ -25,7 +25,7 @@ class Cuts(NamedTuple):
     cover: Any
 
 
-@numba.njit(cache=True)
+@machine_code
 def recovered(ns: int, sto: Any, tri: Any, spa: Any, axis: Any, mem: Any, whole: Any, cover: Any, total: Any) -> bool:
     """Give the outermost temporal loop of each variable without a shared loop the trips that its extent needs.
 
@@ -60,7 +60,7 @@ def recovered(ns: int, sto: Any, tri: Any, spa: Any, axis: Any, mem: Any, whole:
     return True
 
 
-@numba.njit(cache=True)
+@machine_code
 def fair(items: Any, count: int, whole: Any, total: Any, shares: Any) -> bool:
     """True if the loops of each variable keep rule 2 of `ragged`: the last tile is not empty, spatial loops are
     balanced, and none stands below one that cuts unevenly."""
@@ -92,7 +92,7 @@ def fair(items: Any, count: int, whole: Any, total: Any, shares: Any) -> bool:
     return True
 
 
-@numba.njit(cache=True)
+@machine_code
 def pieces(
     items: Any, below: int, q: int, v: int, has: bool, mode: int, joined: Any, kept: Any, whole: Any, total: Any
 ) -> float:
@@ -123,7 +123,7 @@ def pieces(
     return float(full * size + rest) if has else float(full + (1 if rest > 0 else 0))
 
 
-@numba.njit(cache=True)
+@machine_code
 def crossed(
     items: Any, below: int, q: int, t: int, mode: int, rel: Any, joined: Any, kept: Any, whole: Any, total: Any
 ) -> float:
@@ -134,7 +134,7 @@ def crossed(
     return found
 
 
-@numba.njit(cache=True)
+@machine_code
 def link(
     items: Any, q: int, below: int, child: int, t: int, tables: Any, kept: Any, whole: Any, total: Any, flows: Any
 ) -> None:
@@ -166,10 +166,10 @@ def link(
             flows[3, child] += (mine - crossed(items, below, q, t, 7, rel, joined, kept, whole, total)) * w
 
 
-@numba.njit(cache=True)
+@machine_code
 def price(items: Any, count: int, tables: Any, whole: Any, total: Any, flows: Any, kept: Any, out: Any) -> None:
     """Fill `out` with joules, seconds and bits through the objective's memory of one path of `count` items."""
-    mem, scal = tables.mem, tables.scal
+    scal = tables.scal
     flows[:] = 0.0
     for t in range(tables.rel.shape[0]):
         below, child = count, -1
@@ -177,27 +177,15 @@ def price(items: Any, count: int, tables: Any, whole: Any, total: Any, flows: An
             if items[q, 0] == STORE and (items[q, 2] >> t) & 1:
                 link(items, q, below, child, t, tables, kept, whole, total, flows)
                 below, child = q, items[q, 1]
-    energy, slowest, repeat = 0.0, 0.0, scal[3]
-    for m in range(mem.shape[0]):
-        energy += flows[0, m] * repeat * mem[m, 0] + flows[1, m] * repeat * mem[m, 1]
-        reading = flows[2, m] / mem[m, 2] if mem[m, 2] > 0 else 0.0
-        writing = flows[3, m] / mem[m, 3] if mem[m, 3] > 0 else 0.0
-        slowest = max(slowest, reading + writing if mem[m, 4] > 0 else max(reading, writing))
-    energy += scal[0]
-    if scal[2] > 0:
-        done = scal[1]
-        for v in range(whole.shape[0]):
-            kept[:] = False
-            mine = pieces(items, count, count, v, True, 5, tables.joined[0], kept, whole, total)
-            done = done / whole[v] * mine
-        slowest = max(slowest, done / scal[2])
-    out[1] = slowest * repeat
-    out[0] = energy + scal[4] * out[1]
-    at = int(scal[9])
-    out[2] = (flows[0, at] + flows[1, at]) * repeat if at >= 0 else 0.0
+    done = scal[1]
+    for v in range(whole.shape[0] if scal[2] > 0 else 0):
+        kept[:] = False
+        mine = pieces(items, count, count, v, True, 5, tables.joined[0], kept, whole, total)
+        done = done / whole[v] * mine
+    summed(flows, done, tables.mem, scal, out)
 
 
-@numba.njit(cache=True)
+@machine_code
 def built(
     items: Any, base: int, ns: int, own: Any, fixed: Any, tables: Any, cuts: Any, total: Any, ext: Any, used: Any
 ) -> int:
@@ -236,7 +224,7 @@ def built(
     return count
 
 
-@numba.njit(cache=True)
+@machine_code
 def respread(ns: int, tri: Any, spa: Any, fixed: Any, spreads: Any, cover: Any) -> int:
     """The privates with another choice on the full-use axes; -1 if shared loops or what they leave forbid it."""
     one = random_below(spreads.shape[0])
@@ -257,7 +245,7 @@ def respread(ns: int, tri: Any, spa: Any, fixed: Any, spreads: Any, cover: Any) 
     return ns
 
 
-@numba.njit(cache=True)
+@machine_code
 def reshare(ns: int, tri: Any, spa: Any, fixed: Any, tables: Any, cover: Any) -> int:
     """Another number of instances for a variable, on an axis that need not be full."""
     nv, na = spa.shape[1], spa.shape[0]
@@ -279,7 +267,7 @@ def reshare(ns: int, tri: Any, spa: Any, fixed: Any, tables: Any, cover: Any) ->
     return ns
 
 
-@numba.njit(cache=True)
+@machine_code
 def retile(ns: int, tri: Any, spa: Any, whole: Any, cover: Any) -> int:
     """Any trips for a loop, half of the time those of the smallest tile of some trips further out."""
     k, v = random_below(ns + 1), random_below(spa.shape[1])
@@ -301,7 +289,7 @@ def retile(ns: int, tri: Any, spa: Any, whole: Any, cover: Any) -> int:
     return ns
 
 
-@numba.njit(cache=True)
+@machine_code
 def propose(ns: int, own: Any, fixed: Any, tables: Any, cuts: Any) -> int:
     """Change the privates by one move; the number of stores then, or -1 if the move has nothing to move."""
     sto, tri, orders, spa = own
@@ -329,7 +317,7 @@ def propose(ns: int, own: Any, fixed: Any, tables: Any, cuts: Any) -> int:
     return ns
 
 
-@numba.njit(cache=True)
+@machine_code
 def anneal(
     seed: int, tries: int, points: int, heat: float, rest: Any, items: Any, base: int, ns: int,
     own: Any, fixed: Any, tables: Any, cuts: Any, tried: Any, best: Any,

@@ -13,7 +13,7 @@ from ....mapping.tree import Loop, Nest, Node, Split
 from ...limits.checks import unmet
 from .covers import Chain, busiest_work, uneven_fault
 from .facts import Facts
-from .state import Frame, Item, State, Word, frame_of, word
+from .state import Frame, Item, State, Word, frame_of, path_of
 from .trees import nodes_of
 
 _NOTHING = frozenset[str]()
@@ -37,17 +37,14 @@ def skeleton_fault(facts: Facts, state: State) -> str | None:
 
 def path_fault(facts: Facts, state: State, i: int) -> str | None:
     """The first rule that the path of Einsum i breaks."""
-    own = state.owns[i]
-    frame = frame_of(facts, state)
-    if own.raised:
-        found = next(_raised(facts, state, frame, i), None)
+    if state.owns[i].raised:
+        found = next(_raised(facts, state, frame_of(facts, state), i), None)
         if found is not None:
             return found
-    mine = word(facts, state, i)
-    key = i, mine
-    if key not in facts.judged:
-        facts.judged[key] = next(_path(facts, i, mine), None)
-    return facts.judged[key]
+    mine = path_of(facts, state, i)
+    if mine not in facts.judged:
+        facts.judged[mine] = next(_path(facts, i, mine.word), None)
+    return facts.judged[mine]
 
 
 def _skeleton(facts: Facts, state: State, frame: Frame) -> Iterator[str]:

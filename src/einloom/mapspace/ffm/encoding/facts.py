@@ -94,9 +94,15 @@ class Facts:
         self._windows: dict[int, tuple[frozenset[str], frozenset[str]]] = {}
         self._owns: dict[tuple[int, str | None], tuple[tuple[int, str], ...]] = {}
         self._held: dict[object, bool] = {}
-        self.words: dict[object, tuple[tuple[Any, ...], ...]] = {}
+        self.paths: dict[object, Any] = {}  # by what they follow from (`state.path_of`)
         self.judged: dict[object, str | None] = {}
         self.weighed: dict[object, tuple[int, ...]] = {}
+
+    def forget(self) -> None:
+        """Forget all paths, and what was found of them."""
+        self.paths.clear()
+        self.judged.clear()
+        self.weighed.clear()
 
     def _floating(self) -> list[Floating]:
         found = []

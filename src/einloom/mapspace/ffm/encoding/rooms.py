@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 
 from .facts import Facts
-from .state import Frame, State, covers_of, frame_of, word
+from .state import Frame, State, covers_of, frame_of, path_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,15 +170,15 @@ def _kept(facts: Facts, state: State, frame: Frame, i: int, tensor: str, level: 
 
 def own_bits(facts: Facts, state: State, i: int) -> tuple[int, ...]:
     """Bits of the stores in the branch of Einsum i, memory by memory; they are all alive at its leaf."""
-    mine = word(facts, state, i)
-    key = i, mine, len(state.shared[i])
-    if key not in facts.weighed:
+    mine = path_of(facts, state, i)
+    bits = facts.weighed.get(mine)
+    if bits is None:
         found = [0] * len(facts.memories)
         for memory, tensor, extents in own_tiles(facts, state, i):
             if facts.memories[memory].size is not None:
                 found[memory] += tile_bits(facts, i, memory, tensor, extents)
-        facts.weighed[key] = tuple(found)
-    return facts.weighed[key]
+        bits = facts.weighed[mine] = tuple(found)
+    return bits
 
 
 def own_tiles(facts: Facts, state: State, i: int) -> Iterator[tuple[int, str, dict[str, int]]]:
@@ -199,15 +199,19 @@ def own_tiles(facts: Facts, state: State, i: int) -> Iterator[tuple[int, str, di
 
 def loads(facts: Facts, state: State) -> list[list[int]]:
     """Bits alive in each memory of limited size at each leaf."""
-    found = [[0] * facts.count for _ in facts.memories]
-    for tile in held(facts, state):
-        row = found[tile.memory]
-        for leaf in range(tile.first, tile.last + 1):
-            row[leaf] += tile.bits
-    for i in range(facts.count):
-        for memory, bits in enumerate(own_bits(facts, state, i)):
-            if bits:
-                found[memory][i] += bits
+    bits = [own_bits(facts, state, i) for i in range(facts.count)]
+    common = state.known.get("held")
+    if not isinstance(common, list):
+        common = state.known["held"] = [[0] * facts.count for _ in facts.memories]
+        for tile in held(facts, state):
+            row = common[tile.memory]
+            for leaf in range(tile.first, tile.last + 1):
+                row[leaf] += tile.bits
+    found = [list(row) for row in common]
+    for i, mine in enumerate(bits):
+        for memory, more in enumerate(mine):
+            if more:
+                found[memory][i] += more
     return found
 
 
@@ -227,8 +231,8 @@ def overflow(facts: Facts, state: State) -> tuple[int, int] | None:
         size = facts.memories[memory].size
         if size is None:
             continue
-        leaf = max(range(facts.count), key=row.__getitem__)
-        full = row[leaf] / size if size else float("inf") if row[leaf] else 0.0
-        if row[leaf] > size and full > worst:
-            worst, where = full, (memory, leaf)
+        most = max(row)
+        full = most / size if size else float("inf") if most else 0.0
+        if most > size and full > worst:
+            worst, where = full, (memory, row.index(most))
     return where

@@ -11,7 +11,7 @@ from .covers import cover_of_loop, may_cut
 from .facts import Facts
 from .privates import refitted
 from .rooms import backing_bits
-from .state import Frame, SharedLoop, State, Word, frame_of, replaced, word
+from .state import Frame, KnownPath, SharedLoop, State, frame_of, path_of, replaced
 
 MOST_LOOPS = 3
 Rank = tuple[int, int, str | None]  # (rank of a tensor, trips, axis)
@@ -59,8 +59,8 @@ class SkeletonDraft:
         facts, old = self.facts, frame_of(self.facts, self.old)
         frame = Frame(facts, tuple(self.homes), tuple(self.depths))
         shared = self._completed(frame, rng)  # this also says what the owns cover
-        words: dict[int, Word] = {}
-        known: dict[str, object] = {"frame": frame, "words": words}
+        paths: list[KnownPath | None] = [None] * facts.count
+        known: dict[str, object] = {"frame": frame, "paths": paths}
         state = State(frame.homes, frame.depths, tuple(map(tuple, shared)), tuple(self.owns), known)
         broken = skeleton_fault(facts, state)
         if broken is not None:
@@ -69,7 +69,7 @@ class SkeletonDraft:
         for i, own in enumerate(state.owns):
             same = own is self.old.owns[i] and not own.raised and state.shared[i] == self.old.shared[i]
             if same and frame.place_of(i) == old.place_of(i):
-                words[i] = word(facts, self.old, i)
+                paths[i] = path_of(facts, self.old, i)
             else:
                 changed.append(i)
         for i in changed:

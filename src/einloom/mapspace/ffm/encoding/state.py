@@ -20,7 +20,7 @@ Raised = tuple[int, str, int, bool]  # (memory, tensor, shared loops above, belo
 Item = tuple[Any, ...]  # (kind, …), see `word`
 Word = tuple[Item, ...]
 SPLIT: Item = ("split",)
-MOST_WORDS = 200_000  # paths that are remembered
+MOST_PATHS = 200_000  # that are remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,23 @@ class State:
     def with_own(self, i: int, own: Own) -> State:
         """The same skeleton with other privates of Einsum i; what was found of the skeleton stays known."""
         owns = (*self.owns[:i], own, *self.owns[i + 1 :])
-        names = ("frame", "skeleton") if own.covers == self.owns[i].covers else ("frame",)
-        kept: dict[str, object] = {key: self.known[key] for key in names if key in self.known}
-        words = self.known.get("words")
-        if isinstance(words, dict):
-            kept["words"] = {j: one for j, one in words.items() if j != i}
+        before, known = self.owns[i], self.known
+        names = ["frame"]
+        if own.covers == before.covers:
+            names += ["skeleton"] if own.raised or before.raised else ["skeleton", "held"]
+        kept: dict[str, object] = {key: known[key] for key in names if key in known}
+        paths = known.get("paths")
+        if isinstance(paths, list):
+            kept["paths"] = [*paths[:i], None, *paths[i + 1 :]]
         return State(self.homes, self.depths, self.shared, owns, kept)
+
+
+@dataclass(slots=True, eq=False)
+class KnownPath:
+    """The path of one Einsum. Equal paths below the same shared loops are one object, so what was found of one is
+    found again without a look at its items."""
+
+    word: Word
 
 
 class Frame:
@@ -143,22 +154,27 @@ def frame_of(facts: Facts, state: State) -> Frame:
     return found
 
 
+def path_of(facts: Facts, state: State, i: int) -> KnownPath:
+    """The path of Einsum i, found once."""
+    paths = state.known.get("paths")
+    if not isinstance(paths, list):
+        paths = state.known["paths"] = list[KnownPath | None]([None] * len(state.owns))
+    found: KnownPath | None = paths[i]
+    if found is None:
+        key = i, state.shared[i], state.owns[i], frame_of(facts, state).place_of(i)
+        found = facts.paths.get(key)
+        if found is None:
+            if len(facts.paths) >= MOST_PATHS:
+                facts.forget()
+            found = facts.paths[key] = KnownPath(_word(facts, state, i))
+        paths[i] = found
+    return found
+
+
 def word(facts: Facts, state: State, i: int) -> Word:
     """The path of Einsum i: (``store``, memory, tensors), (``for``, variable, trips), (``par``, axis, variable, trips),
     ``split``, and at the end (``leaf``, unit, covers). Stores of one place come memory by memory."""
-    words = state.known.setdefault("words", {})
-    assert isinstance(words, dict)
-    if i not in words:
-        frame = frame_of(facts, state)
-        key = i, state.shared[i], state.owns[i], frame.place_of(i)
-        found = facts.words.get(key)
-        if found is None:
-            if len(facts.words) >= MOST_WORDS:
-                facts.words.clear()
-            found = facts.words[key] = _word(facts, state, i)
-        words[i] = found
-    mine: Word = words[i]
-    return mine
+    return path_of(facts, state, i).word
 
 
 def _word(facts: Facts, state: State, i: int) -> Word:
