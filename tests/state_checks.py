@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterator
+from itertools import islice
 from random import Random
 
 import pytest
@@ -17,7 +19,10 @@ from einloom.mapspace.ffm.encoding import Encoding, NoProposal, State
 from einloom.mapspace.ffm.encoding.rooms import loads
 from einloom.mapspace.ffm.encoding.state import word
 from einloom.mapspace.ffm.encoding.trees import nodes_of
+from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.ffm.rules import outside
+from einloom.testing.problems.drawing import Wanted, draw_with
+from einloom.testing.problems.files import Read
 
 
 def agrees(encoding: Encoding, state: State) -> None:
@@ -28,18 +33,18 @@ def agrees(encoding: Encoding, state: State) -> None:
     assert outside(w, m, encoding.mapspace, tree) == ()
     assert encoding.fits(state) == (legality(w, m, tree) == ())
     held = {one.memory: one.bits for one in occupancy(w, m, paths(w, tree))}
-    for memory, row in zip(m.memories, loads(encoding.facts, state), strict=True):
+    for memory, row in zip(m.memories, loads(encoding.of(state), state), strict=True):
         assert memory.size is None or max(row) == held.get(memory.name, 0)
     priced_alike(encoding, state)
 
 
 def priced_alike(encoding: Encoding, state: State) -> None:
     """One path alone costs what it costs in its tree, by the walk and in closed form."""
-    w, m = encoding.workload, encoding.machine
+    w, m, facts = encoding.workload, encoding.machine, encoding.of(state)
     whole = price(w, m, paths(w, encoding.decode(state)), "einsum", ())
-    for i, einsum in enumerate(w.einsums):
-        mine = word(encoding.facts, state, i)
-        one = price(w, m, paths(w, Mapping(nodes_of(encoding.facts, i, mine))), "einsum", ())
+    for i, einsum in enumerate(facts.einsums):
+        mine = word(facts, state, i)
+        one = price(w, m, paths(w, Mapping(nodes_of(facts, i, mine))), "einsum", ())
         energy = sum(a.energy for a in whole.actions if a.einsum == einsum.name)
         assert (one.energy, one.latency) == pytest.approx((energy, dict(whole.einsum_latency)[einsum.name]), rel=1e-12)
         if EvenPaths.able(w, m, einsum.name):
@@ -65,3 +70,40 @@ def reached(encoding: Encoding, most: int, steps: int = 40_000) -> set[State]:
         if len(known) >= most:
             break
     return known
+
+
+def random_reads(dimension: str, seeds: range, unlike: Counter[str]) -> Iterator[tuple[int, Read]]:
+    """Problems of the generators with a dimension, in sequential trees whose stores are own ones."""
+    for seed in seeds:
+        drawn = draw_with(Wanted((dimension,)), seed)
+        read = None if drawn is None else drawn.files.read
+        if drawn is None or read is None or (read[2].concurrent, read[2].stores) != ("none", "own"):
+            unlike["left out"] += 1
+        elif dimension in drawn.has:
+            yield seed, read
+
+
+def look(seed: int, read: Read, seen: Counter[str]) -> None:
+    """Compare states with 40 trees of the enumeration, and with what some draws and moves come to."""
+    workload, machine, _ = read
+    encoding, rng = Encoding(*read), Random(seed)
+    seen["problems"] += 1
+    for tree in islice(enumerate_trees(*read), 40):
+        state = encoding.encode(tree)
+        assert state is not None and encoding.fault(state) == (
+            "capacity" if legality(workload, machine, tree) else None
+        )
+        agrees(encoding, state)
+        seen["trees"] += 1
+        seen["uneven"] += any(own.covers for own in state.owns)
+    for _ in range(3):
+        state = encoding.sample(rng)
+        for _ in range(0 if state is None else 4):
+            assert state is not None
+            agrees(encoding, state)
+            seen["states"] += 1
+            seen["in another order"] += bool(state.sequence)
+            try:
+                state = encoding.propose(state, rng)
+            except NoProposal as rule:
+                seen["refused"] += bool(str(rule))

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from itertools import islice
 from random import Random
 
 import pytest
 
-from einloom.cost.evaluate import legality
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from einloom.mapping.normal import normal_form
 from einloom.mapspace.ffm.encoding import Encoding, NoProposal
@@ -19,14 +16,12 @@ from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.limits.data import AxisLimit, BackLimit, HoldLimit, Limits, LoopLimit, Numbers, TileLimit
 from einloom.mapspace.space import Mapspace
-from einloom.testing.problems.drawing import Wanted, draw_with
-from einloom.testing.problems.files import Read
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
 from einloom.workload.selectors import selector
 from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.workload_by_name import load_workload
-from state_checks import agrees, reached
+from state_checks import agrees, look, random_reads, reached
 
 DRAM = Memory("DRAM", None, 10.0, 12.0, read_throughput=2.0, write_throughput=2.0)
 MAC = ComputeUnit("MAC", 1.0, 0.5)
@@ -119,46 +114,10 @@ def test_windows_are_cut_unevenly_by_spatial_loops_alone() -> None:
     assert axes == {"X"}
 
 
-def random_problems(seeds: range, unlike: Counter[str]) -> Iterator[tuple[int, Read]]:
-    """Problems of the generators with uneven tiles, in sequential trees in program order whose stores are own ones."""
-    for seed in seeds:
-        drawn = draw_with(Wanted(("uneven tiles",)), seed)
-        read = None if drawn is None else drawn.files.read
-        if read is None or (read[2].concurrent, read[2].order, read[2].stores) != ("none", "program", "own"):
-            unlike["left out"] += 1
-        elif read[2].name == "ragged":
-            yield seed, read
-
-
-def look(seed: int, read: Read, seen: Counter[str]) -> None:
-    """Compare states with 40 trees of the enumeration, and with what some draws and moves come to."""
-    workload, machine, _ = read
-    encoding, rng = Encoding(*read), Random(seed)
-    seen["problems"] += 1
-    for tree in islice(enumerate_trees(*read), 40):
-        state = encoding.encode(tree)
-        assert state is not None and encoding.fault(state) == (
-            "capacity" if legality(workload, machine, tree) else None
-        )
-        agrees(encoding, state)
-        seen["trees"] += 1
-        seen["uneven"] += any(own.covers for own in state.owns)
-    for _ in range(3):
-        state = encoding.sample(rng)
-        for _ in range(0 if state is None else 4):
-            assert state is not None
-            agrees(encoding, state)
-            seen["states"] += 1
-            try:
-                state = encoding.propose(state, rng)
-            except NoProposal as rule:
-                seen["refused"] += bool(str(rule))
-
-
 @pytest.mark.parametrize("seeds", [range(4), pytest.param(range(4, 260), marks=pytest.mark.slow)])
 def test_states_of_random_problems(seeds: range) -> None:
     seen = Counter[str]()
-    for seed, read in random_problems(seeds, seen):
+    for seed, read in random_reads("uneven tiles", seeds, seen):
         look(seed, read, seen)
     assert seen["problems"] > len(seeds) / 2 and seen["trees"] and seen["states"] and seen["refused"], seen
 

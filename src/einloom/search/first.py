@@ -181,7 +181,7 @@ class FirstMappings:
 
     def _apart(self, points: Points, found: Valued, rng: Random) -> Generator[None, None, Valued]:
         """Better privates, for all Einsums that are alike at once; most often for those that cost most."""
-        trials = [_Trial(group, found[1].owns[group[0]]) for group in alike(points.facts)]
+        trials = [_Trial(group, found[1].owns[group[0]]) for group in alike(points.encoding.of(found[1]))]
         for trial in trials:
             found = self._seen(self._redrawn(points, found, trial, rng))
             yield
@@ -200,7 +200,7 @@ class FirstMappings:
     @staticmethod
     def _redrawn(points: Points, found: Valued, trial: _Trial, rng: Random) -> Valued:
         """The state with the best of some privates at random for all Einsums of a group, if they are better."""
-        facts, group, i = points.facts, trial.group, trial.group[0]
+        facts, group, i = points.encoding.of(found[1]), trial.group, trial.group[0]
         draws = (drawn(facts, found[1], i, rng) for _ in range(DRAWS))
         fitting = [state for state in draws if state is not None and overflow(facts, state) is None]
         best = min([found[1], *fitting], key=lambda state: points.of(*points.sums(state)))
@@ -210,7 +210,7 @@ class FirstMappings:
 
     def _for_all(self, points: Points, found: Valued, trial: _Trial, rng: Random) -> Valued:
         """The state with other privates of all Einsums of a group, perhaps better ones, and its value."""
-        facts, group, i = points.facts, trial.group, trial.group[0]
+        facts, group, i = points.encoding.of(found[1]), trial.group, trial.group[0]
         start = found[1].with_own(i, trial.own)
         if overflow(facts, start) is not None:
             start = found[1]
@@ -239,7 +239,7 @@ class FirstMappings:
             with suppress(NoProposal):
                 near = points.encoding.propose(state, rng, 0.0, i)
                 now = points.with_more(rest, points.cost(near, i), times)
-                if now <= value and overflow(points.facts, near) is None:
+                if now <= value and points.encoding.fits(near):
                     state, value = near, now
         return state
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import erf, log, log2, pi, sqrt
+from operator import itemgetter
 from random import Random
 from typing import ClassVar
 
@@ -91,17 +92,20 @@ def _near(points: Points, state: State, rng: Random) -> State | None:
 
 
 def features(points: Points, state: State) -> Floats:
-    """Homes, depths and logarithms of the tiles of intermediates; of each Einsum its stores, instances and reuse."""
-    facts, row = points.facts, list[float]()
+    """Homes, depths and logarithms of the tiles of intermediates; of each Einsum its stores, instances and reuse, and
+    its place where there are several orders."""
+    facts, row = points.encoding.of(state), list[float]()
     for number, tensor in enumerate(facts.floating):
         home, depth, user = state.homes[number], state.depths[number], tensor.users[0]
         extents = covers_of(facts, state.owns[user], user)
         for v, n, _ in state.shared[user][:depth]:
             extents[v] //= n
         row += [float(home), float(depth), log2(max(1, tile_bits(facts, user, home, tensor.name, extents)))]
-    for own in state.owns:
+    for own in (own for _, own in sorted(zip(facts.label, state.owns, strict=True), key=itemgetter(0))):
         trips = [log2(n) for segment in own.segments[:-1] for _, n in segment]
         row += [float(len(own.stores)), sum(log2(n) for _, _, n in own.spatial), sum(trips)]
+    if facts.free:
+        row += [float(facts.index[einsum.name]) for einsum in points.facts.einsums]
     return np.array(row)
 
 

@@ -53,25 +53,26 @@ class Bursts:
     def __init__(self, problem: Problem, facts: Facts) -> None:
         self.problem, self.facts = problem, facts
         self._packed: dict[tuple[int, str | None], _Packed] = {}
-        self._stacked: dict[tuple[str | None, ...], EveryTable] = {}
+        self._stacked: dict[tuple[tuple[int, str | None], ...], EveryTable] = {}
         self._fixed: dict[object, _Fixed] = {}
 
     def able(self, state: State, i: int) -> bool:
         """True if the kernel speaks of this Einsum: loops, plain indices, a unit, no open block, no limit it lacks."""
-        loops = any(self.facts.einsums[i].variables)
-        if self._limited or state.owns[i].unit is None or self.uneven[i] or not loops:
+        facts = self.facts.in_order(state.sequence)
+        loops = any(facts.einsums[i].variables)
+        if self._limited or state.owns[i].unit is None or self.uneven[facts.label[i]] or not loops:
             return False
-        return not self._above(state, i).open
+        return not self._above(facts, state, i).open
 
-    def _above(self, state: State, i: int) -> _Fixed:
+    def _above(self, facts: Facts, state: State, i: int) -> _Fixed:
         """What stands above the branch of Einsum i, found once."""
         own = state.owns[i]
-        key = i, own.unit, state.shared[i], own.raised, own.covers, frame_of(self.facts, state).place_of(i)
+        key = i, own.unit, state.shared[i], own.raised, own.covers, frame_of(facts, state).place_of(i), state.sequence
         found = self._fixed.get(key)
         if found is None:
             if len(self._fixed) >= MOST_FIXED:
                 self._fixed.clear()
-            found = self._fixed[key] = _Fixed(self.packed(i, own.unit), state, i)
+            found = self._fixed[key] = _Fixed(self.packed(facts.label[i], own.unit), facts, state, i)
         return found
 
     @cached_property
@@ -83,21 +84,22 @@ class Bursts:
 
     @cached_property
     def uneven(self) -> list[bool]:
-        """Of each Einsum, whether it has windows, or links and tolls to pass."""
+        """Of each Einsum of the program, whether it has windows, or links and tolls to pass."""
         able = EvenPaths.able
         return [not able(self.problem.workload, self.problem.machine, e.name) for e in self.facts.einsums]
 
     def packed(self, i: int, unit: str | None) -> _Packed:
-        """The tables of an Einsum on a unit, or on none where it computes nothing; made once."""
+        """The tables of an Einsum of the program on a unit, or on none where it computes nothing; made once."""
         if (i, unit) not in self._packed:
             self._packed[i, unit] = _Packed(self.problem, self.facts, i, unit)
         return self._packed[i, unit]
 
-    def stacked(self, units: tuple[str | None, ...]) -> EveryTable:
-        """The tables of all Einsums on these units, made once."""
-        if units not in self._stacked:
-            self._stacked[units] = EveryTable(self, units)
-        return self._stacked[units]
+    def stacked(self, facts: Facts, units: tuple[str | None, ...]) -> EveryTable:
+        """The tables of all Einsums in an order, on these units, made once."""
+        key = tuple(zip(facts.label, units, strict=True))
+        if key not in self._stacked:
+            self._stacked[key] = EveryTable(self, key)
+        return self._stacked[key]
 
     def run(
         self, state: State, i: int, rest: tuple[float, float, float], tries: int, points: int, heat: float, rng: Random
@@ -106,10 +108,10 @@ class Bursts:
 
         points: legal or overfull ones after which it ends, before `tries`. heat: as in `anneal`; 0 takes no worse.
         """
-        facts, own = self.facts, state.owns[i]
+        facts, own = self.facts.in_order(state.sequence), state.owns[i]
         assert own.unit is not None
-        tables = self.packed(i, own.unit)
-        fixed = self._above(state, i)
+        tables = self.packed(facts.label[i], own.unit)
+        fixed = self._above(facts, state, i)
         now = tables.arrays(own)
         best = kernel.Privates(*map(np.empty_like, now))
         start = rng.getrandbits(31), tries, points, heat, np.array(rest), fixed.items, fixed.base, len(own.stores), now
@@ -125,11 +127,11 @@ class Bursts:
         return Burst(ends, value, top, best_value, legal, overfull, refused)
 
     def prices(self, i: int) -> bool:
-        """True if the kernel prices paths of this Einsum, perfect tiles: plain indices, and no links and tolls."""
+        """True if the kernel prices paths of this Einsum of the program: perfect tiles, plain indices, no links and tolls."""
         return not self.facts.ragged and not self.uneven[i] and any(self.facts.einsums[i].variables)
 
     def price(self, i: int, mine: Word) -> tuple[float, float, float]:
-        """(joules, seconds, bits through the objective's memory) of a path of Einsum i, by the kernel.
+        """(joules, seconds, bits through the objective's memory) of a path of Einsum i of the program, by the kernel.
 
         Joules and seconds are those of `EvenPaths.cost` to the last place where all counts of bits are below 2**53.
         """
@@ -148,7 +150,8 @@ class Bursts:
 
 def _cuts(tables: _Packed, state: State, i: int) -> uneven_kernel.Cuts:
     """The extents of the variables of Einsum i, and what those cover that have a shared loop."""
-    covers, bound = covers_of(tables.facts, state.owns[i], i), {v for v, _, _ in state.shared[i]}
+    facts = tables.facts.in_order(state.sequence)
+    covers, bound = covers_of(facts, state.owns[i], i), {v for v, _, _ in state.shared[i]}
     whole = np.array([tables.facts.extents[v] for v in tables.variables], dtype=np.int64)
     return uneven_kernel.Cuts(
         whole, np.array([covers[v] if v in bound else 0 for v in tables.variables], dtype=np.int64)
@@ -324,8 +327,7 @@ class _Packed:
 class _Fixed:
     """What stands still while the privates of Einsum i change. open: a block above continues in the branch."""
 
-    def __init__(self, tables: _Packed, state: State, i: int) -> None:
-        facts = tables.facts
+    def __init__(self, tables: _Packed, facts: Facts, state: State, i: int) -> None:
         self.facts, self.i = facts, i
         above = prefix(facts, state, i)
         self.base, self.open = len(above), _open(above)
@@ -391,10 +393,10 @@ class _Fixed:
 class EveryTable:
     """The tables of all Einsums on their units, in arrays with the Einsums in front; what one lacks is empty."""
 
-    def __init__(self, bursts: Bursts, units: tuple[str | None, ...]) -> None:
+    def __init__(self, bursts: Bursts, einsums: tuple[tuple[int, str | None], ...]) -> None:
         facts = bursts.facts
-        self.tables = [bursts.packed(i, unit) for i, unit in enumerate(units)]
-        count = len(units)
+        self.tables = [bursts.packed(i, unit) for i, unit in einsums]
+        count = len(einsums)
         tensors = max(len(one.tensors) for one in self.tables)
         variables = max(len(one.variables) for one in self.tables)
         memories, axes = len(facts.memories), len(facts.axes)

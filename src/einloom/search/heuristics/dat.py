@@ -56,7 +56,7 @@ class Dat(TiledTrees):
         """The tree with the tiles of its integer program, mended until they fit, if they are better."""
         if found[0] == INFINITE or not TileModel.able(points):
             return found
-        model = TileModel(points, in_blocks(points.facts, found[1], rng), 1)
+        model = TileModel(points, in_blocks(points.encoding.of(found[1]), found[1], rng), 1)
         x = solved(model, self.nodes)
         state = None if x is None else model.rounded(x)
         state = None if state is None else points.encoding.fitted(state, rng)

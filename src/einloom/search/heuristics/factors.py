@@ -29,7 +29,7 @@ class Factors:
     """The decisions of a state, and the states that they make. least: trips of a shared loop; one of one trip goes."""
 
     def __init__(self, points: Points, state: State, least: int = 2) -> None:
-        self.points, self.facts, self.state, self.least = points, points.facts, state, least
+        self.points, self.facts, self.state, self.least = points, points.encoding.of(state), state, least
         self.covers = [covers_of(self.facts, own, i) for i, own in enumerate(state.owns)]
         frame = frame_of(self.facts, state)
         levels = range(max(frame.lengths, default=0))
@@ -102,7 +102,8 @@ class Factors:
                 names = dict.fromkeys(order)
                 segments.append(tuple((v, trips[i, v, at] if at else left[i][v]) for v in names))
             owns.append(tidy(self.facts, replace(own, segments=_without_ones(segments))))
-        whole = State(self.state.homes, self.state.depths, tuple(map(tuple, shared)), tuple(owns))
+        old = self.state
+        whole = State(old.homes, old.depths, tuple(map(tuple, shared)), tuple(owns), old.sequence)
         found = without_ones(self.facts, whole)
         for i, own in enumerate(found.owns):
             found = found.with_own(i, recovered(self.facts, found, i, own)) if own.covers else found

@@ -76,7 +76,7 @@ class Gradient(StateMethod):
 
 
 def _unfused(points: Points, state: State, number: int, rng: Random) -> State:
-    draft = SkeletonDraft(points.facts, state)
+    draft = SkeletonDraft(points.encoding.of(state), state)
     draft.unfuse(number, min(points.facts.floating[number].homes))
     try:
         return draft.settled(rng)

@@ -18,7 +18,6 @@ from ...cost.traffic.paths import paths
 from ...errors import SpecError
 from ...mapping.tree import Mapping
 from ...mapspace.ffm.encoding import SHARED, Encoding, NoProposal, State
-from ...mapspace.ffm.encoding.rooms import overflow
 from ...mapspace.ffm.encoding.state import KnownPath, Word, path_of
 from ...mapspace.ffm.encoding.trees import nodes_of
 from ...mapspace.ffm.space import Ffm
@@ -53,7 +52,11 @@ def accepted(new: float, old: float, heat: float, rng: Random) -> bool:
 
 def changed_paths(old: State, new: State) -> list[int]:
     """The Einsums whose path differs."""
-    return [i for i in range(len(new.owns)) if (old.owns[i], old.shared[i]) != (new.owns[i], new.shared[i])]
+    if old.sequence == new.sequence:
+        return [i for i in range(len(new.owns)) if (old.owns[i], old.shared[i]) != (new.owns[i], new.shared[i])]
+    known = {label: (old.owns[i], old.shared[i]) for i, label in enumerate(old.sequence or range(len(old.owns)))}
+    labels = enumerate(new.sequence or range(len(new.owns)))
+    return [i for i, label in labels if known[label] != (new.owns[i], new.shared[i])]
 
 
 class Points:
@@ -78,7 +81,7 @@ class Points:
 
     def value(self, state: State) -> float:
         """The objective of a state that keeps the rules, infinite if it does not fit."""
-        if overflow(self.facts, state) is not None:
+        if not self.encoding.fits(state):
             return self.evaluator.refuse("capacity")
         if not self.additive:
             value = self.evaluator.of(self.encoding.decode(state)).value
@@ -95,7 +98,7 @@ class Points:
         """As `value`, but by its Einsums alone: nothing is counted, checked by `evaluate` or kept, if that can be."""
         if not self.additive:
             return self.value(state)
-        return INFINITE if overflow(self.facts, state) is not None else self._value(state)
+        return INFINITE if not self.encoding.fits(state) else self._value(state)
 
     def _value(self, state: State) -> float:
         return self.of(*self.sums(state))
@@ -133,15 +136,17 @@ class Points:
 
     def cost(self, state: State, i: int) -> tuple[float, float, int]:
         """(joules, seconds, bits through the objective's memory) of Einsum i."""
-        mine = path_of(self.facts, state, i)
+        facts = self.encoding.of(state)
+        mine = path_of(facts, state, i)
         found = self._costs.get(mine)
         if found is None:
             if len(self._costs) >= LARGEST:
                 self._costs.clear()
-            found = self._costs[mine] = self._path_cost(i, mine.word)
+            found = self._costs[mine] = self._path_cost(facts.label[i], mine.word)
         return found
 
     def _path_cost(self, i: int, mine: Word) -> tuple[float, float, int]:
+        """What Einsum i of the program costs on its path."""
         workload, machine, memory = self.problem.workload, self.problem.machine, self.problem.objective.memory
         if "bursts" in self.__dict__ and self.bursts.prices(i):  # loaded
             energy, latency, traffic = self.bursts.price(i, mine)

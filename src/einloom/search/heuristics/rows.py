@@ -43,9 +43,9 @@ class TripRows:
 
     def __init__(self, points: Points, state: State) -> None:
         assert self.able(points)
-        self.points, self.state = points, state
+        self.points, self.state, self.facts = points, state, points.encoding.of(state)
         self.loops: list[OpenLoop] = []
-        self._tables = points.bursts.stacked(tuple(own.unit for own in state.owns))
+        self._tables = points.bursts.stacked(self.facts, tuple(own.unit for own in state.owns))
         self._paths()
         self._rooms()
         self._least = np.array([2 if loop.shared else 1 for loop in self.loops], dtype=np.int64)
@@ -78,7 +78,7 @@ class TripRows:
 
     def at(self, row: Ints) -> State:
         """The state of one row."""
-        facts, old = self.points.facts, self.state
+        facts, old = self.facts, self.state
         own = {i: iter([n for loop, n in zip(self.loops, row, strict=True) if loop.einsum == i and not loop.shared])
                for i in range(facts.count)}  # fmt: skip
         shared, owns = [], []
@@ -92,11 +92,11 @@ class TripRows:
             )
             segments = tuple(tuple((v, int(next(own[i]))) for v, _ in segment) for segment in old.owns[i].segments)
             owns.append(tidy(facts, replace(old.owns[i], segments=segments)))
-        return State(old.homes, old.depths, tuple(shared), tuple(owns))
+        return State(old.homes, old.depths, tuple(shared), tuple(owns), old.sequence)
 
     def _paths(self) -> None:
         """Items of all paths, the column of each, and per Einsum the open loops above each of its items."""
-        facts, state = self.points.facts, self.state
+        facts, state = self.facts, self.state
         frame, columns = frame_of(facts, state), dict[tuple[int, int], int]()
         made, column, ends = [], list[int](), []
         self._shared: list[list[Above]] = []
@@ -131,7 +131,7 @@ class TripRows:
 
     def _held(self) -> Iterator[Room]:
         """Tiles of backing stores, and of own ones above a branch."""
-        facts, state = self.points.facts, self.state
+        facts, state = self.facts, self.state
         for tile in held(facts, state):
             if tile.owner is None:
                 number = facts.floats.get(tile.tensor)
@@ -149,7 +149,7 @@ class TripRows:
 
     def _private(self) -> Iterator[Room]:
         """Tiles in the branches of Einsums."""
-        facts, state = self.points.facts, self.state
+        facts, state = self.facts, self.state
         begin = 0
         for i in range(facts.count):
             path, end = word(facts, state, i)[:-1], int(self._ends[i])
@@ -171,6 +171,6 @@ class TripRows:
 
     def _undivided(self, i: int, tensor: str, bits: int, above: list[Above]) -> tuple[float, list[int]]:
         """Bits of a tile below these open loops if none of them divided it, and the columns of those that do."""
-        relevant = self.points.facts.relevant[i][tensor]
+        relevant = self.facts.relevant[i][tensor]
         columns = [place for place, variable in above if place >= 0 and variable in relevant]
         return float(bits * prod(self.loops[place].trips for place in columns)), columns

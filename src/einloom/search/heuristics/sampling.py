@@ -39,7 +39,7 @@ class RandomSearch(StateMethod):
             for _ in range(self.redraws):
                 state: State | None = found[1]
                 for i in range(points.facts.count):
-                    state = None if state is None else drawn(points.facts, state, i, rng)
+                    state = None if state is None else drawn(points.encoding.of(state), state, i, rng)
                 if state is None:
                     points.note("no privates")
                 else:

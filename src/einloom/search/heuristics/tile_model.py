@@ -50,7 +50,7 @@ class TileModel:
     """
 
     def __init__(self, points: Points, state: State, least: int = 2) -> None:
-        self.points, self.state, self.facts = points, state, points.facts
+        self.points, self.state, self.facts = points, state, points.encoding.of(state)
         self.factors = Factors(points, state, least)
         self.size = self.factors.count
         runs = enumerate(self.factors.shared)
@@ -158,7 +158,7 @@ class TileModel:
         if unit is None:
             self.times.append([])
             return
-        tables = self.points.bursts.packed(i, unit)
+        tables = self.points.bursts.packed(self.facts.label[i], unit)
         scal, memories = tables.scal, tables.mem
         busy: list[Terms] = [[] for _ in range(2 * len(memories))]
         for t, tensor in enumerate(tables.tensors):

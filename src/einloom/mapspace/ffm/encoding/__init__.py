@@ -29,7 +29,8 @@ __all__ = ["Encoding", "NoProposal", "State"]
 
 @dataclass(frozen=True)
 class Encoding:
-    """States of one workload on one machine: sequential trees, in `ragged` with uneven tiles."""
+    """States of one workload on one machine: sequential trees, in `ragged` with uneven tiles, in every order that the
+    space has."""
 
     workload: Workload
     machine: Machine
@@ -37,14 +38,19 @@ class Encoding:
 
     @cached_property
     def facts(self) -> Facts:
+        """The tables with the Einsums in program order; those of a state are `of(state)`."""
         return Facts(self.workload, self.machine, self.mapspace)
+
+    def of(self, state: State) -> Facts:
+        """The tables with the Einsums in the state's order."""
+        return self.facts.in_order(state.sequence)
 
     def sample(self, rng: Random, fuse: float | None = None) -> State | None:
         """A state that keeps the rules and fits its memories; None if this draw gave none.
 
         fuse: the share of the intermediates that are tried to be brought into an inner memory; None draws it.
         """
-        return sampling.sampled(self.facts, rng, fuse)
+        return sampling.sampled(self.facts.drawn_order(rng), rng, fuse)
 
     def unfused(self, rng: Random) -> State | None:
         """As `sample` with nothing brought into an inner memory, and Einsums that are alike with the same privates."""
@@ -55,7 +61,7 @@ class Encoding:
 
         shared: the share of moves that change what Einsums share. einsum: the one whose privates the others change.
         """
-        return moves.proposed(self.facts, state, rng, shared, einsum)
+        return moves.proposed(self.of(state), state, rng, shared, einsum)
 
     def cross(self, one: State, other: State, rng: Random) -> State:
         """A state that has something of both. Raises NoProposal."""
@@ -63,19 +69,20 @@ class Encoding:
 
     def fitted(self, state: State, rng: Random, steps: int = sampling.MENDS) -> State | None:
         """The state changed until all its tiles fit; None if so many steps did not do."""
-        return sampling.fitted(self.facts, state, rng, steps)
+        return sampling.fitted(self.of(state), state, rng, steps)
 
     def fault(self, state: State) -> str | None:
         """The first rule that the state breaks, ``capacity`` among them; None if its tree is legal and inside."""
-        return fault(self.facts, state) or ("capacity" if overflow(self.facts, state) else None)
+        facts = self.of(state)
+        return fault(facts, state) or ("capacity" if overflow(facts, state) else None)
 
     def fits(self, state: State) -> bool:
         """True if all tiles of a state that keeps the rules fit their memories."""
-        return overflow(self.facts, state) is None
+        return overflow(self.of(state), state) is None
 
     def decode(self, state: State) -> Mapping:
         """The tree of a state."""
-        return trees.decode(self.facts, state)
+        return trees.decode(self.of(state), state)
 
     def encode(self, tree: Mapping) -> State | None:
         """The state of a tree in normal form; None for what states do not write: pipelines, and uneven tiles below

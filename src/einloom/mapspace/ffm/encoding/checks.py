@@ -48,6 +48,8 @@ def path_fault(facts: Facts, state: State, i: int) -> str | None:
 
 
 def _skeleton(facts: Facts, state: State, frame: Frame) -> Iterator[str]:
+    if not facts.orderly:
+        yield "order"
     if any(len(loops) != length for loops, length in zip(state.shared, frame.lengths, strict=True)):
         yield "shared loops"
         return

@@ -11,17 +11,22 @@ from .state import State, frame_of
 
 
 def crossed(facts: Facts, one: State, other: State, rng: Random) -> State:
-    """A state with something of both. Without a boundary that both leave open, Einsums with equal shared loops
-    exchange their privates. Raises NoProposal with the rule that the child breaks."""
-    free = [b for b in range(facts.count - 1) if _open(facts, one, b) and _open(facts, other, b)]
+    """A state with something of both. Without a boundary that both leave open, with the same Einsums before it, those
+    with equal shared loops exchange their privates. Raises NoProposal with the rule that the child breaks."""
+    mine, theirs = facts.in_order(one.sequence), facts.in_order(other.sequence)
+    free = [
+        b
+        for b in range(facts.count - 1)
+        if _open(mine, one, b) and _open(theirs, other, b) and set(mine.label[: b + 1]) == set(theirs.label[: b + 1])
+    ]
     if free:
-        child = _joined(facts, one, other, rng.choice(free))
+        child = _joined(mine, one, theirs, other, rng.choice(free))
     else:
-        child = one
-        for i in range(facts.count):
-            if one.shared[i] == other.shared[i] and rng.random() < 0.5:
-                child = child.with_own(i, other.owns[i])
-    why = fault(facts, child)
+        child, place = one, {label: i for i, label in enumerate(theirs.label)}
+        for i, label in enumerate(mine.label):
+            if one.shared[i] == other.shared[place[label]] and rng.random() < 0.5:
+                child = child.with_own(i, other.owns[place[label]])
+    why = fault(facts.in_order(child.sequence), child)
     if why is not None:
         raise NoProposal(why)
     return child
@@ -35,7 +40,7 @@ def _open(facts: Facts, state: State, boundary: int) -> bool:
     )
 
 
-def _joined(facts: Facts, one: State, other: State, boundary: int) -> State:
+def _joined(facts: Facts, one: State, theirs: Facts, other: State, boundary: int) -> State:
     """The Einsums up to the boundary of one state, those behind it of the other."""
     sides = [one if tensor.users[0] <= boundary else other for tensor in facts.floating]
     cut = boundary + 1
@@ -44,4 +49,5 @@ def _joined(facts: Facts, one: State, other: State, boundary: int) -> State:
         tuple(side.depths[n] for n, side in enumerate(sides)),
         one.shared[:cut] + other.shared[cut:],
         one.owns[:cut] + other.owns[cut:],
+        facts.named(facts.label[:cut] + theirs.label[cut:]),
     )

@@ -1,15 +1,18 @@
 """What every state of one workload on one machine shares: users of tensors, homes, units, stores and spatial choices.
 
-Comes in: workload, machine, mapspace. Goes out: tables with small integers for Einsums and memories.
+Comes in: workload, machine, mapspace. Goes out: tables with small integers for Einsums and memories. An Einsum has the
+number of its place; with `order: free` there are tables for each order, and what depends on none is found once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cached_property
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from itertools import product
 from math import prod
+from operator import or_
 from random import Random
 from typing import Any
 
@@ -17,6 +20,7 @@ from ....errors import Infeasible
 from ....machine.levels import Link, Machine
 from ....mapping.legality.placement import outermost_home, visible_memories
 from ....workload.einsum import Access, Workload
+from ....workload.orders import awaited
 from ....workload.selectors import select
 from ...limits.checks import may_back, may_hold, must_hold, share_allowed, total_allowed
 from ...space import Mapspace
@@ -26,6 +30,8 @@ from ..rules import allowed_instances, full_use, least_work, padded_variables
 MOST_SPREADS = 20_000  # spatial choices of one Einsum that are listed
 FEW_SPREADS = 20_000  # choices that are all looked at where tiles may be uneven
 DRAWN_SPREADS = 2000  # of more than those so many are drawn
+MOST_ORDERS = 256  # orders of the Einsums whose tables are remembered
+Sequence = tuple[int, ...]  # for each place the number of an Einsum in the program; program order itself is ()
 Spread = tuple[tuple[str, str, int], ...]
 
 
@@ -45,7 +51,11 @@ class Floating:
 
 
 class Facts:
-    """Tables of one problem. Einsums, memories and floating tensors are numbered in the order of the program."""
+    """Tables of one problem in one order of its Einsums, which are numbered by their places.
+
+    sequence: that order. label: for each place the number of its Einsum in the program. Memories and floating tensors
+    have the same numbers in all orders.
+    """
 
     def __init__(self, workload: Workload, machine: Machine, mapspace: Mapspace) -> None:
         self.workload, self.machine, self.mapspace = workload, machine, mapspace
@@ -53,6 +63,9 @@ class Facts:
         self.ragged = mapspace.name == "ragged"
         self.einsums = workload.einsums
         self.count = len(self.einsums)
+        self.sequence: Sequence = ()
+        self.label: Sequence = tuple(range(self.count))
+        self.waits = awaited(workload)
         self.extents = dict(workload.extents)
         self.memories = machine.memories
         self.place = [machine.position[memory.name] for memory in self.memories]
@@ -97,6 +110,83 @@ class Facts:
         self.paths: dict[object, Any] = {}  # by what they follow from (`state.path_of`)
         self.judged: dict[object, str | None] = {}
         self.weighed: dict[object, tuple[int, ...]] = {}
+        self._program = self
+        self._orders: dict[Sequence, Facts] = {}
+
+    def in_order(self, sequence: Sequence) -> Facts:
+        """The tables with the Einsums in this order."""
+        if sequence == self.sequence:
+            return self
+        program = self._program
+        if not sequence:
+            return program
+        if sequence not in program._orders:
+            if len(program._orders) >= MOST_ORDERS:
+                program._orders.clear()
+            program._orders[sequence] = program._reordered(sequence)
+        return program._orders[sequence]
+
+    def _reordered(self, sequence: Sequence) -> Facts:
+        """A copy whose tables by Einsum are in this order; tables by label and those of memories are the same."""
+        found = copy(self)
+        for name in ("ties", "orderly"):
+            found.__dict__.pop(name, None)
+        found.sequence = found.label = sequence
+        for name in ("einsums", "tensors", "relevant", "padded", "units", "floats_of", "plain", "full"):
+            table = getattr(self, name)
+            setattr(found, name, type(table)(table[i] for i in sequence))
+        found.index = {e.name: i for i, e in enumerate(found.einsums)}
+        place = {label: at for at, label in enumerate(sequence)}
+        found.users = {t: tuple(sorted(place[i] for i in users)) for t, users in self.users.items()}
+        found.floating = [replace(one, users=found.users[one.name]) for one in self.floating]
+        return found
+
+    @property
+    def free(self) -> bool:
+        """True if the Einsums may run in another order than that of the program."""
+        return self.mapspace.order == "free"
+
+    @cached_property
+    def _before(self) -> list[int]:
+        """For each label the Einsums that it waits for, directly or not, as a set of bits."""
+        found: list[int] = []
+        for waits in self.waits:
+            found.append(waits | reduce(or_, (found[j] for j in range(len(found)) if waits >> j & 1), 0))
+        return found
+
+    def before(self, one: int, other: int) -> bool:
+        """True if the Einsum at place `other` waits for the one at place `one`, directly or not."""
+        return bool(self._before[self.label[other]] >> self.label[one] & 1)
+
+    @cached_property
+    def orderly(self) -> bool:
+        """True if every Einsum stands after those that it waits for, in an order that the space has."""
+        done = 0
+        for label in self.label:
+            if self.waits[label] & ~done:
+                return False
+            done |= 1 << label
+        return self.free or not self.sequence
+
+    def drawn_order(self, rng: Random) -> Facts:
+        """The tables in an order at random that data allow, half of the time in program order; in a space that has no
+        other always in that."""
+        if not self.free or rng.random() < 0.5:
+            return self._program
+        left, done, found = list(range(self.count)), 0, list[int]()
+        while left:
+            ready = [i for i in left if not self.waits[i] & ~done]
+            follows = [i for i in ready if found and self.waits[i] >> found[-1] & 1]
+            chosen = rng.choice(follows if follows and rng.random() < 0.5 else ready)
+            left.remove(chosen)
+            found.append(chosen)
+            done |= 1 << chosen
+        return self._program.in_order(self.named(found))
+
+    def named(self, labels: Iterable[int]) -> Sequence:
+        """An order of labels as states write it."""
+        found = tuple(labels)
+        return () if found == self._program.label else found
 
     def forget(self) -> None:
         """Forget all paths, and what was found of them."""
@@ -165,7 +255,7 @@ class Facts:
     def ties(self) -> list[tuple[int, int, str]]:
         """(writer, another writer or a reader, tensor) wherever two Einsums may share only loops over its ranks."""
         pairs = [
-            (self.index[one], self.index[other], t)
+            (min(self.index[one], self.index[other]), max(self.index[one], self.index[other]), t)
             for t, writers in self.workload.writers.items()
             for at, one in enumerate(writers)
             for other in (*writers[at + 1 :], *self.workload.consumers[t])
@@ -198,7 +288,7 @@ class Facts:
 
     def width(self, i: int, m: int, tensor: str) -> int:
         """Bits that one value of the tensor takes in the memory, all its turns together."""
-        key = i, m, tensor
+        key = self.label[i], m, tensor
         if key not in self._widths:
             level = self.memories[m]
             self._widths[key] = level.bits(self.workload, self.einsums[i].name, tensor) * level.capacity_share()
@@ -206,7 +296,7 @@ class Facts:
 
     def owns(self, i: int, unit: str | None) -> tuple[tuple[int, str], ...]:
         """(memory, tensor) of every store that Einsum i may have for itself on this unit, if its path allows."""
-        key = i, unit
+        key = self.label[i], unit
         if key not in self._owns:
             name = self.einsums[i].name
             found = []
@@ -225,7 +315,7 @@ class Facts:
 
     def holds(self, i: int, unit: str | None, held: tuple[frozenset[str], ...]) -> bool:
         """True if each memory holds what it must and nothing that it may not. held: tensors of Einsum i per memory."""
-        key = i, unit, held
+        key = self.label[i], unit, held
         if key not in self._held:
             self._held[key] = self._holds(i, set(self.visible(unit)), held)
         return self._held[key]
@@ -244,7 +334,7 @@ class Facts:
 
     def takes(self, i: int, axis: str, variable: str) -> tuple[int, ...]:
         """Instances of the axis that the variable may take."""
-        key = i, axis, variable
+        key = self.label[i], axis, variable
         if key not in self._takes:
             name, level, padded = self.einsums[i].name, self.machine.axes[axis], self.padded[i]
             self._takes[key] = allowed_instances(self.workload, name, self.limits, level, variable, padded)
@@ -265,7 +355,7 @@ class Facts:
 
     def most(self, i: int, unit: str) -> int:
         """Instances of the full-use axes that Einsum i has to use on this unit."""
-        key = i, unit
+        key = self.label[i], unit
         if key not in self._most:
             name = self.einsums[i].name
             self._most[key] = full_use(self.workload, self.machine, name, unit, self.limits)
@@ -273,22 +363,23 @@ class Facts:
 
     def windows(self, i: int) -> frozenset[str]:
         """The variables of Einsum i that move windows."""
-        if i not in self._windows:
+        label = self.label[i]
+        if label not in self._windows:
             name = self.einsums[i].name
-            self._windows[i] = windowed(self.workload, name), spread_windows(self.workload, name)
-        return self._windows[i][0]
+            self._windows[label] = windowed(self.workload, name), spread_windows(self.workload, name)
+        return self._windows[label][0]
 
     def may_be_uneven(self, i: int, variable: str, axis: str | None) -> bool:
         """True if an outermost loop of the variable, on the axis or temporal, may cut it into unequal tiles."""
         if not self.ragged or variable not in self.windows(i):
             return self.ragged
-        return axis is not None and variable in self._windows[i][1]
+        return axis is not None and variable in self._windows[self.label[i]][1]
 
     def least_work(self, i: int, unit: str, windows: bool) -> int:
         """The most iterations of Einsum i that `ragged` allows an instance of the full-use axes (rule 9)."""
         if not windows:
             return prod(self.full[i].values()) // self.most(i, unit)
-        key = i, unit
+        key = self.label[i], unit
         if key not in self._least:
             self._least[key] = least_work(self.workload, self.machine, self.einsums[i].name, unit, self.limits)
         return self._least[key]
@@ -299,7 +390,7 @@ class Facts:
 
     def spreads(self, i: int, unit: str) -> tuple[Spread, ...]:
         """Choices on the full-use axes that use them as the space asks, at most `MOST_SPREADS` of them."""
-        key = i, unit
+        key = self.label[i], unit
         if key not in self._spreads:
             self._spreads[key] = self._uneven_spreads(i, unit) if self.ragged else self._fullest(i, unit)
         return self._spreads[key]

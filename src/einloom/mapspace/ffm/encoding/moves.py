@@ -15,6 +15,7 @@ from ...divisors import divisors, primes
 from .checks import path_fault
 from .covers import any_tile, recovered
 from .facts import Facts
+from .orders import gathered, moved
 from .privates import drawn, mended, slots_for, spread
 from .rooms import held, own_tiles, tile_bits
 from .skeletons import NoProposal, Rank, SkeletonDraft, tile_loops
@@ -22,13 +23,16 @@ from .state import Own, Segment, State, covers_of, frame_of, replaced, tidy
 
 Shared = Callable[[Facts, State, Random], State]
 Private = Callable[[Facts, State, int, Random], State]
+REORDERING = 0.3  # of the moves of skeletons, where Einsums may run in another order
 PARTS = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125)
 
 
 def proposed(facts: Facts, state: State, rng: Random, shared: float, einsum: int | None = None) -> State:
     """A state one move away. shared: the share of moves of the skeleton; the others are of the privates of `einsum`, or
     of any. Raises NoProposal with a rule's name."""
-    if facts.floating and rng.random() < shared:
+    if facts.free and rng.random() < shared * REORDERING:
+        found = moved(facts, state, rng)
+    elif facts.floating and rng.random() < shared:
         found = rng.choices(*SKELETON)[0](facts, state, rng)
     else:
         found = rng.choices(*PRIVATE)[0](facts, state, rng.randrange(facts.count) if einsum is None else einsum, rng)
@@ -256,6 +260,8 @@ def home(facts: Facts, state: State, rng: Random) -> State:
     if not homes:
         raise NoProposal("nothing to move")
     memory = rng.choice(homes)
+    if facts.free and memory and rng.random() < 0.5:
+        facts, state = gathered(facts, state, number, rng)
     if memory == 0 or rng.random() < 0.1:
         draft = SkeletonDraft(facts, state)
         draft.unfuse(number, memory)

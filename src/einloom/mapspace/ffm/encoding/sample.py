@@ -21,7 +21,7 @@ def _bare(facts: Facts) -> State:
     """Nothing fused that need not be, and no privates."""
     homes = tuple(min(tensor.homes, default=0) for tensor in facts.floating)
     nothing = tuple(Own(units[0] if units else None) for units in facts.units)
-    return State(homes, (0,) * len(homes), ((),) * facts.count, nothing)
+    return State(homes, (0,) * len(homes), ((),) * facts.count, nothing, facts.sequence)
 
 
 def plain(facts: Facts, rng: Random) -> State | None:

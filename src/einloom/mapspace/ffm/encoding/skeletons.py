@@ -22,10 +22,13 @@ class NoProposal(Exception):
 
 
 class SkeletonDraft:
-    """A skeleton that is being changed; `settled` makes the state."""
+    """A skeleton that is being changed; `settled` makes the state.
 
-    def __init__(self, facts: Facts, state: State) -> None:
-        self.facts, self.old = facts, state
+    sound: the state keeps the rules, so that paths which do not change need no second look.
+    """
+
+    def __init__(self, facts: Facts, state: State, sound: bool = True) -> None:
+        self.facts, self.old, self.sound = facts, state, sound
         self.homes, self.depths = list(state.homes), list(state.depths)
         self.shared = [list(loops) for loops in state.shared]
         self.owns = list(state.owns)
@@ -54,21 +57,21 @@ class SkeletonDraft:
     def settled(self, rng: Random) -> State:
         """The state of the draft. Raises NoProposal with the rule that it breaks.
 
-        The old state keeps the rules, so only paths that changed are mended and checked.
+        Of a sound state only paths that changed are mended and checked.
         """
         facts, old = self.facts, frame_of(self.facts, self.old)
         frame = Frame(facts, tuple(self.homes), tuple(self.depths))
         shared = self._completed(frame, rng)  # this also says what the owns cover
         paths: list[KnownPath | None] = [None] * facts.count
         known: dict[str, object] = {"frame": frame, "paths": paths}
-        state = State(frame.homes, frame.depths, tuple(map(tuple, shared)), tuple(self.owns), known)
+        state = State(frame.homes, frame.depths, tuple(map(tuple, shared)), tuple(self.owns), facts.sequence, known)
         broken = skeleton_fault(facts, state)
         if broken is not None:
             raise NoProposal(broken)
         changed = []
         for i, own in enumerate(state.owns):
             same = own is self.old.owns[i] and not own.raised and state.shared[i] == self.old.shared[i]
-            if same and frame.place_of(i) == old.place_of(i):
+            if self.sound and same and frame.place_of(i) == old.place_of(i):
                 paths[i] = path_of(facts, self.old, i)
             else:
                 changed.append(i)

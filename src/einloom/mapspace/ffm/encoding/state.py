@@ -12,7 +12,7 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-from .facts import Facts, Spread
+from .facts import Facts, Sequence, Spread
 
 SharedLoop = tuple[str, int, str | None]  # (variable, trips, axis); a temporal loop has axis None
 Segment = tuple[tuple[str, int], ...]  # temporal loops, outermost first
@@ -44,13 +44,14 @@ class Own:
 class State:
     """homes, depths: of each floating tensor the memory that backs it, and the shared loops above its backing store.
 
-    shared: the shared loops of each Einsum. owns: the privates of each Einsum.
+    sequence: the order of the Einsums. shared: the shared loops of each Einsum, in that order. owns: its privates.
     """
 
     homes: tuple[int, ...]
     depths: tuple[int, ...]
     shared: tuple[tuple[SharedLoop, ...], ...]
     owns: tuple[Own, ...]
+    sequence: Sequence = ()
     known: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 
     def with_own(self, i: int, own: Own) -> State:
@@ -64,7 +65,7 @@ class State:
         paths = known.get("paths")
         if isinstance(paths, list):
             kept["paths"] = [*paths[:i], None, *paths[i + 1 :]]
-        return State(self.homes, self.depths, self.shared, owns, kept)
+        return State(self.homes, self.depths, self.shared, owns, self.sequence, kept)
 
 
 @dataclass(slots=True, eq=False)
@@ -148,6 +149,7 @@ class Frame:
 
 def frame_of(facts: Facts, state: State) -> Frame:
     """The frame of a state, found once."""
+    assert state.sequence == facts.sequence
     found = state.known.get("frame")
     if not isinstance(found, Frame):
         found = state.known["frame"] = Frame(facts, state.homes, state.depths)
@@ -161,7 +163,7 @@ def path_of(facts: Facts, state: State, i: int) -> KnownPath:
         paths = state.known["paths"] = list[KnownPath | None]([None] * len(state.owns))
     found: KnownPath | None = paths[i]
     if found is None:
-        key = i, state.shared[i], state.owns[i], frame_of(facts, state).place_of(i)
+        key = facts.label[i], state.shared[i], state.owns[i], frame_of(facts, state).place_of(i)
         found = facts.paths.get(key)
         if found is None:
             if len(facts.paths) >= MOST_PATHS:

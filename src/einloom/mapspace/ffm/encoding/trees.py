@@ -112,6 +112,7 @@ def encode(facts: Facts, tree: Mapping) -> State | None:
     paths = addressed_paths(tree.nest)
     if set(paths) != {e.name for e in facts.einsums}:
         return None
+    facts = facts.in_order(facts.named(facts.index[name] for name in tree.einsums))
     for _, node in (step for trail in paths.values() for step in trail):
         if isinstance(node, Split) and concurrent(node):
             return None
@@ -121,7 +122,7 @@ def encode(facts: Facts, tree: Mapping) -> State | None:
     if any(own is None for _, own in parts):
         return None
     owns = tuple(own for _, own in parts if own is not None)
-    return State(tuple(homes), tuple(depths), tuple(shared for shared, _ in parts), owns)
+    return State(tuple(homes), tuple(depths), tuple(shared for shared, _ in parts), owns, facts.sequence)
 
 
 def _parsed(
