@@ -79,11 +79,11 @@ def test_states_are_priced_as_their_trees() -> None:
                 assert one.apart(state) == pytest.approx(right, rel=1e-12)
                 assert one.value(state) == pytest.approx(right, rel=1e-12)
                 priced += 1
-            for i in range(points[0].facts.count):
+            facts = points[0].encoding.of(state)
+            for i in range(facts.count):
                 if bursts.able(state, i):
-                    assert bursts.price(i, word(points[0].facts, state, i)) == pytest.approx(
-                        points[0].cost(state, i), rel=1e-12
-                    )
+                    price = bursts.price(facts.label[i], word(facts, state, i))
+                    assert price == pytest.approx(points[0].cost(state, i), rel=1e-12)
                     in_machine_code += 1
             try:
                 state = points[0].encoding.propose(state, rng)

@@ -127,7 +127,7 @@ class Bursts:
         return Burst(ends, value, top, best_value, legal, overfull, refused)
 
     def prices(self, i: int) -> bool:
-        """True if the kernel prices paths of this Einsum of the program: perfect tiles, plain indices, no links and tolls."""
+        """True if the kernel prices paths of this Einsum of the program: plain indices, no links, perfect tiles."""
         return not self.facts.ragged and not self.uneven[i] and any(self.facts.einsums[i].variables)
 
     def price(self, i: int, mine: Word) -> tuple[float, float, float]:

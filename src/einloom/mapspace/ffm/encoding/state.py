@@ -158,6 +158,7 @@ def frame_of(facts: Facts, state: State) -> Frame:
 
 def path_of(facts: Facts, state: State, i: int) -> KnownPath:
     """The path of Einsum i, found once."""
+    assert state.sequence == facts.sequence
     paths = state.known.get("paths")
     if not isinstance(paths, list):
         paths = state.known["paths"] = list[KnownPath | None]([None] * len(state.owns))
