@@ -121,7 +121,7 @@ def _lent(facts: Facts, state: State, tensor: str, users: tuple[int, ...], depth
 
 def _raised(facts: Facts, state: State, frame: Frame, i: int) -> Iterator[str]:
     """Own stores further out stand at places that exist and serve one Einsum (rules 8 and 11)."""
-    compound = _compound(facts, i)
+    compound = facts.compound[i]
     for _, tensor, level, below in state.owns[i].raised:
         if level > len(state.shared[i]) or (below and level == len(state.shared[i])):
             yield "place of a store"
@@ -134,13 +134,6 @@ def _raised(facts: Facts, state: State, frame: Frame, i: int) -> Iterator[str]:
         windows = compound.get(tensor, frozenset())
         if any(v in windows for v, _, _ in state.shared[i][:level]):
             yield "window above a split"
-
-
-def _compound(facts: Facts, i: int) -> dict[str, frozenset[str]]:
-    return {
-        a.tensor: frozenset(v for index in a.indices if len(index.terms) > 1 for v in index.variables)
-        for a in facts.einsums[i].accesses
-    }
 
 
 def _path(facts: Facts, i: int, mine: Word) -> Iterator[str]:

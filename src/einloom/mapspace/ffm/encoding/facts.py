@@ -95,8 +95,16 @@ class Facts:
         self.fixed = self._fixed()
         self.unbacked = self._unbacked()
         self.plain = [{a.tensor: _plain(a) for a in e.accesses} for e in self.einsums]
+        self.compound = [
+            {
+                a.tensor: frozenset(v for index in a.indices if len(index.terms) > 1 for v in index.variables)
+                for a in e.accesses
+            }
+            for e in self.einsums
+        ]
         self.reached = self._reached()
         self.full = [{v: self.extents[v] for v in e.variables} for e in self.einsums]
+        self._simple: dict[tuple[int, str, str], int | None] = {}
         self._axes_of: dict[str, list[str]] = {}
         self._widths: dict[tuple[int, int, str], int] = {}
         self._visible: dict[str | None, list[int]] = {}
@@ -264,9 +272,13 @@ class Facts:
 
     def simple_rank(self, i: int, tensor: str, variable: str) -> int | None:
         """The rank of the tensor that the variable of Einsum i indexes alone and that is whole, or None."""
-        access = self.einsums[i].access(tensor)
-        rank = access.rank_of(variable)
-        return rank if rank is not None and access.indices[rank].simple and self._whole(tensor, rank) else None
+        key = i, tensor, variable
+        if key not in self._simple:
+            access = self.einsums[i].access(tensor)
+            rank = access.rank_of(variable)
+            whole = rank is not None and access.indices[rank].simple and self._whole(tensor, rank)
+            self._simple[key] = rank if whole else None
+        return self._simple[key]
 
     def _whole(self, tensor: str, rank: int) -> bool:
         """True if loops above the tensor's backing store may iterate the rank; of an input with views none is."""

@@ -133,7 +133,7 @@ def _extents(facts: Facts, state: State, i: int, level: int) -> dict[str, int]:
     found = covers_of(facts, state.owns[i], i)
     for variable, trips, _ in state.shared[i][:level]:
         found[variable] //= trips
-    return _at_most_whole(facts, state, i, found)
+    return _at_most_whole(facts, state, i, found) if state.owns[i].covers else found
 
 
 def _at_most_whole(facts: Facts, state: State, i: int, extents: dict[str, int]) -> dict[str, int]:

@@ -91,6 +91,7 @@ class Frame:
                     cuts[boundary] = max(cuts[boundary], depth)
         self.cuts = cuts
         self._places: dict[int, tuple[object, ...]] = {}
+        self._runs: dict[tuple[int, int], tuple[int, int]] = {}
 
     @cached_property
     def lengths(self) -> list[int]:
@@ -102,12 +103,17 @@ class Frame:
         """The Einsums that share the `level` outermost loops of Einsum i; all of them for 0."""
         if level <= 0:
             return 0, len(self.cuts)
-        first = last = i
-        while first > 0 and self.cuts[first - 1] >= level:
-            first -= 1
-        while last < len(self.cuts) and self.cuts[last] >= level:
-            last += 1
-        return first, last
+        found = self._runs.get((i, level))
+        if found is None:
+            first = last = i
+            while first > 0 and self.cuts[first - 1] >= level:
+                first -= 1
+            while last < len(self.cuts) and self.cuts[last] >= level:
+                last += 1
+            found = first, last
+            for member in range(first, last + 1):
+                self._runs[member, level] = found
+        return found
 
     def parted(self, i: int, level: int) -> bool:
         """True if a split stands on the path of Einsum i directly below its `level` outermost shared loops."""
@@ -191,11 +197,12 @@ def _word(facts: Facts, state: State, i: int) -> Word:
     items: list[Item] = [("store", 0, tuple(sorted(outer, key=facts.order.__getitem__)))] if outer else []
     loops = state.shared[i]
     for level in range(len(loops) + 1):
-        items += _block(facts, placed.get((level, False), ()))
+        if (level, False) in placed:
+            items += _block(facts, placed[level, False])
         if frame.parted(i, level):
             items.append(SPLIT)
-            if level < len(loops):
-                items += _block(facts, placed.get((level, True), ()))
+            if level < len(loops) and (level, True) in placed:
+                items += _block(facts, placed[level, True])
         if level < len(loops):
             variable, trips, axis = loops[level]
             items.append(("for", variable, trips) if axis is None else ("par", axis, variable, trips))
@@ -206,31 +213,37 @@ def _backed_outside(facts: Facts, state: State, tensor: str) -> bool:
     return tensor in facts.floats and state.homes[facts.floats[tensor]] == 0
 
 
-def _block(facts: Facts, stores: list[tuple[int, str]] | tuple[()]) -> Iterator[Item]:
+def _block(facts: Facts, stores: list[tuple[int, str]]) -> list[Item]:
     if len(stores) == 1:
-        yield ("store", stores[0][0], (stores[0][1],))
-        return
-    for memory in sorted({memory for memory, _ in stores}):
-        mine = sorted((t for m, t in stores if m == memory), key=facts.order.__getitem__)
-        yield ("store", memory, tuple(mine))
+        return [("store", stores[0][0], (stores[0][1],))]
+    tensors: dict[int, list[str]] = {}
+    for memory, tensor in stores:
+        tensors.setdefault(memory, []).append(tensor)
+    order = facts.order.__getitem__
+    return [("store", memory, tuple(sorted(tensors[memory], key=order))) for memory in sorted(tensors)]
 
 
-def branch_items(facts: Facts, own: Own) -> Iterator[Item]:
+def branch_items(facts: Facts, own: Own) -> list[Item]:
     """Segments and stores; a spatial loop stands below the temporal ones, above the first store inside its fanout."""
+    found: list[Item] = []
     waiting: list[tuple[str, str, int]] = list(own.spatial)
     block: list[tuple[int, str]] = []
     for (memory, tensor), segment in zip(own.stores, own.segments, strict=False):
-        ready = waiting and [one for one in waiting if facts.axis_place[one[0]] < facts.place[memory]]
+        ready = [one for one in waiting if facts.axis_place[one[0]] < facts.place[memory]] if waiting else ()
         if segment or ready:
-            yield from _block(facts, block)
-            block = []
-            yield from (("for", v, n) for v, n in segment)
-            yield from (("par", axis, v, n) for axis, v, n in ready)
-            waiting = [one for one in waiting if one not in ready]
+            if block:
+                found += _block(facts, block)
+                block = []
+            found += [("for", v, n) for v, n in segment]
+            if ready:
+                found += [("par", axis, v, n) for axis, v, n in ready]
+                waiting = [one for one in waiting if one not in ready]
         block.append((memory, tensor))
-    yield from _block(facts, block)
-    yield from (("for", v, n) for v, n in own.segments[-1])
-    yield from (("par", axis, v, n) for axis, v, n in waiting)
+    if block:
+        found += _block(facts, block)
+    found += [("for", v, n) for v, n in own.segments[-1]]
+    found += [("par", axis, v, n) for axis, v, n in waiting]
+    return found
 
 
 def tidy(facts: Facts, own: Own) -> Own:
@@ -239,23 +252,34 @@ def tidy(facts: Facts, own: Own) -> Own:
     segments: list[Segment] = []
     block: list[tuple[int, str]] = []
     reach = -1
+    places = [facts.axis_place[axis] for axis, _, _ in own.spatial]
     for (memory, tensor), segment in zip(own.stores, own.segments, strict=False):
-        kept = tuple((v, n) for v, n in segment if n > 1)
-        fanned = any(reach < facts.axis_place[axis] < facts.place[memory] for axis, _, _ in own.spatial)
-        reach = max(reach, facts.place[memory])
-        if kept or fanned or not block:
-            stores += sorted(block, key=lambda one: (one[0], facts.order[one[1]]))
+        kept, place = _longer(segment), facts.place[memory]
+        if kept or not block or any(reach < one < place for one in places):
+            stores += _sorted(facts, block)
             segments += [()] * (len(stores) - len(segments))
             block = []
             segments.append(kept)
+        reach = max(reach, place)
         block.append((memory, tensor))
-    stores += sorted(block, key=lambda one: (one[0], facts.order[one[1]]))
+    stores += _sorted(facts, block)
     segments += [()] * (len(stores) - len(segments))
-    last = tuple(sorted((v, n) for v, n in own.segments[-1] if n > 1))
-    spatial = tuple(sorted((s for s in own.spatial if s[2] > 1), key=lambda s: (facts.axis_order[s[0]], s[1])))
+    last = tuple(sorted(_longer(own.segments[-1])))
+    spatial = [one for one in own.spatial if one[2] > 1]
+    if len(spatial) > 1:
+        spatial.sort(key=lambda s: (facts.axis_order[s[0]], s[1]))
     raised = tuple(sorted(own.raised))
-    covers = tuple(sorted(one for one in own.covers if one[1] != facts.extents[one[0]]))
-    return Own(own.unit, tuple(stores), (*segments, last), spatial, raised, covers)
+    covers = tuple(sorted([one for one in own.covers if one[1] != facts.extents[one[0]]]))
+    return Own(own.unit, tuple(stores), (*segments, last), tuple(spatial), raised, covers)
+
+
+def _longer(segment: Segment) -> Segment:
+    """The loops of more than one trip."""
+    return tuple([one for one in segment if one[1] > 1])
+
+
+def _sorted(facts: Facts, block: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    return sorted(block, key=lambda one: (one[0], facts.order[one[1]])) if len(block) > 1 else block
 
 
 def covers_of(facts: Facts, own: Own, i: int) -> dict[str, int]:
