@@ -1,8 +1,8 @@
 """`auto` beside every single method in the same CPU seconds: ``python -m bench.auto``. See docs/mappers.md.
 
 Each single method gets the seconds that `auto` took to its proof on a problem of `bench.mappers`, or three where that
-is more. A problem that the CSV has is not measured again. ``--starts``: `exact` from what `auto` starts it with, beside
-`exact` alone.
+is more. A problem that the CSV has is measured again if it is asked for by ``--problem``, and with ``--again``; its new
+rows stand in place of the old ones. ``--starts``: `exact` from what `auto` starts it with, beside `exact` alone.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from einloom.search.evaluator import Evaluator, Stop
 from einloom.search.registry import method
 
 from .cpu_time import budgeted, heuristic, proving
-from .mappers import PROBLEMS, heuristics
+from .mappers import PROBLEMS, heuristics, replace
 from .measured import Column, Row
-from .rows import append, stamp
+from .rows import stamp
 
 RESULTS = Path(__file__).parent / "results" / "auto.csv"
 STARTS = RESULTS.with_name("auto-starts.csv")
@@ -37,22 +37,22 @@ def named(name: str) -> Problem:
     return problems(workload, machine, goal, None, None, flow, full)[0].problem
 
 
-def rows(name: str, seeds: int) -> list[dict[str, object]]:
+def rows(name: str, seeds: range) -> list[dict[str, object]]:
     """A row per single method: how far the median of the seeds ends above that of `auto`."""
     problem = named(name)
-    autos = [budgeted(method("auto", {"seed": seed}), problem, SECONDS) for seed in range(seeds)]
+    autos = [budgeted(method("auto", {"seed": seed}), problem, SECONDS) for seed in seeds]
     seconds, best = median(run.seconds for run in autos), median(run.value for run in autos)
     proven = sum(run.found is not None and run.found.ended is None for run in autos)
     singles = [proving(method("exact"), problem, seconds)]
     made = [("exact", singles[0].value, float("nan"))]
     for one in (one for one in heuristics() if one != "auto"):
-        values = sorted(heuristic(one, problem, seconds, {"seed": seed}).value for seed in range(seeds))
+        values = sorted(heuristic(one, problem, seconds, {"seed": seed}).value for seed in seeds)
         made.append((one, median(values), values[0]))
     return [
         {
             "problem": name,
             "method": one,
-            "seeds": 1 if one == "exact" else seeds,
+            "seeds": 1 if one == "exact" else len(seeds),
             "cpu_seconds": f"{seconds:.2f}",
             "auto_proven": proven,
             "auto": repr(best),
@@ -97,18 +97,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure what the CSV lacks."""
     parser = argparse.ArgumentParser(prog="python -m bench.auto", description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=0, metavar="SEED")
     parser.add_argument("--starts", type=int, metavar="TIMES", help="exact from auto's start, so many times")
     parser.add_argument("--problem", action="append", choices=list(PROBLEMS))
+    parser.add_argument("--again", action="store_true", help="measure what the CSV has, too")
     asked = parser.parse_args(arguments)
     path = STARTS if asked.starts else RESULTS
+    seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
+    keys = ("problem",) if asked.starts else ("problem", "method")
+    places = [(one,) if asked.starts else (one, other) for one in PROBLEMS for other in ("exact", *heuristics())]
     known = set()
     if path.exists():
         with path.open(newline="", encoding="utf-8") as stream:
             known = {row["problem"] for row in csv.DictReader(stream)}
     for name in asked.problem or PROBLEMS:
-        if name not in known:
-            for row in [started(name, asked.starts)] if asked.starts else rows(name, asked.seeds):
-                append(path, row)
+        if name not in known or asked.problem or asked.again:
+            made = [started(name, asked.starts)] if asked.starts else rows(name, seeds)
+            replace(path, made, keys, places)
+            for row in made:
                 print(*list(row.values())[:-3], sep=", ", flush=True)
 
 

@@ -1,7 +1,8 @@
 """Points a second, by every way that a method may have them priced: ``python -m bench.speeds``. See docs/mappers.md.
 
 One row per problem, CPU seconds of one core, caches warm, the best of some rounds. Tests compare each way with
-`evaluate` (`tests/search/test_rows.py`, `test_heuristic_parts.py`). A problem that the CSV has is not measured again.
+`evaluate` (`tests/search/test_rows.py`, `test_heuristic_parts.py`). A problem that the CSV has is measured again if
+it is asked for by ``--problem``.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import argparse
 import csv
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -26,15 +28,16 @@ from einloom.search.heuristics.points import Points, Valued
 from einloom.search.heuristics.rows import TripRows
 
 from .auto import named
-from .mappers import PROBLEMS
+from .mappers import PROBLEMS, replace
 from .measured import Column, Row
-from .rows import append, stamp
+from .rows import stamp
 
 RESULTS = Path(__file__).parent / "results" / "speeds.csv"
 ROUNDS = 5
 BATCH = 20_000  # rows of one skeleton
 FEW = 200  # rows of each of many skeletons
 BURST = 1000
+NEAR = 2000  # states one move away
 
 
 def seconds(work: Callable[[], object], rounds: int = ROUNDS) -> float:
@@ -67,6 +70,7 @@ def measured(name: str, skeletons: int) -> dict[str, object]:
     tree = points.encoding.decode(states[0])
     row["evaluate_a_second"] = rate(1, seconds(lambda: evaluate(asked.workload, asked.machine, tree)))
     row["one_by_one"], row["one_by_one_found"] = one_by_one(points, states[0])
+    row["changed_a_second"], row["unknown_a_second"] = priced(points, states[0])
     able = states if TripRows.able(points) else []
     blank = ("row_prepare_ms", "rows_a_second", "trees_a_second", "changes_a_second", "array_prepare_ms", "array_rows")
     row |= dict.fromkeys(blank, "")
@@ -97,6 +101,25 @@ def one_by_one(points: Points, state: State) -> tuple[str, str]:
         legal += value < float("inf")
         now = (value, moved) if value < float("inf") and rng.random() < 0.5 else now
     return rate(legal, time.process_time() - begun), f"{legal / proposed:.3f}"
+
+
+def priced(points: Points, state: State) -> tuple[str, str]:
+    """States priced one by one, a second, what proposed them not counted: those that differ from one in the privates of
+    an Einsum, and the same if nothing is known of their paths."""
+    rng, near = Random(2), list[State]()
+    while len(near) < NEAR:
+        with suppress(NoProposal):
+            near.append(points.encoding.propose(state, rng, 0.0))
+    begun = time.process_time()
+    for one in near:
+        points.apart(one)
+    took = time.process_time() - begun
+    bare = [State(one.homes, one.depths, one.shared, one.owns) for one in near[: NEAR // 10]]
+    begun = time.process_time()
+    for one in bare:
+        points.forget()
+        points.apart(one)
+    return rate(NEAR, took), rate(len(bare), time.process_time() - begun)
 
 
 def batches(points: Points, states: Sequence[State]) -> dict[str, object]:
@@ -151,9 +174,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with RESULTS.open(newline="", encoding="utf-8") as stream:
             known = {row["problem"] for row in csv.DictReader(stream)}
     for name in asked.problem or PROBLEMS:
-        if name not in known:
+        if name not in known or asked.problem:
             row = measured(name, asked.skeletons)
-            append(RESULTS, row)
+            replace(RESULTS, [row], ("problem",), [(one,) for one in PROBLEMS])
             print(*list(row.values())[:-3], sep=", ", flush=True)
 
 
@@ -165,7 +188,9 @@ COLUMNS = (
     Column("problem", "problem"),
     Column("a draw that fits, ms", "sample_ms"),
     Column("`evaluate`, trees a second", _thousands("evaluate_a_second")),
-    Column("moves one by one, a second", _thousands("one_by_one")),
+    Column("moves proposed and priced, a second", _thousands("one_by_one")),
+    Column("states with one Einsum changed, priced one by one, a second", _thousands("changed_a_second")),
+    Column("states of which nothing is known", _thousands("unknown_a_second")),
     Column("one Einsum changed, machine code, a second", _thousands("changes_a_second")),
     Column("a skeleton's rows, to prepare, ms", lambda row: row["row_prepare_ms"] or "-"),
     Column("rows a second", _thousands("rows_a_second")),

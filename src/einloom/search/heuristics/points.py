@@ -145,6 +145,11 @@ class Points:
             found = self._costs[mine] = self._path_cost(facts.label[i], mine.word)
         return found
 
+    def forget(self) -> None:
+        """Forget what was found of all paths."""
+        self._costs.clear()
+        self.facts.forget()
+
     def _path_cost(self, i: int, mine: Word) -> tuple[float, float, int]:
         """What Einsum i of the program costs on its path."""
         workload, machine, memory = self.problem.workload, self.problem.machine, self.problem.objective.memory
