@@ -181,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _thousands(name: str) -> Callable[[Row], str]:
-    return lambda row: f"{int(row[name]):,}" if row[name] else "-"
+    return lambda row: f"{int(row[name]):,}" if row.get(name) else "-"
 
 
 COLUMNS = (
