@@ -110,7 +110,7 @@ def test_nothing_is_recorded_that_a_source_contradicts(tmp_path: Path, monkeypat
 
     def dearer(*given: object) -> Cost:
         cost = right(*given)
-        return replace(cost, actions=tuple(replace(a, count=a.count + 1) for a in cost.actions))
+        return replace(cost, actions=tuple(a._replace(count=a.count + 1) for a in cost.actions))
 
     monkeypatch.setattr(asked, "evaluate", dearer)
     monkeypatch.setattr(command, "ANSWERS", tmp_path)

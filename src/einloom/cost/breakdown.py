@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 ActionName = Literal["read", "write", "compute", "leak", "down", "up"]
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(NamedTuple):
     """One line of the breakdown.
 
     component: memory, toll or compute unit. tensor: None for compute and leakage. action: ``down`` and ``up`` are ways
@@ -22,7 +21,7 @@ class Action:
     component: str
     tensor: str | None
     action: ActionName
-    count: int
+    count: int  # type: ignore[assignment]
     bits: int
     busiest: int
     energy: float

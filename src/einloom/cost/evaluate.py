@@ -101,8 +101,10 @@ def price(
         if adding:
             actions.extend(_leaks(machine, name, total))
     if adding:
-        components = dict.fromkeys(component for _, component, _ in busy)
-        roofline = reduce(terms.maximum, (sum(t for _, c, t in busy if c == name) for name in components), 0.0)
+        loads: dict[str, Number] = {}
+        for _, component, t in busy:
+            loads[component] = loads.get(component, 0) + t
+        roofline = reduce(terms.maximum, loads.values(), 0.0)
         latency = sum(t for _, t in latencies)
     else:
         schedule = Schedule.of(machine, all_paths, busy)
@@ -166,28 +168,26 @@ def instance_traffic(mine: tuple[StoreLink, ...], picks: Picks) -> dict[str, tup
     """Memory or toll -> (bits read or passed, bits written) of the picked instance, or of each of many."""
     table: dict[str, tuple[Number, Number]] = {}
     for link in mine:
-        for move in moves(link, picks):
-            bits = move.count * move.width
-            read, written = table.get(move.memory, (0, 0))
-            table[move.memory] = (read, written + bits) if move.action == "write" else (read + bits, written)
+        for _, name, _, action, count, width in moves(link, picks):
+            read, written = table.get(name, (0, 0))
+            bits = count * width
+            table[name] = (read, written + bits) if action == "write" else (read + bits, written)
     return table
 
 
 def _memory_actions(
     workload: Workload, machine: Machine, mine: tuple[StoreLink, ...], instances: dict[str, Picks]
 ) -> list[Action]:
-    table: dict[tuple[str, str, ActionName], list[Number]] = {}
+    table: dict[tuple[str, str, ActionName], tuple[Number, Number, Number]] = {}
     repeat = workload.repeat
     for link in mine:
-        every, first = moves(link), moves(link, {})
-        for i, total in enumerate(every):
-            picks = instances[total.memory]
-            one = (moves(link, picks) if picks else first)[i]
-            entry = table.setdefault((total.memory, total.tensor, total.action), [0, 0, 0])
-            count = total.count * repeat
-            entry[0] = entry[0] + count
-            entry[1] = entry[1] + count * total.width
-            entry[2] = entry[2] + one.count * one.width * repeat
+        first = moves(link, {})
+        for i, (_, name, tensor, action, every, width) in enumerate(moves(link)):
+            picks, key = instances[name], (name, tensor, action)
+            one = moves(link, picks)[i] if picks else first[i]
+            count, bits, own = table.get(key, (0, 0, 0))
+            more = every * repeat
+            table[key] = (count + more, bits + more * width, own + one.count * width * repeat)
     einsum = mine[0].path.einsum.name if mine else ""
     found = []
     for (name, tensor, action), (count, bits, own) in table.items():
@@ -198,11 +198,11 @@ def _memory_actions(
 
 
 def _per_access(way: Memory | Toll, action: ActionName) -> float:
-    if isinstance(way, Toll):
-        return way.energy
     if isinstance(way, Link):
         return way.energy * way.hops
-    return way.read_energy if action == "read" else way.write_energy
+    if isinstance(way, Memory):
+        return way.read_energy if action == "read" else way.write_energy
+    return way.energy
 
 
 def _leaks(machine: Machine, einsum: str, seconds: Number) -> list[Action]:

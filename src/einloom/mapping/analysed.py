@@ -19,7 +19,7 @@ from itertools import product
 from ..once import cached_property
 from ..workload.einsum import Index, Workload
 from .extents import Cuts, Trail, addressed_paths, extents_along, shared_length, tile_below, tile_of
-from .tree import Loop, Mapping, Node
+from .tree import Loop, Mapping, Node, Store
 
 Windows = tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
 
@@ -50,6 +50,13 @@ class Analysed:
         return {
             einsum: tuple([(i, n, n.variable(einsum)) for i, n in enumerate(nodes) if isinstance(n, Loop)])
             for einsum, nodes in self.paths.items()
+        }
+
+    @cached_property
+    def stores(self) -> dict[str, tuple[tuple[int, Store], ...]]:
+        """For each Einsum all stores on its path, with their index there."""
+        return {
+            e: tuple([(i, n) for i, n in enumerate(nodes) if isinstance(n, Store)]) for e, nodes in self.paths.items()
         }
 
     @cached_property
@@ -141,7 +148,8 @@ class Analysed:
             for variable, mine in chains.items() if consumers else ():
                 rank = output.rank_of(variable)
                 if rank is not None and self.workload.tied(output.tensor, rank):
-                    ties = (self._tie(einsum, variable, mine, c, rank) for c in consumers)
+                    near = (c for c in consumers if self.shared(einsum, c) > mine[0])
+                    ties = (self._tie(einsum, variable, mine, c, rank) for c in near)
                     found[einsum, variable] = tuple(tie for tie in ties if tie.stop > mine[0])
         return found
 
@@ -167,6 +175,8 @@ class Analysed:
     def _derived(self) -> dict[str, dict[str, int]]:
         """Einsum -> variable -> index of the first loop that does not cut it plainly; none further in does."""
         found: dict[str, dict[str, int]] = {einsum: {} for einsum in self.loops}
+        if not any(self._ties.values()):
+            return found
         for einsum in reversed([e.name for e in self.workload.einsums if e.name in found]):  # consumers first
             for variable, places in self._chains[einsum].items():
                 for i in places if self._ties.get((einsum, variable)) else ():

@@ -54,7 +54,7 @@ def result_data(result: Result) -> dict[str, Any]:
             }
             for o in cost.occupancy
         ],
-        "breakdown": [{name: getattr(a, name) for name in Action.__slots__} for a in cost.actions],
+        "breakdown": [{name: getattr(a, name) for name in Action._fields} for a in cost.actions],
         **input_data(result.problem),
         "assumed": {"facts": result.provenance.facts, "assumed": result.provenance.assumed},
         **({"front": _front_data(result)} if result.front else {}),

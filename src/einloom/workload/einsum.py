@@ -69,7 +69,15 @@ class Access:
 
     def rank_of(self, variable: str) -> int | None:
         """The position of the rank that `variable` indexes, or None (a variable indexes at most one rank)."""
-        return next((i for i, index in enumerate(self.indices) if variable in index.variables), None)
+        return self._ranks.get(variable)
+
+    @cached_property
+    def _ranks(self) -> Mapping[str, int]:
+        ranks: dict[str, int] = {}
+        for i, index in enumerate(self.indices):
+            for variable in index.variables:
+                ranks.setdefault(variable, i)
+        return ranks
 
     def __str__(self) -> str:
         return f"{self.view or self.tensor}[{','.join(str(index) for index in self.indices)}]"
@@ -103,6 +111,11 @@ class Einsum:
     def variables(self) -> tuple[str, ...]:
         """All rank variables, output's first, in order of appearance."""
         return tuple(dict.fromkeys(v for access in (self.output, *self.inputs) for v in access.variables))
+
+    @cached_property
+    def windowless(self) -> bool:
+        """True if every rank of every input is indexed by one bare variable."""
+        return all(index.simple for access in self.inputs for index in access.indices)
 
     @cached_property
     def reduced(self) -> tuple[str, ...]:

@@ -131,17 +131,21 @@ def _factor(tokens: list[str], at: int, text: str) -> tuple[tuple[object, ...], 
     return ("name", token), at + 1
 
 
+NONE: frozenset[str] = frozenset()
+
+
 def select(which: Selector, workload: Workload, einsum: str, held_above: Collection[str] = ()) -> frozenset[str]:
     """The tensors of `einsum` that `which` names; `held_above` answers ``unheld``.
 
     A name that is no tensor of this Einsum selects nothing; unknown names are refused when a machine meets a workload
     (`unknown_names`).
     """
-    held = frozenset(held_above) if "unheld" in which.text else frozenset()
+    held = frozenset(held_above) if held_above and "unheld" in which.text else NONE
     key = (which.text, einsum, held)
-    if key not in workload.selected:
-        workload.selected[key] = _select(which, workload, einsum, held)
-    return workload.selected[key]
+    found = workload.selected.get(key)
+    if found is None:
+        found = workload.selected[key] = _select(which, workload, einsum, held)
+    return found
 
 
 def _select(which: Selector, workload: Workload, einsum: str, held_above: frozenset[str]) -> frozenset[str]:

@@ -28,11 +28,11 @@ from ..formulas.terms import Number
 from ..formulas.windows import Array, Choice
 from ..traffic.accesses import StoreLink, by_tensor, moving, rank_use, retention, split_above
 from ..traffic.boxes import Shared, Sides, volume
-from ..traffic.paths import Path, PathLoop, PathStore
+from ..traffic.paths import Path, PathLoop, PathStore, all_plain
 from .moments import Moment, fullest
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # not frozen: that takes three times as long to make, and a tree has many
 class Tile:
     """A stored tile: the leaves below its store, by order, and the paths of the Einsums that touch it.
 
@@ -133,7 +133,7 @@ class Tile:
     @cached_property
     def _simple(self) -> bool:
         """True if no user has windows."""
-        return all(user.plain for user in self.users)
+        return all_plain(self.users)
 
     def _complex(self, rank: int) -> bool:
         tensor = self.store.tensor
@@ -164,22 +164,33 @@ class Tile:
     @cached_property
     def _plain(self) -> Number:
         """Product of the extents of the ranks that are one plain variable, in the largest tile."""
+        first, place = self.users[0], self.store.place
+        extents, narrowed = first.workload.extents, first.narrowed
         total: Number = 1
-        for extent, loops in self._plain_ranks:
-            total = total * terms.largest(extent, loops)
+        for variable in self._plain_variables:
+            extent: Number = extents[variable]
+            for at, below in narrowed[variable]:
+                if at > place:
+                    break
+                extent = below
+            total = total * extent
         return total
+
+    @cached_property
+    def _plain_variables(self) -> Iterable[str]:
+        """The variables of every rank that is no window."""
+        access = self.users[0].einsum.access(self.store.tensor)
+        if self._simple and len(self.users) == 1:
+            return access.variables
+        ranks = [rank for rank in range(len(access.indices)) if rank not in self._whole and not self._complex(rank)]
+        return dict.fromkeys(v for rank in ranks for v in access.indices[rank].variables)
 
     @cached_property
     def _plain_ranks(self) -> tuple[tuple[int, tuple[PathLoop, ...]], ...]:
         """(extent, loops above the store) of the variables of every rank that is no window."""
         first, place = self.users[0], self.store.place
-        access = first.einsum.access(self.store.tensor)
-        plain: Iterable[str] = access.variables
-        if not self._simple or len(self.users) > 1:
-            ranks = [rank for rank in range(len(access.indices)) if rank not in self._whole and not self._complex(rank)]
-            plain = dict.fromkeys(v for rank in ranks for v in access.indices[rank].variables)
         extents, loops = first.workload.extents, first.by_variable
-        return tuple([(extents[v], tuple([n for n in loops[v] if n.place < place])) for v in plain])
+        return tuple([(extents[v], tuple([n for n in loops[v] if n.place < place])) for v in self._plain_variables])
 
     @cached_property
     def _ragged(self) -> frozenset[int]:
@@ -224,7 +235,8 @@ class Tile:
     @cached_property
     def _first_bits(self) -> Number:
         """Bits where every loop is in its first piece."""
-        return self.size({}) * self.width * self.copies
+        size = self._plain if self._simple and self.unlike is None and not self._whole else self.size({})
+        return size * self.width * self.copies
 
     @cached_property
     def moving(self) -> frozenset[int]:
@@ -270,7 +282,7 @@ def tiles(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> 
         width = memory.bits(workload, users[0].einsum.name, store.tensor)
         stays = _persists(workload, store, users[0])
         copies = slots(memory, store, users) * (workload.repeat if stays else 1)
-        windowed = not all(user.plain for user in users) or (store.place, store.tensor) in users[0].unlike
+        windowed = not all_plain(users) or (store.place, store.tensor) in users[0].unlike
         link = StoreLink(workload, machine, users[0], store.tensor, store, store, users, False) if windowed else None
         steps = () if stays else _steps(store, users, link)
         within = mine if steps else _span(store, users, below)
@@ -320,8 +332,9 @@ def slots(memory: Memory, store: PathStore, users: tuple[Path, ...]) -> int:
     """
     if store.slots is not None:
         return store.slots
-    apart = [distance for _, distance in exchanges(store, users)] if any(user.forks for user in users) else []
-    return max(memory.capacity_share(), 1 + max(apart, default=0))
+    if not any(user.forks for user in users):
+        return memory.capacity_share()
+    return max(memory.capacity_share(), 1 + max([distance for _, distance in exchanges(store, users)], default=0))
 
 
 def exchanges(store: PathStore, users: tuple[Path, ...]) -> Iterator[tuple[Path, int]]:
@@ -349,7 +362,7 @@ def _steps(store: PathStore, users: tuple[Path, ...], link: StoreLink | None) ->
     """
     path = users[0]
     edge = split_above(path, store.place)
-    keeps, sliding = retention(path, store.place, moving(users, store.tensor), edge, True)
+    keeps, sliding = retention(path, store.place, moving(users, store.tensor), edge)
     found: list[tuple[PathLoop, Number]] = []
     for loop in path.loops:
         if loop.place == sliding:
@@ -396,7 +409,7 @@ def _moments(path: Path, near: list[Tile], changing: list[Tile]) -> Choice:
     return {place: one.astype(object) for place, one in zip(trips, kept, strict=True)}
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _Live:
     """What may be alive when a path reaches its leaf: (tile, is it alive?, bits), at all moments of `choice`."""
 

@@ -24,7 +24,7 @@ from ..breakdown import ActionName
 from ..formulas import terms, windows
 from ..formulas.terms import Number
 from .boxes import Shared
-from .paths import Path, PathLoop, PathStore, Retention
+from .paths import Path, PathLoop, PathStore, Retention, all_plain
 
 Picks = dict[int, Number]  # place of a spatial loop -> the instance that counts, or an array of instances
 
@@ -65,15 +65,34 @@ class _Product(NamedTuple):
         values = self.fresh if fresh else self.every
         if not self.spatial:
             return values
-        side = (at_parent, None if toll is None else toll.name)
-        if side not in self.sides:
-            self.sides[side] = self.spread(link, at_parent, toll)
-        every, below, parts = self.sides[side]
+        every, below, parts = self.spread(link, at_parent, toll)
         return terms.evenly_crossed(values, below, parts) if busiest else terms.evenly_crossed(values, every, 1)
+
+    def shares(self, link: StoreLink) -> tuple[Move, ...]:
+        """Of what moves over all instances, what one instance does: all do as much."""
+        every = moves(link)
+        if not self.spatial:
+            return every
+        parts = {link.parent.memory: self.spread(link, True, None)}
+        if link.child is not None:
+            parts[link.child.memory] = self.spread(link, False, None)
+        for toll in link.tolls:
+            parts[toll.name] = self.spread(link, True, toll)
+        found = []
+        for einsum, name, tensor, action, count, width in every:
+            others, below, apart = parts[name]
+            found.append(Move(einsum, name, tensor, action, terms.evenly_crossed(count, below, others * apart), width))
+        return tuple(found)
 
     def spread(self, link: StoreLink, at_parent: bool, toll: Toll | None) -> tuple[int, int, int]:
         """(instances that need the same values at a side, those of them below one instance there, instances there that
         have different values)."""
+        side = (at_parent, None if toll is None else toll.name)
+        if side not in self.sides:
+            self.sides[side] = self._spread(link, at_parent, toll)
+        return self.sides[side]
+
+    def _spread(self, link: StoreLink, at_parent: bool, toll: Toll | None) -> tuple[int, int, int]:
         every = below = parts = 1
         stop = link.parent.place if at_parent else link.place
         for loop, inside, once in self.spatial:
@@ -87,7 +106,7 @@ class _Product(NamedTuple):
         return every, below, parts
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)  # not frozen: that takes three times as long to make, and a tree has a link for every store
 class StoreLink:
     """A store (or the leaf, child None) and the next store of its tensor above, seen from the path it is charged to.
 
@@ -115,10 +134,9 @@ class StoreLink:
     @cached_property
     def widths(self) -> tuple[int, int]:
         """Bits of one value in the parent's memory, and in the child's (0 for the leaf)."""
-        ends = (self.parent, self.child)
-        einsum = self.path.einsum.name
-        upper, lower = (s and self.machine.memory(s.memory).bits(self.workload, einsum, self.tensor) for s in ends)
-        return upper or 0, lower or 0
+        asked, memory = (self.workload, self.path.einsum.name, self.tensor), self.machine.memory
+        upper = memory(self.parent.memory).bits(*asked)
+        return upper, 0 if self.child is None else memory(self.child.memory).bits(*asked)
 
     @cached_property
     def access(self) -> Access:
@@ -163,8 +181,8 @@ class StoreLink:
 
     @cached_property
     def retention(self) -> Retention:
-        """What the child keeps of its tile: see `retention`."""
-        return retention(self.path, self.place, self.relevant, self.edge, self.child is not None)
+        """What the child keeps of its tile: see `retention`. The leaf keeps nothing."""
+        return ({}, None) if self.child is None else retention(self.path, self.place, self.relevant, self.edge)
 
     @cached_property
     def tolls(self) -> tuple[Toll, ...]:
@@ -232,15 +250,15 @@ class StoreLink:
     ) -> Number:
         """Values that cross the link, counted at one side, or at a toll on the way: over all instances, or (`picks`)
         of one instance there, or of many at once."""
-        if self._product.whole:
-            return self._product.of(self, at_parent, toll, picks is not None, fresh)
+        if self.product.whole:
+            return self.product.of(self, at_parent, toll, picks is not None, fresh)
         return prod(self.factors(at_parent=at_parent, picks=picks, fresh=fresh, toll=toll))
 
     def factors(
         self, *, at_parent: bool = True, picks: Picks | None, fresh: bool = False, toll: Toll | None = None
     ) -> list[Number]:
         """Numbers whose product is `moved`; each depends on few of the loops."""
-        product = self._product
+        product = self.product
         closed = product.of(self, at_parent, toll, picks is not None, fresh)
         if product.whole:
             return [closed]
@@ -256,11 +274,11 @@ class StoreLink:
         return found
 
     @cached_property
-    def _product(self) -> _Product:
+    def product(self) -> _Product:
         path, variables = self.path, self.access.variables
         ranks: list[int] = []
         even = path.even
-        if not path.busy or not all(user.plain for user in self.users):
+        if not path.busy or not all_plain(self.users):
             indices = enumerate(self.access.indices)
             ranks = [rank for rank, index in indices if self._complex(rank) or not even.issuperset(index.variables)]
             even = even.difference(*(self.access.indices[rank].variables for rank in ranks))
@@ -271,15 +289,19 @@ class StoreLink:
         again = always = 1
         spatial: list[tuple[PathLoop, bool, bool]] = []
         for loop in path.loops:
-            if loop.place >= place or loop.variable not in even:
+            at, variable, trips, _, _, axis = loop
+            if at >= place:
+                break
+            if variable not in even:
                 continue
-            inside = loop.variable in variables
-            if loop.axis is not None:
-                once = not inside and loop.place not in relevant and self._joined(self.machine.axes[loop.axis])
+            inside = variable in variables
+            if axis is not None:
+                once = not inside and at not in relevant and self._joined(self.machine.axes[axis])
                 spatial.append((loop, inside, once))
-            elif not inside and not keeps.get(loop.place, 0):
-                again *= loop.trips
-                always *= loop.trips if loop.place in relevant else 1
+            elif not inside and not keeps.get(at, 0):
+                again *= trips
+                if at in relevant:
+                    always *= trips
         fresh, every = terms.evenly_crossed(values, always, 1), terms.evenly_crossed(values, again, 1)
         return _Product(not ranks and not others and self.unlike is None, ranks, others, fresh, every, spatial, {})
 
@@ -327,8 +349,9 @@ def _axes(picks: Picks | None) -> int:
 
 def moving(users: tuple[Path, ...], tensor: str) -> frozenset[int]:
     """Places of the loops that move a tensor's tile, for any of its users."""
-    first, *others = [user.moving[tensor] for user in users]
-    return first.union(*others) if others else first
+    if len(users) == 1:
+        return users[0].moving[tensor]
+    return frozenset().union(*[user.moving[tensor] for user in users])
 
 
 def split_above(path: Path, place: int) -> int:
@@ -336,22 +359,22 @@ def split_above(path: Path, place: int) -> int:
     return max([split for split in path.splits if split < place], default=-1)
 
 
-def retention(path: Path, place: int, relevant: frozenset[int], edge: int, stored: bool) -> Retention:
+def retention(path: Path, place: int, relevant: frozenset[int], edge: int) -> Retention:
     """(per temporal loop that the tensor lacks, a flag: is the tile kept over it; place of the sliding loop).
 
-    Walks outwards from the store: loops that the tensor lacks, directly above, keep the tile; the first that it depends
-    on slides; a sequential split (`edge`), or anything further out, forgets. The leaf keeps nothing.
+    Walks outwards from the store at `place`: loops that the tensor lacks, directly above, keep the tile; the first that
+    it depends on slides; a sequential split (`edge`), or anything further out, forgets.
     """
-    key = (place, relevant, edge, stored)
+    key = (place, relevant, edge)
     if key not in path.retentions:
         path.retentions[key] = _retention(path, *key)
     return path.retentions[key]
 
 
-def _retention(path: Path, place: int, relevant: frozenset[int], edge: int, stored: bool) -> Retention:
+def _retention(path: Path, place: int, relevant: frozenset[int], edge: int) -> Retention:
     keeps: dict[int, Number] = {}
     sliding: int | None = None
-    still: Number = stored
+    still: Number = True
     for loop in reversed(path.loops):
         if loop.axis is not None or loop.place >= place:
             continue
@@ -401,10 +424,12 @@ def links(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> 
             written = access.tensor == path.einsum.output.tensor
             holders = path.holders(access.tensor)
             for parent, child in pairwise(holders):
-                if (child.address, access.tensor) in seen:
-                    continue
-                seen.add((child.address, access.tensor))
-                users = tuple(p for p in touching[access.tensor] if p.holds(child))
+                users: tuple[Path, ...] = (path,)
+                if child.place < path.parting:
+                    if (child.address, access.tensor) in seen:
+                        continue
+                    seen.add((child.address, access.tensor))
+                    users = tuple([p for p in touching[access.tensor] if p.holds(child)])
                 found.append(StoreLink(workload, machine, path, access.tensor, parent, child, users, written))
             found.append(StoreLink(workload, machine, path, access.tensor, holders[-1], None, (path,), written))
     return tuple(found)
@@ -412,14 +437,16 @@ def links(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> 
 
 def moves(link: StoreLink, picks: Picks | None = None) -> tuple[Move, ...]:
     """What a link costs at both ends, in values; with `picks`, of the picked instance at each end."""
-    if not link.path.spatial:
+    if picks is not None and not link.path.spatial:
         picks = None  # there is one instance, and it does everything
-    if _axes(picks):
+    if picks and _axes(picks):
         return tuple(_moves(link, picks))
     key = None if picks is None else tuple(picks.items())
-    if key not in link.known:
-        link.known[key] = tuple(_moves(link, picks))
-    return link.known[key]
+    found = link.known.get(key)
+    if found is None:
+        even = picks is not None and link.product.whole and link.reader is None
+        found = link.known[key] = link.product.shares(link) if even else tuple(_moves(link, picks))
+    return found
 
 
 def _moves(link: StoreLink, picks: Picks | None) -> list[Move]:

@@ -15,6 +15,7 @@ from ...mapping.tree import Compute, Mapping, Node, Split, Store
 from ...once import cached_property
 from ...workload.einsum import Access, Einsum, Workload
 from ...workload.parts import not_whole
+from ..formulas import terms
 from ..formulas.terms import LoopCut, Number, default_tile, minimum
 from ..formulas.windows import Choice, piece
 
@@ -59,7 +60,7 @@ class Fork:
     branch: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Path:
     """The path of one Einsum: its loops and stores from the outside in, and where sequential splits stand.
 
@@ -104,7 +105,7 @@ class Path:
     @cached_property
     def derived(self) -> frozenset[str]:
         """Variables with a loop whose pieces follow from consumers."""
-        return frozenset(loop.variable for loop in self.loops if loop.ends is not None)
+        return frozenset([loop.variable for loop in self.loops if loop.ends is not None])
 
     def holders(self, tensor: str) -> tuple[PathStore, ...]:
         """The stores of `tensor` on the path, outermost first."""
@@ -122,9 +123,14 @@ class Path:
         return {tensor: frozenset([n.place for n in loops if n.variable in mine]) for tensor, mine in variables}
 
     @cached_property
-    def retentions(self) -> dict[tuple[int, frozenset[int], int, bool], Retention]:
+    def retentions(self) -> dict[tuple[int, frozenset[int], int], Retention]:
         """What `accesses.retention` found: stores are asked for their price and for their room."""
         return {}
+
+    @cached_property
+    def parting(self) -> int:
+        """Place of the innermost split; -1 without one. What stands further in serves no other Einsum."""
+        return max([*self.splits, *[fork.place for fork in self.forks]], default=-1)
 
     def holds(self, store: PathStore) -> bool:
         """True if the node of `store` is on this path."""
@@ -133,17 +139,26 @@ class Path:
     @cached_property
     def even(self) -> frozenset[str]:
         """Variables of which every loop cuts what it meets into equal pieces: then none is empty. None with arrays."""
-        if not all(isinstance(loop.trips, int) and isinstance(loop.tile, int) for loop in self.loops):
-            return frozenset()
-        return frozenset(variable for variable in self.einsum.variables if self._evenly_cut(variable))
+        extents = self.workload.extents
+        left = {v: extents[v] for v in self.einsum.variables}
+        uneven = set()
+        for _, variable, trips, tile, ends, _ in self.loops:
+            if not (isinstance(trips, int) and isinstance(tile, int)):
+                return frozenset()
+            if ends is not None or tile * trips != left[variable]:
+                uneven.add(variable)
+            left[variable] = tile
+        return frozenset(left.keys() - uneven)
 
-    def _evenly_cut(self, variable: str) -> bool:
-        extent = self.extent(variable)
-        for loop in self.by_variable[variable]:
-            if loop.ends is not None or loop.tile * loop.trips != extent:
-                return False
-            extent = loop.tile
-        return True
+    @cached_property
+    def narrowed(self) -> dict[str, tuple[tuple[int, Number], ...]]:
+        """Variable -> (place of each loop on it, extent of the largest tile below that)."""
+        found: dict[str, list[tuple[int, Number]]] = {v: [] for v in self.einsum.variables}
+        for loop in self.loops:
+            known = found[loop.variable]
+            extent = known[-1][1] if known else self.extent(loop.variable)
+            known.append((loop.place, terms.largest(extent, (loop,))))
+        return {v: tuple(cuts) for v, cuts in found.items()}
 
     @cached_property
     def busy(self) -> bool:
@@ -191,15 +206,20 @@ class Path:
     @cached_property
     def plain(self) -> bool:
         """True if no rank that the Einsum accesses is complex, and it does not write a part of a tensor."""
-        if self.derived or self.einsum.output.tensor in self.workload.parted:
-            return False
-        return all(i.simple for access in self.einsum.inputs for i in access.indices)
+        return not self.derived and self.einsum.windowless and self.einsum.output.tensor not in self.workload.parted
 
     @cached_property
     def complex_axes(self) -> tuple[PathLoop, ...]:
         """Spatial loops along which instances may differ in more than a ragged edge."""
+        if self.plain and not self.unlike:
+            return ()
         lowest = max((place for place, _ in self.unlike), default=-1)
         return tuple(n for n in self.spatial if n.place < lowest or n.variable in self.complex_variables)
+
+
+def all_plain(users: tuple[Path, ...]) -> bool:
+    """True if every user of a tensor is plain."""
+    return users[0].plain if len(users) == 1 else all(user.plain for user in users)
 
 
 def paths(workload: Workload, mapping: Mapping) -> tuple[Path, ...]:
@@ -219,8 +239,9 @@ def unlike_stores(found: tuple[Path, ...], *, every: bool = False) -> dict[int, 
     """`Path.unlike` by the paths' orders, for those that have some. every: loops of one trip count like others."""
     users: dict[tuple[Address, int, str], list[Path]] = {}
     for path in found:
-        for store in path.stores:
-            users.setdefault((store.address, store.place, store.tensor), []).append(path)
+        for place, _, tensor, address, _ in path.stores:
+            if place < path.parting:
+                users.setdefault((address, place, tensor), []).append(path)
     table: dict[int, frozenset[tuple[int, str]]] = {}
     for (_, place, tensor), sharing in users.items():
         if len(sharing) > 1 and len({_ways(p, tensor, place, every) for p in sharing}) > 1:

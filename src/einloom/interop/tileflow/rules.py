@@ -104,7 +104,7 @@ class Case:
         return links(self.workload, self.machine, self.paths)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class RuledLink(StoreLink):
     """A link under rules: what it keeps, and what it reads back."""
 

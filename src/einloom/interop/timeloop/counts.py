@@ -26,7 +26,7 @@ Counts = Table[tuple[str, str, What], int]
 """Memory, tensor, what: values over all instances."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class TimeloopLink(StoreLink):
     """A link whose child forgets its window where Timeloop's does."""
 

@@ -171,6 +171,8 @@ def _dropped(tree: Analysed, tensor: str, producer: str) -> Iterator[str]:
     consumer share stands below the loop (instances exchange nothing), and comes too late if a shared temporal loop of
     the same variable does (another instance computes it in a later step).
     """
+    if not tree.cuts:
+        return
     backing = _backing(tree, producer, tensor) or 0
     sliding = max((i for i, loop, _ in tree.several(producer, backing) if loop.axis is None), default=None)
     for i, loop, _ in tree.several(producer):

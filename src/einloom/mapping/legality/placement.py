@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from collections.abc import Mapping as Table
 from itertools import pairwise
 
 from ...machine.levels import ComputeUnit, Link, Machine, Memory
@@ -11,22 +10,25 @@ from ...workload.einsum import Workload
 from ...workload.selectors import select
 from ..analysed import Analysed
 from ..extents import Address
-from ..tree import Compute, Loop, Node, Store, describe
+from ..tree import Compute, Loop, Nest, Node, Store, describe
 
 Steps = tuple[tuple[Address, Node], ...]
+Stores = tuple[tuple[int, Store], ...]  # of one path, with their places there
+Spread = list[tuple[int, Loop, str | None]]  # its spatial loops, with their places and the variables that they iterate
 
 
 def placement_problems(machine: Machine, tree: Analysed) -> Iterator[str]:
     """Reasons about units, the order of stores and fanouts, and what each memory must, may and may not hold."""
     workload = tree.workload
-    for einsum, steps in tree.trails.items():
-        leaf = steps[-1][1]
+    for einsum, nodes in tree.paths.items():
+        leaf, stores = nodes[-1], tree.stores[einsum]
+        spread = [one for one in tree.loops[einsum] if one[1].axis is not None]
         assert isinstance(leaf, Compute)
-        yield from _unit_problems(workload, machine, leaf, steps)
-        yield from _order_problems(workload, machine, einsum, steps)
-        yield from _axis_problems(workload, machine, einsum, steps)
-        yield from _holding_problems(workload, machine, leaf, steps)
-    yield from _backing_problems(workload, machine, tree.trails)
+        yield from _unit_problems(workload, machine, leaf, nodes)
+        yield from _order_problems(workload, machine, einsum, stores, spread)
+        yield from _axis_problems(workload, machine, einsum, spread)
+        yield from _holding_problems(workload, machine, leaf, stores)
+    yield from _backing_problems(machine, tree)
 
 
 def visible_memories(machine: Machine, unit: str | None) -> tuple[Memory, ...]:
@@ -36,17 +38,16 @@ def visible_memories(machine: Machine, unit: str | None) -> tuple[Memory, ...]:
     return tuple(memory for memory in machine.memories if machine.position[memory.name] < stop)
 
 
-def held_tensors(workload: Workload, machine: Machine, einsum: str, steps: Steps) -> dict[str, set[str]]:
-    """Memory -> the tensors of `einsum` that the path stores in it, for every memory of the machine."""
+def held_tensors(workload: Workload, machine: Machine, einsum: str, stores: Stores) -> dict[str, set[str]]:
+    """Memory -> the tensors of `einsum` that the stores of its path hold, for every memory of the machine."""
     mine = set(workload.einsum(einsum).tensors)
     found: dict[str, set[str]] = {memory.name: set() for memory in machine.memories}
-    for _, node in steps:
-        if isinstance(node, Store):
-            found[node.memory] |= mine.intersection(node.tensors)
+    for _, node in stores:
+        found[node.memory] |= mine.intersection(node.tensors)
     return found
 
 
-def _unit_problems(workload: Workload, machine: Machine, leaf: Compute, steps: Steps) -> Iterator[str]:
+def _unit_problems(workload: Workload, machine: Machine, leaf: Compute, nodes: Nest) -> Iterator[str]:
     einsum = workload.einsum(leaf.einsum)
     if einsum.kind == "copy":
         if leaf.unit is not None:
@@ -62,7 +63,7 @@ def _unit_problems(workload: Workload, machine: Machine, leaf: Compute, steps: S
         )
     place = machine.position[leaf.unit]
     mine = set(einsum.tensors)
-    for _, node in steps:
+    for node in nodes:
         if isinstance(node, Store) and machine.position[node.memory] > place:
             for tensor in (t for t in node.tensors if t in mine):
                 yield f"{leaf.einsum}: {tensor} is stored in {node.memory}, which {leaf.unit} cannot see"
@@ -74,13 +75,13 @@ def _units(units: tuple[ComputeUnit, ...]) -> str:
     return f"it may run on {', '.join(unit.name for unit in units)}" if units else "no unit executes it"
 
 
-def _order_problems(workload: Workload, machine: Machine, einsum: str, steps: Steps) -> Iterator[str]:
+def _order_problems(workload: Workload, machine: Machine, einsum: str, stores: Stores, spread: Spread) -> Iterator[str]:
     """Stores of a tensor go inwards; stores stand on the right side of spatial loops; every tensor has a store."""
     mine = set(workload.einsum(einsum).tensors)
     # what a store keeps for other Einsums is in an instance of their own loops
-    stores = [(j, n) for j, (_, n) in enumerate(steps) if isinstance(n, Store) and not mine.isdisjoint(n.tensors)]
+    own = [(j, n) for j, n in stores if not mine.isdisjoint(n.tensors)]
     for tensor in workload.einsum(einsum).tensors:
-        memories = [n.memory for _, n in stores if tensor in n.tensors]
+        memories = [n.memory for _, n in own if tensor in n.tensors]
         if not memories:
             yield f"{einsum}: {tensor} has no store on its path"
         for outer, inner in pairwise(memories):
@@ -88,65 +89,64 @@ def _order_problems(workload: Workload, machine: Machine, einsum: str, steps: St
                 yield f"{einsum}: {tensor} is stored twice in {outer}"
             elif machine.position[outer] > machine.position[inner]:
                 yield f"{einsum}: {tensor} is stored in {inner} below its store in {outer}, which is further in"
-    for i, (_, loop) in enumerate(steps):
-        if not isinstance(loop, Loop) or loop.axis is None:
-            continue
+    for i, loop, _ in spread:
+        assert loop.axis is not None
         place = machine.position[loop.axis]
-        for j, node in stores:
+        for j, node in own:
             if j < i and machine.position[node.memory] > place:
                 yield f"{einsum}: store {node.memory} stands above '{describe(loop)}' but is listed after {loop.axis}"
             if j > i and machine.position[node.memory] < place:
                 yield f"{einsum}: store {node.memory} stands below '{describe(loop)}' but is listed before {loop.axis}"
 
 
-def _axis_problems(workload: Workload, machine: Machine, einsum: str, steps: Steps) -> Iterator[str]:
+def _axis_problems(workload: Workload, machine: Machine, einsum: str, spread: Spread) -> Iterator[str]:
     used: dict[str, int] = {}
-    for _, node in steps:
-        if not isinstance(node, Loop) or node.axis is None:
-            continue
+    for _, node, variable in spread:
+        assert node.axis is not None
         used[node.axis] = used.get(node.axis, 1) * node.trips
         axis = machine.axes[node.axis]
         for tensor in sorted(select(axis.only_irrelevant_to, workload, einsum)):
-            if node.trips > 1 and node.variable(einsum) in workload.einsum(einsum).access(tensor).variables:
+            if node.trips > 1 and variable in workload.einsum(einsum).access(tensor).variables:
                 yield (
                     f"{einsum}: '{describe(node)}': {axis.name} takes only rank variables that {tensor} lacks, and "
-                    f"{tensor} has {node.variable(einsum)}"
+                    f"{tensor} has {variable}"
                 )
     for name, count in used.items():
         if count > machine.axes[name].size:
             yield f"{einsum} uses {count} instances along {name}, which has {machine.axes[name].size}"
 
 
-def _holding_problems(workload: Workload, machine: Machine, leaf: Compute, steps: Steps) -> Iterator[str]:
+def _holding_problems(workload: Workload, machine: Machine, leaf: Compute, stores: Stores) -> Iterator[str]:
     """Every memory that the Einsum sees holds what it must and nothing that it may not."""
     einsum = leaf.einsum
-    holds = held_tensors(workload, machine, einsum, steps)
+    holds = held_tensors(workload, machine, einsum, stores)
     bound = {memory.name for memory in visible_memories(machine, leaf.unit)}
     above: set[str] = set()
     for memory in machine.memories:
-        must = machine.must_hold(memory, workload, einsum, above)
-        may = select(memory.may, workload, einsum, above) | must
-        if memory.name in bound:
-            for tensor in sorted(must - holds[memory.name]):
-                yield f"{einsum}: {memory.name} must hold {tensor} (must: {memory.must})"
-        for tensor in sorted(holds[memory.name] - may if not isinstance(memory, Link) else ()):
+        held = holds[memory.name]
+        must = select(memory.must, workload, einsum, above)
+        may = select(memory.may, workload, einsum, above)
+        for tensor in sorted(must - held) if memory.name in bound else ():
+            yield f"{einsum}: {memory.name} must hold {tensor} (must: {memory.must})"
+        for tensor in sorted(held - may - must) if not isinstance(memory, Link) else ():
             yield f"{einsum}: {memory.name} may not hold {tensor} (may: {memory.may})"
-        above |= holds[memory.name]
+        above |= held
 
 
-def _backing_problems(workload: Workload, machine: Machine, paths: Table[str, Steps]) -> Iterator[str]:
+def _backing_problems(machine: Machine, tree: Analysed) -> Iterator[str]:
     """One backing store per tensor, in a memory that may back it, outermost for the cascade's inputs and outputs."""
+    workload = tree.workload
     users: dict[str, list[str]] = {tensor.name: [] for tensor in workload.tensors}
-    for einsum in paths:
+    for einsum in tree.trails:
         for name in workload.einsum(einsum).tensors:
             users[name].append(einsum)
     for tensor in workload.tensors:
         stores: dict[Address, tuple[str, Store, Steps]] = {}
         for einsum in users[tensor.name]:
-            steps = paths[einsum]
-            for i, (address, node) in enumerate(steps):
-                if isinstance(node, Store) and tensor.name in node.tensors:
-                    stores.setdefault(address, (einsum, node, steps[:i]))
+            steps = tree.trails[einsum]
+            for i, node in tree.stores[einsum]:
+                if tensor.name in node.tensors:
+                    stores.setdefault(steps[i][0], (einsum, node, steps[:i]))
                     memory = machine.memory(node.memory)
                     if tensor.name not in select(memory.backs, workload, einsum) and not isinstance(memory, Link):
                         backs = machine.memory(node.memory).backs

@@ -77,7 +77,8 @@ def _nest_problems(workload: Workload, machine: Machine, nest: Nest) -> Iterator
         if isinstance(node, Store):
             yield from _store_problems(workload, machine, node, below)
         elif isinstance(node, Loop):
-            yield from _loop_problems(workload, machine, node, below)
+            for reason in _loop_reasons(workload, machine, node, below):
+                yield f"'{describe(node)}'{reason}"
         elif isinstance(node, Compute):
             if _lacks(workload, node.einsum):
                 yield f"the workload has no Einsum {node.einsum}"
@@ -93,7 +94,7 @@ def _nest_problems(workload: Workload, machine: Machine, nest: Nest) -> Iterator
 
 def _lacks(workload: Workload, einsum: str) -> bool:
     """True if the workload has no Einsum of this name."""
-    return einsum not in workload.names
+    return einsum not in workload.position
 
 
 def _name(node: Node) -> str:
@@ -122,11 +123,6 @@ def _store_problems(workload: Workload, machine: Machine, store: Store, below: t
             yield f"store {store.memory} names {tensor} {count} times"
 
 
-def _loop_problems(workload: Workload, machine: Machine, loop: Loop, below: tuple[str, ...]) -> Iterator[str]:
-    for reason in _loop_reasons(workload, machine, loop, below):
-        yield f"'{describe(loop)}'{reason}"
-
-
 def _loop_reasons(workload: Workload, machine: Machine, loop: Loop, below: tuple[str, ...]) -> Iterator[str]:
     if loop.axis is not None and loop.axis not in machine.axes:
         yield f": the machine has no axis {loop.axis}"
@@ -135,8 +131,10 @@ def _loop_reasons(workload: Workload, machine: Machine, loop: Loop, below: tuple
     if loop.tile is not None and loop.tile < 1:
         yield f": tile {loop.tile}; a tile needs at least 1"
     sizes = []
-    for einsum in dict.fromkeys(e for e, _ in loop.binds):
-        variables = [v for e, v in loop.binds if e == einsum]
+    bound: dict[str, list[str]] = {}
+    for einsum, variable in loop.binds:
+        bound.setdefault(einsum, []).append(variable)
+    for einsum, variables in bound.items():
         if len(variables) > 1:
             yield f" binds {len(variables)} variables of {einsum} ({', '.join(variables)}); at most one may be"
         if _lacks(workload, einsum):
