@@ -19,6 +19,7 @@ from einloom.search.exact import answer, branch_and_bound, drawing, head_starts,
 from einloom.search.heuristics import auto, points, turns
 from einloom.search.method import Method, Recorder
 from einloom.search.registry import method
+from einloom.search.resources import resident_bytes
 
 CLOCK = SimpleNamespace(monotonic=time.process_time, process_time=time.process_time)
 ENDLESS = 10**9  # points of a search that its seconds bound
@@ -51,17 +52,29 @@ def budgeted(asked: Method, problem: Problem, seconds: float) -> Run:
         return run(asked, problem, Budget(seconds))
 
 
-def proving(asked: Method, problem: Problem, seconds: float = float("inf"), starts: Sequence[Tree] = ()) -> Run:
-    """`exact` or `auto`, stopped after so many CPU seconds if it has not ended by then."""
-    return run(asked, problem, Budget(), seconds, starts)
+def proving(
+    asked: Method,
+    problem: Problem,
+    seconds: float = float("inf"),
+    starts: Sequence[Tree] = (),
+    memory: float = float("inf"),
+) -> Run:
+    """`exact` or `auto`, stopped after so many CPU seconds or at so many bytes if it has not ended by then."""
+    return run(asked, problem, Budget(), seconds, starts, memory)
 
 
 def run(
-    asked: Method, problem: Problem, budget: Budget, seconds: float = float("inf"), starts: Sequence[Tree] = ()
+    asked: Method,
+    problem: Problem,
+    budget: Budget,
+    seconds: float = float("inf"),
+    starts: Sequence[Tree] = (),
+    memory: float = float("inf"),
 ) -> Run:
-    """A search, stopped after so many CPU seconds."""
+    """A search, stopped after so many CPU seconds, or as soon as the process holds so many bytes. Unlike a budget of
+    the search neither changes what it does before."""
     begun = time.process_time()
-    watch = Recorder(stop=lambda: time.process_time() - begun > seconds)
+    watch = Recorder(stop=lambda: time.process_time() - begun > seconds or resident_bytes() > memory)
     try:
         found: Result | None = ask(asked, problem, budget, watch, starts)
     except BudgetExhausted:

@@ -1,38 +1,71 @@
 """What it brings, and costs, to let Einsums run at the same time: ``python -m bench.groups``. See bench/README.md.
 
 Each problem is solved in the sequential space and in one with groups, in one process that has compiled everything
-before, with both optima proven. Rows are added to the CSV; the table of all rows of the run is printed.
+before. A search that takes more than `--seconds` of CPU time or 3 GB is stopped, and its row says `BOUNDED` with the
+bound that it has proven. Rows are added to the CSV; the table of all rows of the run is printed.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from pathlib import Path
 
-import einloom as el
 from einloom.mapping.legality.concurrency import concurrent
 from einloom.mapping.tree import Nest, Split, einsums_below
-from einloom.mapspace.space import CONCURRENT, Mapspace
-from einloom.result import Result
-from einloom.version import VERSION
+from einloom.mapspace.space import CONCURRENT, Concurrent, Mapspace
+from einloom.problem import Objective, Problem
+from einloom.search.registry import method
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.workload_by_name import load_workload
 
-from .rows import append, commit
+from .cpu_time import Run, proving
+from .measured import Column, Row, markdown
+from .rows import ROOT, append, stamp
 
-RESULTS = Path(__file__).parent / "results" / "groups.csv"
-PROBLEMS = (
-    ("gpt3-6.7b:batch=1,tokens=2048", "tpu-v4i"),
-    ("gpt3-6.7b:batch=64,tokens=2048", "tpu-v4i"),
-    ("llama3-8b:tokens=2048", "tpu-v4i"),
+RESULTS = ROOT / "bench" / "results" / "groups.csv"
+SECONDS, MEMORY = 240.0, 3e9
+LAYER = "gpt3-6.7b:batch=1,tokens=2048"
+PROBLEMS: tuple[tuple[str, str, Concurrent], ...] = (
+    (LAYER, "tpu-v4i", "any"),
+    ("gpt3-6.7b:batch=64,tokens=2048", "tpu-v4i", "any"),
+    ("llama3-8b:tokens=2048", "tpu-v4i", "any"),
+    (LAYER, "tpu-v4i", "axis"),
+    (LAYER, "tpu-v4i", "everywhere"),
 )
-WARM = ("gpt3-6.7b:batch=1,tokens=64", "tpu-v4i")
+WARM = "gpt3-6.7b:batch=1,tokens=64"
 COLUMNS = (
-    "workload machine objective concurrent einloom_version commit time sequential sequential_cpu_s value bound "
-    "guarantee cpu_s gain_percent cpu_ratio groups"
-).split()
+    Column("layer, objective", lambda row: f"`{row['workload']}`, {row['objective']}"),
+    Column("one after the other", lambda row: _cost(row, "sequential")),
+    Column("with groups", lambda row: _cost(row, "value")),
+    Column("gain", lambda row: f"{row['gain_percent']} %"),
+    Column("proof", lambda row: "optimal" if row["guarantee"] == "OPTIMAL" else f"at least {float(row['bound']):.7g}"),
+    Column("CPU s one after the other", "sequential_cpu_s"),
+    Column("CPU s with groups", "cpu_s"),
+    Column("groups", lambda row: row["groups"] or "none"),
+)
+SHARES = (
+    Column("objective", "objective"),
+    Column("places", lambda row: f"`{row['concurrent']}`"),
+    *COLUMNS[2:5],
+    *COLUMNS[6:],
+)
+
+
+def table(rows: list[Row]) -> str:
+    """The page's table of groups anywhere but on shares of an axis."""
+    return markdown(COLUMNS, (row for row in rows if row["concurrent"] == "any"))
+
+
+def shares(rows: list[Row]) -> str:
+    """The page's table of one layer with shares of an axis, and without."""
+    mine = (row for row in rows if row["workload"] == LAYER)
+    return markdown(SHARES, sorted(mine, key=lambda row: (row["objective"], CONCURRENT.index(row["concurrent"]))))
+
+
+def _cost(row: Row, which: str) -> str:
+    return f"{float(row[which]):.7g} {'s' if row['objective'] == 'latency' else 'J s'}"
 
 
 def groups(nest: Nest) -> Iterator[str]:
@@ -46,33 +79,35 @@ def groups(nest: Nest) -> Iterator[str]:
             yield from groups(branch)
 
 
-def timed(workload: str, machine: str, objective: str, space: Mapspace) -> tuple[Result, float]:
-    """A proven optimum and the CPU seconds of its search."""
-    started = time.process_time()
-    found = el.map(workload, machine, objective, mapspace=space)
-    return found, time.process_time() - started
+def solved(workload: str, machine: str, objective: str, where: Concurrent, seconds: float) -> Run:
+    """The search for the optimum, in the space with groups there."""
+    space = Mapspace(concurrent=where)
+    problem = Problem(load_workload(workload), load_machine(machine), space, Objective(objective))
+    return proving(method("exact"), problem, seconds, memory=MEMORY)
 
 
-def row(workload: str, machine: str, objective: str, where: str) -> dict[str, object]:
-    """One problem in both spaces."""
-    alone, alone_seconds = timed(workload, machine, objective, Mapspace())
-    space = Mapspace(concurrent=where)  # type: ignore[arg-type]
-    found, seconds = timed(workload, machine, objective, space)
-    assert found.certificate is not None
-    numbers = {
+def row(workload: str, machine: str, objective: str, where: Concurrent, seconds: float = SECONDS) -> dict[str, object]:
+    """One problem in both spaces. Raises RuntimeError where a search was stopped before it had a mapping."""
+    alone, grouped = (solved(workload, machine, objective, place, seconds) for place in ("none", where))
+    if alone.found is None or grouped.found is None or grouped.found.certificate is None:
+        raise RuntimeError(f"{workload} on {machine}, {objective}, {where}: no mapping in {seconds:g} CPU s")
+    certificate = grouped.found.certificate
+    return {
+        "workload": workload,
+        "machine": machine,
+        "objective": objective,
+        "concurrent": where,
         "sequential": repr(alone.value),
-        "sequential_cpu_s": f"{alone_seconds:.2f}",
-        "value": repr(found.value),
-        "bound": repr(found.certificate.bound),
-        "guarantee": found.certificate.guarantee.name,
-        "cpu_s": f"{seconds:.2f}",
-        "gain_percent": f"{100 * (1 - found.value / alone.value):.2f}",
-        "cpu_ratio": f"{seconds / alone_seconds:.2f}",
-        "groups": "; ".join(groups(found.mapping.nest)),
+        "sequential_cpu_s": f"{alone.seconds:.2f}",
+        "value": repr(grouped.value),
+        "bound": repr(certificate.bound),
+        "guarantee": certificate.guarantee.name,
+        "cpu_s": f"{grouped.seconds:.2f}",
+        "gain_percent": f"{100 * (1 - grouped.value / alone.value):.2f}",
+        "cpu_ratio": f"{grouped.seconds / alone.seconds:.2f}",
+        "groups": "; ".join(groups(grouped.found.mapping.nest)),
+        **stamp(),
     }
-    when = datetime.now().astimezone().isoformat(timespec="seconds")
-    asked = (workload, machine, objective, where, VERSION, commit(), when)
-    return {**dict(zip(COLUMNS, asked, strict=False)), **numbers}
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -81,18 +116,18 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--workload", help="only this one, with --machine")
     parser.add_argument("--machine", default="tpu-v4i")
     parser.add_argument("--objective", action="append", help="default: latency and edp")
-    parser.add_argument("--concurrent", default="any", choices=CONCURRENT[1:])
+    parser.add_argument("--concurrent", default="any", choices=CONCURRENT[1:], help="with --workload")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="CPU time of one search (%(default)s)")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS, metavar="CSV")
     options = parser.parse_args(words)
-    problems = ((options.workload, options.machine),) if options.workload else PROBLEMS
+    asked = ((options.workload, options.machine, options.concurrent),) if options.workload else PROBLEMS
     goals = options.objective or ("latency", "edp")
-    workload, machine = problems[0] if options.workload else WARM
     for goal in goals:
-        row(workload, machine, goal, options.concurrent)
+        solved(options.workload or WARM, asked[0][1], goal, options.concurrent, options.seconds)  # compiles
     rows = []
-    for workload, machine in problems:
+    for workload, machine, where in asked:
         for goal in goals:
-            rows.append(row(workload, machine, goal, options.concurrent))
+            rows.append(row(workload, machine, goal, where, options.seconds))
             append(options.output, rows[-1])
             _print(rows[-1])
     return int(any(found["guarantee"] != "OPTIMAL" for found in rows))
