@@ -71,7 +71,7 @@ def measured(name: str, skeletons: int) -> dict[str, object]:
     row["evaluate_a_second"] = rate(1, seconds(lambda: evaluate(asked.workload, asked.machine, tree)))
     row["one_by_one"], row["one_by_one_found"] = one_by_one(points, states[0])
     row["changed_a_second"], row["unknown_a_second"] = priced(points, states[0])
-    able = states if TripRows.able(points) else []
+    able = [state for state in states if TripRows.able(points, state)]
     blank = ("row_prepare_ms", "rows_a_second", "trees_a_second", "changes_a_second", "array_prepare_ms", "array_rows")
     row |= dict.fromkeys(blank, "")
     if able:

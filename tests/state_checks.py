@@ -17,7 +17,7 @@ from einloom.mapping.normal import normal_form
 from einloom.mapping.tree import Mapping
 from einloom.mapspace.ffm.encoding import Encoding, NoProposal, State
 from einloom.mapspace.ffm.encoding.rooms import loads
-from einloom.mapspace.ffm.encoding.state import word
+from einloom.mapspace.ffm.encoding.state import path_of
 from einloom.mapspace.ffm.encoding.trees import nodes_of
 from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.ffm.rules import outside
@@ -43,14 +43,17 @@ def priced_alike(encoding: Encoding, state: State) -> None:
     w, m, facts = encoding.workload, encoding.machine, encoding.of(state)
     whole = price(w, m, paths(w, encoding.decode(state)), "einsum", ())
     for i, einsum in enumerate(facts.einsums):
-        mine = word(facts, state, i)
-        one = price(w, m, paths(w, Mapping(nodes_of(facts, i, mine))), "einsum", ())
-        energy = sum(a.energy for a in whole.actions if a.einsum == einsum.name)
-        assert (one.energy, one.latency) == pytest.approx((energy, dict(whole.einsum_latency)[einsum.name]), rel=1e-12)
+        path, mine = path_of(facts, state, i), [action for action in whole.actions if action.einsum == einsum.name]
+        value = sum(action.energy for action in mine), dict(whole.einsum_latency)[einsum.name]
+        bits = tuple(sum(a.bits for a in mine if a.component == memory.name) for memory in m.memories)
+        if not path.filled:
+            one = price(w, m, paths(w, Mapping(nodes_of(facts, i, path.word))), "einsum", ())
+            assert (one.energy, one.latency) == pytest.approx(value, rel=1e-12)
+            assert tuple(one.traffic(memory.name) for memory in m.memories) == bits
         if EvenPaths.able(w, m, einsum.name):
-            even = EvenPaths(w, m, einsum.name).cost(mine)
-            assert (even.energy, even.latency) == pytest.approx((one.energy, one.latency), rel=1e-12)
-            assert even.traffic == tuple(one.traffic(memory.name) for memory in m.memories)
+            even = EvenPaths(w, m, einsum.name).cost(path.word, path.filled)
+            assert (even.energy, even.latency) == pytest.approx(value, rel=1e-12)
+            assert even.traffic == bits
 
 
 def reached(encoding: Encoding, most: int, steps: int = 40_000) -> set[State]:
@@ -73,11 +76,11 @@ def reached(encoding: Encoding, most: int, steps: int = 40_000) -> set[State]:
 
 
 def random_reads(dimension: str, seeds: range, unlike: Counter[str]) -> Iterator[tuple[int, Read]]:
-    """Problems of the generators with a dimension, in sequential trees whose stores are own ones."""
+    """Problems of the generators with a dimension, in sequential trees."""
     for seed in seeds:
         drawn = draw_with(Wanted((dimension,)), seed)
         read = None if drawn is None else drawn.files.read
-        if drawn is None or read is None or (read[2].concurrent, read[2].stores) != ("none", "own"):
+        if drawn is None or read is None or read[2].concurrent != "none":
             unlike["left out"] += 1
         elif dimension in drawn.has:
             yield seed, read
@@ -103,6 +106,7 @@ def look(seed: int, read: Read, seen: Counter[str]) -> None:
             agrees(encoding, state)
             seen["states"] += 1
             seen["in another order"] += bool(state.sequence)
+            seen["shared"] += bool(state.lent)
             try:
                 state = encoding.propose(state, rng)
             except NoProposal as rule:

@@ -87,7 +87,7 @@ def test_every_row_is_priced_as_its_tree() -> None:
         points = points_of(asked)
         for _ in range(3):
             state = points.encoding.sample(rng)
-            if state is None or not TripRows.able(points) or not keeps_rules(points, state):
+            if state is None or not TripRows.able(points, state) or not keeps_rules(points, state):
                 continue
             rows = TripRows(points, state)
             if not rows.loops:

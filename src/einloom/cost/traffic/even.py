@@ -82,14 +82,14 @@ class EvenPaths:
             tuple(m.bits(self.workload, self.einsum.name, name) for m in self.machine.memories),
         )
 
-    def cost(self, steps: tuple[Step, ...]) -> PathCost:
-        """The price of a path."""
+    def cost(self, steps: tuple[Step, ...], filled: frozenset[tuple[int, str]] = frozenset()) -> PathCost:
+        """The price of a path. filled: (memory, tensor) of the stores that an Einsum before this one pays for."""
         count = len(self.machine.memories)
         read, written = [0] * count, [0] * count
         own_read, own_written = [0] * count, [0] * count
         energy = 0.0
         repeat = self.workload.repeat
-        for memory, bits, own, writes in self._moves(steps):
+        for memory, bits, own, writes in self._moves(steps, filled):
             table, mine = (written, own_written) if writes else (read, own_read)
             table[memory] += bits
             mine[memory] += own
@@ -113,7 +113,7 @@ class EvenPaths:
         traffic = tuple((a + b) * repeat for a, b in zip(read, written, strict=True))
         return PathCost(float(energy), float(latency), traffic)
 
-    def _moves(self, steps: tuple[Step, ...]) -> list[tuple[int, int, int, bool]]:
+    def _moves(self, steps: tuple[Step, ...], filled: frozenset[tuple[int, str]]) -> list[tuple[int, int, int, bool]]:
         """(memory, bits, bits of the busiest instance, whether they are written) of every link at both ends."""
         found: list[tuple[int, int, int, bool]] = []
         copy = self.einsum.kind == "copy"
@@ -122,6 +122,8 @@ class EvenPaths:
             places = holders[one.name]
             for at, (place, memory) in enumerate(places):
                 child = places[at + 1] if at + 1 < len(places) else None
+                if child is not None and (child[1], one.name) in filled:
+                    continue
                 if child is None and copy and len({h[-1][1] for h in holders.values()}) == 1:
                     continue
                 below = None if child is None else child[0]

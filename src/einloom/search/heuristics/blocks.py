@@ -85,5 +85,6 @@ def without_ones(facts: Facts, state: State) -> State:
                 draft = SkeletonDraft(facts, state)
                 removed(facts, state, draft, first, last, level)
                 shared = tuple(map(tuple, draft.shared))
-                state = State(tuple(draft.homes), tuple(draft.depths), shared, tuple(draft.owns), state.sequence)
+                homes, depths, lent = tuple(draft.homes), tuple(draft.depths), tuple(draft.lent)
+                state = State(homes, depths, shared, tuple(draft.owns), state.sequence, lent)
     return state

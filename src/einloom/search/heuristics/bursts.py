@@ -20,7 +20,7 @@ from ...mapspace.divisors import primes
 from ...mapspace.ffm.encoding.covers import recovered
 from ...mapspace.ffm.encoding.facts import Facts
 from ...mapspace.ffm.encoding.rooms import loads, own_bits
-from ...mapspace.ffm.encoding.state import Own, State, Word, branch_items, covers_of, frame_of, tidy, word
+from ...mapspace.ffm.encoding.state import Own, State, Word, branch_items, covers_of, frame_of, path_of, tidy, word
 from ...mapspace.limits.checks import may_hold
 from ...problem import Problem
 from ..resources import unlimited
@@ -57,10 +57,13 @@ class Bursts:
         self._fixed: dict[object, _Fixed] = {}
 
     def able(self, state: State, i: int) -> bool:
-        """True if the kernel speaks of this Einsum: loops, plain indices, a unit, no open block, no limit it lacks."""
+        """True if the kernel speaks of this Einsum: loops, plain indices, a unit, no open block, no limit it lacks, and
+        no store that an Einsum before it fills."""
         facts = self.facts.in_order(state.sequence)
         loops = any(facts.einsums[i].variables)
         if self._limited or state.owns[i].unit is None or self.uneven[facts.label[i]] or not loops:
+            return False
+        if path_of(facts, state, i).filled:
             return False
         return not self._above(facts, state, i).open
 

@@ -54,7 +54,7 @@ class Dat(TiledTrees):
 
     def tiled(self, points: Points, found: Valued, rng: Random) -> Valued:
         """The tree with the tiles of its integer program, mended until they fit, if they are better."""
-        if found[0] == INFINITE or not TileModel.able(points):
+        if found[0] == INFINITE or not TileModel.able(points, found[1]):
             return found
         model = TileModel(points, in_blocks(points.encoding.of(found[1]), found[1], rng), 1)
         x = solved(model, self.nodes)

@@ -102,8 +102,7 @@ class Factors:
                 names = dict.fromkeys(order)
                 segments.append(tuple((v, trips[i, v, at] if at else left[i][v]) for v in names))
             owns.append(tidy(self.facts, replace(own, segments=_without_ones(segments))))
-        old = self.state
-        whole = State(old.homes, old.depths, tuple(map(tuple, shared)), tuple(owns), old.sequence)
+        whole = replace(self.state, shared=tuple(map(tuple, shared)), owns=tuple(owns), known={})
         found = without_ones(self.facts, whole)
         for i, own in enumerate(found.owns):
             found = found.with_own(i, recovered(self.facts, found, i, own)) if own.covers else found

@@ -58,7 +58,7 @@ class Gradient(StateMethod):
 
     def _rounded(self, points: Points, start: Valued, rng: Random) -> Valued | None:
         """The state of the descent's end; None if it is none, or if the tiles of this state have no model."""
-        if not TileModel.able(points):
+        if not TileModel.able(points, start[1]):
             return None
         model = TileModel(points, start[1])
         x, gates = Descent(model, start[1]).run(self.steps, self.rate, self.hot, self.cold, rng)

@@ -18,7 +18,7 @@ from ...cost.traffic.paths import paths
 from ...errors import SpecError
 from ...mapping.tree import Mapping
 from ...mapspace.ffm.encoding import SHARED, Encoding, NoProposal, State
-from ...mapspace.ffm.encoding.state import KnownPath, Word, path_of
+from ...mapspace.ffm.encoding.state import KnownPath, path_of
 from ...mapspace.ffm.encoding.trees import nodes_of
 from ...mapspace.ffm.space import Ffm
 from ...mapspace.space import Space
@@ -142,7 +142,8 @@ class Points:
         if found is None:
             if len(self._costs) >= LARGEST:
                 self._costs.clear()
-            found = self._costs[mine] = self._path_cost(facts.label[i], mine.word)
+            whole = mine.filled and self._even[facts.label[i]] is None
+            found = self._costs[mine] = self._in_tree(state, i) if whole else self._path_cost(facts.label[i], mine)
         return found
 
     def forget(self) -> None:
@@ -150,15 +151,25 @@ class Points:
         self._costs.clear()
         self.facts.forget()
 
-    def _path_cost(self, i: int, mine: Word) -> tuple[float, float, int]:
-        """What Einsum i of the program costs on its path."""
+    def _in_tree(self, state: State, i: int) -> tuple[float, float, int]:
+        """What Einsum i costs in the tree of the state: windows in stores that an Einsum before it fills."""
         workload, machine, memory = self.problem.workload, self.problem.machine, self.problem.objective.memory
-        if "bursts" in self.__dict__ and self.bursts.prices(i):  # loaded
+        name, tree = self.encoding.of(state).einsums[i].name, self.encoding.decode(state)
+        found = price(workload, machine, paths(workload, tree), "einsum", ())
+        mine = [action for action in found.actions if action.einsum == name]
+        bits = sum(action.bits for action in mine if action.component == memory)
+        return sum(action.energy for action in mine), dict(found.einsum_latency)[name], bits
+
+    def _path_cost(self, i: int, path: KnownPath) -> tuple[float, float, int]:
+        """What Einsum i of the program costs on its path."""
+        mine = path.word
+        workload, machine, memory = self.problem.workload, self.problem.machine, self.problem.objective.memory
+        if "bursts" in self.__dict__ and not path.filled and self.bursts.prices(i):  # loaded
             energy, latency, traffic = self.bursts.price(i, mine)
             return energy, latency, int(traffic)
         even = self._even[i]
         if even is not None:
-            one = even.cost(mine)
+            one = even.cost(mine, path.filled)
             return one.energy, one.latency, one.traffic[self.facts.number[memory]] if memory else 0
         found = price(workload, machine, paths(workload, Mapping(nodes_of(self.facts, i, mine))), "einsum", ())
         return found.energy, found.latency, found.traffic(memory) if memory else 0

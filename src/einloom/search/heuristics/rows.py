@@ -42,7 +42,7 @@ class TripRows:
     """
 
     def __init__(self, points: Points, state: State) -> None:
-        assert self.able(points)
+        assert self.able(points, state)
         self.points, self.state, self.facts = points, state, points.encoding.of(state)
         self.loops: list[OpenLoop] = []
         self._tables = points.bursts.stacked(self.facts, tuple(own.unit for own in state.owns))
@@ -51,10 +51,17 @@ class TripRows:
         self._least = np.array([2 if loop.shared else 1 for loop in self.loops], dtype=np.int64)
 
     @staticmethod
-    def able(points: Points) -> bool:
-        """True if the machine code speaks of every Einsum: plain indices, no parts nor views, perfect tiles."""
+    def able(points: Points, state: State) -> bool:
+        """True if the machine code speaks of every Einsum: plain indices, no parts nor views, perfect tiles, and no
+        store that serves several."""
         facts = points.facts
-        return points.additive and not any(points.bursts.uneven) and not facts.reached and not facts.ragged
+        return (
+            points.additive
+            and not state.lent
+            and not any(points.bursts.uneven)
+            and not facts.reached
+            and not facts.ragged
+        )
 
     @property
     def trips(self) -> Ints:
@@ -92,7 +99,7 @@ class TripRows:
             )
             segments = tuple(tuple((v, int(next(own[i]))) for v, _ in segment) for segment in old.owns[i].segments)
             owns.append(tidy(facts, replace(old.owns[i], segments=segments)))
-        return State(old.homes, old.depths, tuple(shared), tuple(owns), old.sequence)
+        return replace(old, shared=tuple(shared), owns=tuple(owns), known={})
 
     def _paths(self) -> None:
         """Items of all paths, the column of each, and per Einsum the open loops above each of its items."""

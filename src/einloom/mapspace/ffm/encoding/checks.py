@@ -13,6 +13,7 @@ from ....mapping.tree import Loop, Nest, Node, Split
 from ...limits.checks import unmet
 from .covers import Chain, busiest_work, uneven_fault
 from .facts import Facts
+from .lent_stores import lent_fault, lent_path_fault
 from .state import Frame, Item, State, Word, frame_of, path_of
 from .trees import nodes_of
 
@@ -37,8 +38,8 @@ def skeleton_fault(facts: Facts, state: State) -> str | None:
 
 def path_fault(facts: Facts, state: State, i: int) -> str | None:
     """The first rule that the path of Einsum i breaks."""
-    if state.owns[i].raised:
-        found = next(_raised(facts, state, frame_of(facts, state), i), None)
+    if state.owns[i].raised or state.lent:
+        found = next(_raised(facts, state, frame_of(facts, state), i), None) or lent_path_fault(facts, state, i)
         if found is not None:
             return found
     mine = path_of(facts, state, i)
@@ -62,6 +63,7 @@ def _skeleton(facts: Facts, state: State, frame: Frame) -> Iterator[str]:
             yield "depth"
         if not tensor.fuses:
             yield from _lent(facts, state, tensor.name, tensor.users, depth)
+    yield from filter(None, (lent_fault(facts, state, frame, one) for one in state.lent))
     yield from _shared(facts, state, frame)
     yield from _alike_tiles(facts, state, frame)
     yield from _ties(facts, state, frame)
@@ -123,13 +125,11 @@ def _raised(facts: Facts, state: State, frame: Frame, i: int) -> Iterator[str]:
     """Own stores further out stand at places that exist and serve one Einsum (rules 8 and 11)."""
     compound = facts.compound[i]
     for _, tensor, level, below in state.owns[i].raised:
-        if level > len(state.shared[i]) or (below and level == len(state.shared[i])):
+        if not frame.stands(i, level, below):
             yield "place of a store"
             return
-        first, last = frame.run(i, level + 1) if below else frame.run(i, level)
-        if first == last or (below and not frame.parted(i, level)):
-            yield "place of a store"
-        elif any(tensor in facts.tensors[j] for j in range(first, last + 1) if j != i):
+        first, last = frame.run(i, level + below)
+        if any(tensor in facts.tensors[j] for j in range(first, last + 1) if j != i):
             yield "store of several Einsums"
         windows = compound.get(tensor, frozenset())
         if any(v in windows for v, _, _ in state.shared[i][:level]):

@@ -34,7 +34,10 @@ def crossed(facts: Facts, one: State, other: State, rng: Random) -> State:
 
 def _open(facts: Facts, state: State, boundary: int) -> bool:
     """True if no loop and no tensor at home in an inner memory crosses the boundary."""
-    return frame_of(facts, state).cuts[boundary] == 0 and not any(
+    frame = frame_of(facts, state)
+    if any(served[0] <= boundary < served[-1] for served in map(frame.served, state.lent)):
+        return False
+    return frame.cuts[boundary] == 0 and not any(
         home > 0 and tensor.users[0] <= boundary < tensor.users[-1]
         for tensor, home in zip(facts.floating, state.homes, strict=True)
     )
@@ -50,4 +53,5 @@ def _joined(facts: Facts, one: State, theirs: Facts, other: State, boundary: int
         one.shared[:cut] + other.shared[cut:],
         one.owns[:cut] + other.owns[cut:],
         facts.named(facts.label[:cut] + theirs.label[cut:]),
+        tuple(sorted([s for s in one.lent if s[4] <= boundary] + [s for s in other.lent if s[4] > boundary])),
     )

@@ -95,13 +95,7 @@ class Facts:
         self.fixed = self._fixed()
         self.unbacked = self._unbacked()
         self.plain = [{a.tensor: _plain(a) for a in e.accesses} for e in self.einsums]
-        self.compound = [
-            {
-                a.tensor: frozenset(v for index in a.indices if len(index.terms) > 1 for v in index.variables)
-                for a in e.accesses
-            }
-            for e in self.einsums
-        ]
+        self.compound = [{a.tensor: _compound(a) for a in e.accesses} for e in self.einsums]
         self.reached = self._reached()
         self.full = [{v: self.extents[v] for v in e.variables} for e in self.einsums]
         self._simple: dict[tuple[int, str, str], int | None] = {}
@@ -137,10 +131,10 @@ class Facts:
     def _reordered(self, sequence: Sequence) -> Facts:
         """A copy whose tables by Einsum are in this order; tables by label and those of memories are the same."""
         found = copy(self)
-        for name in ("ties", "orderly"):
+        for name in ("ties", "orderly", "lendable"):
             found.__dict__.pop(name, None)
         found.sequence = found.label = sequence
-        for name in ("einsums", "tensors", "relevant", "padded", "units", "floats_of", "plain", "full"):
+        for name in ("einsums", "tensors", "relevant", "padded", "units", "floats_of", "plain", "full", "compound"):
             table = getattr(self, name)
             setattr(found, name, type(table)(table[i] for i in sequence))
         found.index = {e.name: i for i, e in enumerate(found.einsums)}
@@ -260,6 +254,22 @@ class Facts:
         )
 
     @cached_property
+    def lendable(self) -> dict[str, dict[int, tuple[int, ...]]]:
+        """Tensor -> the Einsums that one store may serve together, with the extents along its ranks (rule 8)."""
+        found: dict[str, dict[int, tuple[int, ...]]] = {}
+        for tensor, users in self.users.items() if self.mapspace.stores == "shared" else ():
+            mine: dict[int, tuple[int, ...]] = {}
+            for i in users:
+                plain, einsum = self.plain[i][tensor], self.einsums[i]
+                if plain is not None and len(set(plain)) == len(plain) and einsum.kind != "copy":
+                    mine |= {i: tuple(self.extents[v] for v in plain)} if einsum.output.tensor != tensor else {}
+            apart = tensor in self.workload.parted or self.workload.tensor(tensor).persistent
+            home = self.floating[self.floats[tensor]].homes if tensor in self.floats else (self.fixed.get(tensor, -1),)
+            if len(mine) > 1 and not apart and 0 in home:
+                found[tensor] = mine
+        return found
+
+    @cached_property
     def ties(self) -> list[tuple[int, int, str]]:
         """(writer, another writer or a reader, tensor) wherever two Einsums may share only loops over its ranks."""
         pairs = [
@@ -272,7 +282,7 @@ class Facts:
 
     def simple_rank(self, i: int, tensor: str, variable: str) -> int | None:
         """The rank of the tensor that the variable of Einsum i indexes alone and that is whole, or None."""
-        key = i, tensor, variable
+        key = self.label[i], tensor, variable
         if key not in self._simple:
             access = self.einsums[i].access(tensor)
             rank = access.rank_of(variable)
@@ -478,6 +488,11 @@ class Facts:
 def _plain(access: Access) -> tuple[str, ...] | None:
     """The variables of an access all of whose indices are one plain variable; None if some is not."""
     return tuple(index.variables[0] for index in access.indices) if all(i.simple for i in access.indices) else None
+
+
+def _compound(access: Access) -> frozenset[str]:
+    """The variables that slide a window of what is accessed."""
+    return frozenset(v for index in access.indices if len(index.terms) > 1 for v in index.variables)
 
 
 def used_on(spread: Spread, axis: str) -> int:

@@ -15,6 +15,7 @@ from ...divisors import divisors, primes
 from .checks import path_fault
 from .covers import any_tile, recovered
 from .facts import Facts
+from .lending import lend
 from .orders import gathered, moved
 from .privates import drawn, mended, slots_for, spread
 from .rooms import held, own_tiles, tile_bits
@@ -24,6 +25,7 @@ from .state import Own, Segment, State, covers_of, frame_of, replaced, tidy
 Shared = Callable[[Facts, State, Random], State]
 Private = Callable[[Facts, State, int, Random], State]
 REORDERING = 0.3  # of the moves of skeletons, where Einsums may run in another order
+LENDING = 0.3  # of the moves of skeletons, where stores may serve several Einsums
 PARTS = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125)
 
 
@@ -32,6 +34,8 @@ def proposed(facts: Facts, state: State, rng: Random, shared: float, einsum: int
     of any. Raises NoProposal with a rule's name."""
     if facts.free and rng.random() < shared * REORDERING:
         found = moved(facts, state, rng)
+    elif facts.lendable and rng.random() < shared * LENDING:
+        found = lend(facts, state, rng)
     elif facts.floating and rng.random() < shared:
         found = rng.choices(*SKELETON)[0](facts, state, rng)
     else:
@@ -435,6 +439,9 @@ def _shift(facts: Facts, state: State, draft: SkeletonDraft, first: int, last: i
     for number, tensor in enumerate(facts.floating):
         if first <= tensor.users[0] and tensor.users[-1] <= last and draft.depths[number] >= least:
             draft.depths[number] += by
+    draft.lent = [
+        (m, t, at + by if first <= i <= last and at >= least else at, below, i) for m, t, at, below, i in draft.lent
+    ]
     for i in range(first, last + 1):
         raised = tuple((m, t, at + by if at >= least else at, b) for m, t, at, b in state.owns[i].raised)
         draft.owns[i] = replaced(draft.owns[i], raised=raised)
@@ -524,6 +531,10 @@ def eased(facts: Facts, state: State, memory: int, leaf: int, rng: Random) -> St
             tiles.append((tile_bits(facts, leaf, m, tensor, extents), tensor, leaf, False))
     tiles.sort(reverse=True)
     _, tensor, owner, raised = tiles[0] if rng.random() < 0.7 else rng.choice(tiles)
+    if owner is None and raised:
+        draft = SkeletonDraft(facts, state)
+        draft.lent = [one for one in draft.lent if one[:2] != (memory, tensor)]
+        return draft.settled(rng)
     if owner is None:
         return _smaller_backing(facts, state, tensor, memory, rng)
     own = state.owns[owner]

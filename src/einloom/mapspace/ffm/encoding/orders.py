@@ -18,7 +18,8 @@ def in_sequence(facts: Facts, state: State, places: list[int], rng: Random) -> t
     if not other.orderly:
         raise NoProposal("order")
     shared, owns = tuple(state.shared[i] for i in places), tuple(state.owns[i] for i in places)
-    turned = State(state.homes, state.depths, shared, owns, other.sequence)
+    lent = tuple((*one[:4], places.index(one[4])) for one in state.lent)
+    turned = State(state.homes, state.depths, shared, owns, other.sequence, lent)
     return other, SkeletonDraft(other, turned, sound=False).settled(rng)
 
 

@@ -166,10 +166,11 @@ Stores = tuple[list[tuple[int, str]], list[tuple[tuple[str, int], ...]], list[Ra
 def _kept_stores(facts: Facts, state: State, i: int, old: Own, rng: Random) -> Stores | None:
     """Own stores with their segments: those that may stay, and those that the machine demands."""
     above = _above(facts, state, i)
+    over = above | _lent(facts, state, i)
     raised = [
         (m, t, level, below)
         for m, t, level, below in old.raised
-        if above.get(t, -1) < m and (level, below) in slots_for(facts, state, i, m, t)
+        if over.get(t, -1) < m and (level, below) in slots_for(facts, state, i, m, t)
     ]
     lowered = [(m, t) for m, t, level, below in old.raised if (m, t, level, below) not in raised]
     reach = max((m for m, _ in _path_stores(facts, state, i, raised)), default=0)
@@ -179,18 +180,18 @@ def _kept_stores(facts: Facts, state: State, i: int, old: Own, rng: Random) -> S
     candidates = sorted([*((one, ()) for one in lowered), *zip(old.stores, old.segments, strict=False)], key=_memory)
     for (m, t), segment in candidates:
         carried = _joined(carried, segment)
-        if m >= reach and above.get(t, -1) < m:
+        if m >= reach and over.get(t, -1) < m:
             stores.append((m, t))
             segments.append(carried)
             carried = ()
     segments.append(_joined(carried, old.segments[-1]))
     held = [frozenset(t for t, m in above.items() if m == k) for k in range(len(facts.memories))]
-    for m, t in [*stores, *((r[0], r[1]) for r in raised)]:
+    for m, t in [*stores, *((r[0], r[1]) for r in raised), *((m, t) for t, m in _lent(facts, state, i).items())]:
         held[m] |= {t}
-    over = frozenset[str]()
+    outer = frozenset[str]()
     for m in range(len(facts.memories)):
         if m in facts.visible(old.unit):
-            for t in sorted(facts.needed(i, m, over) - held[m]):
+            for t in sorted(facts.needed(i, m, outer) - held[m]):
                 if m < reach:
                     return None
                 at = next((at for at, (n, _) in enumerate(stores) if n > m), len(stores))
@@ -199,7 +200,7 @@ def _kept_stores(facts: Facts, state: State, i: int, old: Own, rng: Random) -> S
                 if at < len(segments) - 1:
                     segments[at], segments[at + 1] = segments[at + 1], segments[at]
                 held[m] |= {t}
-        over |= held[m]
+        outer |= held[m]
     return stores, segments, raised
 
 
@@ -223,11 +224,16 @@ def _above(facts: Facts, state: State, i: int) -> dict[str, int]:
     }
 
 
+def _lent(facts: Facts, state: State, i: int) -> dict[str, int]:
+    """Tensor -> the memory of the store on the path of Einsum i that serves others, too."""
+    return {tensor: memory for memory, tensor, *_ in frame_of(facts, state).lents[i]}
+
+
 def _path_stores(facts: Facts, state: State, i: int, raised: list[Raised]) -> list[tuple[int, str]]:
     """The stores of Einsum i above its own branch."""
     frame = frame_of(facts, state)
     backed = [(state.homes[number], facts.floating[number].name) for number, _, _ in frame.backings[i]]
-    return [*backed, *((m, t) for m, t, _, _ in raised)]
+    return [*backed, *((m, t) for m, t, _, _ in raised), *((m, t) for m, t, *_ in frame.lents[i])]
 
 
 def _draw(facts: Facts, state: State, i: int, rng: Random) -> Own | None:
@@ -235,7 +241,7 @@ def _draw(facts: Facts, state: State, i: int, rng: Random) -> Own | None:
     spatial = spread(facts, state, i, unit, rng)
     if spatial is None:
         return None
-    above = _above(facts, state, i)
+    above = _above(facts, state, i) | _lent(facts, state, i)
     keen = rng.random()
     wished = [one for one in facts.owns(i, unit) if above.get(one[1], -1) < one[0] and rng.random() < keen]
     rng.shuffle(wished)
@@ -257,7 +263,8 @@ def _draw(facts: Facts, state: State, i: int, rng: Random) -> Own | None:
 def _with_forced(facts: Facts, state: State, i: int, unit: str | None, rng: Random) -> Stores | None:
     """No stores but those that must be, further out where a backing store inside forbids them in the branch."""
     above = _above(facts, state, i)
-    held = [frozenset(t for t, m in above.items() if m == k) for k in range(len(facts.memories))]
+    lent = _lent(facts, state, i)
+    held = [frozenset(t for t, m in (*above.items(), *lent.items()) if m == k) for k in range(len(facts.memories))]
     reach = max((m for m, _ in _path_stores(facts, state, i, [])), default=0)
     stores: list[tuple[int, str]] = []
     raised: list[Raised] = []
@@ -281,13 +288,14 @@ def slots_for(facts: Facts, state: State, i: int, memory: int, tensor: str) -> l
     """(shared loops above, below the split there) where an own store of Einsum i may stand above its branch."""
     frame = frame_of(facts, state)
     backed = [(depth, below, state.homes[n]) for n, depth, below in frame.backings[i]]
+    backed += [(depth, below, m) for m, _, depth, below, _ in frame.lents[i]]
     found = []
     for level in range(len(state.shared[i]) + 1):
         for below in (False, True):
-            if below and (level == len(state.shared[i]) or not frame.parted(i, level)):
+            if not frame.stands(i, level, below):
                 continue
-            first, last = frame.run(i, level + 1) if below else frame.run(i, level)
-            alone = first < last and not any(tensor in facts.tensors[j] for j in range(first, last + 1) if j != i)
+            first, last = frame.run(i, level + below)
+            alone = not any(tensor in facts.tensors[j] for j in range(first, last + 1) if j != i)
             outer = all(m <= memory for depth, under, m in backed if (depth, under) < (level, below))
             inner = all(m >= memory for depth, under, m in backed if (depth, under) > (level, below))
             if alone and outer and inner:

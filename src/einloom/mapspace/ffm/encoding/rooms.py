@@ -18,8 +18,8 @@ from .state import Frame, State, covers_of, frame_of, path_of
 class LiveTile:
     """A tile: its memory, bits, first and last leaf at which it is alive.
 
-    owner: the Einsum whose private store it is, None for the backing store of a floating tensor. raised: it stands
-    above the Einsum's own branch.
+    owner: the Einsum whose private store it is, None for the backing store of a floating tensor and for one that serves
+    several Einsums. raised: it stands above the Einsum's own branch, or serves several.
     """
 
     memory: int
@@ -94,6 +94,12 @@ def held(facts: Facts, state: State) -> list[LiveTile]:
             found.append(_whole(facts, frame, state, name, users[0], users[-1]))
     for i in range(facts.count):
         found.extend(_raised(facts, state, frame, i))
+    for one in state.lent:
+        memory, tensor, level, _, first = one
+        if facts.memories[memory].size is not None:
+            bits = tile_bits(facts, first, memory, tensor, _extents(facts, state, first, level))
+            span = _alive(state, frame, first, frame.served(one)[-1], level)
+            found.append(LiveTile(memory, bits, *span, tensor, None, True))
     return found
 
 
@@ -149,7 +155,7 @@ def _raised(facts: Facts, state: State, frame: Frame, i: int) -> Iterator[LiveTi
             continue
         bits = tile_bits(facts, i, memory, tensor, _extents(facts, state, i, level))
         if _kept(facts, state, frame, i, tensor, level, below):
-            span = frame.run(i, level + 1) if below else frame.run(i, level)
+            span = frame.run(i, level + below)
         else:
             span = _alive(state, frame, i, i, level)
         yield LiveTile(memory, bits, *span, tensor, i, True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from random import Random
 
 from .alike import alike, copied
 from .checks import path_fault
 from .facts import Facts
+from .lending import lend
 from .moves import bring_home, eased, spatial_ranks
 from .privates import drawn
 from .rooms import overflow, overfull
@@ -103,6 +105,10 @@ def sampled(facts: Facts, rng: Random, fuse: float | None = None) -> State | Non
                 state = bring_home(facts, state, number, rng.choice(homes), rng.choice(GOALS), rng)
             except NoProposal:
                 continue
+    for _ in facts.lendable:
+        if rng.random() < keen:
+            with suppress(NoProposal):
+                state = lend(facts, state, rng)
     return fitted(facts, state, rng)
 
 

@@ -9,9 +9,10 @@ from ...divisors import divisors
 from .checks import path_fault, skeleton_fault
 from .covers import cover_of_loop, may_cut
 from .facts import Facts
+from .lent_stores import keeps_rules
 from .privates import refitted
 from .rooms import backing_bits
-from .state import Frame, KnownPath, SharedLoop, State, frame_of, path_of, replaced
+from .state import Frame, KnownPath, Lent, SharedLoop, State, frame_of, path_of, replaced
 
 MOST_LOOPS = 3
 Rank = tuple[int, int, str | None]  # (rank of a tensor, trips, axis)
@@ -31,7 +32,7 @@ class SkeletonDraft:
         self.facts, self.old, self.sound = facts, state, sound
         self.homes, self.depths = list(state.homes), list(state.depths)
         self.shared = [list(loops) for loops in state.shared]
-        self.owns = list(state.owns)
+        self.owns, self.lent = list(state.owns), list(state.lent)
         self.wanted: dict[int, list[SharedLoop]] = {}
         self.covers: dict[tuple[int, str], int] = {}
 
@@ -60,11 +61,13 @@ class SkeletonDraft:
         Of a sound state only paths that changed are mended and checked.
         """
         facts, old = self.facts, frame_of(self.facts, self.old)
-        frame = Frame(facts, tuple(self.homes), tuple(self.depths))
-        shared = self._completed(frame, rng)  # this also says what the owns cover
+        bare = Frame(facts, tuple(self.homes), tuple(self.depths))
+        shared = tuple(map(tuple, self._completed(bare, rng)))  # this also says what the owns cover
+        lent = self._kept(bare, shared) if self.lent else ()
+        frame = Frame(facts, bare.homes, bare.depths, lent) if lent else bare
         paths: list[KnownPath | None] = [None] * facts.count
         known: dict[str, object] = {"frame": frame, "paths": paths}
-        state = State(frame.homes, frame.depths, tuple(map(tuple, shared)), tuple(self.owns), facts.sequence, known)
+        state = State(frame.homes, frame.depths, shared, tuple(self.owns), facts.sequence, lent, known)
         broken = skeleton_fault(facts, state)
         if broken is not None:
             raise NoProposal(broken)
@@ -85,6 +88,17 @@ class SkeletonDraft:
             if broken is not None:
                 raise NoProposal(broken)
         return state
+
+    def _kept(self, bare: Frame, shared: tuple[tuple[SharedLoop, ...], ...]) -> tuple[Lent, ...]:
+        """The stores for several Einsums that there is a place for and that keep the rules."""
+        found = set()
+        for memory, tensor, level, below, i in self.lent:
+            if bare.stands(i, level, below):
+                served = bare.served((memory, tensor, level, below, i))
+                found |= {(memory, tensor, level, below, served[0])} if served else set()
+        every = tuple(sorted(found))
+        state = State(bare.homes, bare.depths, shared, tuple(self.owns), self.facts.sequence, every)
+        return tuple(one for one in every if keeps_rules(self.facts, state, one))
 
     def _completed(self, frame: Frame, rng: Random) -> list[list[SharedLoop]]:
         """One loop for every run at every level: a wanted one, else one that a member has, else a new one."""

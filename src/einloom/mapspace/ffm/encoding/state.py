@@ -15,6 +15,7 @@ from typing import Any
 from .facts import Facts, Sequence, Spread
 
 SharedLoop = tuple[str, int, str | None]  # (variable, trips, axis); a temporal loop has axis None
+Lent = tuple[int, str, int, bool, int]  # as Raised, of a store for several Einsums, and the first of these
 Segment = tuple[tuple[str, int], ...]  # temporal loops, outermost first
 Raised = tuple[int, str, int, bool]  # (memory, tensor, shared loops above, below the split there)
 Item = tuple[Any, ...]  # (kind, …), see `word`
@@ -45,6 +46,7 @@ class State:
     """homes, depths: of each floating tensor the memory that backs it, and the shared loops above its backing store.
 
     sequence: the order of the Einsums. shared: the shared loops of each Einsum, in that order. owns: its privates.
+    lent: the stores that serve several Einsums and back nothing.
     """
 
     homes: tuple[int, ...]
@@ -52,6 +54,7 @@ class State:
     shared: tuple[tuple[SharedLoop, ...], ...]
     owns: tuple[Own, ...]
     sequence: Sequence = ()
+    lent: tuple[Lent, ...] = ()
     known: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 
     def with_own(self, i: int, own: Own) -> State:
@@ -65,15 +68,19 @@ class State:
         paths = known.get("paths")
         if isinstance(paths, list):
             kept["paths"] = [*paths[:i], None, *paths[i + 1 :]]
-        return State(self.homes, self.depths, self.shared, owns, self.sequence, kept)
+        return State(self.homes, self.depths, self.shared, owns, self.sequence, self.lent, kept)
 
 
 @dataclass(slots=True, eq=False)
 class KnownPath:
     """The path of one Einsum. Equal paths below the same shared loops are one object, so what was found of one is
-    found again without a look at its items."""
+    found again without a look at its items.
+
+    filled: (memory, tensor) of the stores on it that an Einsum before it pays for.
+    """
 
     word: Word
+    filled: frozenset[tuple[int, str]] = frozenset()
 
 
 class Frame:
@@ -82,8 +89,10 @@ class Frame:
     cuts: loops shared across each boundary. A run is (first, last) of the Einsums below a loop, both included.
     """
 
-    def __init__(self, facts: Facts, homes: tuple[int, ...], depths: tuple[int, ...]) -> None:
-        self.facts, self.homes, self.depths = facts, homes, depths
+    def __init__(
+        self, facts: Facts, homes: tuple[int, ...], depths: tuple[int, ...], lent: tuple[Lent, ...] = ()
+    ) -> None:
+        self.facts, self.homes, self.depths, self.lent = facts, homes, depths, lent
         cuts = [0] * (facts.count - 1)
         for tensor, home, depth in zip(facts.floating, homes, depths, strict=True):
             if home > 0 and depth > 0 and tensor.fuses:
@@ -119,6 +128,29 @@ class Frame:
         """True if a split stands on the path of Einsum i directly below its `level` outermost shared loops."""
         return self.run(i, level) != self.run(i, level + 1)
 
+    def stands(self, i: int, level: int, below: bool) -> bool:
+        """True if there is a place for stores of several Einsums there: of Einsum i, below so many of its shared loops,
+        above or below the split."""
+        if level > self.lengths[i] or (below and (level == self.lengths[i] or not self.parted(i, level))):
+            return False
+        first, last = self.run(i, level + below)
+        return first < last
+
+    def served(self, one: Lent) -> list[int]:
+        """The Einsums that a store for several of them serves, ascending."""
+        _, tensor, level, below, i = one
+        first, last = self.run(i, level + below)
+        return [user for user in self.facts.users[tensor] if first <= user <= last]
+
+    @cached_property
+    def lents(self) -> list[list[tuple[int, str, int, bool, bool]]]:
+        """For each Einsum its stores for several: as `Raised`, and whether an Einsum before it pays for what comes."""
+        found: list[list[tuple[int, str, int, bool, bool]]] = [[] for _ in range(self.facts.count)]
+        for one in self.lent:
+            for i in self.served(one):
+                found[i].append((*one[:4], i != one[4]))
+        return found
+
     def runs(self, level: int) -> Iterator[tuple[int, int]]:
         """The runs of more than one Einsum that share loop number `level`, from the left."""
         i = 0
@@ -134,7 +166,7 @@ class Frame:
         if found is None:
             parted = tuple(self.parted(i, level) for level in range(self.lengths[i] + 1))
             outer = tuple(self.homes[number] for number in self.facts.floats_of[i])
-            found = self._places[i] = (tuple(self.backings[i]), parted, outer)
+            found = self._places[i] = (tuple(self.backings[i]), parted, outer, tuple(self.lents[i]))
         return found
 
     @cached_property
@@ -158,7 +190,7 @@ def frame_of(facts: Facts, state: State) -> Frame:
     assert state.sequence == facts.sequence
     found = state.known.get("frame")
     if not isinstance(found, Frame):
-        found = state.known["frame"] = Frame(facts, state.homes, state.depths)
+        found = state.known["frame"] = Frame(facts, state.homes, state.depths, state.lent)
     return found
 
 
@@ -175,7 +207,8 @@ def path_of(facts: Facts, state: State, i: int) -> KnownPath:
         if found is None:
             if len(facts.paths) >= MOST_PATHS:
                 facts.forget()
-            found = facts.paths[key] = KnownPath(_word(facts, state, i))
+            filled = frozenset((m, t) for m, t, _, _, paid in frame_of(facts, state).lents[i] if paid)
+            found = facts.paths[key] = KnownPath(_word(facts, state, i), filled)
         paths[i] = found
     return found
 
@@ -191,7 +224,7 @@ def _word(facts: Facts, state: State, i: int) -> Word:
     placed: dict[tuple[int, bool], list[tuple[int, str]]] = {}
     for number, depth, below in frame.backings[i]:
         placed.setdefault((depth, below), []).append((state.homes[number], facts.floating[number].name))
-    for memory, tensor, depth, below in own.raised:
+    for memory, tensor, depth, below in (*own.raised, *(one[:4] for one in frame.lents[i])):
         placed.setdefault((depth, below), []).append((memory, tensor))
     outer = [t for t in facts.tensors[i] if facts.fixed.get(t) == 0 or _backed_outside(facts, state, t)]
     items: list[Item] = [("store", 0, tuple(sorted(outer, key=facts.order.__getitem__)))] if outer else []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ....mapping.extents import Trail, addressed_paths, tile_of
 from ....mapping.legality.concurrency import concurrent
 from ....mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store
 from .facts import Facts
-from .state import Frame, Own, Raised, Segment, SharedLoop, State, branch_items, frame_of, tidy
+from .state import Frame, Lent, Own, Raised, Segment, SharedLoop, State, branch_items, frame_of, tidy
 
 
 def decode(facts: Facts, state: State) -> Mapping:
@@ -29,7 +31,7 @@ class _Builder:
             for number, depth, below in frame.backings[i]:
                 key = depth, below, i
                 self.placed.setdefault(key, set()).add((state.homes[number], facts.floating[number].name))
-            for memory, tensor, depth, below in state.owns[i].raised:
+            for memory, tensor, depth, below in (*state.owns[i].raised, *(one[:4] for one in frame.lents[i])):
                 self.placed.setdefault((depth, below, i), set()).add((memory, tensor))
 
     def nest(self, first: int, last: int, level: int) -> Nest:
@@ -122,7 +124,24 @@ def encode(facts: Facts, tree: Mapping) -> State | None:
     if any(own is None for _, own in parts):
         return None
     owns = tuple(own for _, own in parts if own is not None)
-    return State(tuple(homes), tuple(depths), tuple(shared for shared, _ in parts), owns, facts.sequence)
+    shared = tuple(shared for shared, _ in parts)
+    state = State(tuple(homes), tuple(depths), shared, owns, facts.sequence)
+    return _with_lent(facts, state) if facts.lendable else state
+
+
+def _with_lent(facts: Facts, state: State) -> State:
+    """The state in which a store further out that several Einsums read is one store, not one of each."""
+    frame, lent, owns = frame_of(facts, state), set[Lent](), list[Own]()
+    for i, own in enumerate(state.owns):
+        mine = []
+        for m, t, level, below in own.raised:
+            served = frame.served((m, t, level, below, i))
+            if len(served) > 1:
+                lent.add((m, t, level, below, served[0]))
+            else:
+                mine.append((m, t, level, below))
+        owns.append(replace(own, raised=tuple(mine)))
+    return replace(state, owns=tuple(owns), lent=tuple(sorted(lent)), known={}) if lent else state
 
 
 def _parsed(
