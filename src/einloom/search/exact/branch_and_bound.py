@@ -29,9 +29,11 @@ from .head_starts import first_uneven, first_unfused, round_up
 from .incumbent import Incumbent
 from .joining.completions import TooMany
 from .segments.chain import Chain
-from .stops import Stops, StopsOnly
+from .stops import Enough, Stops, StopsOnly
 
 CUTOFF_SCHEDULE = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
+AT_BOUND, SUMMED = 1e-6, 0.01  # limits that are looked at before a dive: the second where costs add up
+FEW, LOOKED = 5_000, 150_000  # rows of the first look after which there is a second, and of one that is given up
 ABOVE = (1e-6, 1e-3, 1e-2, 0.05)  # limits of rounded tiles, as shares above the relaxation
 SOONER = 0.1  # limits up to this share of the way from the bound to a known value are tried before it
 
@@ -127,7 +129,7 @@ class Run:
         bound = max(bound, attempt.bound)
         first, dived = attempt.first_limit(), None
         if bound > 0 and self._dives(attempt, first):
-            sooner = self._soonest(attempt, bound) if self._sums_up else None
+            sooner = self._soonest(attempt, bound)
             if sooner is not None:
                 return sooner
             dived = heuristic(self.incumbent, attempt)
@@ -172,13 +174,24 @@ class Run:
         return self.problem.objective.name in ("energy", "traffic")
 
     def _soonest(self, attempt: Attempt, bound: float) -> Solution | None:
-        """The best cascade within the first step above the bound, or None. Where there is one, a dive, which starts
-        from ten times that step, may cost more than this (docs/exact.md, the limit)."""
-        limit = bound * (1 + finer(CUTOFF_SCHEDULE, attempt.repetition)[0])
-        if self.incumbent.value <= limit:
-            return None
-        solution = self._run(attempt, limit)
-        return solution if solution is not None and solution.value <= limit * (1 + TIE) else None
+        """The best cascade next to the bound, or None. Where there is one, a dive may cost more than this; where no
+        rows are at the bound, few are near it (docs/exact.md, the limit)."""
+        further = SUMMED if self._sums_up else CUTOFF_SCHEDULE[1]
+        alone = finer(CUTOFF_SCHEDULE, attempt.repetition)[:1] if self._sums_up else ()
+        for step in (AT_BOUND, further) if attempt.repetition <= 2 else alone:
+            limit, before = bound * (1 + step), self.stops.evaluated
+            if self.incumbent.value <= limit:
+                return None
+            try:
+                with self.stops.after(LOOKED):
+                    solution = self._run(attempt, limit)
+            except Enough:
+                return None
+            if solution is not None and solution.value <= limit * (1 + TIE):
+                return solution
+            if self.stops.evaluated - before > FEW:
+                return None
+        return None
 
     def _run(self, attempt: Attempt | Chain, limit: float) -> Solution | None:
         """What an attempt finds below a limit; None, and the limit is a bound, if that is nothing."""

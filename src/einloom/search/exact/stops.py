@@ -6,6 +6,8 @@ Comes in: a budget, counts of what has been done, a watcher. Goes out: `Stopped`
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -29,15 +31,29 @@ class Enough(Exception):
 class Stops:
     """The limits of one search, and how much of them is used.
 
-    counts: of what was done, by rule; "evaluated" are the steps of a budget. started, until: moments of
-    `time.monotonic`, of the search's begin and from which on `Enough` is raised.
+    counts: of what was done, by rule; "evaluated" are the steps of a budget. started: the moment of `time.monotonic` at
+    which the search began. until, most: the moment, and the steps, from which on `Enough` is raised.
     """
 
     def __init__(self, budget: Budget, watcher: Watcher) -> None:
         self.budget, self.watcher = budget, watcher
         self.counts: dict[str, int] = {}
         self.started = time.monotonic()
-        self.until = np.inf
+        self.until = self.most = np.inf
+
+    @property
+    def evaluated(self) -> int:
+        """The steps that were done."""
+        return self.counts.get("evaluated", 0)
+
+    @contextmanager
+    def after(self, steps: int) -> Iterator[None]:
+        """A ``with`` block in which `Enough` is raised after so many more steps."""
+        self.most = self.evaluated + steps
+        try:
+            yield
+        finally:
+            self.most = np.inf
 
     def check(self, closing: float = 0.0) -> None:
         """Raise Stopped if the budget is spent. closing: seconds of it that are left to the end of the search."""
@@ -45,13 +61,13 @@ class Stops:
         now = time.monotonic()
         if seconds is not None and now - self.started > seconds - closing:
             raise Stopped(Ended.SECONDS)
-        if steps is not None and self.counts.get("evaluated", 0) > steps:
+        if steps is not None and self.evaluated > steps:
             raise Stopped(Ended.STEPS)
         if self.budget.memory is not None and resident_bytes() > self.budget.memory:
             raise Stopped(Ended.MEMORY)
         if self.watcher.stopped():
             raise Stopped(Ended.STOPPED)
-        if now > self.until:
+        if now > self.until or self.evaluated > self.most:
             raise Enough
 
 
