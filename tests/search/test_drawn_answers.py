@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from random import Random
 
 import pytest
 
 from einloom.api import problem
-from einloom.errors import Ended
+from einloom.errors import Defect, Ended
 from einloom.mapspace.ffm.encoding.alike import alike, copied
 from einloom.mapspace.ffm.space import Ffm
 from einloom.mapspace.registry import space_for
@@ -21,6 +22,8 @@ from einloom.search.exact.stops import Stopped
 from einloom.search.first import FirstMappings
 from einloom.search.heuristics.points import Points
 from einloom.search.method import Watcher
+from optima import enumerated, same
+from tiny_problems import tiny_problem
 
 
 def points_of(asked: Problem) -> Points:
@@ -69,6 +72,32 @@ def test_the_better_of_what_was_found_and_drawn_is_the_answer() -> None:
         run.incumbent.best = best
         known = run.drawing.best()
         assert known is not None and known.value == min(drawn.value, drawn.value if best is None else best.value)
+
+
+class Early(FirstMappings):
+    """Draws at once, and the search looks only below what was drawn."""
+
+    eager, limits = True, True
+
+
+LIMITED = (1045, 1050, 1280, 1283, 1396, 1416, 1601, 1743)  # tiny problems whose search looks below what was drawn
+
+
+def test_a_search_below_what_was_drawn_has_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one that looks below less than that has not: the limit matters."""
+    seen, wrong, limit, part = list[float](), 0, vars(drawing.Drawing)["limit"].fget, 1.0
+    monkeypatch.setattr(drawing, "SLICE", 0.003)
+    monkeypatch.setattr(drawing.Drawing, "limit", property(lambda self: seen.append(limit(self) * part) or seen[-1]))
+    for seed in LIMITED:
+        asked, part = tiny_problem(seed), 1.0
+        best = enumerated(asked)
+        found = Exact(drawing=Early).search(asked, Budget(seconds=1000))
+        assert found.certificate is not None and found.certificate.guarantee is Guarantee.OPTIMAL
+        assert same(found.value, best)
+        part = 0.7
+        with suppress(Defect):
+            wrong += not same(Exact(drawing=Early).search(asked, Budget(seconds=1000)).value, best)
+    assert min(seen) < float("inf") and wrong > 1
 
 
 @pytest.mark.parametrize("workload", ["gpt3-6.7b:tokens=64", "resnet18:stages=1,image=32", "matmuls:n=4"])

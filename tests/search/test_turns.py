@@ -92,3 +92,21 @@ def test_a_search_within_another_ends_alone() -> None:
     price.evaluated = 10
     with pytest.raises(Stop):
         price.checkpoint()
+
+
+class Idle(Anneal):
+    """Visits nothing."""
+
+    def run(self, points: Points, rng: Random, watch: Watcher) -> None:
+        """Nothing."""
+
+
+def test_turns_go_on_with_the_proof_while_they_are_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Turns(problem("matmuls:n=3,m=64,kn=64", "simple:glb_bits=16384", "energy"), Recorder(), True, seconds=3.0)
+    while turns.best is None:
+        turns.work(0.0)
+    for values, seconds in (((10.0, 9.0), 1.0), ((9.0, 8.95), 0.5), ((8.0, 7.0), 1.0), ((7.0, 7.0), 0.5)):
+        promised = iter(values)
+        monkeypatch.setattr(Turns, "promised", property(lambda _, promised=promised: next(promised)))
+        turns._take(Idle(), 1.0, Random(0))
+        assert turns.early == pytest.approx(seconds)

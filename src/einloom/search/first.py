@@ -65,10 +65,11 @@ class FirstMappings:
 
     watch: hears of each better mapping, and says when to stop. machine_code: whether there is time to load that. eager:
     the first is drawn at once if seconds are few. early: seconds of drawing in which the search and it take turns, if
-    there is a budget; hurried: seconds of search for each of drawing after that.
+    there is a budget; hurried: seconds of search for each of drawing after that. limits: under a budget of seconds the
+    search looks only below what was drawn.
     """
 
-    eager, early, hurried = False, EARLY, HURRIED
+    eager, early, hurried, limits = False, EARLY, HURRIED, False
 
     def __init__(self, problem: Problem, watch: Watcher, machine_code: bool = False) -> None:
         self.problem, self.watch, self._machine_code = problem, watch, machine_code

@@ -194,17 +194,24 @@ class Run:
         return None
 
     def _run(self, attempt: Attempt | Chain, limit: float) -> Solution | None:
-        """What an attempt finds below a limit; None, and the limit is a bound, if that is nothing."""
-        self.watcher.stage(f"looking below {limit * attempt.repeats:.6g}")
+        """What an attempt finds below a limit; None, and the limit is a bound, if that is nothing.
+
+        What was drawn may set a lower limit. Raises AtTheBound where nothing is below that.
+        """
+        most = min(limit, self.drawing.limit / attempt.repeats) if attempt.complete_space else limit
+        self.watcher.stage(f"looking below {most * attempt.repeats:.6g}")
+        solution = None
         try:
-            solution = attempt.run(limit)
+            solution = attempt.run(most)
         except Infeasible:
-            if not np.isfinite(limit):
+            if not np.isfinite(most):
                 raise
             if attempt.complete_space:
-                self.incumbent.prove(limit * attempt.repeats)
-            return None
-        self.incumbent.found(solution, attempt.repeats)
+                self.incumbent.prove(most * attempt.repeats)
+        else:
+            self.incumbent.found(solution, attempt.repeats)
+        if most < limit and (solution is None or solution.value > most * (1 + TIE)):
+            self.drawing.end_as_best()
         return solution
 
     def _within(self, attempt: Attempt, most: float) -> Solution:

@@ -16,7 +16,7 @@ from ...problem import Budget, Problem
 from ..first import AFTER, FirstMappings
 from ..method import Watcher
 from .attempt import ExactOptions, Solution
-from .bounds.cutoff import TIE
+from .bounds.cutoff import BELOW, TIE
 from .einsums.spatial import TooManyChoices
 from .incumbent import Incumbent
 from .segments.chain import Chain
@@ -112,13 +112,25 @@ class Drawing:
         priced = 0.0 if self.first is None else self.first.pricing
         return min(CLOSING * priced, (self.budget.seconds or 0.0) / CLOSING)
 
+    @property
+    def limit(self) -> float:
+        """Below this (of all repeats) is whatever is better than the best drawn mapping; infinite where no limit comes
+        from what is drawn: without seconds a proof and the mapping that it ends with do not hang on when it was."""
+        first, sets = self.first, self.first is not None and self.first.limits and self.budget.seconds is not None
+        return first.value * BELOW if first is not None and sets else np.inf
+
+    def end_as_best(self) -> None:
+        """Raise AtTheBound: nothing is better than the best drawn mapping."""
+        assert self.first is not None and self.first.best is not None
+        raise AtTheBound(self.incumbent.solution(self.first.best, self.first.cost))
+
     def end_if_met(self) -> None:
         """Raise AtTheBound if the best drawn mapping is at the bound; of a Pareto set one point is not enough."""
         incumbent = self.incumbent
         if self.first is None or not incumbent.provisional or incumbent.problem.objective.name == "pareto":
             return
         if self.first.best is not None and self.first.value <= incumbent.bound * (1 + TIE):
-            raise AtTheBound(incumbent.solution(self.first.best, self.first.cost))
+            self.end_as_best()
 
     def best(self) -> Solution | None:
         """The best mapping of a search that was cut off, found or drawn; None without any."""

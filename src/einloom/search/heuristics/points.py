@@ -74,6 +74,7 @@ class Points:
             EvenPaths(workload, machine, name) if EvenPaths.able(workload, machine, name) else None
             for name in workload.names
         ]
+        self.plain = None not in self._even  # no point costs a walk of windows
         self._costs: dict[KnownPath, tuple[float, float, int]] = {}
         self.best: Valued | None = None  # of all states met
         self.machine_code = False  # known to be compiled

@@ -32,7 +32,9 @@ ELITE = 4  # states that turns begin from, at most
 LARGEST = 40  # Einsums of a cascade in which a turn can change something
 SOLVER = 256 << 20  # bytes of room before integer programs are solved, whose solver is another library
 TOGETHER, BESIDE = 0.8, 9  # seconds of drawing by turns with the proof; of the proof for each of drawing after that
-WALKS, SELDOM = 0.1, 19  # the same where a point costs a walk of windows
+PART, MOST = 1 / 6, 1 / 3  # of a budget of seconds is drawn by turns with the proof; at most, while it is worth it
+GAIN = 0.99  # of the best value: a turn that ends above this was not worth it
+WALKS, SELDOM = 0.05, 49  # the same where a point costs a walk of windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class Turns(FirstMappings):
     seed: of all methods. seconds: from now, that the proof and these may take together, if they are bounded.
     """
 
-    eager, early, hurried = True, TOGETHER, BESIDE
+    eager, early, hurried, limits = True, TOGETHER, BESIDE, True
 
     def __init__(
         self, problem: Problem, watch: Watcher, machine_code: bool = False, seed: int = 0, seconds: float | None = None
@@ -60,6 +62,8 @@ class Turns(FirstMappings):
         self.seed = seed
         self._loads = machine_code
         self._ends = None if seconds is None else time.monotonic() + seconds
+        self._shares = (TOGETHER, TOGETHER) if seconds is None else (min(TOGETHER, PART * seconds), MOST * seconds)
+        self.early = self._shares[0]
         self._elite: list[Valued] = []
 
     @property
@@ -96,12 +100,10 @@ class Turns(FirstMappings):
         """True if turns are worth it; else the proof gets more of the seconds where a point costs a walk."""
         if not points.additive or points.facts.count > LARGEST or not self._loads:
             return False
-        if not (points.machine_code or points.load()):
-            return False
-        if any(points.bursts.uneven):
+        if not points.plain:
             self.early, self.hurried = WALKS, SELDOM
             return False
-        return True
+        return points.machine_code or points.load()
 
     def _take(self, method: StateMethod, seconds: float, rng: Random) -> None:
         """One turn of a method, from the best states so far."""
@@ -112,8 +114,10 @@ class Turns(FirstMappings):
         if found is not None and found not in self._elite:
             self._elite = sorted([*self._elite, found], key=lambda one: one[0])[:ELITE]
         points.known = tuple(state for _, state in self._elite)
+        before = self.promised
         with points.evaluator.turn(Budget(left), _Stops(self.watch)), suppress(MissingExtra):
             method.run(points, rng, points.evaluator.watch)
+        self.early = self._shares[self.promised < GAIN * before]
 
 
 class _Stops(Watcher):
