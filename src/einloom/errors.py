@@ -169,7 +169,7 @@ _ENDED = {
     Ended.SECONDS: "the budget of seconds ended",
     Ended.STEPS: "the budget of steps ended",
     Ended.MEMORY: "the memory budget ended",
-    Ended.NO_MEMORY: "the machine ran out of memory",
+    Ended.NO_MEMORY: "memory ran out (a search takes half of what is free by default)",
     Ended.STOPPED: "the search was stopped",
 }
 

@@ -228,3 +228,12 @@ def test_what_the_system_has_left(groups: dict[str, str], cgroup: str, free: int
 
 def test_a_system_that_does_not_tell(tmp_path: Path) -> None:
     assert resources.available_bytes(tmp_path, tmp_path) is None
+
+
+@linux
+def test_by_default_half_of_what_is_free_is_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "available_bytes", lambda: 1 << 30)
+    resources._ceiling.cache_clear()
+    with resources.at_most(None):
+        assert (1 << 29) - (32 << 20) < resources.growth_left() <= (1 << 29) + (32 << 20)
+    resources._ceiling.cache_clear()

@@ -46,6 +46,8 @@ PROBLEMS = {
 }
 LARGER = {  # for mistakes: compared with the search as it is
     "tight": (cascade("E: Z[m,n] = A[m] * B[n]", {"m": 11, "n": 2}), buffered(9, spread(4), LOCAL)),
+    # tiles of four take less time and energy than any that fit, and their last tile of three would fit
+    "room": (cascade("E: Z[m,n] = A[m] * B[n]", {"m": 7, "n": 5}), buffered(4)),
     "lanes": (cascade("E: Z[m,n] = A[m] * B[n]", {"m": 10, "n": 7}), buffered(7, spread(3, use="full"))),
     "passes": (
         cascade("E: Z[m,n] = A[m] * B[n]", {"m": 10, "n": 3}),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,10 @@ from einloom.search.exact.einsums.spatial import RankClasses
 from einloom.search.exact.fusion.explore import Explorer
 from einloom.search.exact.fusion.floors import Floors
 from einloom.search.exact.pmappings import expand
-from einloom.search.exact.pmappings.sweep import relaxed
+from einloom.search.exact.pmappings import sweep as sweep_module
+from einloom.search.exact.pmappings.expand import Expansion
+from einloom.search.exact.pmappings.rows import Backpointers, Rows
+from einloom.search.exact.pmappings.sweep import PmappingTable, relaxed
 from einloom.search.exhaustive import Exhaustive
 from einloom.search.method import Watcher
 from einloom.zoo.machine_by_name import load_machine
@@ -117,3 +121,67 @@ def test_rows_grow_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(small) > len(whole) and all(len(rows) <= 8000 for rows, _ in small)
     for at in (0, 1):
         assert np.array_equal(np.concatenate([one[at] for one in whole]), np.concatenate([one[at] for one in small]))
+
+
+def uneven() -> Expansion:
+    """Of an Einsum whose ranks are cut unevenly, with stores that keep their tiles over loops of the buffer."""
+    asked = Problem(load_workload("matmul:m=97,n=24,k=89"), load_machine("nvdla"), Mapspace("ragged"), Objective("edp"))
+    attempt = Attempt(asked, ExactOptions(), Watcher(), {}, lambda: None)
+    classes = attempt.classes[attempt.signatures[0]]
+    endless = np.full(len(attempt.setting.columns), np.inf)
+    return next(Explorer(attempt.setting, classes, endless, {})._batches(classes.signature.units[0], fused=False))
+
+
+def unused(table: PmappingTable) -> int:
+    """Rows in the histories of a table from which none of its rows was made."""
+    order: dict[int, Backpointers] = {}
+    tops = [rows.trail for levels in table.levels.values() for rows in levels]
+
+    def visit(trail: Backpointers) -> None:
+        if id(trail) not in order:
+            for source in trail.sources:
+                visit(source)
+            order[id(trail)] = trail
+
+    for trail in tops:
+        visit(trail)
+    made = {number: np.zeros(len(trail.x), bool) for number, trail in order.items()}
+    for trail in tops:
+        made[id(trail)][:] = True
+    for trail in reversed(order.values()):
+        for number, source in enumerate(trail.sources):
+            mine = made[id(trail)] & (trail.source == number)
+            made[id(source)][trail.row[mine]] = True
+    return sum(int((~used).sum()) for used in made.values())
+
+
+def test_histories_hold_nothing_that_led_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops that were tried above kept tiles go with the rows that lost."""
+    table = sweep_module.sweep(uneven())
+    rows = sum(len(one) for levels in table.levels.values() for one in levels)
+    monkeypatch.setattr(sweep_module, "shed", lambda rows, since: rows)
+    before = unused(sweep_module.sweep(uneven()))
+    assert before > rows > 1000 and unused(table) == 0
+
+
+def test_loops_above_kept_tiles_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many rows there are, few get loops at a time; and the table has the same rows."""
+    tables, most = [], list[int]()
+    real = Expansion._looped
+
+    def looped(self: Expansion, *asked: Any) -> Iterator[Rows]:
+        for rows in real(self, *asked):
+            most.append(len(rows))
+            yield rows
+
+    monkeypatch.setattr(Expansion, "_looped", looped)
+    for number in (1 << 16, 100):
+        for module in (expand, sweep_module):
+            monkeypatch.setattr(module, "GROWN", number)
+        most.clear()
+        tables.append((sweep_module.sweep(uneven()), max(most)))
+    (whole, large), (parts, small) = tables
+    assert large > 1000 and small <= 100
+    for memory, levels in whole.levels.items():
+        for one, other in zip(levels, parts.levels[memory], strict=True):
+            assert sorted(map(tuple, one.cost.tolist())) == sorted(map(tuple, other.cost.tolist()))

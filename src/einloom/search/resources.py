@@ -18,7 +18,7 @@ from pathlib import Path
 
 LEAST_ROOM = 16 << 20  # bytes that are left to a search in any case, to end it in good order
 COLLECTED_AT = 20_000  # new objects until Python looks for circles; by default 700, which took 8 % of a long search
-SPARED = 20  # one part in so many of the machine's free memory is left to others
+SHARE = 2  # by default a search takes one part in so many of the memory that the machine has free
 GROUPS = Path("/sys/fs/cgroup")
 NAMES = {
     "": ("", "memory.max", "memory.current", "inactive_file"),
@@ -74,8 +74,8 @@ def _room(place: Path, limit: str, use: str, spare: str) -> int | None:
 def at_most(memory: int | None) -> Iterator[None]:
     """A ``with`` block in which the process does not grow beyond so many bytes: MemoryError instead.
 
-    None: beyond what the machine has, where the system would kill it. The limit is one of the whole process, so only
-    the main thread sets it.
+    None: beyond a share of what the machine has free: others need memory too, and the system would kill it. The limit
+    is one of the whole process, so only the main thread sets it.
     """
     room = _growth(memory)
     if room is None:
@@ -104,7 +104,7 @@ def _growth(memory: int | None) -> int | None:
 def _ceiling(second: int) -> int | None:
     """Bytes that the process may hold without harm to others; asked once a second, because it takes milliseconds."""
     free = available_bytes()
-    return None if free is None else resident_bytes() + free - free // SPARED
+    return None if free is None else resident_bytes() + free // SHARE
 
 
 def growth_left() -> float:

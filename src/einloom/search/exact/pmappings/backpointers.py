@@ -5,22 +5,23 @@ others that they were made from, so that the tables' memory is free again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..numerics.pareto import IntArray
-from .rows import Backpointers
+from .rows import Backpointers, Rows
 
 
 class Compactor:
-    """Cuts trails down. used: (trail, its rows that are of use), any number for each trail."""
+    """Cuts trails down. used: (trail, its rows that are of use), any number for each trail. whole: trails that stay as
+    they are, with what they were made from."""
 
-    def __init__(self, used: Iterable[tuple[Backpointers, IntArray]]) -> None:
+    def __init__(self, used: Iterable[tuple[Backpointers, IntArray]], whole: Collection[Backpointers] = ()) -> None:
         self._used: dict[int, NDArray[np.bool_]] = {}
         self._order: list[Backpointers] = []  # sources before what was made from them
-        self._kept: dict[int, tuple[IntArray, Backpointers]] = {}
+        self._kept: dict[int, tuple[IntArray | None, Backpointers]] = {id(trail): (None, trail) for trail in whole}
         for trail, rows in used:
             self._visit(trail)
             self._used[id(trail)][rows] = True
@@ -30,7 +31,7 @@ class Compactor:
             self._kept[id(trail)] = self._cut(trail)
 
     def _visit(self, trail: Backpointers) -> None:
-        if id(trail) not in self._used:
+        if id(trail) not in self._used and id(trail) not in self._kept:
             self._used[id(trail)] = np.zeros(len(trail.x), bool)
             for source in trail.sources:
                 self._visit(source)
@@ -39,17 +40,22 @@ class Compactor:
     def _mark(self, trail: Backpointers) -> None:
         """What the rows of use were made from is of use."""
         rows = np.flatnonzero(self._used[id(trail)])
-        for number, source in enumerate(trail.sources):
-            self._used[id(source)][trail.row[rows[trail.source[rows] == number]]] = True
+        for number, mine in _by_source(trail, rows):
+            source = trail.sources[number]
+            if id(source) not in self._kept:
+                self._used[id(source)][trail.row[rows[mine]]] = True
 
     def _cut(self, trail: Backpointers) -> tuple[IntArray, Backpointers]:
         rows = np.flatnonzero(self._used[id(trail)])
         source, row = trail.source[rows], trail.row[rows]
-        for number, before in enumerate(trail.sources):
-            mine = np.flatnonzero(source == number)
-            row[mine] = np.searchsorted(self._kept[id(before)][0], row[mine])
-        sources = tuple(self._kept[id(before)][1] for before in trail.sources)
-        return rows, Backpointers(trail.x[rows], trail.marks[rows], trail.action, sources, source, row)
+        sources: list[Backpointers] = []
+        for number, mine in _by_source(trail, rows):
+            kept, before = self._kept[id(trail.sources[number])]
+            if kept is not None:
+                row[mine] = np.searchsorted(kept, row[mine])
+            source[mine] = len(sources)
+            sources.append(before)
+        return rows, Backpointers(trail.x[rows], trail.marks[rows], trail.action, tuple(sources), source, row)
 
     def trail(self, trail: Backpointers) -> Backpointers:
         """What is left of a trail."""
@@ -57,4 +63,21 @@ class Compactor:
 
     def rows(self, trail: Backpointers, rows: IntArray) -> IntArray:
         """The new numbers of rows of use."""
-        return np.searchsorted(self._kept[id(trail)][0], rows)
+        kept = self._kept[id(trail)][0]
+        return rows if kept is None else np.searchsorted(kept, rows)
+
+
+def shed(rows: Rows, since: Rows) -> Rows:
+    """The same rows, with no more of their history since others than what they were made from."""
+    whole = (since.trail, *since.trail.sources)
+    trail = Compactor([(rows.trail, np.arange(len(rows)))], whole).trail(rows.trail)
+    return Rows(rows.cost, rows.occupied, trail)
+
+
+def _by_source(trail: Backpointers, rows: IntArray) -> Iterator[tuple[int, IntArray]]:
+    """The sources that some of the rows were made from, by number, each with the places of its own among the rows."""
+    numbers = trail.source[rows]
+    order, counts = np.argsort(numbers, kind="stable"), np.bincount(numbers, minlength=1)
+    ends = np.cumsum(counts)
+    for n in np.flatnonzero(counts).tolist() if trail.sources else ():
+        yield n, order[ends[n] - counts[n] : ends[n]]

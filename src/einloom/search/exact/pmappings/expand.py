@@ -44,6 +44,16 @@ GROWN = 1 << 16  # rows that get loops between two questions whether to stop
 Sliding = tuple[int, int, int]  # class of the next loop on the sliding tensor, its trips, its side
 
 
+def portions(counts: IntArray, most: int) -> Iterator[slice]:
+    """Neighbouring entries whose counts sum to at most so many, or one entry with more."""
+    ends, start = np.cumsum(counts), 0
+    while start < len(counts):
+        done = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, done + most, side="right")))
+        yield slice(start, stop)
+        start = stop
+
+
 class Expansion:
     """Rows from rows, for all contexts at once. pruner: asked before rows are built."""
 
@@ -79,17 +89,11 @@ class Expansion:
             multiples = self._loop(d, at, 1)
             places = multiples.at(x[:, d], spread)
             counts *= np.where(may[:, d], multiples.sizes[places], 1)
-        ends = np.cumsum(counts)
-        start = 0
-        while start < len(x):
-            done = ends[start - 1] if start else 0
-            stop = max(start + 1, int(np.searchsorted(ends, done + GROWN, side="right")))
-            index = np.arange(start, stop)
-            grown = x[start:stop]
+        for some in portions(counts, GROWN):
+            index, grown = np.arange(some.start, some.stop), x[some]
             for d in dims:
                 grown, index, _ = self._loop(d, at, 1).grow(grown, index, d, spread[index], may[index, d])
             yield grown, index
-            start = stop
 
     def ordered(
         self,
@@ -99,7 +103,7 @@ class Expansion:
         closing: bool,
         first: bool = True,
         below: NDArray[np.bool_] | None = None,
-    ) -> list[Rows]:
+    ) -> Iterator[Rows]:
         """Loops above rows with open stores, innermost first, in every order that decides what those stores keep.
 
         A store keeps its tile over loops that its tensor lacks until the first loop that it has: then it is charged.
@@ -108,33 +112,42 @@ class Expansion:
         be one that every open tensor lacks, unless such a loop stands further in already: otherwise charging at once is
         the same.
         """
-        found = []
         for d in dims:
             start = rows
             if first:
                 lacking = (rows.marks[:, OPEN] & self._bits_of(d)) == 0
                 start = rows.take(np.flatnonzero((rows.marks[:, ABSORBED] > 0) | lacking))
-            x, index, _ = self._loop(d, at, 2).grow(start.x, np.arange(len(start)), d, start.marks[:, SPREAD])
-            if not len(index):
-                continue
-            step, sound = self.charge(start, d, at)
+            charged, sound = self.charge(start, d, at)
+            others = [e for e in dims if e != d]
+            for step in self._looped(start, charged, sound, d, at, closing):
+                yield from self._after(step, others, d, at, closing, below)
+
+    def _looped(
+        self, start: Rows, charged: Rows, sound: NDArray[np.bool_], d: int, at: int, closing: bool
+    ) -> Iterator[Rows]:
+        """Rows with a loop over class d, in chunks. charged: the rows with the stores charged that the loop ends."""
+        multiples = self._loop(d, at, 2)
+        places = multiples.at(start.x[:, d], start.marks[:, SPREAD])
+        for some in portions(multiples.sizes[places], GROWN):
+            self.classes.checkpoint()
+            x, index, _ = multiples.grow(start.x[some], np.arange(some.start, some.stop), d, start.marks[some, SPREAD])
             index, x = index[sound[index]], x[sound[index]]
-            step = step.take(index)
-            keep, promise = self.resolve(start.x[index], x, step.marks[:, PROMISE])
-            absorbed = step.marks[:, OPEN] != 0
-            step = step.derived(np.arange(len(step)), ("loops", d), x=x, promise=promise, absorbed=absorbed)
-            step = step.take(np.flatnonzero(keep & self.pruner.hopeful(step, at, closing)))
-            found += self._after(step, [e for e in dims if e != d], d, at, closing, below)
-        return found
+            keep, promise = self.resolve(start.x[index], x, charged.marks[index, PROMISE])
+            index, x, promise = index[keep], x[keep], promise[keep]
+            step = charged.take(index)
+            good = np.flatnonzero(self.pruner.hopeful(step, at, closing))
+            step, absorbed = step.take(good), step.marks[good, OPEN] != 0
+            if len(step):
+                every = np.arange(len(step))
+                yield step.derived(every, ("loops", d), x=x[good], promise=promise[good], absorbed=absorbed)
 
     def _after(
         self, step: Rows, others: list[int], d: int, at: int, closing: bool, below: NDArray[np.bool_] | None
-    ) -> list[Rows]:
+    ) -> Iterator[Rows]:
         """`ordered` after its loop over class d."""
-        found: list[Rows] = []
         done = np.flatnonzero(step.marks[:, OPEN] == 0)
         if len(done) and closing:
-            found.append(step.take(done))
+            yield step.take(done)
         elif len(done):
             ready = step.take(done)
             target = ready.marks[:, TARGET]
@@ -142,14 +155,13 @@ class Expansion:
             may = may & np.isin(np.arange(len(self.prices.whole)), others)
             for x, index in self.loops(ready.x, ready.marks[:, SPREAD], may, at):
                 keep, promise = self.resolve(ready.x[index], x, ready.marks[index, PROMISE])
-                found.append(ready.derived(index[keep], ("loops", None), x=x[keep], promise=promise[keep]))
+                yield ready.derived(index[keep], ("loops", None), x=x[keep], promise=promise[keep])
         left = np.flatnonzero(step.marks[:, OPEN] != 0)
         if len(left):
             step = step.take(left)
             kept = self.pruner.front(step, (CONTEXT, SPREAD, PLACED, TARGET), self.pruner.coming(step, at))
-            found.append(kept)
-            found += self.ordered(kept, others, at, closing, False, below)
-        return found
+            yield kept
+            yield from self.ordered(kept, others, at, closing, False, below)
 
     @cached_property
     def rest(self) -> NDArray[np.bool_]:

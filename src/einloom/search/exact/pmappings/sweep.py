@@ -13,15 +13,17 @@ indexes alone moves above it (``lowering``). Neither is used for the variables o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..numerics.multiples import ragged_ranges
 from ..numerics.pareto import IntArray
-from .expand import CHUNK, Expansion
+from .backpointers import shed
+from .expand import CHUNK, GROWN, Expansion
 from .rows import (
     ABSORBED,
     ANYWHERE,
@@ -78,12 +80,14 @@ def closed(expansion: Expansion, rows: Rows, memory: int, checkpoint: Callable[[
     opened = np.flatnonzero(ready & (rows.marks[:, OPEN] != 0))
     for some in (opened[i : i + PART] for i in range(0, len(opened), PART)):
         checkpoint()
-        chosen, charged = rows.take(some), []
+        chosen, charged = rows.take(some), list[Rows]()
         absorbed = chosen.take(np.flatnonzero(chosen.marks[:, ABSORBED] > 0))
-        for part in (absorbed, *expansion.ordered(chosen, every, memory, True)):
+        for part in chain((absorbed,), expansion.ordered(chosen, every, memory, True)):
             whole, sound = expansion.charge(part, None, memory)
             charged.append(whole.take(np.flatnonzero(sound & expansion.pruner.hopeful(whole, memory, True))))
-        parts.append(_undominated(expansion, union(charged), memory))
+            if many(charged):
+                charged = [shed(_undominated(expansion, union(charged), memory), rows)]
+        parts.append(shed(_undominated(expansion, union(charged), memory), rows))
     return _undominated(expansion, union(parts), memory)
 
 
@@ -91,6 +95,23 @@ def _undominated(expansion: Expansion, rows: Rows, memory: int, *marks: int) -> 
     """The rows of a memory's levels that no other beats."""
     pruner = expansion.pruner
     return pruner.front(rows, (CONTEXT, SPREAD, PLACED, *marks), pruner.coming(rows, memory))
+
+
+def many(parts: list[Rows]) -> bool:
+    """True if the parts have many more rows than the first of them, which is what was left the last time."""
+    return sum(map(len, parts)) >= CHUNK + 2 * max(map(len, parts[:1]), default=0)
+
+
+def gathered(parts: Iterable[Rows]) -> Iterator[Rows]:
+    """The same rows in fewer parts."""
+    waiting: list[Rows] = []
+    for part in parts:
+        waiting.append(part)
+        if sum(map(len, waiting)) >= GROWN:
+            yield union(waiting)
+            waiting = []
+    if waiting:
+        yield union(waiting)
 
 
 class _Sweep:
@@ -243,13 +264,13 @@ class _Sweep:
             unfresh = np.flatnonzero(marks[mine, FRESH] == 0)
             for some in (unfresh[i : i + PART] for i in range(0, len(unfresh), PART)):
                 self.checkpoint()
-                parts = self._thinned(parts + self._put_off(rows, mine[some], goal[some], memory, None), memory)
+                parts = self._put_off(parts, rows, mine[some], goal[some], memory, None)
                 if kept is not None:
-                    parts = self._thinned(parts + self._put_off(rows, mine[some], goal[some], memory, kept), memory)
+                    parts = self._put_off(parts, rows, mine[some], goal[some], memory, kept)
         if not parts:
             return rows.take(np.zeros(0, np.int64))
         self._asked(sum(map(len, parts)))
-        return _undominated(expansion, union(parts), memory, TOP)
+        return shed(_undominated(expansion, union(parts), memory, TOP), rows)
 
     def _above_loops(
         self,
@@ -277,27 +298,33 @@ class _Sweep:
             i = i[keep]
             charges = (False, True) if kept is None else (True,)
             parts += expansion.store(rows, index[i], target[i], x[keep], promise[keep], memory, charges)
-            parts = self._thinned(parts, memory)
+            parts = self._thinned(parts, rows, memory)
         return parts
 
     def _put_off(
-        self, rows: Rows, index: IntArray, target: IntArray, memory: int, kept: NDArray[np.bool_] | None
+        self,
+        parts: list[Rows],
+        rows: Rows,
+        index: IntArray,
+        target: IntArray,
+        memory: int,
+        kept: NDArray[np.bool_] | None,
     ) -> list[Rows]:
-        """Stores above loops on which the charges of open stores depend. kept: as `Expansion.below_kept`, for stores
-        whose own charge is put off."""
+        """The parts, and stores above loops on which the charges of open stores depend. kept: as
+        `Expansion.below_kept`, for stores whose own charge is put off."""
         loose = rows.take(index)
         loose.marks[:, TARGET] = target
-        ordered = self.expansion.ordered(loose, list(range(len(self.prices.whole))), memory, False, True, kept)
-        if not ordered:
-            return []
-        held = union(ordered)
-        every = np.arange(len(held))
         charges = (False, True) if kept is None else (True,)
-        return self.expansion.store(held, every, held.marks[:, TARGET], held.x, held.marks[:, PROMISE], memory, charges)
+        ordered = self.expansion.ordered(loose, list(range(len(self.prices.whole))), memory, False, True, kept)
+        for held in gathered(ordered):
+            every, goal = np.arange(len(held)), held.marks[:, TARGET]
+            found = self.expansion.store(held, every, goal, held.x, held.marks[:, PROMISE], memory, charges)
+            parts = self._thinned([*parts, *(shed(part, rows) for part in found)], rows, memory)
+        return parts
 
-    def _thinned(self, parts: list[Rows], memory: int) -> list[Rows]:
-        """The rows so far, reduced once they are many more than after the last time."""
-        if sum(len(part) for part in parts) < CHUNK + 2 * max((len(part) for part in parts[:1]), default=0):
+    def _thinned(self, parts: list[Rows], rows: Rows, memory: int) -> list[Rows]:
+        """The rows made from others so far, reduced once they are many more than after the last time."""
+        if not many(parts):
             return parts
         self.checkpoint()
-        return [_undominated(self.expansion, union(parts), memory, TOP)]
+        return [shed(_undominated(self.expansion, union(parts), memory, TOP), rows)]
