@@ -78,6 +78,8 @@ def parts(
     return workload_from_data(data), Machine("tiny", (outer, buffer(may), MAC)), Mapspace()
 
 
+WITHOUT_W = Memory("DRAM", None, 10.0, 12.0, may=selector("~W"))
+WEIGHTED = ("B[m] = A[m] * W[m]", "Z[m] = B[m] * V[m]")
 ONCE = Limits(holds=(HoldLimit("once", "GLB", selector("B")),))
 TINY = {
     "matmul": case(MATMUL, {"m": 2, "n": 2, "k": 1}, buffer()),
@@ -111,6 +113,10 @@ TINY = {
         outer=INNER,
         may="all",
         views={"U": {"of": "X", "shape": [2, 1]}},
+    ),
+    "persistent": case(WEIGHTED, {"m": 2}, buffer("B | W"), outer=WITHOUT_W, persistent=("W",)),
+    "persistent, fanout": case(
+        ("Z[m] = A[m] * W[m]",), {"m": 4}, buffer("W"), fan(), LB, outer=WITHOUT_W, persistent=("W",)
     ),
     "inner": case(COPIES[:2], {"m": 2}, fan(), Memory("LB", None, 0.1, 0.1, may=selector("intermediate"))),
 }
@@ -225,6 +231,20 @@ def test_a_home_that_may_not_back_its_tensor_is_a_fault(outputs: tuple[str, ...]
     assert all((encoding.sample(rng) is None) == (trees == 0) for _ in range(20))
     elsewhere = Encoding(*case(COPIES, {"m": 2}, buffer(), outputs=outputs)).sample(rng)
     assert elsewhere is not None and encoding.fault(elsewhere) is not None
+
+
+def test_no_loop_stands_above_a_persistent_tensor_that_an_inner_memory_backs() -> None:
+    """Its store holds all of it, for each repeat, from the first leaf to the last."""
+    more = {"persistent": ("W",), "repeat": 3}
+    encoding = Encoding(*case(WEIGHTED, {"m": 4}, buffer("B | W", 120), outer=WITHOUT_W, **more))
+    trees = list(enumerate_trees(encoding.workload, encoding.machine, encoding.mapspace))
+    states = [state for tree in trees if (state := encoding.encode(tree)) is not None]
+    assert len(states) == len(trees) and {encoding.fits(state) for state in states} == {True, False}
+    for state in states:
+        agrees(encoding, state)
+    free = Encoding(*case(WEIGHTED, {"m": 4}, buffer("B | W", 120), outer=WITHOUT_W))
+    every = (free.encode(t) for t in enumerate_trees(free.workload, free.machine, free.mapspace))
+    assert "loop above a persistent tensor" in {encoding.fault(state) for state in every if state is not None}
 
 
 def test_crossover_keeps_the_rules() -> None:

@@ -57,13 +57,13 @@ class Bursts:
         self._fixed: dict[object, _Fixed] = {}
 
     def able(self, state: State, i: int) -> bool:
-        """True if the kernel speaks of this Einsum: loops, plain indices, a unit, no open block, no limit it lacks, and
-        no store that an Einsum before it fills."""
+        """True if the kernel speaks of this Einsum: loops, plain indices, a unit, no open block, no limit it lacks, no
+        store that an Einsum before it fills, no persistent tensor that an inner memory backs for it."""
         facts = self.facts.in_order(state.sequence)
         loops = any(facts.einsums[i].variables)
         if self._limited or state.owns[i].unit is None or self.uneven[facts.label[i]] or not loops:
             return False
-        if path_of(facts, state, i).filled:
+        if path_of(facts, state, i).filled or not facts.anchored.keys().isdisjoint(facts.tensors[i]):
             return False
         return not self._above(facts, state, i).open
 

@@ -61,6 +61,7 @@ class TripRows:
             and not any(points.bursts.uneven)
             and not facts.reached
             and not facts.ragged
+            and not facts.anchored
         )
 
     @property

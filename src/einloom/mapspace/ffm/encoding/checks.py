@@ -6,6 +6,7 @@ Numbers of rules: docs/mapspace.md. What a search proposes is counted under thes
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 from math import prod
 
 from ....mapping.extents import tile_of
@@ -144,6 +145,7 @@ def _path(facts: Facts, i: int, mine: Word) -> Iterator[str]:
     yield from _trips(facts, i, mine)
     yield from _stores(facts, i, mine, unit)
     yield from _order(facts, mine)
+    yield from _anchored(facts, i, mine)
     yield from _one_loop(mine)
     yield from _spatial(facts, i, mine, unit)
     yield from _fused(facts, i, mine)
@@ -228,6 +230,14 @@ def _order(facts: Facts, mine: Word) -> Iterator[str]:
             if after or place < block:
                 yield "block order"
             axes, block = max(axes, place), place
+
+
+def _anchored(facts: Facts, i: int, mine: Word) -> Iterator[str]:
+    """No loop stands above the backing store of a persistent tensor (rule 5)."""
+    for tensor in facts.anchored.keys() & facts.tensors[i]:
+        above = takewhile(lambda item, tensor=tensor: item[0] != "store" or tensor not in item[2], mine)  # type: ignore[misc]
+        if any(item[0] in ("for", "par") for item in above):
+            yield "loop above a persistent tensor"
 
 
 def _one_loop(mine: Word) -> Iterator[str]:

@@ -254,6 +254,11 @@ class Facts:
         )
 
     @cached_property
+    def anchored(self) -> dict[str, int]:
+        """Persistent tensor that does not float -> the inner memory that backs it: no loop stands above that store."""
+        return {t: m for t, m in self.fixed.items() if m > 0 and self.workload.tensor(t).persistent}
+
+    @cached_property
     def lendable(self) -> dict[str, dict[int, tuple[int, ...]]]:
         """Tensor -> the Einsums that one store may serve together, with the extents along its ranks (rule 8)."""
         found: dict[str, dict[int, tuple[int, ...]]] = {}

@@ -20,7 +20,7 @@ from .orders import gathered, moved
 from .privates import drawn, mended, slots_for, spread
 from .rooms import held, own_tiles, tile_bits
 from .skeletons import NoProposal, Rank, SkeletonDraft, tile_loops
-from .state import Own, Segment, State, covers_of, frame_of, replaced, tidy
+from .state import Own, Segment, State, below_anchored, covers_of, frame_of, replaced, tidy
 
 Shared = Callable[[Facts, State, Random], State]
 Private = Callable[[Facts, State, int, Random], State]
@@ -51,7 +51,7 @@ def proposed(facts: Facts, state: State, rng: Random, shared: float, einsum: int
 def _changed(facts: Facts, state: State, i: int, own: Own | None) -> State:
     if own is None:
         raise NoProposal("no privates")
-    found = state.with_own(i, recovered(facts, state, i, tidy(facts, own)))
+    found = state.with_own(i, recovered(facts, state, i, tidy(facts, below_anchored(facts, own))))
     why = path_fault(facts, found, i)
     if why is not None:
         raise NoProposal(why)

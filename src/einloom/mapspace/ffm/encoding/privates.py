@@ -11,7 +11,7 @@ from .checks import path_fault
 from .covers import covering, may_cut, recovered
 from .facts import Facts, Spread
 from .rooms import tile_bits
-from .state import Own, Raised, State, covers_of, frame_of, private_trips, replaced, tidy, trips_above
+from .state import Own, Raised, State, below_anchored, covers_of, frame_of, private_trips, replaced, tidy, trips_above
 
 TRIES = 6
 
@@ -71,15 +71,16 @@ def spread(facts: Facts, state: State, i: int, unit: str | None, rng: Random) ->
     if unit is None:
         return ()
     left = _left(facts, state, i)
+    least = max((facts.place[m] for t, m in facts.anchored.items() if t in facts.tensors[i]), default=-1)
     shared = [(axis, v, n) for v, n, axis in state.shared[i] if axis is not None]
     full = {a for a in facts.axes_of(i, unit) if facts.machine.axes[a].use == "full"}
     chosen = _full(facts, state, i, unit, left, [one for one in shared if one[0] in full], rng) if full else ()
-    if chosen is None:
+    if chosen is None or any(facts.axis_place[axis] < least for axis, _, _ in chosen):
         return None
     spatial = list(chosen)
     for _, v, n in chosen:
         left[v] = -(-left[v] // n)
-    free = [axis for axis in facts.axes_of(i, unit) if axis not in full]
+    free = [axis for axis in facts.axes_of(i, unit) if axis not in full and facts.axis_place[axis] > least]
     slots = [(axis, v) for axis in free for v in facts.einsums[i].variables]
     rng.shuffle(slots)
     room = {axis: facts.machine.axes[axis].size // prod(n for a, _, n in shared if a == axis) for axis in free}
@@ -147,7 +148,7 @@ def mended(facts: Facts, state: State, i: int, old: Own, spatial: Spread, rng: R
         elif left[v] > 1:
             found[at].append((v, left[v]))
     own = Own(old.unit, tuple(stores), tuple(map(tuple, found)), spatial, tuple(raised), tuple(covers.items()))
-    return recovered(facts, state, i, tidy(facts, own))
+    return recovered(facts, state, i, tidy(facts, below_anchored(facts, own)))
 
 
 def _covers(facts: Facts, state: State, i: int, old: Own, spatial: Spread) -> dict[str, int]:
@@ -201,6 +202,19 @@ def _kept_stores(facts: Facts, state: State, i: int, old: Own, rng: Random) -> S
                     segments[at], segments[at + 1] = segments[at + 1], segments[at]
                 held[m] |= {t}
         outer |= held[m]
+    return _anchors_raised(facts, state, i, (stores, segments, raised), rng)
+
+
+def _anchors_raised(facts: Facts, state: State, i: int, found: Stores, rng: Random) -> Stores | None:
+    """Those stores, with persistent tensors above the shared loops; None if there is no place for one."""
+    stores, segments, raised = found
+    for m, t in [one for one in stores if state.shared[i] and facts.anchored.get(one[1]) == one[0]]:
+        slots, at = slots_for(facts, state, i, m, t), stores.index((m, t))
+        if not slots:
+            return None
+        stores.pop(at)
+        segments[at : at + 2] = [_joined(segments[at], segments[at + 1])]
+        raised.append((m, t, *rng.choice(slots)))
     return stores, segments, raised
 
 
@@ -257,7 +271,7 @@ def _draw(facts: Facts, state: State, i: int, rng: Random) -> Own | None:
         drawn_covers = covering(facts, i, spatial, rng)
         covers |= {v: n for v, n in drawn_covers.items() if may_cut(facts, i, v, state.shared[i])}
     own = Own(unit, tuple(stores), ((),) * (len(stores) + 1), spatial, tuple(raised), tuple(covers.items()))
-    return recovered(facts, state, i, tidy(facts, tiled(facts, state, i, own, rng)))
+    return recovered(facts, state, i, tidy(facts, below_anchored(facts, tiled(facts, state, i, own, rng))))
 
 
 def _with_forced(facts: Facts, state: State, i: int, unit: str | None, rng: Random) -> Stores | None:
@@ -298,7 +312,8 @@ def slots_for(facts: Facts, state: State, i: int, memory: int, tensor: str) -> l
             alone = not any(tensor in facts.tensors[j] for j in range(first, last + 1) if j != i)
             outer = all(m <= memory for depth, under, m in backed if (depth, under) < (level, below))
             inner = all(m >= memory for depth, under, m in backed if (depth, under) > (level, below))
-            if alone and outer and inner:
+            loose = level == 0 or facts.anchored.get(tensor) != memory
+            if alone and outer and inner and loose:
                 found.append((level, below))
     return found
 

@@ -89,9 +89,9 @@ def held(facts: Facts, state: State) -> list[LiveTile]:
         if facts.memories[memory].size is not None:
             found.append(_backing(facts, state, frame, number))
     for name, memory in facts.fixed.items():
-        if memory == 0 and facts.memories[0].size is not None:
+        if (memory == 0 or name in facts.anchored) and facts.memories[memory].size is not None:
             users = facts.users[name]
-            found.append(_whole(facts, frame, state, name, users[0], users[-1]))
+            found.append(_whole(facts, frame, state, name, users[0], users[-1], memory))
     for i in range(facts.count):
         found.extend(_raised(facts, state, frame, i))
     for one in state.lent:
@@ -103,11 +103,11 @@ def held(facts: Facts, state: State) -> list[LiveTile]:
     return found
 
 
-def _whole(facts: Facts, frame: Frame, state: State, name: str, first: int, last: int) -> LiveTile:
-    """A tensor that the outermost memory backs."""
-    bits = backing_bits(facts, 0, name, facts.extents)
+def _whole(facts: Facts, frame: Frame, state: State, name: str, first: int, last: int, memory: int = 0) -> LiveTile:
+    """A tensor that the outermost memory backs, or that is persistent."""
+    bits = backing_bits(facts, memory, name, facts.extents)
     if facts.workload.tensor(name).persistent:
-        return LiveTile(0, bits * facts.workload.repeat, 0, facts.count - 1, name, None, False)
+        return LiveTile(memory, bits * facts.workload.repeat, 0, facts.count - 1, name, None, False)
     return LiveTile(0, bits, *_alive(state, frame, first, last, 0), name, None, False)
 
 
@@ -151,7 +151,7 @@ def _at_most_whole(facts: Facts, state: State, i: int, extents: dict[str, int]) 
 
 def _raised(facts: Facts, state: State, frame: Frame, i: int) -> Iterator[LiveTile]:
     for memory, tensor, level, below in state.owns[i].raised:
-        if facts.memories[memory].size is None:
+        if facts.memories[memory].size is None or facts.anchored.get(tensor) == memory:
             continue
         bits = tile_bits(facts, i, memory, tensor, _extents(facts, state, i, level))
         if _kept(facts, state, frame, i, tensor, level, below):
@@ -181,7 +181,7 @@ def own_bits(facts: Facts, state: State, i: int) -> tuple[int, ...]:
     if bits is None:
         found = [0] * len(facts.memories)
         for memory, tensor, extents in own_tiles(facts, state, i):
-            if facts.memories[memory].size is not None:
+            if facts.memories[memory].size is not None and facts.anchored.get(tensor) != memory:
                 found[memory] += tile_bits(facts, i, memory, tensor, extents)
         bits = facts.weighed[mine] = tuple(found)
     return bits

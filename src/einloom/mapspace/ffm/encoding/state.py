@@ -306,6 +306,17 @@ def tidy(facts: Facts, own: Own) -> Own:
     return Own(own.unit, tuple(stores), (*segments, last), tuple(spatial), raised, covers)
 
 
+def below_anchored(facts: Facts, own: Own) -> Own:
+    """The privates with no loop above the store of a persistent tensor: those there stand directly below it."""
+    at = max((k for k, (m, t) in enumerate(own.stores) if facts.anchored.get(t) == m), default=-1)
+    if at < 0:
+        return own
+    trips = dict[str, int]()
+    for v, n in (loop for segment in own.segments[: at + 2] for loop in segment):
+        trips[v] = trips.get(v, 1) * n
+    return replace(own, segments=(*((),) * (at + 1), tuple(trips.items()), *own.segments[at + 2 :]))
+
+
 def _longer(segment: Segment) -> Segment:
     """The loops of more than one trip."""
     return tuple([one for one in segment if one[1] > 1])
