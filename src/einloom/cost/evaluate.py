@@ -22,7 +22,7 @@ from .formulas.terms import Number
 from .room.fits import overflows
 from .room.occupancy import occupancy
 from .time.schedule import Schedule
-from .traffic.accesses import Picks, StoreLink, instance_choices, links, moves, operations
+from .traffic.accesses import Picks, StoreLink, counts, instance_choices, links, moves, operations
 from .traffic.paths import Path, paths, paths_of
 
 LATENCY_RULES = ("einsum", "tile")
@@ -168,7 +168,7 @@ def instance_traffic(mine: tuple[StoreLink, ...], picks: Picks) -> dict[str, tup
     """Memory or toll -> (bits read or passed, bits written) of the picked instance, or of each of many."""
     table: dict[str, tuple[Number, Number]] = {}
     for link in mine:
-        for _, name, _, action, count, width in moves(link, picks):
+        for (_, name, _, action, _, width), count in zip(moves(link), counts(link, picks), strict=True):
             read, written = table.get(name, (0, 0))
             bits = count * width
             table[name] = (read, written + bits) if action == "write" else (read + bits, written)
@@ -181,13 +181,10 @@ def _memory_actions(
     table: dict[tuple[str, str, ActionName], tuple[Number, Number, Number]] = {}
     repeat = workload.repeat
     for link in mine:
-        first = moves(link, {})
         for i, (_, name, tensor, action, every, width) in enumerate(moves(link)):
-            picks, key = instances[name], (name, tensor, action)
-            one = moves(link, picks)[i] if picks else first[i]
+            key, more, one = (name, tensor, action), every * repeat, counts(link, instances[name])[i]
             count, bits, own = table.get(key, (0, 0, 0))
-            more = every * repeat
-            table[key] = (count + more, bits + more * width, own + one.count * width * repeat)
+            table[key] = (count + more, bits + more * width, own + one * width * repeat)
     einsum = mine[0].path.einsum.name if mine else ""
     found = []
     for (name, tensor, action), (count, bits, own) in table.items():

@@ -211,6 +211,13 @@ class Machine(Drawn):
         return frozenset(memory.name for memory in self.memories)
 
     @cached_property
+    def seen(self) -> Mapping[str | None, tuple[Memory, ...]]:
+        """Unit -> the memories listed before it; None, for a copy, -> those before the first unit."""
+        stops: dict[str | None, int] = {unit.name: self.position[unit.name] for unit in self.units}
+        stops[None] = min(stops.values(), default=len(self.levels))
+        return {unit: tuple(m for m in self.memories if self.position[m.name] < stop) for unit, stop in stops.items()}
+
+    @cached_property
     def tolls(self) -> tuple[Toll, ...]:
         return tuple(level for level in self.levels if isinstance(level, Toll))
 

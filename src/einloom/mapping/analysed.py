@@ -92,13 +92,13 @@ class Analysed:
     def extents(self, einsum: str) -> tuple[list[tuple[int, Loop, str, int]], dict[str, int]]:
         """(for each loop that iterates a variable its index, itself, the variable and its extent in the largest tile
         above; the extents of all variables at the leaf). The same extents as in `below`."""
-        known = self.workload.extents
+        known, cuts = self.workload.extents, self.cuts
         extents = {v: known[v] for v in self.workload.einsum(einsum).variables}
         found: list[tuple[int, Loop, str, int]] = []
         for i, loop, v in self.loops[einsum]:
             if v is not None:
                 found.append((i, loop, v, extents[v]))
-                extents[v] = tile_below(loop, extents[v], self.cuts.get((einsum, i)))
+                extents[v] = tile_below(loop, extents[v], cuts.get((einsum, i)) if cuts else None)
         return found, extents
 
     @cached_property
@@ -145,11 +145,11 @@ class Analysed:
         for einsum, chains in self._chains.items():
             output = self.workload.einsum(einsum).output
             consumers = [c for c in self.workload.consumers[output.tensor] if c in self._chains]
-            for variable, mine in chains.items() if consumers else ():
-                rank = output.rank_of(variable)
+            parting = max([self.shared(einsum, c) for c in consumers], default=0)
+            for variable, mine in chains.items():
+                rank = output.rank_of(variable) if mine[0] < parting else None
                 if rank is not None and self.workload.tied(output.tensor, rank):
-                    near = (c for c in consumers if self.shared(einsum, c) > mine[0])
-                    ties = (self._tie(einsum, variable, mine, c, rank) for c in near)
+                    ties = (self._tie(einsum, variable, mine, c, rank) for c in consumers)
                     found[einsum, variable] = tuple(tie for tie in ties if tie.stop > mine[0])
         return found
 

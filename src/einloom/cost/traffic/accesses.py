@@ -68,20 +68,20 @@ class _Product(NamedTuple):
         every, below, parts = self.spread(link, at_parent, toll)
         return terms.evenly_crossed(values, below, parts) if busiest else terms.evenly_crossed(values, every, 1)
 
-    def shares(self, link: StoreLink) -> tuple[Move, ...]:
-        """Of what moves over all instances, what one instance does: all do as much."""
+    def shares(self, link: StoreLink) -> tuple[int, ...]:
+        """Of each of the link's moves over all instances, what one instance does: all do as much."""
         every = moves(link)
         if not self.spatial:
-            return every
+            return tuple([move.count for move in every])
         parts = {link.parent.memory: self.spread(link, True, None)}
         if link.child is not None:
             parts[link.child.memory] = self.spread(link, False, None)
         for toll in link.tolls:
             parts[toll.name] = self.spread(link, True, toll)
         found = []
-        for einsum, name, tensor, action, count, width in every:
+        for _, name, _, _, count, _ in every:
             others, below, apart = parts[name]
-            found.append(Move(einsum, name, tensor, action, terms.evenly_crossed(count, below, others * apart), width))
+            found.append(terms.evenly_crossed(count, below, others * apart))
         return tuple(found)
 
     def spread(self, link: StoreLink, at_parent: bool, toll: Toll | None) -> tuple[int, int, int]:
@@ -130,6 +130,13 @@ class StoreLink:
     def known(self) -> dict[tuple[tuple[int, int], ...] | None, tuple[Move, ...]]:
         """What `moves` found, by picked instance."""
         return {}
+
+    @cached_property
+    def first(self) -> tuple[Number, ...]:
+        """Of each of its moves the values of the first instance."""
+        if self.path.spatial and self.product.whole and self.reader is None:
+            return self.product.shares(self)
+        return tuple([move.count for move in moves(self, {})])
 
     @cached_property
     def widths(self) -> tuple[int, int]:
@@ -444,9 +451,13 @@ def moves(link: StoreLink, picks: Picks | None = None) -> tuple[Move, ...]:
     key = None if picks is None else tuple(picks.items())
     found = link.known.get(key)
     if found is None:
-        even = picks is not None and link.product.whole and link.reader is None
-        found = link.known[key] = link.product.shares(link) if even else tuple(_moves(link, picks))
+        found = link.known[key] = tuple(_moves(link, picks))
     return found
+
+
+def counts(link: StoreLink, picks: Picks) -> tuple[Number, ...]:
+    """Of each of the link's `moves` the values of the picked instance."""
+    return tuple([move.count for move in moves(link, picks)]) if picks else link.first
 
 
 def _moves(link: StoreLink, picks: Picks | None) -> list[Move]:

@@ -307,11 +307,12 @@ def _path(tree: Analysed, name: str, order: int, held: dict[Address, frozenset[s
 
 def _path_loops(tree: Analysed, name: str) -> Iterator[PathLoop]:
     extents: dict[str, Any] = {v: tree.workload.extents[v] for v in tree.workload.einsum(name).variables}
+    cuts = tree.cuts
     for place, node, variable in tree.loops[name]:
         if variable is None:
             continue
         tile = default_tile(extents[variable], node.trips) if node.tile is None else node.tile
-        ends = tree.cuts.get((name, place))
+        ends = cuts.get((name, place)) if cuts else None
         yield PathLoop(place, variable, node.trips, tile, ends, node.axis)
         extents[variable] = minimum(extents[variable], tile) if ends is None else _widest(ends)
 

@@ -78,8 +78,9 @@ def _oversized_chains(tree: Analysed) -> Iterator[str]:
 def _extent_problems(tree: Analysed, einsum: str) -> Iterator[str]:
     """Trips fit extents and tiles, and every variable reaches extent 1 at the leaf."""
     loops, left = tree.extents(einsum)
+    cuts = tree.cuts
     for i, node, v, extent in loops:
-        if (einsum, i) in tree.cuts and tree.windows(einsum, i):
+        if cuts and (einsum, i) in cuts and tree.windows(einsum, i):
             continue  # what is derived from the consumers: the loop's numbers speak of them
         tile = tile_of(node, extent)
         if node.trips != -(-extent // tile):

@@ -33,9 +33,7 @@ def placement_problems(machine: Machine, tree: Analysed) -> Iterator[str]:
 
 def visible_memories(machine: Machine, unit: str | None) -> tuple[Memory, ...]:
     """Memories whose limits an Einsum on `unit` meets: those listed before it, for a copy before the first unit."""
-    stops = [machine.position[u.name] for u in machine.units if unit is None or u.name == unit]
-    stop = min(stops, default=len(machine.levels))
-    return tuple(memory for memory in machine.memories if machine.position[memory.name] < stop)
+    return machine.seen.get(unit, machine.memories)
 
 
 def held_tensors(workload: Workload, machine: Machine, einsum: str, stores: Stores) -> dict[str, set[str]]:
@@ -120,13 +118,13 @@ def _holding_problems(workload: Workload, machine: Machine, leaf: Compute, store
     """Every memory that the Einsum sees holds what it must and nothing that it may not."""
     einsum = leaf.einsum
     holds = held_tensors(workload, machine, einsum, stores)
-    bound = {memory.name for memory in visible_memories(machine, leaf.unit)}
+    bound = len(visible_memories(machine, leaf.unit))  # the first of all
     above: set[str] = set()
-    for memory in machine.memories:
+    for i, memory in enumerate(machine.memories):
         held = holds[memory.name]
         must = select(memory.must, workload, einsum, above)
         may = select(memory.may, workload, einsum, above)
-        for tensor in sorted(must - held) if memory.name in bound else ():
+        for tensor in sorted(must - held) if i < bound else ():
             yield f"{einsum}: {memory.name} must hold {tensor} (must: {memory.must})"
         for tensor in sorted(held - may - must) if not isinstance(memory, Link) else ():
             yield f"{einsum}: {memory.name} may not hold {tensor} (may: {memory.may})"
