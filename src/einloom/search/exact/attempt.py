@@ -16,11 +16,13 @@ from ...mapping.tree import Mapping
 from ...problem import Problem
 from ..method import Watcher
 from .bounds.arc_consistency import Consistency, Rest, common, keys_of
+from .bounds.backings import barred
 from .bounds.choices import Agreement, Choices, Keys, wanted
 from .bounds.cutoff import TIE, Cutoff, settled
 from .bounds.relaxation import alone_bound, column_limits, einsum_bound
 from .bounds.relaxed_rows import Left, RelaxedRows
-from .bounds.unlisted import unlisted_least
+from .bounds.unlisted import room_of, unlisted_points
+from .bounds.weighted_sums import MANY_RATIOS, Lines
 from .einsums.classes import EinsumClass, fuses_below_fanout, signatures
 from .einsums.orders import JoinStep, Layer, layers
 from .einsums.spatial import RankClasses
@@ -154,8 +156,16 @@ class Attempt:
         if self.problem.mapspace.places:
             return 0.0
         machine = self.problem.machine
-        found = {sig: unlisted_least(machine, sig, self.objectives) for sig in dict.fromkeys(self.signatures)}
-        self.least = np.array([found[sig] for sig in self.signatures])
+        never = barred(self.problem.workload, self.signatures, [room_of(memory) for memory in machine.memories])
+        every = list(zip(self.signatures, never, strict=True))
+        found = {(sig, bar): unlisted_points(machine, sig, self.objectives, bar) for sig, bar in dict.fromkeys(every)}
+        for i, one in enumerate(every):
+            if not len(found[one]):
+                raise self._unmapped(i)
+        self.least = np.array([found[one].min(axis=0) for one in every])
+        lines = Lines.of(self.aim, self.least, MANY_RATIOS)
+        lowest = {one: lines.extend(points).min(axis=0) for one, points in found.items()}
+        self.agreed = float(lines.value(np.sum([lowest[one] for one in every], axis=0)[None])[0])
         return self.bound
 
     def lower_bound(self, enough: float = float("inf"), proven: Callable[[float], None] = lambda bound: None) -> float:
@@ -170,13 +180,13 @@ class Attempt:
                 self.watcher.stage(f"bounding {objective}", i, len(self.signatures))
                 if sig not in found:
                     found[sig] = self._least_of(setting, sig)
-                self.least[i, column] = found[sig]
+                self.least[i, column] = max(found[sig], self.least[i, column])
                 if not np.isfinite(found[sig]):
                     raise self._unmapped(i)
                 if self.bound > enough:
                     raise Infeasible("no combination of mappings stays within the limit")
                 proven(self.bound)
-        self.agreed = self._agree()
+        self.agreed = max(self.agreed, self._agree())
         if not self.bound <= enough:
             raise Infeasible("no combination of mappings stays within the limit")
         return self.bound

@@ -6,33 +6,47 @@ every choice of spatial loops. The argument: docs/model/pruning.md, "Compulsory 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import pairwise
 from math import inf, prod
+from typing import Any
 
 import numpy as np
 
-from ....machine.levels import Machine
+from ....machine.levels import Machine, Memory
 from ....mapspace.divisors import divisors
 from ....problem import Objective
 from ..einsums.classes import AxisSignature, EinsumClass, UnitOption
+from ..einsums.holds import Placement, backing
 from ..einsums.spatial import padded
-from ..numerics.pareto import FloatArray
+from ..numerics.pareto import FloatArray, skyline
 from ..prices.columns import leakage
+from .backings import Barred
+from .places import reached
+from .reuse import by_instances, by_room
 
 MOST = 1 << 12  # choices of stores that are priced together; of more, each column is bounded alone
+CLOSER = 256  # choices of stores that are looked at closely, those that move least first
+LATENCY = Objective("latency")
 Chain = tuple[int, ...]  # the memories that hold a tensor, outermost first
+Chains = tuple[Chain, ...]  # of each tensor
+Rank = tuple[tuple[int, int], ...]
 
 
-def unlisted_least(machine: Machine, einsum: EinsumClass, objectives: tuple[Objective, ...]) -> FloatArray:
-    """The least of every settled objective [columns] of one repeat: each alone, over all units and choices of stores.
+def unlisted_points(
+    machine: Machine, einsum: EinsumClass, objectives: tuple[Objective, ...], barred: Barred = frozenset()
+) -> FloatArray:
+    """Settled objectives [points, columns] of one repeat: no mapping of the Einsum is better than all of them in every
+    column. barred: tensors that a memory cannot back. Members of groups may cost less."""
+    found = np.concatenate([_OnUnit(machine, einsum, option, barred).points(objectives) for option in einsum.units])
+    return np.asarray(found[skyline(np.zeros(len(found), np.int64), found)])
 
-    Infinite where there is no choice. Members of groups may cost less.
-    """
-    found = [_OnUnit(machine, einsum, option).least(objectives) for option in einsum.units]
-    return np.asarray(np.min(np.array(found).reshape(-1, len(objectives)), axis=0, initial=inf))
+
+def room_of(memory: Memory) -> int | None:
+    """Bits that the tiles in an instance of a memory may take together; None: any."""
+    return None if memory.size is None else memory.size // memory.capacity_share()
 
 
 @dataclass
@@ -42,30 +56,84 @@ class _OnUnit:
     machine: Machine
     einsum: EinsumClass
     option: UnitOption
+    barred: Barred = frozenset()
     _known: dict[tuple[AxisSignature, frozenset[int]], int] = field(default_factory=dict)
+    _counted: dict[int, tuple[int, int]] = field(default_factory=dict)
 
-    def least(self, objectives: tuple[Objective, ...]) -> FloatArray:
-        """As `unlisted_least`, of one unit."""
-        tables = [self._moves(t) for t in range(len(self.einsum.tensors))]
-        if prod(map(len, tables)) > MOST:
-            tables = [table.min(axis=0, keepdims=True) for table in tables]
-        moved = reduce(lambda a, b: (a[:, None] + b[None]).reshape(-1, a.shape[1]), tables)
-        return np.array([self._value(moved, objective).min(initial=inf) for objective in objectives])
+    def points(self, objectives: tuple[Objective, ...]) -> FloatArray:
+        """As `unlisted_points`, of one unit."""
+        placed = self._placed()
+        tables = [{chain: self._along(t, chain) for chain in {chains[t] for chains in placed}} for t in self._tensors]
+        if len(placed) > MOST:
+            every = [np.array(list(table.values())).min(axis=0) for table in tables]
+            return self._values(np.asarray(sum(every))[None], objectives)
+        rows = [np.sum([tables[t][chain] for t, chain in enumerate(chains)], axis=0) for chains in placed]
+        moved = np.array(rows).reshape(len(rows), 2 * len(self.machine.memories))
+        values = self._values(moved, objectives)
+        found = np.zeros((0, len(objectives)))
+        order = np.argsort(values.prod(axis=1), kind="stable")
+        for looked, i in enumerate(order.tolist()):
+            if looked == CLOSER:
+                found = np.concatenate([found, values[order[looked:]]])
+                break
+            if not (found <= values[i]).all(axis=1).any():
+                found = np.concatenate([found, self._together(placed[i], moved[i], objectives)])
+        return found
 
-    def _value(self, moved: FloatArray, objective: Objective) -> FloatArray:
-        """An additive objective of choices of stores. moved [n, 2 memories]: bits read, then bits written, in each."""
+    def _together(self, chains: Chains, moved: FloatArray, objectives: tuple[Objective, ...]) -> FloatArray:
+        """Objectives [ways, objectives] of a choice of stores, by how its tensors share the instances and the room of
+        the innermost memory; of the others, each of which they share in the best way."""
+        *outer, inner = [self._more(m, chains) for m in range(1, len(self.option.above))] or [np.zeros((1, len(moved)))]
+        if not all(map(len, (*outer, inner))):
+            return np.zeros((0, len(objectives)))
+        values = self._values(moved + inner, objectives)
+        latency = sooner = self._values(moved + inner, (LATENCY,))[:, 0]
+        for more in outer:
+            latency = np.maximum(latency, self._values(moved + more, (LATENCY,)).min())
+        for column, objective in enumerate(objectives):
+            if objective.name == "latency":
+                values[:, column] = latency
+                continue
+            values[:, column] += sum(float(self._added(more, objective).min()) for more in outer)
+            if objective.name == "energy":
+                values[:, column] += leakage(self.machine) * (latency - sooner)
+        return values[skyline(np.zeros(len(values), np.int64), values)]
+
+    def _placed(self) -> list[Chains]:
+        """The memories that hold each tensor, in every choice of stores."""
+        every = (tuple(tuple(m for m, h in enumerate(held) if t in h) for t in self._tensors) for held in self._holding)
+        return list(dict.fromkeys(every))
+
+    @property
+    def _holding(self) -> Sequence[Placement]:
+        """The choices of stores in which no memory backs what it has no room for."""
+        held = self.option.held
+        return [one for one in held if not any(backing(one, t) == m for t, m in self.barred)] or held
+
+    def _values(self, moved: FloatArray, objectives: tuple[Objective, ...]) -> FloatArray:
+        """Additive objectives of choices of stores [n, objectives]. moved [n, 2 memories]: bits read, then bits
+        written, in each."""
+        memories, latency = len(self.machine.memories), np.zeros(len(moved))
+        if any(objective.name != "traffic" for objective in objectives):
+            latency = self._latency(moved[:, :memories], moved[:, memories:])
+        found = np.empty((len(moved), len(objectives)))
+        for column, objective in enumerate(objectives):
+            found[:, column] = latency if objective.name == "latency" else self._added(moved, objective)
+            if objective.name == "energy":
+                found[:, column] += self._operations[0] + leakage(self.machine) * latency
+        return found
+
+    def _added(self, moved: FloatArray, objective: Objective) -> FloatArray:
+        """The joules, or the traffic, of moves alone."""
         memories = self.machine.memories
         read, written = moved[:, : len(memories)], moved[:, len(memories) :]
         if objective.name == "traffic":
             at = [memory.name for memory in memories].index(objective.memory or "")
             return np.asarray(read[:, at] + written[:, at])
-        latency = self._latency(read, written)
-        if objective.name == "latency":
-            return latency
-        energy = self._operations[0] + leakage(self.machine) * latency
+        total = np.zeros(len(moved))
         for m, memory in enumerate(memories):
-            energy += (read[:, m] * memory.read_energy + written[:, m] * memory.write_energy) / memory.bits_per_access
-        return np.asarray(energy)
+            total += (read[:, m] * memory.read_energy + written[:, m] * memory.write_energy) / memory.bits_per_access
+        return total
 
     def _latency(self, read: FloatArray, written: FloatArray) -> FloatArray:
         """Seconds of what takes longest: its busiest instance works no less than the mean of all that may be in use."""
@@ -89,56 +157,111 @@ class _OnUnit:
 
     # -- moves --------------------------------------------------------------------------------------------------------
 
-    def _moves(self, t: int) -> FloatArray:
-        """[choices of memories that hold the tensor, 2 memories]: bits read, then bits written, in each memory."""
-        held = [[t in choice[m] for choice in self.option.held] for m in range(len(self.option.above))]
-        chains = {tuple(m for m, holds in enumerate(mask) if holds) for mask in set(zip(*held, strict=True))}
-        elements, points = self._elements(t)
-        return np.array([self._along(t, chain, elements, points) for chain in sorted(chains)])
+    def _filled(self, t: int, parent: int) -> bool:
+        """True if a store below `parent` is filled from there, or emptied into it, by this Einsum."""
+        tensor = self.einsum.tensors[t]
+        return not (tensor.housed and parent < tensor.home) and not (tensor.joins and parent == 0)
 
-    def _along(self, t: int, chain: Chain, elements: int, points: int) -> FloatArray:
-        tensor, count = self.einsum.tensors[t], len(self.machine.memories)
-        moved = np.zeros((2, count))
+    def _along(self, t: int, chain: Chain) -> FloatArray:
+        """[2 memories]: bits read, then bits written, in each memory, of a tensor that these memories hold."""
+        tensor, moved = self.einsum.tensors[t], np.zeros((2, len(self.machine.memories)))
+        elements, points = self._met(t)
         for parent, child in pairwise(chain):
-            if not (tensor.housed and parent < tensor.home) and not (tensor.joins and parent == 0):
+            if self._filled(t, parent):
                 moved[int(tensor.output), parent] += elements * tensor.bits[parent]
                 moved[int(not tensor.output), child] += elements * tensor.bits[child]
         if not self.einsum.copy:
             inner = chain[-1]
-            together = self._instances(t, self.option.above[inner], self.option.fanouts, joined=True)
-            values = points / together
+            values = points / self._instances(t, self.option.above[inner], self.option.fanouts, joined=True)
             moved[int(tensor.output), inner] += values * tensor.bits[inner]
             if tensor.output:
-                moved[0, inner] += max(0.0, values - elements * self._sums(t, inner)) * tensor.bits[inner]
+                moved[0, inner] += self._again(t, values, inner, self.option.fanouts) * tensor.bits[inner]
         return moved.reshape(-1)
+
+    def _again(self, t: int, values: Any, memory: int, bottom: int) -> Any:
+        """Of so many results written into a memory, those that are read back there for the next one."""
+        return np.maximum(0.0, values - self._met(t)[0] * self._sums(t, memory, bottom))
+
+    def _more(self, m: int, chains: Chains) -> FloatArray:
+        """What moves in or out of a memory besides what `_along` counts, in bits [choices, 2 memories]: for each choice
+        of how tensors share its room and its instances. What passes it by on the way to the unit is the innermost's."""
+        above, last = self.option.above, m == len(self.option.above) - 1
+        none = np.zeros((1, 2 * len(self.machine.memories)))
+        if self.einsum.copy or self.einsum.uneven or any(tensor.joins for tensor in self.einsum.tensors):
+            return none
+        parents = {t: max(p for p in chains[t] if p < m) for t in self._tensors if chains[t][0] < m}
+        own = [t for t in parents if m in chains[t] and self._filled(t, parents[t])]
+        past = [t for t in parents if last and m not in chains[t]]
+        if not own and not past:
+            return none
+        room, bits = room_of(self.machine.memories[m]), tuple(self.einsum.tensors[t].bits[m] for t in own)
+        others = (self.einsum.tensors[t] for t in self._tensors if m == chains[t][0])
+        uses = np.full((1, len(own)), inf)
+        if own and room is not None and all(bits):
+            uses = by_room(self.einsum, tuple(own), bits, room - sum(tensor.backed[m] for tensor in others))
+        axes = [a for a in self.einsum.axes if min(above[parents[t]] for t in (*own, *past)) <= a.fanout < above[m]]
+        spread = frozenset(range(len(self.einsum.extents))) - self._outside
+        together = by_instances(self.einsum, (*own, *past), spread, prod(axis.size for axis in axes))
+        if len(uses) * len(together) > MOST:
+            together = together.max(axis=0, keepdims=True)
+        uses = np.repeat(uses, len(together), axis=0)
+        together = np.tile(together, (len(uses) // len(together), 1))
+        moved = np.zeros((len(uses), *none.reshape(2, -1).shape))
+        for i, t in enumerate(own):
+            self._fetched(moved, t, parents[t], m, uses[:, i], together[:, i])
+        for i, t in enumerate(past, len(own)):
+            self._passed(moved, t, parents[t], m, together[:, i])
+        return moved.reshape(len(moved), none.size)
+
+    def _fetched(self, moved: FloatArray, t: int, p: int, m: int, uses: FloatArray, together: FloatArray) -> None:
+        """Add what an own store moves more often than once. uses: of an element in an instance; together: instances."""
+        tensor, (elements, points) = self.einsum.tensors[t], self._met(t)
+        above = self.option.above
+        most = np.minimum(together, self._instances(t, above[p], above[m], joined=True))
+        outer, inner = np.maximum(elements, points / (uses * most)), np.maximum(elements, points / uses)
+        moved[:, int(tensor.output), p] += (outer - elements) * tensor.bits[p]
+        moved[:, int(not tensor.output), m] += (inner - elements) * tensor.bits[m]
+        if tensor.output and self.machine.partial_sums != "once":
+            moved[:, 0, p] += self._again(t, outer, p, above[m]) * tensor.bits[p]
+            moved[:, 1, m] += self._again(t, inner, m, above[m]) * tensor.bits[m]
+
+    def _passed(self, moved: FloatArray, t: int, p: int, m: int, together: FloatArray) -> None:
+        """Add what the unit moves past a memory, where the tensors cannot all have as many instances as each alone."""
+        tensor, points, fanouts = self.einsum.tensors[t], self._met(t)[1], self.option.fanouts
+        alone = self._instances(t, self.option.above[p], fanouts, joined=True)
+        below = self._instances(t, self.option.above[m], fanouts, joined=True)
+        before, values = points / alone, points / np.minimum(alone, together * below)
+        moved[:, int(tensor.output), p] += (values - before) * tensor.bits[p]
+        if tensor.output:
+            more = self._again(t, values, p, fanouts) - self._again(t, before, p, fanouts)
+            moved[:, 0, p] += more * tensor.bits[p]
+
+    def _met(self, t: int) -> tuple[int, int]:
+        """(elements of the tensor that the Einsum meets, iterations that meet one)."""
+        if t not in self._counted:
+            self._counted[t] = self._elements(t)
+        return self._counted[t]
 
     def _elements(self, t: int) -> tuple[int, int]:
         """(elements of the tensor that the Einsum meets, iterations that meet one)."""
-        tensor, elements, points = self.einsum.tensors[t], 1, 1
-        for r, (rank, constant, size) in enumerate(zip(tensor.ranks, tensor.constants, tensor.shape, strict=True)):
-            if tensor.simple(r):
-                reached = min(self.einsum.extents[rank[0][0]], size)
-                elements, points = elements * reached, points * reached
-                continue
-            places, met = np.array([constant]), np.ones(1, np.int64)
-            for v, coefficient in rank:
-                every = places[:, None] + coefficient * np.arange(self.einsum.extents[v])
-                places, inverse = np.unique(every, return_inverse=True)
-                met = np.bincount(inverse.reshape(-1), np.repeat(met, self.einsum.extents[v])).astype(np.int64)
-            inside = (places >= 0) & (places < size)
-            elements, points = elements * int(inside.sum()), points * int(met[inside].sum())
-        lacks = (extent for v, extent in enumerate(self.einsum.extents) if v not in tensor.variables)
-        return elements, points * prod(lacks)
+        tensor = self.einsum.tensors[t]
+        met = [reached(self.einsum, tensor, r) for r in range(len(tensor.ranks))]
+        return prod(places for places, _ in met), prod(times for _, times in met) * self._lacking(t)
 
-    def _sums(self, t: int, inner: int) -> int:
-        """Most instances that begin a sum of their own for one element: those for which nothing is added on the way."""
-        above = self.option.above[inner]
+    def _sums(self, t: int, memory: int, bottom: int) -> int:
+        """Most sums of one element that begin in a memory: those of its instances, and of the fanouts down to `bottom`
+        where nothing is added on the way."""
+        above = self.option.above[memory]
         outside = self._instances(t, 0, above)
-        return min(outside * self._instances(t, above, self.option.fanouts, joined=False), self._lacking(t))
+        return min(outside * self._instances(t, above, bottom, joined=False), self._lacking(t))
 
     def _lacking(self, t: int) -> int:
         mine = self.einsum.tensors[t].variables
         return prod(extent for v, extent in enumerate(self.einsum.extents) if v not in mine)
+
+    @property
+    def _tensors(self) -> range:
+        return range(len(self.einsum.tensors))
 
     # -- instances ----------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from ..numerics.pareto import FloatArray
 from .cutoff import Cutoff
 
 RATIOS = (0.25, 0.5, 1.0, 2.0, 4.0)
+MANY_RATIOS = tuple(2.0 ** (step / 2) for step in range(-16, 17))  # where there are few sums to bound
 HALVINGS = 12
 
 
@@ -28,12 +29,12 @@ class Lines:
     weights: tuple[float, ...]
 
     @classmethod
-    def of(cls, aim: Cutoff, least: FloatArray) -> Lines:
+    def of(cls, aim: Cutoff, least: FloatArray, ratios: tuple[float, ...] = RATIOS) -> Lines:
         """Weights around the one at which the least energy and the least latency of the cascade weigh the same."""
         total = least.sum(axis=0)
         if len(total) == 1 or aim.front is not None or not (total > 0).all():
             return cls(aim, ())
-        return cls(aim, tuple(float(ratio * total[0] / total[1]) for ratio in RATIOS))
+        return cls(aim, tuple(float(ratio * total[0] / total[1]) for ratio in ratios))
 
     def extend(self, cost: FloatArray) -> FloatArray:
         """The columns of `cost`, then a weighted sum for each weight."""
@@ -63,6 +64,20 @@ class Lines:
         if not self.weights:
             return self.aim.beyond(bounds)
         beyond = self.aim.beyond(bounds[:, :2])
+        corners = self._corners(bounds)
+        useless = self.aim.beyond(corners.reshape(-1, 2)).reshape(corners.shape[:2])
+        return np.asarray(beyond | useless.all(axis=1))
+
+    def value(self, bounds: FloatArray) -> FloatArray:
+        """The least objective that sums with these lower bounds on all columns can have [n]."""
+        if not self.weights:
+            return self.aim.value(bounds)
+        corners = self._corners(bounds)
+        values = self.aim.value(corners.reshape(-1, 2)).reshape(corners.shape[:2])
+        return np.asarray(np.maximum(values.min(axis=1), self.aim.value(bounds[:, :2])))
+
+    def _corners(self, bounds: FloatArray) -> FloatArray:
+        """Where lines of neighbouring weights meet [n, lines, 2]."""
         weights = np.array((0.0, *self.weights))
         lines = np.concatenate([bounds[:, :1], bounds[:, 2:]], axis=1)
         corners = np.empty((len(bounds), len(weights), 2))
@@ -70,5 +85,4 @@ class Lines:
             corners[:, :-1, 1] = np.diff(lines, axis=1) / np.diff(weights)
             corners[:, -1, 1] = bounds[:, 1]
             corners[:, :, 0] = lines - weights * corners[:, :, 1]
-        useless = self.aim.beyond(np.maximum(corners, 0.0).reshape(-1, 2)).reshape(corners.shape[:2])
-        return np.asarray(beyond | useless.all(axis=1))
+        return np.maximum(corners, 0.0)
