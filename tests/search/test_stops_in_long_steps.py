@@ -20,8 +20,9 @@ from einloom.search.exact.fusion.explore import Explorer
 from einloom.search.exact.fusion.floors import Floors
 from einloom.search.exact.pmappings import expand
 from einloom.search.exact.pmappings import sweep as sweep_module
+from einloom.search.exact.pmappings.backpointers import Compactor
 from einloom.search.exact.pmappings.expand import Expansion
-from einloom.search.exact.pmappings.rows import Backpointers, Rows
+from einloom.search.exact.pmappings.rows import Backpointers, Rows, union, wrapped
 from einloom.search.exact.pmappings.sweep import PmappingTable, relaxed
 from einloom.search.exhaustive import Exhaustive
 from einloom.search.method import Watcher
@@ -185,3 +186,15 @@ def test_loops_above_kept_tiles_come_in_pieces(monkeypatch: pytest.MonkeyPatch) 
     for memory, levels in whole.levels.items():
         for one, other in zip(levels, parts.levels[memory], strict=True):
             assert sorted(map(tuple, one.cost.tolist())) == sorted(map(tuple, other.cost.tolist()))
+
+
+def test_sources_of_a_block_keep_their_numbers() -> None:
+    """They say which links a row has: where no row of the first source is left, the second is still the second."""
+    table = sweep_module.sweep(uneven())
+    parts = [wrapped(rows) for rows in table.levels[1][:2]]
+    both, last = union(parts), len(parts[0]) + len(parts[1]) - 1
+    compactor = Compactor([(both.trail, np.array([last]))])
+    trail = compactor.trail(both.trail)
+    assert trail.source.tolist() == [1] and len(trail.sources) == 2
+    assert compactor.rows(both.trail, np.array([last])).tolist() == [0]
+    assert np.array_equal(trail.sources[1].x[trail.row], both.x[[last]])

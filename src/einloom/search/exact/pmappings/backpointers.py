@@ -11,19 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..numerics.pareto import IntArray
-from .rows import Backpointers, Rows
+from .rows import Backpointers, Rows, wrapped
 
 
 class Compactor:
-    """Cuts trails down. used: (trail, its rows that are of use), any number for each trail. whole: trails that stay as
-    they are, with what they were made from."""
+    """Cuts trails down. used: (trail, its rows that are of use), any number for each trail, whose sources keep their
+    numbers: those say which links a row has (`Origin`). whole: trails that stay as they are, with what they were made
+    from."""
 
     def __init__(self, used: Iterable[tuple[Backpointers, IntArray]], whole: Collection[Backpointers] = ()) -> None:
         self._used: dict[int, NDArray[np.bool_]] = {}
         self._order: list[Backpointers] = []  # sources before what was made from them
         self._kept: dict[int, tuple[IntArray | None, Backpointers]] = {id(trail): (None, trail) for trail in whole}
+        self._numbered: set[int] = set()
         for trail, rows in used:
             self._visit(trail)
+            self._numbered.add(id(trail))
             self._used[id(trail)][rows] = True
         for trail in reversed(self._order):
             self._mark(trail)
@@ -48,13 +51,15 @@ class Compactor:
     def _cut(self, trail: Backpointers) -> tuple[IntArray, Backpointers]:
         rows = np.flatnonzero(self._used[id(trail)])
         source, row = trail.source[rows], trail.row[rows]
-        sources: list[Backpointers] = []
+        numbered = id(trail) in self._numbered
+        sources = [self._kept[id(before)][1] for before in trail.sources] if numbered else []
         for number, mine in _by_source(trail, rows):
             kept, before = self._kept[id(trail.sources[number])]
             if kept is not None:
                 row[mine] = np.searchsorted(kept, row[mine])
-            source[mine] = len(sources)
-            sources.append(before)
+            if not numbered:
+                source[mine] = len(sources)
+                sources.append(before)
         return rows, Backpointers(trail.x[rows], trail.marks[rows], trail.action, tuple(sources), source, row)
 
     def trail(self, trail: Backpointers) -> Backpointers:
@@ -70,7 +75,8 @@ class Compactor:
 def shed(rows: Rows, since: Rows) -> Rows:
     """The same rows, with no more of their history since others than what they were made from."""
     whole = (since.trail, *since.trail.sources)
-    trail = Compactor([(rows.trail, np.arange(len(rows)))], whole).trail(rows.trail)
+    above = wrapped(rows).trail
+    trail = Compactor([(above, np.arange(len(rows)))], whole).trail(above).sources[0]
     return Rows(rows.cost, rows.occupied, trail)
 
 
