@@ -152,7 +152,7 @@ def problem_or_traffic(
 
 def _flows(dataflow: Flows | None) -> tuple[Dataflow, ...]:
     """The dataflows meant; names and files are read."""
-    if dataflow is None:
+    if dataflow is None or dataflow == ():
         return ()
     from .dataflows.files import dataflow as named
     from .dataflows.rules import Dataflow

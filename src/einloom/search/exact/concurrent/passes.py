@@ -17,20 +17,18 @@ import numpy as np
 from ....errors import Infeasible
 from ....machine.levels import Fanout, Machine
 from ....mapping.tree import Mapping
-from ....problem import Objective, Problem
-from ...method import Watcher
-from ..attempt import Attempt, ExactOptions
+from ....problem import Objective
+from ..attempt import Attempt
 from ..bounds.arc_consistency import common, keys_of
 from ..bounds.choices import Choices, Keys
 from ..bounds.cutoff import TIE
 from ..einsums.classes import EinsumClass
-from ..einsums.users import Users
 from ..fusion.explore import Allowed, PmappingGroup, Stacks, Wanted
 from ..joining.join import ChosenRow, Joiner
 from ..model import Setting
 from ..numerics.pareto import FloatArray
 from ..numerics.uneven import Tiling
-from ..prices.columns import columns, leakage
+from ..prices.columns import leakage
 from ..traceback import Piece, Where, tree
 from .candidates import Candidate, Candidates, drains
 from .groups import Groups
@@ -366,16 +364,3 @@ class ConcurrentAttempt(Attempt):
             (depth if own and (place, m, t) in moved else place, m, t, own) for place, m, t, own in piece.stores
         )
         return replace(piece, stores=stores)
-
-
-def attempt_for(
-    problem: Problem, options: ExactOptions, watcher: Watcher, counts: dict[str, int], checkpoint: Callable[[], None]
-) -> Attempt:
-    """The first attempt of a search: with groups only where the mapspace has some and they can be better."""
-    machine, places = problem.machine, problem.mapspace.places
-    matters = any(column.kind == "time" for column in columns(machine, problem.objective))
-    matters = matters or (bool(places) and Users(problem.workload, machine).any_contested)
-    emptier = any(axis.use == "full" for axis in machine.axes.values())
-    together = matters or ("axis" in places and emptier)
-    kind = ConcurrentAttempt if places and together else Attempt
-    return kind(problem, options, watcher, counts, checkpoint)
