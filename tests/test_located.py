@@ -189,6 +189,7 @@ def plain(view: object) -> object:
     }
 )
 @example({"?a": {"?b": "?c"}, "x": ["?d", {"y": "?"}]})
+@example({"_": {":0": None, "x": ":a"}, "x": [":d", {":": ":"}]})
 @example({"x": "\x01" * 40 + "\u00c2\u00a8 \x0f" * 8})
 @given(st.dictionaries(st.text("abcxyz_", min_size=1, max_size=8), DATA, min_size=1, max_size=4))
 def test_what_is_dumped_reads_back(data: dict[str, object]) -> None:

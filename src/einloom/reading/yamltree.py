@@ -204,9 +204,9 @@ def _dumped(data: Mapping[str, object], width: int, plain_unicode: bool) -> str:
     writer.allow_unicode = plain_unicode
     writer.representer.ignore_aliases = lambda *_: True
     scalar = writer.representer.represent_scalar
-    # ruamel.yaml writes ?x as it is, and in a list or mapping on one line that reads as a key
+    # ruamel.yaml writes ?x and :x as they are, and in a list or mapping on one line those read as parts of a pair
     writer.representer.represent_scalar = lambda tag, value, style=None, anchor=None: scalar(
-        tag, value, '"' if str(value).startswith("?") else style, anchor
+        tag, value, '"' if str(value).startswith(("?", ":")) else style, anchor
     )
     stream = StringIO()
     writer.dump(data, stream)
