@@ -12,11 +12,14 @@ from . import (
     dataflows,
     fadiff,
     first,
+    groups,
     imperfect,
+    orders,
     profile_exact,
     relaxed,
     sizes,
     speeds,
+    starts,
     tilings,
 )
 from .measured import Column, MeasuredTable, Row, markdown
@@ -349,6 +352,10 @@ TABLES: tuple[MeasuredTable, ...] = (
             Column("after", "evaluate_ms"),
         ),
     ),
+    MeasuredTable("starts", "docs/exact.md", "starts.csv", "python -m bench.starts", starts.COLUMNS),
+    MeasuredTable("groups", "docs/exact.md", "groups.csv", "python -m bench.groups", render=groups.table),
+    MeasuredTable("orders", "docs/exact.md", "orders.csv", "python -m bench.orders", orders.COLUMNS),
+    MeasuredTable("shares", "docs/exact.md", "groups.csv", "python -m bench.groups", render=groups.shares),
     MeasuredTable("stages", "docs/profile.md", "profile.csv", PROFILE, render=profile_exact.stages_table),
     MeasuredTable("functions", "docs/profile.md", "profile.csv", PROFILE, render=profile_exact.functions_table),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,34 @@ def test_every_mark_of_a_page_is_a_table() -> None:
         if line.startswith("<!-- table ")
     }
     assert marked == known
+
+
+MEASURED = re.compile(r"\d (?:CPU )?(?:s|ms|min|[kMG]i?B)\b|\d [mµ]?J s\b|\b(?:CPU|peak)\b")
+"""Seconds and bytes of a run, EDP, or a head that speaks of CPU time or a peak. Energies of a model may be a peer's."""
+
+
+def hand_written(text: str) -> list[str]:
+    """The lines of tables outside the marks that look measured."""
+    found, inside = [], False
+    for line in text.split("\n"):
+        inside = line.startswith("<!-- table ") or (inside and not line.startswith("<!-- end of table "))
+        if line.startswith("|") and not inside and any(MEASURED.search(cell.strip()) for cell in line.split("|")):
+            found.append(line)
+    return found
+
+
+def test_no_page_has_a_measured_table_that_nothing_writes() -> None:
+    pages = [path for path in (*(ROOT / "docs").rglob("*.md"), ROOT / "README.md") if "_build" not in path.parts]
+    found = {str(path.relative_to(ROOT)): hand_written(path.read_text(encoding="utf-8")) for path in pages}
+    assert not {page: lines for page, lines in found.items() if lines}
+
+
+def test_a_table_by_hand_is_found() -> None:
+    marked = "<!-- table x -->\n| a | CPU s |\n| --- | --- |\n| b | 3 s |\n<!-- end of table x -->\n"
+    named = "| key | what |\n| --- | --- |\n| `setup` | seconds before a transfer |\n"
+    assert not hand_written(marked + named)
+    assert hand_written(marked + named + "| b | 433.0 ms, 8.5 s |\n") == ["| b | 433.0 ms, 8.5 s |"]
+    assert hand_written("| problem | peak |\n") and hand_written("| a | 1.08 mJ s |\n") and hand_written("| 419 MiB |")
 
 
 def _written(folder: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> Path:
