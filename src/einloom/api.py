@@ -127,7 +127,7 @@ def problems(
     order: Order | None = None,
     stores: Stores | None = None,
 ) -> tuple[Labelled, ...]:
-    """The mapping problems of which the best is asked: one, or one per number of tiles of a dataflow that rewrites.
+    """The mapping problems whose best answer is wanted: one, or one per number of tiles of a dataflow that rewrites.
 
     Of several dataflows the first rewrites.
     """
@@ -232,13 +232,14 @@ def map(
     (docs/mapspace.md), instead of the one that mapspace or dataflow name. order: ``program``, or ``free``: in any order
     of the Einsums that their data allows. stores: ``own``, or ``shared``: one store may serve several Einsums that read
     its tensor. method: an object or a name, with its options
-    (docs/how-to/my-optimizer.md). seconds, steps, memory: a budget of wall time, of evaluated
-    points, of bytes that the process may hold; what is found by then comes back with a bound. start: mappings that are
-    known already, as objects, results, texts or files; methods that can, as ``exact``, look below
-    the best of them (docs/exact.md). relax: ``integer`` adds to the certificate what no mapping with any integer tiles
-    is below (docs/model/integer-tiles.md). Raises SpecError, Infeasible, BudgetExhausted; BrokenMethod, if a method of
-    another package is wrong about its answer; and Defect, if einloom contradicts itself: what is
-    found is checked once more, and the problem is saved in the working directory so that it can be reported.
+    (docs/how-to/my-optimizer.md). seconds, steps, memory: a budget of wall time, of evaluated points, of bytes that the
+    process may hold; what is found by then comes back with a bound. start: known mappings, as objects, results, texts
+    or files; methods that can, such as ``exact``, look only below the best of them (docs/exact.md). relax: ``integer``
+    adds a lower bound over mappings with any integer tiles to the certificate (docs/model/integer-tiles.md).
+
+    Raises SpecError, Infeasible, BudgetExhausted; BrokenMethod, if a method of another package is wrong about its
+    answer; and Defect, if einloom contradicts itself: every answer is checked once more, and the problem is then saved
+    in the working directory so that it can be reported.
     """
     asked = problems(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use, space, order, stores)
     known = starts(asked, (start,) if isinstance(start, Mapping | Result | str) else start)

@@ -156,7 +156,7 @@ class Evaluator:
         return Point(self.problem.objective.value(cost), cost)
 
     def refuse(self, rule: str, points: int = 1) -> float:
-        """Count points that are no legal mapping of the space, under the rule that they break; infinite is their value.
+        """Count points that are no legal mapping of the space, under the rule that they break; their value is infinite.
 
         Raises Stop when the search is to end.
         """

@@ -1,4 +1,4 @@
-"""One pass of the search: signatures -> blocks -> consistency -> joins -> trees, towards an aim."""
+"""One pass below a cutoff: classes of Einsums -> groups of pmappings -> arc consistency -> joins -> trees."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class ExactOptions:
 
     consistency: rows and choices that no partner can save go before joining and before exploring. incumbent: bounds and
     a limit on the objective cut the tables and joins; off, nothing does. segments: energy and traffic are bounded, and
-    searched, by segments of the cascade. limit: look only for mappings of at most this
-    value, instead of raising limits from the bound ("is anything better than this?"). start: mappings that are known
-    already; the search looks below the best of them and returns it if nothing is there.
+    searched, by segments of the cascade. limit: look only for mappings of at most this value, instead of raising
+    limits from the bound ("is anything better than this?"). start: mappings that are known already; the search looks
+    below the best of them and returns it if nothing is there.
     """
 
     rules: Rules = field(default_factory=Rules)
@@ -76,7 +76,9 @@ class Solution:
 
 
 class Attempt:
-    """Complete solutions of one problem towards an aim (of one repeat).
+    """Complete solutions of one problem below a cutoff, its `aim` (of one repeat).
+
+    A signature is a class of Einsums (`EinsumClass`), its blocks are groups of pmappings (`PmappingGroup`).
 
     tiling: of ranks in the space `ragged` that several Einsums may cut alike. relaxed: the rows of the relaxation that
     bounds this attempt, if they are known; left: what they leave within the aim.
@@ -125,7 +127,7 @@ class Attempt:
 
     @property
     def relaxes(self) -> bool:
-        """True if the loose tiling bounds every other from below: no limit speaks of tiles, and fused loops are
+        """True if what the loose tiling costs bounds every other from below: no limit is on tiles, and fused loops are
         temporal."""
         return not (self.problem.mapspace.limits.tiles or fuses_below_fanout(self.users))
 
@@ -274,7 +276,7 @@ class Attempt:
         return max(self.agreed, float(self.aim.value(self.least.sum(axis=0, keepdims=True))[0]))
 
     def first_limit(self) -> float | None:
-        """A value that is worth to be tried as a limit before anything else, if there is one."""
+        """A limit to try before all others, if one is worth it."""
         return None
 
     def _setting(self) -> Setting:

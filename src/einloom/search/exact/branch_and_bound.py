@@ -1,8 +1,8 @@
 """Branch and bound: limits raised from the sum of lower bounds until some cascade stays below one; then it is optimal.
 
 Comes in: a problem with its limits. Goes out: the optimum, or the whole Pareto set; an incumbent that was told of every
-solution and bound on the way. Each stage is a function of the one before: signatures -> blocks -> joins -> tree. The
-argument for every rule: docs/exact.md, docs/model/pruning.md (after FFM, section 6).
+solution and bound on the way. Below each limit an attempt goes from classes of Einsums to groups of pmappings, joins
+and trees (`attempt.py`). The argument for every rule: docs/exact.md, docs/model/pruning.md (after FFM, section 6).
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ Place = tuple[int, Placement, SpatialChoice, frozenset[int], tuple[int, ...]]
 
 
 class Explorer:
-    """All blocks of one signature.
+    """All blocks (groups of pmappings) of one signature (class of Einsums).
 
     allowed: for tensors whose other users are explored already, how those store them. stacks: the fused parts met so
     far; explorers whose signatures differ in the sizes of axes only may share them. wanted: per unit the choices of

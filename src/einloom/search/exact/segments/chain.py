@@ -185,7 +185,7 @@ class Chain:
 
 
 def _further(table: Table, limit: float, beyond: Costs) -> Costs:
-    """Costs with one segment more. table: its entries, those that no entry is given for cost more than `limit`."""
+    """Costs with one segment more. table: its entries; a way of storing without an entry costs more than `limit`."""
     floor = limit + beyond.least
     found: dict[Stored | None, float] = {}
     for (here, there), cost in table.items():
