@@ -41,12 +41,29 @@ def test_the_verb_prints_gaps_to_the_optimum_and_takes_a_folder_up(
     assert "random-0-40points.csv" in asked(*words, "--folder", str(folder)).output
 
 
+def test_methods_are_compared_within_the_limits_that_map_takes(tmp_path: Path) -> None:
+    words = [
+        "matmul:m=13,n=13,k=13",
+        "simple:dram_energy=100,glb_bits=400",
+        "--methods",
+        "exact,anneal",
+        "--budget-evaluations",
+        "60",
+    ]
+    folder = ["--folder", str(tmp_path / "runs")]
+    perfect = json.loads(asked(*words, *folder, "--json", "-").stdout)
+    uneven = json.loads(asked(*words, *folder, "--space", "ragged", "--json", "-").stdout)
+    assert uneven["proven"] and uneven["reference"] < perfect["reference"]
+    assert {run["method"] for run in uneven["runs"] if run["value"] < perfect["reference"]} == {"exact", "anneal"}
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["--methods", "anneal", "a", "b", "c"], "--methods runs on WORKLOAD and MACHINE; 3 names were given"),
         ([*NAMES, "--methods", "aneal"], "unknown method 'aneal'"),
         ([*NAMES, "--methods", ","], "--methods names no method"),
+        ([*NAMES, "--order", "free"], "--order is for runs of --methods"),
         ([*NAMES, "--seeds", "3"], "--seeds is for runs of --methods"),
     ],
 )

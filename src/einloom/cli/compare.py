@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from .. import stops
 from ..errors import SpecError
 from ..problem import Budget
 from . import output
+from .commands import limited
 from .guard import guarded, stopped
+
+_OF_RUNS = ("objective", "seeds", "folder", "budget_evaluations", "budget_seconds")
+"""The options of --methods beside those that limit the mapspace."""
 
 
 @click.command("compare")
 @click.argument("results", nargs=-1, required=True, metavar="RESULT.json... | WORKLOAD MACHINE")
 @click.option("--methods", metavar="NAME,...", help="Run these on WORKLOAD MACHINE; exact gives the optimum.")
 @click.option("--objective", default="energy", show_default=True, help="Of the runs, as `einloom map` has it.")
-@click.option("--mapspace", metavar="FILE", help="Limits of the space, for all runs.")
-@click.option("--dataflow", multiple=True, metavar="NAME|FILE", help="Limits of a published dataflow.")
-@click.option("--full-use", is_flag=True, help="Every Einsum uses as many instances of the axes as it can.")
+@limited
 @click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="Runs of each method.")
 @click.option("--budget-evaluations", type=click.IntRange(1), help="Points of each run of a method with a seed.")
 @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="Wall time of each run.")
@@ -32,7 +36,7 @@ def compare_verb(
     page_path: str | None,
     json_path: str | None,
     csv_path: str | None,
-    **runs: object,
+    **runs: Any,
 ) -> None:
     """Compare saved results of any methods, spaces, machines or workloads; or run methods and compare those.
 
@@ -55,7 +59,7 @@ def compare_verb(
 
 
 def _methods(
-    named: tuple[str, ...], methods: str, paths: tuple[str | None, str | None, str | None], runs: dict[str, object]
+    named: tuple[str, ...], methods: str, paths: tuple[str | None, str | None, str | None], runs: dict[str, Any]
 ) -> None:
     """Run the methods, and give out their gaps."""
     from .. import api
@@ -67,26 +71,13 @@ def _methods(
     if not names:
         raise SpecError("--methods names no method", suggestion="exact,random,anneal")
     page_path, json_path, csv_path = paths
-    steps, seconds = runs["budget_evaluations"], runs["budget_seconds"]
-    budget = Budget(
-        seconds if isinstance(seconds, float) else None,
-        steps if isinstance(steps, int) else None,
-    )
-    asked = api.problems(
-        *named,
-        str(runs["objective"]),
-        None,
-        None if runs["mapspace"] is None else str(runs["mapspace"]),
-        runs["dataflow"] or None,  # type: ignore[arg-type]
-        bool(runs["full_use"]),
-    )
+    objective, seeds, folder, steps, seconds = (runs.pop(name) for name in _OF_RUNS)
+    asked = api.problems(*named, objective, **runs)
     if len(asked) > 1:
         raise SpecError("methods are compared on one problem; this dataflow makes several")
     with stops.politely() as stop:
-        folder = None if runs["folder"] is None else str(runs["folder"])
-        found = compare_methods(
-            asked[0].problem, names, int(str(runs["seeds"])), budget, folder, lambda: bool(stop), output.tell
-        )
+        budget = Budget(seconds, steps)
+        found = compare_methods(asked[0].problem, names, seeds, budget, folder, lambda: bool(stop), output.tell)
         printed = str(found) + (f"wrote {page_path}\n" if page_path else "")
         output.deliver(printed, (json_path, found.to_json), (csv_path, found.to_csv), (page_path, found.to_html))
     if stop:
