@@ -47,6 +47,8 @@ SPACES = {
 }
 PROBLEMS = (  # workload, machine, objective, space
     ("matmul", "tileflow-cloud", "edp", "ffm"),
+    ("conv-chain", "tileflow-cloud", "edp", "ffm"),
+    ("tileflow-cc1", "tileflow-edge", "edp", "ffm"),
     ("llama2", "two-level", "energy", "ffm"),
     ("gpt2", "two-level", "energy", "ffm"),
     ("resnet18", "tileflow-cloud", "edp", "ffm"),

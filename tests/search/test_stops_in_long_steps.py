@@ -24,6 +24,7 @@ from einloom.search.exact.pmappings.backpointers import Compactor
 from einloom.search.exact.pmappings.expand import Expansion
 from einloom.search.exact.pmappings.rows import Backpointers, Rows, union, wrapped
 from einloom.search.exact.pmappings.sweep import PmappingTable, relaxed
+from einloom.search.exact.prices import columns
 from einloom.search.exhaustive import Exhaustive
 from einloom.search.method import Watcher
 from einloom.zoo.machine_by_name import load_machine
@@ -62,6 +63,18 @@ def test_listing_spatial_choices(attempt: Attempt) -> None:
         with pytest.raises(Enough):
             RankClasses(signature, after(calls)).spreads(signature.units[0])
     assert RankClasses(signature, after(0)) == RankClasses(signature)
+
+
+def test_spatial_choices_as_an_array(attempt: Attempt, monkeypatch: pytest.MonkeyPatch) -> None:
+    signature = attempt.signatures[0]
+    classes, option = attempt.classes[signature], signature.units[0]
+    whole = Floors(attempt.setting, classes).links(option, classes.spreads(option)[:100]).between(0, option.fanouts)
+    monkeypatch.setattr(columns, "LISTED", 10)
+    asked = RankClasses(signature, after(9))
+    with pytest.raises(Enough):  # at the tenth part
+        Floors(attempt.setting, asked).links(option, classes.spreads(option)[:100])._axes  # noqa: B018
+    parts = Floors(attempt.setting, classes).links(option, classes.spreads(option)[:100])
+    assert np.array_equal(parts.between(0, option.fanouts), whole)
 
 
 @pytest.mark.parametrize("machine", ["simple", "tileflow-cloud"])

@@ -24,6 +24,8 @@ from ..numerics.narrow import largest
 from ..numerics.pareto import FloatArray, IntArray
 from ..numerics.uneven import largest_tile
 
+LISTED = 1 << 14  # spatial choices that become an array between two questions whether to stop
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -127,7 +129,11 @@ class LinkPrices:
     def _axes(self) -> tuple[tuple[int, frozenset[int], IntArray], ...]:
         """(fanout, tensors joined, instances per choice and class) of every visible axis."""
         visible = [axis for axis in self.classes.signature.axes if axis.fanout < self.fanouts]
-        rows = np.array(self.spreads, np.int64).reshape(len(self.spreads), len(visible), len(self.classes.members))
+        rows = np.empty((len(self.spreads), len(visible), len(self.classes.members)), np.int64)
+        for start in range(0, len(rows), LISTED):
+            self.classes.checkpoint()
+            some = self.spreads[start : start + LISTED]
+            rows[start : start + LISTED] = np.array(some, np.int64).reshape(len(some), *rows.shape[1:])
         return tuple((a.fanout, a.joined, rows[:, i]) for i, a in enumerate(visible))
 
     def between(self, top: int, bottom: int) -> IntArray:

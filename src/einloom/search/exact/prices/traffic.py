@@ -22,7 +22,7 @@ from ....mapspace.limits.data import Numbers
 from ..einsums.spatial import RankClasses
 from ..numerics.multiples import ragged_ranges
 from ..numerics.narrow import multiplied
-from ..numerics.pareto import FloatArray, IntArray
+from ..numerics.pareto import FloatArray, IntArray, pack
 from ..numerics.uneven import balanced, ceil, filled, largest_tile, met, smallest_tiles
 from .columns import LinkCharge, LinkPrices
 
@@ -446,9 +446,10 @@ class Prices:
         """
         behind = min(1, self.links.above[child])
         if (tensor, behind) not in self._reach:
-            rows, inverse = np.unique(self.links.between(0, behind), axis=0, return_inverse=True)
+            rows = self.links.between(0, behind)
+            _, first, inverse = np.unique(pack(rows), return_index=True, return_inverse=True)
             ranks = range(len(self.classes.signature.tensors[tensor].ranks))
-            every = [prod(self._reached(tensor, r, row) for r in ranks) for row in rows]
+            every = [prod(self._reached(tensor, r, row) for r in ranks) for row in rows[first]]
             self._reach[tensor, behind] = np.array(every, np.int64)[inverse.reshape(-1)]
         return self._reach[tensor, behind]
 
@@ -465,6 +466,7 @@ class Prices:
         taken = tuple(int(spread[self.classes.of[v]]) for v, _ in signature.ranks[rank])
         key = (("reached", tensor, rank, None), taken)
         if key not in self.classes.counted:
+            self.classes.checkpoint()
             extents = [self.classes.signature.extents[v] for v, _ in signature.ranks[rank]]
             last = [n - (z - 1) * -(-n // z) if n % z else 0 for n, z in zip(extents, taken, strict=True)]
             total = 0
