@@ -176,7 +176,7 @@ class Tile:
             total = total * extent
         return total
 
-    @cached_property
+    @property
     def _plain_variables(self) -> Iterable[str]:
         """The variables of every rank that is no window."""
         access = self.users[0].einsum.access(self.store.tensor)
@@ -235,7 +235,8 @@ class Tile:
     @cached_property
     def _first_bits(self) -> Number:
         """Bits where every loop is in its first piece."""
-        size = self._plain if self._simple and self.unlike is None and not self._whole else self.size({})
+        plain = self._simple and self.unlike is None and (len(self.users) == 1 or not self._whole)
+        size = self._plain if plain else self.size({})
         return size * self.width * self.copies
 
     @cached_property

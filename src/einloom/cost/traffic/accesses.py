@@ -18,7 +18,7 @@ import numpy as np
 
 from ...machine.levels import Axis, Link, Machine, Toll
 from ...once import cached_property
-from ...workload.einsum import Access, Workload
+from ...workload.einsum import Workload
 from ...workload.selectors import select
 from ..breakdown import ActionName
 from ..formulas import terms, windows
@@ -76,7 +76,7 @@ class _Product(NamedTuple):
         parts = {link.parent.memory: self.spread(link, True, None)}
         if link.child is not None:
             parts[link.child.memory] = self.spread(link, False, None)
-        for toll in link.tolls:
+        for toll in link.tolls if link.machine.tolls else ():
             parts[toll.name] = self.spread(link, True, toll)
         found = []
         for _, name, _, _, count, _ in every:
@@ -111,6 +111,8 @@ class StoreLink:
     """A store (or the leaf, child None) and the next store of its tensor above, seen from the path it is charged to.
 
     users: paths of all Einsums below the child that access the tensor. written: the charged Einsum writes the tensor.
+    relevant: places of the loops on which the tile depends, for any of the users. known: what `moves` found, by picked
+    instance.
     """
 
     workload: Workload
@@ -122,14 +124,11 @@ class StoreLink:
     users: tuple[Path, ...]
     written: bool
 
-    @cached_property
-    def place(self) -> int:
-        return len(self.path.nodes) if self.child is None else self.child.place
-
-    @cached_property
-    def known(self) -> dict[tuple[tuple[int, int], ...] | None, tuple[Move, ...]]:
-        """What `moves` found, by picked instance."""
-        return {}
+    def __post_init__(self) -> None:
+        self.place = len(self.path.nodes) if self.child is None else self.child.place
+        self.access = self.path.einsum.access(self.tensor)
+        self.relevant = moving(self.users, self.tensor)
+        self.known: dict[tuple[tuple[int, int], ...] | None, tuple[Move, ...]] = {}
 
     @cached_property
     def first(self) -> tuple[Number, ...]:
@@ -144,15 +143,6 @@ class StoreLink:
         asked, memory = (self.workload, self.path.einsum.name, self.tensor), self.machine.memory
         upper = memory(self.parent.memory).bits(*asked)
         return upper, 0 if self.child is None else memory(self.child.memory).bits(*asked)
-
-    @cached_property
-    def access(self) -> Access:
-        return self.path.einsum.access(self.tensor)
-
-    @cached_property
-    def relevant(self) -> frozenset[int]:
-        """Places of the loops on which the tile depends, for any of the users."""
-        return moving(self.users, self.tensor)
 
     @cached_property
     def reader(self) -> StoreLink | None:
