@@ -25,7 +25,7 @@ from einloom.api import problem
 from einloom.certify import verify as certify
 from einloom.cli import main
 from einloom.diagnose import Asker
-from einloom.errors import Ended
+from einloom.errors import Ended, SpecError
 from einloom.result.sweep import read_sweep
 from einloom.result.unmapped import Unmapped, read_answer
 from einloom.search.exact import answer as exact_answer
@@ -268,3 +268,16 @@ def test_the_second_of_two_polite_stops_raises() -> None:
             heard_inside += [os.kill(os.getpid(), signal.SIGINT), *asked]
         assert heard_inside == [None, signal.SIGTERM]
         assert asked == [signal.SIGTERM, signal.SIGINT]
+
+
+def test_a_budget_of_explain_counts_from_the_start_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[float] = []
+
+    def explained(problem: object, quick: bool, seconds: float, watch: object) -> None:
+        left.append(seconds)
+        raise SpecError("enough")
+
+    monkeypatch.setattr("einloom.cli.explain.explain_problem", explained)
+    monkeypatch.setattr("einloom.stops.begun", lambda: time.monotonic() - 2.0)
+    run("explain", "matmul:m=4,n=4,k=4", "two-level", "--budget-seconds", "30")
+    assert 0 < left[0] < 28

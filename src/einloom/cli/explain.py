@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ from .. import api as verbs
 from .. import stops
 from ..diagnose import Explanation, explain_problem, explain_result, parse_explanation
 from ..errors import SpecError
-from ..problem import OBJECTIVES, Problem
+from ..problem import OBJECTIVES, Budget, Problem
 from ..report.text.live import display
 from ..result import Result, document
 from ..result.unmapped import parse_answer
@@ -49,6 +50,7 @@ def explain_verb(
     ANSWER.json alone is what `einloom map --json` saved: a result, or why there is none. An explanation that was
     saved is printed again. Every claim names the run that shows it. Ctrl-C and SIGTERM keep what is known.
     """
+    begun = stops.begun()
     output.refuse(json_path)
     if principles:
         found_here = told(_one_buffer(workload, machine, objective, limits["mapspace"]))
@@ -62,7 +64,8 @@ def explain_verb(
     else:
         asked = _saved(workload)
     with stops.politely() as stop:
-        found = asked if isinstance(asked, Explanation) else _explained(asked, quick, budget_seconds, stop)
+        budget = Budget(budget_seconds).after(time.monotonic() - begun)
+        found = asked if isinstance(asked, Explanation) else _explained(asked, quick, budget.seconds, stop)
         output.deliver(str(found), (json_path, found.to_json))
     if stop and not found.complete:
         stopped(stop, "this is what was known by then")
