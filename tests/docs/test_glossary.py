@@ -65,6 +65,16 @@ def test_retired_words_are_gone(path: Path) -> None:
     assert not used, f"{sorted(used)}: docs/glossary.md has the field's words"
 
 
+def test_docstrings_name_files_that_exist() -> None:
+    files = {path.name for path in ROOT.joinpath("src").rglob("*.py")}
+    assert {
+        (str(path.relative_to(EINLOOM)), name)
+        for path in EINLOOM.rglob("*.py")
+        for name in re.findall(r"`(?:[\w]+/)*(\w+\.py)", path.read_text(encoding="utf-8"))
+        if name not in files
+    } == set()
+
+
 def test_a_class_name_is_defined_once() -> None:
     """Public classes."""
     where: dict[str, list[Path]] = {}

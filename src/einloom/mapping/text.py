@@ -48,7 +48,7 @@ def parse_mapping(text: str, workload: Workload, machine: Machine, file: str | N
     """Read a mapping from text.
 
     Names are checked against the workload and the machine, the layout against the grammar; whether the tree is a legal
-    schedule is the question of `wellformed.problems`. Raises SpecError with file, line and column: one for every line
+    schedule is the question of `structure.problems`. Raises SpecError with file, line and column: one for every line
     that cannot be read, and one for the layout, which is read no further than its first mistake.
     """
     parser = _Parser(text, workload, machine, file)

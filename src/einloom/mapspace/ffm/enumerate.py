@@ -2,7 +2,7 @@
 
 Comes in: workload, machine, mapspace. Goes out: every tree of the space that is well formed (capacity is not asked),
 one of each set that means the same (docs/counting.md lists the sets). Nothing is left out because it looks bad: the
-next node is chosen in every way that the grammar allows; `wellformed.problems` and `ffm.outside` judge the result.
+next node is chosen in every way that the grammar allows; `structure.problems` and `ffm.outside` judge the result.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ WINDOW = -1
 def outside(workload: Workload, machine: Machine, mapspace: Mapspace, mapping: Mapping) -> tuple[str, ...]:
     """Every reason why a well-formed `mapping` is not in the space; empty if it is in it.
 
-    Trees that `wellformed.problems` complains of have no place here: the answer for them means nothing.
+    The answer is undefined for a tree with structural problems (`legality.structure.problems`).
     """
     if mapspace.order == "free":
         workload = reordered(workload, mapping.einsums)
@@ -248,6 +248,7 @@ def _tiled(tree: _Tree, einsum: str) -> Iterator[str]:
 
 
 def _perfect(tree: _Tree, einsum: str) -> Iterator[str]:
+    """Rule 2: every loop has two trips or more and cuts evenly."""
     below = extents_along(tree.workload, tree.paths[einsum], tree.cuts, einsum)
     for i, (_, node) in enumerate(tree.paths[einsum]):
         if not isinstance(node, Loop):
@@ -264,6 +265,7 @@ def _perfect(tree: _Tree, einsum: str) -> Iterator[str]:
 
 
 def _hierarchical(tree: _Tree, einsum: str) -> Iterator[str]:
+    """Rule 3 for memories: stores go inwards, and those of the outermost memory stand above all else."""
     steps = tree.paths[einsum]
     stores = [n for _, n in steps if isinstance(n, Store) and tree.mine(einsum, n)]
     for outer, inner in pairwise(stores):
@@ -277,7 +279,7 @@ def _hierarchical(tree: _Tree, einsum: str) -> Iterator[str]:
 
 
 def _block_order(tree: _Tree, einsum: str) -> Iterator[str]:
-    """Between two stores temporal loops come first, then spatial ones, fanout by fanout."""
+    """Rule 3 for loops: between two stores temporal ones come first, then spatial ones, fanout by fanout."""
     spatial: Loop | None = None
     after: Loop | None = None
     for _, node in tree.paths[einsum]:
@@ -296,6 +298,7 @@ def _block_order(tree: _Tree, einsum: str) -> Iterator[str]:
 
 
 def _one_loop(tree: _Tree, einsum: str) -> Iterator[str]:
+    """Rule 4: one temporal loop per variable between two stores, one spatial loop per variable and axis."""
     temporal: set[str] = set()
     spatial: set[tuple[str, str]] = set()
     for _, node in tree.paths[einsum]:
@@ -316,6 +319,7 @@ def _one_loop(tree: _Tree, einsum: str) -> Iterator[str]:
 
 
 def _no_recomputation(tree: _Tree, einsum: str) -> Iterator[str]:
+    """Rule 6: every loop above the backing store of an intermediate iterates a rank of it."""
     e = tree.workload.einsum(einsum)
     for tensor, i in tree.backings(einsum).items():
         if tensor not in tree.workload.intermediates or tree.memory(einsum, i) == tree.outermost:
@@ -381,6 +385,7 @@ def _alone(access: Access, variable: str | None) -> int | None:
 
 
 def _own_stores(tree: _Tree, einsum: str) -> Iterator[str]:
+    """Rule 8: who may use a store that is not the backing store of its tensor."""
     backings = tree.backings(einsum)
     for i, (address, node) in enumerate(tree.paths[einsum]):
         if not isinstance(node, Store):
@@ -460,6 +465,7 @@ def _reaches(tree: _Tree, einsum: str, i: int, j: int) -> bool:
 
 
 def _limits(tree: _Tree, einsum: str) -> Iterator[str]:
+    """Rule 9: the number of fused loops, and the use of axes that ask for all of it."""
     steps = tree.paths[einsum]
     intermediates = {t: i for t, i in tree.backings(einsum).items() if t in tree.workload.intermediates}
     inner = [i for i in intermediates.values() if tree.memory(einsum, i) != tree.outermost]
@@ -492,6 +498,7 @@ def _limits(tree: _Tree, einsum: str) -> Iterator[str]:
 
 
 def _copies(tree: _Tree, einsum: str) -> Iterator[str]:
+    """Rule 10: which memories and loops a copy may have."""
     if tree.workload.einsum(einsum).kind != "copy":
         return
     steps = tree.paths[einsum]
@@ -561,6 +568,7 @@ def _fusion(tree: _Tree, nest: Nest, prefix: Address, above: tuple[tuple[Address
 
 
 def _fused_for_a_reason(tree: _Tree, address: Address, loop: Loop, split: Split) -> Iterator[str]:
+    """Rule 7 for one loop: an intermediate passes between neighbouring branches below it."""
     order = tree.workload.position
     below = tree.below[address]
     stored: set[str] = set()

@@ -4,7 +4,7 @@ Comes in: the signatures of a cascade. Goes out: a lower bound on the cascade, a
 stores and of spatial loops that can be part of a cascade within an aim. A tensor that is backed behind a fanout has all
 spatial loops of that fanout above it, and all its users have the same: so users of a tensor must agree on the memory
 and on these loops, and each one's choice costs at least what `Floors` says. This is soft arc consistency
-(`consistency.py`) between choices instead of rows, and costs next to nothing.
+(`arc_consistency.py`) between choices instead of rows, and costs next to nothing.
 """
 
 from __future__ import annotations

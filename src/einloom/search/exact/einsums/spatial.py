@@ -42,7 +42,7 @@ class RankClasses:
 
     @cached_property
     def counted(self) -> dict[tuple[object, ...], int]:
-        """What was counted of windows, by what and tile: filled by `tiles.py`, the same for every spatial choice."""
+        """What was counted of windows, by what and tile: filled by `traffic.py`, the same for every spatial choice."""
         return {}
 
     @cached_property
