@@ -175,6 +175,19 @@ TABLES: tuple[MeasuredTable, ...] = (
         ),
     ),
     MeasuredTable(
+        "overruns",
+        "docs/answers.md",
+        "overruns.csv",
+        "python -m bench.overruns",
+        (
+            Column("`einloom` …", lambda r: f"`{r['command']}`"),
+            Column("process, s", "wall_s"),
+            Column("beyond the budget", "beyond_s"),
+            Column("of that process, CPU s", "cpu_s"),
+            Column("load of the machine", "load"),
+        ),
+    ),
+    MeasuredTable(
         "networks",
         "docs/networks.md",
         "networks.csv",
