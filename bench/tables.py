@@ -8,6 +8,7 @@ from . import (
     again,
     auto,
     before,
+    convergence,
     damage,
     dataflows,
     fadiff,
@@ -345,6 +346,13 @@ TABLES: tuple[MeasuredTable, ...] = (
     ),
     MeasuredTable(
         "auto-starts", "docs/mappers.md", "auto-starts.csv", "python -m bench.auto --starts 2", auto.START_COLUMNS
+    ),
+    MeasuredTable(
+        "convergence",
+        "docs/mappers.md",
+        "convergence.csv",
+        "python -m bench.convergence --times 1 --first-seed 100",
+        convergence.COLUMNS,
     ),
     MeasuredTable("fadiff", "docs/mappers.md", "fadiff.csv", "python -m bench.fadiff", fadiff.COLUMNS),
     MeasuredTable(
