@@ -83,7 +83,7 @@ class Run:
         bound = attempt.lower_bound(float("inf") if most is None else most * (1 + TIE), self._rising(attempt))
         self.incumbent.prove(bound * attempt.repeats)
         if most is not None:
-            return self._within(attempt, most)
+            return self._at_most(attempt, most)
         first_unfused(self, attempt)
         return self._every_tile(attempt, bound) if attempt.tied else self._climb(attempt, bound)
 
@@ -214,7 +214,7 @@ class Run:
             self.drawing.end_as_best()
         return solution
 
-    def _within(self, attempt: Attempt, most: float) -> Solution:
+    def _at_most(self, attempt: Attempt, most: float) -> Solution:
         """The best cascade of at most this value, or Infeasible."""
         if not attempt.tied:
             return attempt.run(most)
