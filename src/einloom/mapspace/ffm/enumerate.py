@@ -22,7 +22,7 @@ from ...workload.orders import orders
 from ..divisors import divisors
 from ..space import Mapspace, Stores
 from .concurrency import grouped_forms
-from .ragged import tiles
+from .ragged import tiles, windowed
 from .rules import outside
 
 Binds = tuple[tuple[str, str], ...]
@@ -153,9 +153,25 @@ class _Grammar:
             if len(below.group) == 1 and below.finished and not below.wilful:
                 for leaf in self.leaves(below):
                     yield (*loops, *leaf)
+            yield from self.below_windows(loops, below)
             one_of_several = len(below.group) == 1 < len(self.workload.einsums)
             for rest in self.listed(below, False) if one_of_several else self.nests(below, fresh=False, looped=True):
                 yield (*loops, *rest)
+
+    def below_windows(self, loops: tuple[Loop, ...], state: _State) -> Iterator[Nest]:
+        """Leaves below temporal loops that may not stand above the spatial ones of the block, which cut their windows
+        unevenly: in every order, with nothing but the leaf below."""
+        if self.space != "ragged" or len(state.group) > 1 or state.wilful:
+            return
+        einsum = state.group[0]
+        window, spread = windowed(self.workload, einsum), {loop.variable(einsum) for loop in loops if loop.axis}
+        if not any(v in window and state.left(einsum, v) > 1 for v in spread):
+            return
+        bound = tuple(loop for loop in loops if loop.axis is None)
+        for inner, below in self.temporal_blocks(state, bound):
+            if len(inner) > len(bound) and below.finished:
+                for leaf in self.leaves(below):
+                    yield (*loops, *inner[len(bound) :], *leaf)
 
     def leaves(self, state: _State) -> Iterator[Nest]:
         einsum = self.workload.einsum(state.group[0])

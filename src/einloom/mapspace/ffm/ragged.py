@@ -13,7 +13,7 @@ from math import prod
 
 from ...cost.formulas import terms
 from ...mapping.extents import Cuts, Trail, extents_along, tile_of
-from ...mapping.tree import Loop, Store, describe
+from ...mapping.tree import Loop, describe
 from ...workload.einsum import Workload
 
 
@@ -90,16 +90,8 @@ def ragged_reasons(workload: Workload, steps: Trail, cuts: Cuts, einsum: str, in
                 yield f"{title} cuts {einsum}.{v} of extent {cut.extent} unevenly below another loop over it"
             elif cut.uneven and v in window and (cut.loop.axis is None or v not in spread):
                 yield f"{title} cuts {einsum}.{v} of extent {cut.extent} unevenly, and it moves a window"
-            elif cut.uneven and v in window and chain[n + 1 :] and not _stored(steps, cut.place, chain[n + 1].place):
-                below = f"'{describe(chain[n + 1].loop)}' stands below it with no store between"
-                yield f"{title} cuts the window of {einsum}.{v} unevenly, and {below}"
         if not integer:
             yield from _spatial_reasons(einsum, v, workload.extents[v], chain)
-
-
-def _stored(steps: Trail, above: int, below: int) -> bool:
-    """True if a store stands between two loops of a path."""
-    return any(isinstance(node, Store) for _, node in steps[above:below])
 
 
 def _spatial_reasons(einsum: str, variable: str, whole: int, chain: list[Cutting]) -> Iterator[str]:

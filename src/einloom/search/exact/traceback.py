@@ -117,6 +117,7 @@ class _Unwinder:
             elif rows.action[0] == "cross":
                 found += self._spatial(rows.action[1], source.x[previous])
             rows, row = source, previous
+        found += self._block(list(rows.x[row]), np.ones_like(rows.x[row]), None)
         return self._merged(found, whole)
 
     def _merged(self, nodes: list[Node], extents: dict[str, int]) -> list[Node]:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ..numerics.multiples import ragged_ranges
 from ..numerics.pareto import IntArray
+from ..numerics.uneven import ceil
 from .backpointers import shed
 from .expand import CHUNK, GROWN, Expansion
 from .rows import (
@@ -142,22 +143,36 @@ class _Sweep:
         return table
 
     def _leaf(self) -> Rows:
-        """The rows of the leaf: extents one, for every choice of stores and of spatial loops."""
+        """The rows of the leaf, for every choice of stores and of spatial loops."""
         contexts, links = self.levels.contexts, self.prices.links
         bases, last = contexts.bases[-1], self.levels.memories - 1
         chosen = [b for b in range(len(bases)) if contexts.wanted(last, b)]
-        choices = len(links.spreads)
-        n = len(chosen) * choices
+        x, spread = self._leaf_extents()
+        x, n = np.tile(x, (len(chosen), 1)), len(chosen) * len(x)
         marks = np.zeros((n, self.levels.width), np.int64)
-        marks[:, CONTEXT] = np.repeat(np.array(chosen, np.int64), choices)
-        marks[:, SPREAD] = np.tile(np.arange(choices), len(chosen))
+        marks[:, CONTEXT] = np.repeat(np.array(chosen, np.int64), len(spread))
+        marks[:, SPREAD] = np.tile(spread, len(chosen))
         marks[:, TOP] = LEAF
         cost = np.zeros((0, len(links.columns)))
         if chosen:
-            cost = np.concatenate([self.prices.leaf_cost(bases[b].parents) for b in chosen])
-        x, none = np.ones((n, len(self.prices.whole)), np.int64), np.zeros(n, np.int32)
+            cost = np.concatenate([self.prices.leaf_cost(bases[b].parents)[spread] for b in chosen])
+        none = np.zeros(n, np.int32)
         occupied = np.zeros((n, len(self.levels.limited)), np.int64)
         return Rows(cost, occupied, Backpointers(x, marks, ("leaf",), (), none, none))
+
+    def _leaf_extents(self) -> tuple[IntArray, IntArray]:
+        """Extents directly below the innermost store or spatial loop, and the spatial choices: one, or for windows that
+        the choice spreads unevenly all that an instance does."""
+        whole, instances = self.prices.whole, self.prices.links.instances[-1]
+        spread = np.arange(len(instances))
+        x = np.ones((len(spread), len(whole)), np.int64)
+        windows = self.prices.uneven & np.array(self.prices.classes.windows, bool)
+        for d in np.flatnonzero(windows).tolist():
+            uneven = np.flatnonzero(whole[d] % instances[spread, d] > 0)
+            more = x[uneven]
+            more[:, d] = ceil(whole[d], instances[spread[uneven], d])
+            x, spread = np.concatenate([x, more]), np.concatenate([spread, spread[uneven]])
+        return x, spread
 
     def _base(self, rows: Rows, memory: int, below: int) -> Rows:
         """Complete rows of everything below `memory`'s own stores; CONTEXT numbers the bases of the memory."""
