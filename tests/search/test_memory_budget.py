@@ -23,7 +23,7 @@ from einloom.search.answer import answer
 from einloom.search.evaluator import Evaluator
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.incumbent import Incumbent
-from einloom.search.heuristics import kernel
+from einloom.search.heuristics import machine_code
 from einloom.search.heuristics.points import Points
 from einloom.search.method import Recorder
 from einloom.search.several import Labelled
@@ -166,7 +166,7 @@ def test_growth_is_refused_and_the_limit_put_back() -> None:
 @pytest.mark.parametrize(("room", "loaded"), [(64, False), (256, True)])
 def test_machine_code_needs_room(room: int, loaded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Native libraries that are refused memory while they are loaded wait for ever."""
-    monkeypatch.setattr(kernel, "compiled", lambda: True)
+    monkeypatch.setattr(machine_code, "compiled", lambda function: True)
     asked = problem("matmul:m=4,n=4,k=4", "two-level")
     space = space_for(asked.workload, asked.machine, asked.mapspace)
     points = Points(asked, space, Evaluator(asked, space))
