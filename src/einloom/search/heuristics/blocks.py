@@ -86,5 +86,5 @@ def without_ones(facts: Facts, state: State) -> State:
                 removed(facts, state, draft, first, last, level)
                 shared = tuple(map(tuple, draft.shared))
                 homes, depths, lent = tuple(draft.homes), tuple(draft.depths), tuple(draft.lent)
-                state = State(homes, depths, shared, tuple(draft.owns), state.sequence, lent)
+                state = State(homes, depths, shared, tuple(draft.owns), state.sequence, lent, tuple(draft.groups))
     return state

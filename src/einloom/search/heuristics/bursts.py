@@ -63,7 +63,7 @@ class Bursts:
         loops = any(facts.einsums[i].variables)
         if self._limited or state.owns[i].unit is None or self.uneven[facts.label[i]] or not loops:
             return False
-        if path_of(facts, state, i).filled or not facts.anchored.keys().isdisjoint(facts.tensors[i]):
+        if state.groups or path_of(facts, state, i).filled or not facts.anchored.keys().isdisjoint(facts.tensors[i]):
             return False
         return not self._above(facts, state, i).open
 

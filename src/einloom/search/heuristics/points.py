@@ -12,12 +12,13 @@ from math import exp, log, sqrt
 from random import Random
 from typing import TYPE_CHECKING
 
-from ...cost.evaluate import price
+from ...cost.evaluate import evaluate, price
 from ...cost.traffic.even import EvenPaths
 from ...cost.traffic.paths import paths
 from ...errors import SpecError
 from ...mapping.tree import Mapping
 from ...mapspace.ffm.encoding import SHARED, Encoding, NoProposal, State
+from ...mapspace.ffm.encoding.group_rules import whole_fault
 from ...mapspace.ffm.encoding.state import KnownPath, path_of
 from ...mapspace.ffm.encoding.trees import nodes_of
 from ...mapspace.ffm.space import Ffm
@@ -82,9 +83,12 @@ class Points:
 
     def value(self, state: State) -> float:
         """The objective of a state that keeps the rules, infinite if it does not fit."""
+        why = whole_fault(self.encoding.of(state), state)
+        if why is not None:
+            return self.evaluator.refuse(why)
         if not self.encoding.fits(state):
             return self.evaluator.refuse("capacity")
-        if not self.additive:
+        if not self.additive or state.groups:
             value = self.evaluator.of(self.encoding.decode(state)).value
         else:
             value = self.evaluator.offer(self._value(state), lambda: self.encoding.decode(state))
@@ -99,13 +103,18 @@ class Points:
         """As `value`, but by its Einsums alone: nothing is counted, checked by `evaluate` or kept, if that can be."""
         if not self.additive:
             return self.value(state)
+        if whole_fault(self.encoding.of(state), state) is not None:
+            return INFINITE
         return INFINITE if not self.encoding.fits(state) else self._value(state)
 
     def _value(self, state: State) -> float:
         return self.of(*self.sums(state))
 
     def sums(self, state: State, without: Collection[int] = ()) -> Sums:
-        """(joules, seconds, bits through the objective's memory) of all Einsums, but for some."""
+        """(joules, seconds, bits through the objective's memory) of all Einsums, but for some; of the whole tree where
+        some run at the same time, because their seconds do not add."""
+        if state.groups:
+            return self._whole(state)
         energy = latency = traffic = 0.0
         for i in range(self.facts.count):
             if i not in without:
@@ -151,6 +160,12 @@ class Points:
         """Forget what was found of all paths."""
         self._costs.clear()
         self.facts.forget()
+
+    def _whole(self, state: State) -> Sums:
+        """What the whole tree of a state costs."""
+        workload, machine, memory = self.problem.workload, self.problem.machine, self.problem.objective.memory
+        found = evaluate(workload, machine, self.encoding.decode(state))
+        return found.energy, found.latency, found.traffic(memory) if memory else 0
 
     def _in_tree(self, state: State, i: int) -> tuple[float, float, int]:
         """What Einsum i costs in the tree of the state: windows in stores that an Einsum before it fills."""

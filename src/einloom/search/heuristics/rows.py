@@ -58,6 +58,7 @@ class TripRows:
         return (
             points.additive
             and not state.lent
+            and not state.groups
             and not any(points.bursts.uneven)
             and not facts.reached
             and not facts.ragged

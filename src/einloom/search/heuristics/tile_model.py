@@ -76,7 +76,7 @@ class TileModel:
     def able(points: Points, state: State) -> bool:
         """True if every index is a plain variable, no store serves several Einsums and the objective adds over them.
         Copies count nothing."""
-        return points.additive and not state.lent and not any(points.bursts.uneven)
+        return points.additive and not state.lent and not state.groups and not any(points.bursts.uneven)
 
     def rounded(self, x: Floats) -> State | None:
         """The state with the divisors nearest to the coordinates, decided in their order; None if it breaks a rule."""

@@ -29,8 +29,8 @@ __all__ = ["Encoding", "NoProposal", "State"]
 
 @dataclass(frozen=True)
 class Encoding:
-    """States of one workload on one machine: sequential trees, in `ragged` with uneven tiles, in every order that the
-    space has."""
+    """States of one workload on one machine, in `ragged` with uneven tiles, in every order, with the stores for several
+    readers and the groups that the space has."""
 
     workload: Workload
     machine: Machine
@@ -85,6 +85,6 @@ class Encoding:
         return trees.decode(self.of(state), state)
 
     def encode(self, tree: Mapping) -> State | None:
-        """The state of a tree in normal form; None for what states do not write: pipelines, and uneven tiles below
-        another loop over the same variable."""
+        """The state of a tree in normal form; None for what states do not write: branches of several Einsums that run
+        at the same time, and uneven tiles below another loop over the same variable."""
         return trees.encode(self.facts, tree)

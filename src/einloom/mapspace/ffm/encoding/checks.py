@@ -14,6 +14,7 @@ from ....mapping.tree import Loop, Nest, Node, Split
 from ...limits.checks import unmet
 from .covers import Chain, busiest_work, uneven_fault
 from .facts import Facts
+from .group_rules import group_fault, whole_fault
 from .lent_stores import lent_fault, lent_path_fault
 from .state import Frame, Item, State, Word, frame_of, path_of
 from .trees import nodes_of
@@ -26,7 +27,8 @@ def fault(facts: Facts, state: State) -> str | None:
     found = skeleton_fault(facts, state)
     if found is not None:
         return found
-    return next((one for i in range(facts.count) if (one := path_fault(facts, state, i))), None)
+    found = next((one for i in range(facts.count) if (one := path_fault(facts, state, i))), None)
+    return found or whole_fault(facts, state)
 
 
 def skeleton_fault(facts: Facts, state: State) -> str | None:
@@ -45,7 +47,7 @@ def path_fault(facts: Facts, state: State, i: int) -> str | None:
             return found
     mine = path_of(facts, state, i)
     if mine not in facts.judged:
-        facts.judged[mine] = next(_path(facts, i, mine.word), None)
+        facts.judged[mine] = next(_path(facts.within(frame_of(facts, state).left_of(i)), i, mine.word), None)
     return facts.judged[mine]
 
 
@@ -65,6 +67,9 @@ def _skeleton(facts: Facts, state: State, frame: Frame) -> Iterator[str]:
         if not tensor.fuses:
             yield from _lent(facts, state, tensor.name, tensor.users, depth)
     yield from filter(None, (lent_fault(facts, state, frame, one) for one in state.lent))
+    for group in state.groups:
+        lone = sum(other[0] == group[0] for other in state.groups) == 1
+        yield from filter(None, (group_fault(facts, frame, state.shared, group, lone),))
     yield from _shared(facts, state, frame)
     yield from _alike_tiles(facts, state, frame)
     yield from _ties(facts, state, frame)

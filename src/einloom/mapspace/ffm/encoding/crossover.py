@@ -54,4 +54,5 @@ def _joined(facts: Facts, one: State, theirs: Facts, other: State, boundary: int
         one.owns[:cut] + other.owns[cut:],
         facts.named(facts.label[:cut] + theirs.label[cut:]),
         tuple(sorted([s for s in one.lent if s[4] <= boundary] + [s for s in other.lent if s[4] > boundary])),
+        tuple(sorted([g for g in one.groups if g[0] <= boundary] + [g for g in other.groups if g[0] > boundary])),
     )

@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 
 from ....errors import Infeasible
-from ....machine.levels import Link, Machine
+from ....machine.levels import Fanout, Link, Machine
 from ....mapping.legality.placement import outermost_home, visible_memories
 from ....workload.einsum import Access, Workload
 from ....workload.orders import awaited
@@ -114,6 +114,7 @@ class Facts:
         self.weighed: dict[object, tuple[int, ...]] = {}
         self._program = self
         self._orders: dict[Sequence, Facts] = {}
+        self._shares: dict[tuple[tuple[str, int], ...], Facts] = {}
 
     def in_order(self, sequence: Sequence) -> Facts:
         """The tables with the Einsums in this order."""
@@ -134,6 +135,7 @@ class Facts:
         for name in ("ties", "orderly", "lendable"):
             found.__dict__.pop(name, None)
         found.sequence = found.label = sequence
+        found._shares = {}
         for name in ("einsums", "tensors", "relevant", "padded", "units", "floats_of", "plain", "full", "compound"):
             table = getattr(self, name)
             setattr(found, name, type(table)(table[i] for i in sequence))
@@ -142,6 +144,23 @@ class Facts:
         found.users = {t: tuple(sorted(place[i] for i in users)) for t, users in self.users.items()}
         found.floating = [replace(one, users=found.users[one.name]) for one in self.floating]
         return found
+
+    def within(self, left: tuple[tuple[str, int], ...]) -> Facts:
+        """The tables for Einsums that have so many instances of some axes only."""
+        if not left:
+            return self
+        if left not in self._shares:
+            found, sizes = copy(self), dict(left)
+            levels = (
+                replace(level, axes=tuple(replace(a, size=sizes.get(a.name, a.size)) for a in level.axes))
+                if isinstance(level, Fanout)
+                else level
+                for level in self.machine.levels
+            )
+            found.machine = replace(self.machine, levels=tuple(levels))
+            found._takes, found._spreads, found._most, found._least = {}, {}, {}, {}
+            self._shares[left] = found
+        return self._shares[left]
 
     @property
     def free(self) -> bool:
@@ -493,11 +512,6 @@ class Facts:
 def _plain(access: Access) -> tuple[str, ...] | None:
     """The variables of an access all of whose indices are one plain variable; None if some is not."""
     return tuple(index.variables[0] for index in access.indices) if all(i.simple for i in access.indices) else None
-
-
-def _compound(access: Access) -> frozenset[str]:
-    """The variables that slide a window of what is accessed."""
-    return frozenset(v for index in access.indices if len(index.terms) > 1 for v in index.variables)
 
 
 def used_on(spread: Spread, axis: str) -> int:

@@ -15,6 +15,8 @@ from ...divisors import divisors, primes
 from .checks import path_fault
 from .covers import any_tile, recovered
 from .facts import Facts
+from .group_rules import whole_fault
+from .grouping import regroup
 from .lending import lend
 from .orders import gathered, moved
 from .privates import drawn, mended, slots_for, spread
@@ -25,6 +27,7 @@ from .state import Own, Segment, State, below_anchored, covers_of, frame_of, rep
 Shared = Callable[[Facts, State, Random], State]
 Private = Callable[[Facts, State, int, Random], State]
 REORDERING = 0.3  # of the moves of skeletons, where Einsums may run in another order
+GROUPING = 0.3  # of the moves of skeletons, where Einsums may run at the same time
 LENDING = 0.3  # of the moves of skeletons, where stores may serve several Einsums
 PARTS = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125)
 
@@ -34,6 +37,8 @@ def proposed(facts: Facts, state: State, rng: Random, shared: float, einsum: int
     of any. Raises NoProposal with a rule's name."""
     if facts.free and rng.random() < shared * REORDERING:
         found = moved(facts, state, rng)
+    elif facts.mapspace.places and rng.random() < shared * GROUPING:
+        found = regroup(facts, state, rng)
     elif facts.lendable and rng.random() < shared * LENDING:
         found = lend(facts, state, rng)
     elif facts.floating and rng.random() < shared:
@@ -42,6 +47,9 @@ def proposed(facts: Facts, state: State, rng: Random, shared: float, einsum: int
         found = rng.choices(*PRIVATE)[0](facts, state, rng.randrange(facts.count) if einsum is None else einsum, rng)
     if found == state:
         raise NoProposal("no change")
+    why = whole_fault(facts.in_order(found.sequence), found)
+    if why is not None:
+        raise NoProposal(why)
     return found
 
 

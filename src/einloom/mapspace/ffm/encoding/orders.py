@@ -19,7 +19,13 @@ def in_sequence(facts: Facts, state: State, places: list[int], rng: Random) -> t
         raise NoProposal("order")
     shared, owns = tuple(state.shared[i] for i in places), tuple(state.owns[i] for i in places)
     lent = tuple((*one[:4], places.index(one[4])) for one in state.lent)
-    turned = State(state.homes, state.depths, shared, owns, other.sequence, lent)
+    groups = (
+        (places.index(first), places.index(last), where, given)
+        for first, last, where, given in state.groups
+        if [places.index(i) for i in range(first, last + 1)]
+        == list(range(places.index(first), places.index(first) + last - first + 1))
+    )
+    turned = State(state.homes, state.depths, shared, owns, other.sequence, lent, tuple(sorted(groups)))
     return other, SkeletonDraft(other, turned, sound=False).settled(rng)
 
 

@@ -70,6 +70,7 @@ def spread(facts: Facts, state: State, i: int, unit: str | None, rng: Random) ->
     """A spatial choice for what the shared loops leave; None if none fits."""
     if unit is None:
         return ()
+    facts = facts.within(frame_of(facts, state).left_of(i))
     left = _left(facts, state, i)
     least = max((facts.place[m] for t, m in facts.anchored.items() if t in facts.tensors[i]), default=-1)
     shared = [(axis, v, n) for v, n, axis in state.shared[i] if axis is not None]

@@ -10,8 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
+from ....cost.room.occupancy import occupancy
+from ....cost.traffic.paths import paths
 from .facts import Facts
 from .state import Frame, State, covers_of, frame_of, path_of
+from .trees import decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +224,17 @@ def loads(facts: Facts, state: State) -> list[list[int]]:
     return found
 
 
+def _grouped(facts: Facts, state: State) -> list[list[int]]:
+    """As `loads`, where Einsums run at the same time: the leaf that has most has what the whole tree takes."""
+    workload, machine, found = facts.workload, facts.machine, loads(facts, state)
+    taken = {one.memory: one.bits for one in occupancy(workload, machine, paths(workload, decode(facts, state)))}
+    for row, memory in zip(found, facts.memories, strict=True):
+        leaf = row.index(max(row))
+        row[:] = [0] * facts.count
+        row[leaf] = taken.get(memory.name, 0)
+    return found
+
+
 def overfull(facts: Facts, state: State, i: int) -> int | None:
     """The first memory that the stores in the branch of Einsum i alone overfill; None if they fit."""
     for memory, bits in enumerate(own_bits(facts, state, i)):
@@ -233,7 +247,7 @@ def overfull(facts: Facts, state: State, i: int) -> int | None:
 def overflow(facts: Facts, state: State) -> tuple[int, int] | None:
     """(memory, leaf) of the most overfull moment; None if everything fits."""
     worst, where = 1.0, None
-    for memory, row in enumerate(loads(facts, state)):
+    for memory, row in enumerate(_grouped(facts, state) if state.groups else loads(facts, state)):
         size = facts.memories[memory].size
         if size is None:
             continue

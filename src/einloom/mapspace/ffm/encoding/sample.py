@@ -8,6 +8,8 @@ from random import Random
 from .alike import alike, copied
 from .checks import path_fault
 from .facts import Facts
+from .group_rules import whole_fault
+from .grouping import regroup
 from .lending import lend
 from .moves import bring_home, eased, spatial_ranks
 from .privates import drawn
@@ -109,6 +111,10 @@ def sampled(facts: Facts, rng: Random, fuse: float | None = None) -> State | Non
         if rng.random() < keen:
             with suppress(NoProposal):
                 state = lend(facts, state, rng)
+    if facts.mapspace.places:
+        for _ in range(2):
+            with suppress(NoProposal):
+                state = regroup(facts, state, rng) if rng.random() < keen else state
     return fitted(facts, state, rng)
 
 
@@ -119,7 +125,8 @@ def fitted(facts: Facts, state: State, rng: Random, steps: int = MENDS) -> State
         if over is None:
             return state
         try:
-            state = eased(facts, state, *over, rng)
+            found = eased(facts, state, *over, rng)
         except NoProposal:
             continue
+        state = state if whole_fault(facts, found) else found
     return None

@@ -9,6 +9,7 @@ from ...divisors import divisors
 from .checks import path_fault, skeleton_fault
 from .covers import cover_of_loop, may_cut
 from .facts import Facts
+from .group_rules import group_fault
 from .lent_stores import keeps_rules
 from .privates import refitted
 from .rooms import backing_bits
@@ -32,7 +33,7 @@ class SkeletonDraft:
         self.facts, self.old, self.sound = facts, state, sound
         self.homes, self.depths = list(state.homes), list(state.depths)
         self.shared = [list(loops) for loops in state.shared]
-        self.owns, self.lent = list(state.owns), list(state.lent)
+        self.owns, self.lent, self.groups = list(state.owns), list(state.lent), list(state.groups)
         self.wanted: dict[int, list[SharedLoop]] = {}
         self.covers: dict[tuple[int, str], int] = {}
 
@@ -64,10 +65,11 @@ class SkeletonDraft:
         bare = Frame(facts, tuple(self.homes), tuple(self.depths))
         shared = tuple(map(tuple, self._completed(bare, rng)))  # this also says what the owns cover
         lent = self._kept(bare, shared) if self.lent else ()
-        frame = Frame(facts, bare.homes, bare.depths, lent) if lent else bare
+        groups = tuple(sorted(one for one in self.groups if group_fault(facts, bare, shared, one) is None))
+        frame = Frame(facts, bare.homes, bare.depths, lent, groups) if lent or groups else bare
         paths: list[KnownPath | None] = [None] * facts.count
         known: dict[str, object] = {"frame": frame, "paths": paths}
-        state = State(frame.homes, frame.depths, shared, tuple(self.owns), facts.sequence, lent, known)
+        state = State(frame.homes, frame.depths, shared, tuple(self.owns), facts.sequence, lent, groups, known)
         broken = skeleton_fault(facts, state)
         if broken is not None:
             raise NoProposal(broken)

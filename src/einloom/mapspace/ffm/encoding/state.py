@@ -16,6 +16,8 @@ from .facts import Facts, Sequence, Spread
 
 SharedLoop = tuple[str, int, str | None]  # (variable, trips, axis); a temporal loop has axis None
 Lent = tuple[int, str, int, bool, int]  # as Raised, of a store for several Einsums, and the first of these
+Group = tuple[int, int, str, tuple[int, ...]]  # first and last Einsum, where they run, their shares of an axis
+Left = tuple[tuple[str, int], ...]  # instances of an axis, where not all of it is there
 Segment = tuple[tuple[str, int], ...]  # temporal loops, outermost first
 Raised = tuple[int, str, int, bool]  # (memory, tensor, shared loops above, below the split there)
 Item = tuple[Any, ...]  # (kind, …), see `word`
@@ -46,7 +48,7 @@ class State:
     """homes, depths: of each floating tensor the memory that backs it, and the shared loops above its backing store.
 
     sequence: the order of the Einsums. shared: the shared loops of each Einsum, in that order. owns: its privates.
-    lent: the stores that serve several Einsums and back nothing.
+    lent: the stores that serve several Einsums and back nothing. groups: the Einsums that run at the same time.
     """
 
     homes: tuple[int, ...]
@@ -55,6 +57,7 @@ class State:
     owns: tuple[Own, ...]
     sequence: Sequence = ()
     lent: tuple[Lent, ...] = ()
+    groups: tuple[Group, ...] = ()
     known: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 
     def with_own(self, i: int, own: Own) -> State:
@@ -68,7 +71,7 @@ class State:
         paths = known.get("paths")
         if isinstance(paths, list):
             kept["paths"] = [*paths[:i], None, *paths[i + 1 :]]
-        return State(self.homes, self.depths, self.shared, owns, self.sequence, self.lent, kept)
+        return State(self.homes, self.depths, self.shared, owns, self.sequence, self.lent, self.groups, kept)
 
 
 @dataclass(slots=True, eq=False)
@@ -90,9 +93,14 @@ class Frame:
     """
 
     def __init__(
-        self, facts: Facts, homes: tuple[int, ...], depths: tuple[int, ...], lent: tuple[Lent, ...] = ()
+        self,
+        facts: Facts,
+        homes: tuple[int, ...],
+        depths: tuple[int, ...],
+        lent: tuple[Lent, ...] = (),
+        groups: tuple[Group, ...] = (),
     ) -> None:
-        self.facts, self.homes, self.depths, self.lent = facts, homes, depths, lent
+        self.facts, self.homes, self.depths, self.lent, self.groups = facts, homes, depths, lent, groups
         cuts = [0] * (facts.count - 1)
         for tensor, home, depth in zip(facts.floating, homes, depths, strict=True):
             if home > 0 and depth > 0 and tensor.fuses:
@@ -151,6 +159,10 @@ class Frame:
                 found[i].append((*one[:4], i != one[4]))
         return found
 
+    def left_of(self, i: int) -> Left:
+        """The share of an axis that Einsum i has in its group; nothing if it has all."""
+        return tuple((g[2], g[3][i - g[0]]) for g in self.groups if g[0] <= i <= g[1] and g[3])
+
     def runs(self, level: int) -> Iterator[tuple[int, int]]:
         """The runs of more than one Einsum that share loop number `level`, from the left."""
         i = 0
@@ -166,7 +178,7 @@ class Frame:
         if found is None:
             parted = tuple(self.parted(i, level) for level in range(self.lengths[i] + 1))
             outer = tuple(self.homes[number] for number in self.facts.floats_of[i])
-            found = self._places[i] = (tuple(self.backings[i]), parted, outer, tuple(self.lents[i]))
+            found = self._places[i] = (tuple(self.backings[i]), parted, outer, tuple(self.lents[i]), self.left_of(i))
         return found
 
     @cached_property
@@ -190,7 +202,7 @@ def frame_of(facts: Facts, state: State) -> Frame:
     assert state.sequence == facts.sequence
     found = state.known.get("frame")
     if not isinstance(found, Frame):
-        found = state.known["frame"] = Frame(facts, state.homes, state.depths, state.lent)
+        found = state.known["frame"] = Frame(facts, state.homes, state.depths, state.lent, state.groups)
     return found
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping as Table
 from dataclasses import replace
 
 from ....mapping.extents import Trail, addressed_paths, tile_of
 from ....mapping.legality.concurrency import concurrent
-from ....mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store
+from ....mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, einsums_below
 from .facts import Facts
-from .state import Frame, Lent, Own, Raised, Segment, SharedLoop, State, branch_items, frame_of, tidy
+from .state import Frame, Group, Lent, Own, Raised, Segment, SharedLoop, State, branch_items, frame_of, tidy
 
 
 def decode(facts: Facts, state: State) -> Mapping:
@@ -46,7 +47,11 @@ class _Builder:
             i = part[1] + 1
         if len(parts) == 1:
             return (*nodes, self.loop(first, last, level), *self.nest(first, last, level + 1))
-        return (*nodes, Split("sequential", tuple(self.branch(*part, level) for part in parts)))
+        branches = tuple(self.branch(*part, level) for part in parts)
+        group = next((one for one in self.state.groups if one[:2] == (first, last)), None)
+        if group is not None and len(parts) == last - first + 1:
+            return (*nodes, Split("pipelined", branches, *group[2:]))
+        return (*nodes, Split("sequential", branches))
 
     def branch(self, first: int, last: int, level: int) -> Nest:
         if first == last:
@@ -109,15 +114,16 @@ def nodes_of(facts: Facts, i: int, items: tuple[tuple[object, ...], ...]) -> Nes
 
 
 def encode(facts: Facts, tree: Mapping) -> State | None:
-    """The state of a tree in normal form; None for a tree that states do not write: pipelines, uneven tiles below
-    another loop over the same variable, and loops over a window below the array that cuts it unevenly."""
+    """The state of a tree in normal form; None for a tree that states do not write: branches of several Einsums that
+    run at the same time, uneven tiles below another loop over the same variable, and loops over a window below the
+    array that cuts it unevenly."""
     paths = addressed_paths(tree.nest)
     if set(paths) != {e.name for e in facts.einsums}:
         return None
     facts = facts.in_order(facts.named(facts.index[name] for name in tree.einsums))
-    for _, node in (step for trail in paths.values() for step in trail):
-        if isinstance(node, Split) and concurrent(node):
-            return None
+    groups = _groups(facts, paths)
+    if groups is None:
+        return None
     homes, depths = [0] * len(facts.floating), [0] * len(facts.floating)
     seen: dict[str, tuple[int, ...]] = {}
     parts = [_parsed(facts, i, paths[e.name], homes, depths, seen) for i, e in enumerate(facts.einsums)]
@@ -125,8 +131,21 @@ def encode(facts: Facts, tree: Mapping) -> State | None:
         return None
     owns = tuple(own for _, own in parts if own is not None)
     shared = tuple(shared for shared, _ in parts)
-    state = State(tuple(homes), tuple(depths), shared, owns, facts.sequence)
+    state = State(tuple(homes), tuple(depths), shared, owns, facts.sequence, (), groups)
     return _with_lent(facts, state) if facts.lendable else state
+
+
+def _groups(facts: Facts, paths: Table[str, Trail]) -> tuple[Group, ...] | None:
+    """The pipelines of single Einsums in a tree; None if other Einsums run at the same time."""
+    found = set[Group]()
+    for trail in paths.values():
+        for _, node in trail:
+            if isinstance(node, Split) and concurrent(node):
+                names = einsums_below((node,))
+                if node.kind != "pipelined" or len(names) != len(node.branches) or node.where is None:
+                    return None
+                found.add((facts.index[names[0]], facts.index[names[-1]], node.where, node.shares))
+    return tuple(sorted(found))
 
 
 def _with_lent(facts: Facts, state: State) -> State:
