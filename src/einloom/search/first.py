@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from random import Random
 
@@ -124,7 +124,8 @@ class FirstMappings:
 
     def _visits(self) -> Iterator[None]:
         problem, rng = self.problem, Random(0)
-        space = space_for(problem.workload, problem.machine, problem.mapspace)
+        sequential = replace(problem.mapspace, concurrent="none")  # where points cost least; it is part of the space
+        space = space_for(problem.workload, problem.machine, sequential)
         if not isinstance(space, Ffm) or problem.workload.parted:
             return
         self._prices = Evaluator(problem, space, Budget(), _Quiet(self.watch))

@@ -509,6 +509,11 @@ class Facts:
         return tuple(allowed)
 
 
+def _compound(access: Access) -> frozenset[str]:
+    """The variables of the access's indices that add several."""
+    return frozenset(v for index in access.indices if len(index.terms) > 1 for v in index.variables)
+
+
 def _plain(access: Access) -> tuple[str, ...] | None:
     """The variables of an access all of whose indices are one plain variable; None if some is not."""
     return tuple(index.variables[0] for index in access.indices) if all(i.simple for i in access.indices) else None
