@@ -137,7 +137,7 @@ def test_methods_run_einsums_at_the_same_time(name: str, case: str) -> None:
     assert ask(method(name), asked, Budget(steps=400)).value == ask(method("exhaustive"), asked).value
 
 
-@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 40), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 12), marks=pytest.mark.slow)])
 def test_states_of_random_problems_with_groups(seeds: range) -> None:
     seen = Counter[str]()
     for seed, asked in ((seed, make(seed)) for seed in seeds for make in (group_problem, share_problem)):
@@ -156,7 +156,7 @@ def test_states_of_random_problems_with_groups(seeds: range) -> None:
 @pytest.mark.parametrize("make", [group_problem, share_problem])
 def test_no_method_is_below_the_optimum_of_random_problems_with_groups(make: object) -> None:
     compared = Counter[str]()
-    for asked in map(make, range(12)):  # type: ignore[call-overload]
+    for asked in map(make, range(6)):  # type: ignore[call-overload]
         if len(list(islice(enumerate_trees(asked.workload, asked.machine, asked.mapspace), 1500))) == 1500:
             continue
         try:
@@ -170,4 +170,4 @@ def test_no_method_is_below_the_optimum_of_random_problems_with_groups(make: obj
                 continue
             assert found >= best * (1 - 1e-12)
             compared[name] += 1
-    assert min(compared.values()) > 3 and len(compared) == 8
+    assert min(compared.values()) > 1 and len(compared) == 8
