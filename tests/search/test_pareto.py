@@ -14,8 +14,12 @@ from einloom.machine.levels import Machine, Memory
 from einloom.problem import Budget, Guarantee, Objective, Problem, objective
 from einloom.result import FrontPoint, Result
 from einloom.result.document import digest
-from einloom.search.exact import Exact
+from einloom.search.exact import Exact, ExactOptions
+from einloom.search.exact.attempt import Solution
+from einloom.search.exact.branch_and_bound import Run
+from einloom.search.exact.stops import Stopped
 from einloom.search.exhaustive import Exhaustive
+from einloom.search.method import Watcher
 from einloom.zoo.machine_by_name import load_machine
 from tiny_problems import tiny_problem
 
@@ -146,3 +150,40 @@ def test_objectives_as_text() -> None:
             objective(wrong, simple)
     with pytest.raises(SpecError, match="pareto"):
         objective("paretto", simple)
+
+
+class Until(Watcher):
+    """Asks to stop from a stage on."""
+
+    def __init__(self, last: str) -> None:
+        self.last, self.reached = last, False
+
+    def stage(self, name: str, done: int = 0, total: int | None = None) -> None:
+        self.reached = self.reached or name == self.last
+
+    def stopped(self) -> bool:
+        return self.reached
+
+
+@pytest.mark.parametrize("seed", SEVERAL[:4])
+def test_under_a_budget_of_seconds_the_point_of_least_edp_comes_first(seed: int) -> None:
+    problem = traded(seed)
+    least = Exact().search(replace(problem, objective=Objective("edp")))
+    found = Exact().search(problem, Budget(seconds=600.0), Until("the point of least latency"))
+    assert found.ended is Ended.STOPPED
+    assert found.certificate is not None and least.certificate is not None
+    assert found.certificate.value == pytest.approx(least.certificate.value, rel=1e-12)
+
+
+def test_a_search_for_one_point_that_is_cut_off_leaves_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Run.solve
+
+    def cut_off(self: Run) -> Solution:
+        whole(self)
+        raise Stopped(Ended.STOPPED)
+
+    monkeypatch.setattr(Run, "solve", cut_off)
+    run = Run(traded(SEVERAL[0]), ExactOptions(), Budget(), Watcher(), None)
+    with pytest.raises(Stopped):
+        run.solve_front()
+    assert run.incumbent.best is not None

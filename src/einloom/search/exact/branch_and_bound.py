@@ -28,13 +28,16 @@ from .front import front, tied_front
 from .head_starts import first_uneven, first_unfused, round_up
 from .incumbent import Incumbent
 from .joining.completions import TooMany
+from .numerics.pareto import FloatArray
 from .segments.chain import Chain
-from .stops import Enough, Stops, StopsOnly
+from .stops import Enough, Stopped, Stops, StopsOnly
 
 CUTOFF_SCHEDULE = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
 AT_BOUND, SUMMED = 1e-6, 0.01  # limits that are looked at before a dive: the second where costs add up
 FEW, LOOKED = 5_000, 150_000  # rows of the first look after which there is a second, and of one that is given up
 ABOVE = (1e-6, 1e-3, 1e-2, 0.05)  # limits of rounded tiles, as shares above the relaxation
+GOALS = (Objective("energy"), Objective("latency"), Objective("edp"))
+"""Of a Pareto set's ends and its middle; the last comes first under a budget, because what is kept is judged by it."""
 SOONER = 0.1  # limits up to this share of the way from the bound to a known value are tried before it
 
 
@@ -305,15 +308,24 @@ class Run:
         bound = attempt.lower_bound()
         self.incumbent.prove(bound * attempt.repeats)
         known = []
-        for goal in (Objective("energy"), Objective("latency"), Objective("edp")):
+        for goal in GOALS if self.budget.seconds is None else GOALS[::-1]:
             self.watcher.stage(f"the point of least {goal}")
             alone = self.within(replace(self.problem, objective=goal), StopsOnly(self.watcher))
             alone.incumbent.begin(self.options.start)
-            solution = alone.solve()
-            once = replace(self.problem, workload=replace(self.problem.workload, repeat=1), objective=goal)
-            cost = priced(once, solution.mapping, solution.value)
-            known.append(np.array([cost.energy, cost.latency]))
-            self.incumbent.found(Solution(cost.edp, known[-1], solution.mapping), attempt.repeats)
+            try:
+                known.append(self._point(alone.problem, alone.solve(), attempt.repeats, proven=True))
+            except (Stopped, MemoryError):
+                if alone.incumbent.best is not None:
+                    self._point(alone.problem, alone.incumbent.best, attempt.repeats, proven=False)
+                raise
         known += [start.cost for start in self.incumbent.starts]
         self.watcher.stage("everything that no known point dominates")
         return tied_front(attempt, known) if attempt.tied else front(attempt, attempt.hurried(), known)
+
+    def _point(self, problem: Problem, solution: Solution, repeats: int, proven: bool) -> FloatArray:
+        """Energy and latency of one repeat of a solution for one goal, which is kept for its EDP."""
+        once = replace(problem, workload=replace(problem.workload, repeat=1))
+        cost = priced(once, solution.mapping, solution.value, or_less=not proven)
+        point = np.array([cost.energy, cost.latency])
+        self.incumbent.found(Solution(cost.edp, point, solution.mapping), repeats)
+        return point
