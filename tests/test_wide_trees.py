@@ -24,6 +24,7 @@ from einloom.cost.evaluate import evaluate, latencies, legality
 from einloom.cost.event import event_time
 from einloom.cost.formulas import windows
 from einloom.cost.room import occupancy as occupancies
+from einloom.cost.traffic import accesses
 from einloom.cost.traffic.accesses import StoreLink
 from einloom.errors import SpecError
 from einloom.machine.levels import ComputeUnit, Machine, Memory
@@ -230,8 +231,8 @@ def every_operand_is_read(patch: pytest.MonkeyPatch) -> None:
 
 def the_first_user_stands_for_all(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(StoreLink, "unlike", property(lambda link: None))
-    mine = property(lambda n: frozenset(p.place for p in n.path.loops if p.variable in n.access.variables))
-    patch.setattr(StoreLink, "relevant", mine)
+    right = accesses.moving
+    patch.setattr(accesses, "moving", lambda users, tensor: right(users[:1], tensor))
 
 
 def a_constant_is_a_whole_rank(patch: pytest.MonkeyPatch) -> None:
