@@ -8,6 +8,7 @@ from . import (
     again,
     auto,
     before,
+    beside_perfect,
     convergence,
     damage,
     dataflows,
@@ -246,6 +247,13 @@ TABLES: tuple[MeasuredTable, ...] = (
     ),
     MeasuredTable(
         "before", "docs/peer.md", "before.csv", "python -m bench.before --sources OTHER/src", render=before.table
+    ),
+    MeasuredTable(
+        "beside-perfect",
+        "docs/mapspace.md",
+        "beside-perfect.csv",
+        "python -m bench.beside_perfect",
+        beside_perfect.COLUMNS,
     ),
     MeasuredTable(
         "alone",

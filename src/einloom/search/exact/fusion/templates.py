@@ -8,9 +8,11 @@ above that of a persistent tensor there are none."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, groupby, permutations, product
 from typing import NamedTuple
 
 from ..einsums.classes import UnitOption
@@ -378,9 +380,9 @@ class Stacker:
         """
         found = {}
         for t, shapes in self.welcome.items():
-            spatial = self._above(t, self._outside(t))
+            spatial = Counter(self._above(t, self._outside(t)))
             mine = (loops for memory, loops in shapes if memory == self._backing(t))
-            good = [loops for loops in mine if tuple(x for x in loops if x[1] is not None) == spatial]
+            good = [loops for loops in mine if Counter(x for x in loops if x[1] is not None) == spatial]
             found[t] = frozenset(loops[:depth] for loops in good for depth in range(len(loops) + 1))
         return found
 
@@ -403,11 +405,17 @@ class Stacker:
     def _cross(self, at: Stack) -> Iterator[tuple[FusedTemplate, tuple[OwnStore, ...]]]:
         """On to the next memory, under the spatial loops of the fanouts between."""
         new = at.memory + 1
-        between = self._between(new)
-        loops = (*at.loops, *between)
-        if not between or (self._linking(at.waiting) and self._leads(loops, at.waiting)):
-            left = self._backed(new) | self._own(new)
-            yield from self._descend(Stack(new, loops, at.stores, at.backs, left, at.waiting))
+        left = self._backed(new) | self._own(new)
+        for between in self._orders(new):
+            loops = (*at.loops, *between)
+            if not between or (self._linking(at.waiting) and self._leads(loops, at.waiting)):
+                yield from self._descend(Stack(new, loops, at.stores, at.backs, left, at.waiting))
+
+    def _orders(self, memory: int) -> list[tuple[FusedLoop, ...]]:
+        """The spatial loops of the fanouts directly above a memory, those of one axis in every order: Einsums that
+        share them need not have their variables in the same one."""
+        axes = [list(loops) for _, loops in groupby(self._between(memory), key=lambda loop: loop.axis)]
+        return [tuple(chain(*orders)) for orders in product(*map(permutations, axes))]
 
     def _linking(self, waiting: frozenset[int]) -> bool:
         """True if an intermediate waits: it is the reason for the loops above its store."""
