@@ -8,7 +8,6 @@ and the route of the second solution.
 from __future__ import annotations
 
 import argparse
-import csv
 import re
 import sys
 import tempfile
@@ -18,7 +17,7 @@ from pathlib import Path
 from .measure import Measured, measure
 from .measured import Column
 from .peer import HERE
-from .rows import append, stamp
+from .rows import append, had, stamp
 
 RESULTS = HERE / "results" / "again.csv"
 LAYER = "gpt3-6.7b:batch=1,tokens=2048"
@@ -97,14 +96,6 @@ def _run(words: Sequence[str], folder: Path, timeout: float) -> Measured:
     return measure([sys.executable, "-m", "einloom", *words], folder, timeout, {"PYTHONPATH": str(HERE.parent / "src")})
 
 
-def measured_before(path: Path) -> set[str]:
-    """The problems that the CSV has already."""
-    if not path.exists():
-        return set()
-    with path.open(newline="", encoding="utf-8") as stream:
-        return {row["problem"] for row in csv.DictReader(stream)}
-
-
 COLUMNS = (
     Column("einloom map …", lambda row: f"`{row['problem']}`"),
     Column("search, CPU s", "search_cpu_s"),
@@ -121,9 +112,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--timeout", type=float, default=900, metavar="SECONDS", help="for each run (900)")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS, metavar="CSV")
     options = parser.parse_args(words)
-    done, wrong = measured_before(options.output), 0
+    done, wrong = had(options.output, "problem"), 0
     for asked in PUBLISHED:
-        if asked in done or options.only not in asked:
+        if (asked,) in done or options.only not in asked:
             continue
         row = checked(asked, options.timeout)
         append(options.output, row)

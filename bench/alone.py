@@ -7,7 +7,6 @@ with an empty and with a filled compile cache. One CSV row per problem.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import sys
 import tempfile
@@ -20,7 +19,7 @@ from einloom.version import VERSION
 from .measure import Measured
 from .peer import HERE, Side, arguments, run_einloom
 from .problems import ALONE, BenchProblem
-from .rows import append, commit
+from .rows import append, commit, had
 
 RESULTS = HERE / "results" / "alone.csv"
 COLUMNS = (
@@ -61,14 +60,6 @@ def _numbers(m: Measured) -> tuple[str, str, str]:
     return f"{m.cpu:.2f}", f"{m.wall:.2f}", f"{m.rss / 10**6:.0f}"
 
 
-def measured_before(path: Path) -> set[str]:
-    """The problems that the CSV has already, for this version."""
-    if not path.exists():
-        return set()
-    with path.open(newline="") as stream:
-        return {row["problem"] for row in csv.DictReader(stream) if row["einloom_version"] == VERSION}
-
-
 def main(words: Sequence[str] | None = None) -> int:
     """Measure, print, write the CSV; 1 if a run failed or ended without proof."""
     parser = argparse.ArgumentParser(prog="python -m bench.alone", description=__doc__.split("\n")[0])
@@ -81,12 +72,12 @@ def main(words: Sequence[str] | None = None) -> int:
     for name in options.only or ():
         if name not in known:
             parser.error(f"unknown problem {name!r}; known are {', '.join(known)}")
-    before = set() if options.again else measured_before(options.output)
+    before = set() if options.again else had(options.output, "problem", "einloom_version")
     failures = 0
     for problem in ALONE:
         if options.only and problem.name not in options.only:
             continue
-        if problem.name in before:
+        if (problem.name, VERSION) in before:
             print(f"{problem.name}: measured before (--again repeats it)")
             continue
         row = solved(problem, options.timeout)

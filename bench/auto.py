@@ -8,7 +8,6 @@ rows stand in place of the old ones. ``--starts``: `exact` from what `auto` star
 from __future__ import annotations
 
 import argparse
-import csv
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -22,9 +21,9 @@ from einloom.search.evaluator import Evaluator, Stop
 from einloom.search.registry import method
 
 from .cpu_time import budgeted, heuristic, proving
-from .mappers import PROBLEMS, heuristics, replace
+from .mappers import PROBLEMS, heuristics
 from .measured import Column, Row
-from .rows import stamp
+from .rows import had, replace, stamp
 
 RESULTS = Path(__file__).parent / "results" / "auto.csv"
 STARTS = RESULTS.with_name("auto-starts.csv")
@@ -106,12 +105,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
     keys = ("problem",) if asked.starts else ("problem", "method")
     places = [(one,) if asked.starts else (one, other) for one in PROBLEMS for other in ("exact", *heuristics())]
-    known = set()
-    if path.exists():
-        with path.open(newline="", encoding="utf-8") as stream:
-            known = {row["problem"] for row in csv.DictReader(stream)}
+    known = had(path, "problem")
     for name in asked.problem or PROBLEMS:
-        if name not in known or asked.problem or asked.again:
+        if (name,) not in known or asked.problem or asked.again:
             made = [started(name, asked.starts)] if asked.starts else rows(name, seeds)
             replace(path, made, keys, places)
             for row in made:

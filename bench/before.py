@@ -8,7 +8,6 @@ their ratios, and whether the values agree.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import sys
 import tempfile
@@ -21,7 +20,7 @@ from .measure import Measured, measure
 from .measured import Column, Row, markdown
 from .peer import HERE, arguments
 from .problems import ALONE, PROBLEMS, BenchProblem
-from .rows import append, stamp
+from .rows import had, replace, stamp
 
 RESULTS = HERE / "results" / "before.csv"
 OURS = HERE.parent / "src"
@@ -110,14 +109,6 @@ def _value(folder: Path) -> str:
     return repr(json.loads(path.read_text())["certificate"]["value"]) if path.exists() else ""
 
 
-def measured_before(path: Path) -> set[str]:
-    """The problems that the CSV has already."""
-    if not path.exists():
-        return set()
-    with path.open(newline="", encoding="utf-8") as stream:
-        return {row["problem"] for row in csv.DictReader(stream)}
-
-
 def _times(row: Row, what: str, unit: str) -> str:
     goal = row[f"goal_{unit}"]
     return f"{row[f'{what}_{unit}']}{f' (goal {goal})' if goal and what == 'now' else ''}"
@@ -158,14 +149,13 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--again", action="store_true", help="measure also what the CSV has already")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS, metavar="CSV")
     options = parser.parse_args(words)
-    done = set() if options.again else measured_before(options.output)
+    done = set() if options.again else had(options.output, "problem")
     slower = 0
     for timed in TIMED:
-        if timed.name in done or (options.only and timed.name not in options.only):
+        if (timed.name,) in done or (options.only and timed.name not in options.only):
             continue
         row = paired(timed, options.sources.resolve(), options.pairs, options.timeout)
-        _forget(options.output, timed.name)
-        append(options.output, row)
+        replace(options.output, [row], ("problem",), [(one.name,) for one in TIMED])
         print(
             f"{timed.name:<26} {row['before_cpu_s']:>8} -> {row['now_cpu_s']:>8} CPU s  x {row['ratio']}  "
             f"{row['before_mb']:>5} -> {row['now_mb']:>5} MB  {row['before_value']} {row['now_value']}",
@@ -173,15 +163,6 @@ def main(words: Sequence[str] | None = None) -> int:
         )
         slower += float(str(row["ratio"])) > 1.05
     return 1 if slower else 0
-
-
-def _forget(path: Path, problem: str) -> None:
-    """Take the row of an earlier measurement out."""
-    if problem not in measured_before(path):
-        return
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    kept = [lines[0], *(line for line in lines[1:] if next(csv.reader([line]))[0] != problem)]
-    path.write_text("".join(kept), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ no value of `ragged` is higher. One CSV row per problem.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import sys
@@ -19,7 +18,7 @@ from .measure import measure
 from .measured import Column
 from .peer import HERE, arguments
 from .problems import ALONE, PROBLEMS, BenchProblem
-from .rows import append, stamp
+from .rows import append, had, stamp
 
 RESULTS = HERE / "results" / "beside-perfect.csv"
 SPACES = ("ffm", "ragged")
@@ -82,13 +81,10 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", action="append", metavar="NAME", help="only this problem (may be given again)")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS, metavar="CSV")
     options = parser.parse_args(words)
-    known: set[str] = set()
-    if options.output.exists():
-        with options.output.open(newline="", encoding="utf-8") as stream:
-            known = {row["problem"] for row in csv.DictReader(stream)}
+    known = had(options.output, "problem")
     above = 0
     for name, problem in {one.name: one for one in (*PROBLEMS, *ALONE)}.items():
-        if name in known or (options.only and name not in options.only):
+        if (name,) in known or (options.only and name not in options.only):
             continue
         row = solved(problem, options.seconds)
         append(options.output, row)

@@ -16,9 +16,8 @@ from einloom.search.registry import method
 
 from .auto import named
 from .cpu_time import Run, heuristic, proving
-from .mappers import replace
 from .measured import Column, Row
-from .rows import stamp
+from .rows import replace, stamp
 
 RESULTS = Path(__file__).parent / "results" / "convergence.csv"
 PROBLEM = "GPT-3 6.7B, 64 sequences, EDP"

@@ -8,7 +8,6 @@ without fusion and what the paper prints. A row that the CSV has is not measured
 from __future__ import annotations
 
 import argparse
-import csv
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
@@ -21,7 +20,7 @@ from einloom.workload.einsum import Workload
 
 from .cpu_time import heuristic, proving
 from .measured import Column, Row
-from .rows import append, stamp
+from .rows import append, had, stamp
 
 RESULTS = Path(__file__).parent / "results" / "fadiff.csv"
 PUBLISHED = Path(__file__).parent / "published"
@@ -165,10 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--proof", type=float, default=60.0, help="CPU seconds of each proof")
     parser.add_argument("--network", action="append", choices=list(dict.fromkeys(name for name, _ in PAPER)))
     options = parser.parse_args(arguments)
-    known = set()
-    if RESULTS.exists():
-        with RESULTS.open(newline="", encoding="utf-8") as stream:
-            known = {(row["network"], row["machine"]) for row in csv.DictReader(stream)}
+    known = had(RESULTS, "network", "machine")
     for network, machine in PAPER:
         if (network, machine) not in known and network in (options.network or (network,)):
             made = row(network, machine, options.seconds, options.seeds, options.proof)

@@ -13,7 +13,6 @@ the gap after 60 CPU seconds, too, where they ran so long.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import resource
@@ -36,7 +35,7 @@ from einloom.testing.hardest import HARDEST
 from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.workload_by_name import load_workload
 
-from .rows import ROOT, append, stamp
+from .rows import ROOT, append, had, stamp
 
 CSV = ROOT / "bench" / "results" / "first.csv"
 HARDEST_CSV = ROOT / "bench" / "results" / "first-hardest.csv"
@@ -190,11 +189,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--hardest", action="store_true", help="the twenty hardest pairs alone")
     parser.add_argument("--csv", type=Path)
     options = parser.parse_args(words)
-    known = set()
     path, moments = options.csv or (HARDEST_CSV if options.hardest else CSV), LONG if options.hardest else MOMENTS
-    if path.exists():
-        with path.open(newline="", encoding="utf-8") as stream:
-            known = {(one["workload"], one["machine"]) for one in csv.DictReader(stream)}
+    known = had(path, "workload", "machine")
     ends: Counter[str] = Counter()
     for workload, machine in HARDEST if options.hardest else pairs(options.all):
         if (workload, machine) in known or (options.only and not {workload, machine} & set(options.only)):

@@ -22,9 +22,9 @@ from einloom.zoo.machine_by_name import load_machine
 
 from .measured import Column, Row
 from .peer import NoPeer, Side, peer_version, run_peer
-from .rows import ROOT, append, stamp
+from .rows import ROOT, append, had, stamp
 from .sizes import RESULTS as SIZES
-from .sizes import WORKLOADS, measured_before
+from .sizes import WORKLOADS
 
 RESULTS = ROOT / "bench" / "results" / "imperfect.csv"
 LEAST = 1 - 1e-5  # of the bound, which the file has with six digits
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except NoPeer as error:
         print(error, file=sys.stderr)
         return 2
-    done = measured_before(asked.output)
+    done = had(asked.output, "problem", "machine")
     workloads = {workload.name: workload for workload in WORKLOADS}
     with SIZES.open(newline="", encoding="utf-8") as stream:
         ours = list(csv.DictReader(stream))

@@ -10,7 +10,6 @@ search to the answer. A problem that is in the CSV already is skipped.
 from __future__ import annotations
 
 import argparse
-import csv
 import resource
 import signal
 import sys
@@ -30,7 +29,7 @@ from einloom.search.method import Recorder
 from einloom.search.several import Labelled
 
 from .first import apart
-from .rows import ROOT, append, stamp
+from .rows import ROOT, append, had, stamp
 
 CSV = ROOT / "bench" / "results" / "looks.csv"
 SOON = 0.3  # seconds within which a stop is to be answered
@@ -143,12 +142,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="*", default=(), metavar="NAME", help="these workloads, machines or spaces")
     parser.add_argument("--csv", type=Path, default=CSV)
     options = parser.parse_args(words)
-    known, unanswered = set(), 0
-    if options.csv.exists():
-        with options.csv.open(newline="", encoding="utf-8") as stream:
-            known = {
-                (one["workload"], one["machine"], one["objective"], one["space"]) for one in csv.DictReader(stream)
-            }
+    known, unanswered = had(options.csv, "workload", "machine", "objective", "space"), 0
     for one in PROBLEMS:
         if one in known or (options.only and not set(one) & set(options.only)):
             continue

@@ -8,7 +8,6 @@ differ.
 from __future__ import annotations
 
 import argparse
-import csv
 from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from pathlib import Path
@@ -21,7 +20,7 @@ from einloom.search.registry import SHIPPED, method, takes
 from einloom.sweep.methods import MethodRuns, compare_methods, value_at
 from einloom.testing.problems.drawing import draw
 
-from .rows import append, stamp
+from .rows import replace, stamp
 
 RESULTS = Path(__file__).parent / "results" / "mappers.csv"
 TINY = RESULTS.with_name("mappers-tiny.csv")
@@ -154,19 +153,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(found)
         places = [(one, other) for one in PROBLEMS for other in heuristics()]
         replace(RESULTS, rows(name, found, asked.points), ("problem", "method"), places)
-
-
-def replace(path: Path, made: list[dict[str, object]], keys: tuple[str, ...], order: Sequence[tuple[str, ...]]) -> None:
-    """Write these rows instead of those with equal keys, and leave all others, in the order of the keys."""
-    rows: dict[tuple[object, ...], dict[str, object]] = {}
-    if path.exists():
-        with path.open(newline="", encoding="utf-8") as stream:
-            rows = {tuple(row[key] for key in keys): dict(row) for row in csv.DictReader(stream)}
-    rows |= {tuple(row[key] for key in keys): row for row in made}
-    path.unlink(missing_ok=True)
-    for place in order:
-        if place in rows:
-            append(path, rows[place])
 
 
 if __name__ == "__main__":

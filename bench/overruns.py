@@ -8,17 +8,17 @@ machine is partly other programs' time. A command that is in the CSV already is 
 from __future__ import annotations
 
 import argparse
-import csv
 import os
-import resource
-import subprocess
 import sys
-import time
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from .rows import ROOT, append, stamp
+from .measure import measure
+from .rows import ROOT, append, had, stamp
 
+PATIENCE = 20
+"""Times the budget after which a process is given up."""
 CSV = ROOT / "bench" / "results" / "overruns.csv"
 COMMANDS = (
     "map conv-chain tileflow-edge --objective edp",
@@ -36,18 +36,16 @@ COMMANDS = (
 def row(command: str, seconds: float) -> dict[str, object]:
     """The measured columns of one command."""
     words = [sys.executable, "-m", "einloom", *command.split(), "--budget-seconds", f"{seconds:g}"]
-    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
-    took, after = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    if done.returncode not in (0, 1):
-        raise RuntimeError(f"einloom {command}: {done.stderr.strip()}")
+    with tempfile.TemporaryDirectory() as folder:
+        run = measure(words, Path(folder), PATIENCE * seconds, {"PYTHONPATH": str(ROOT / "src")})
+    if run.code not in (0, 1):
+        raise RuntimeError(f"einloom {command}: {run.outcome}: {run.err.strip()}")
     return {
         "command": command,
         "budget_s": f"{seconds:g}",
-        "wall_s": f"{took:.2f}",
-        "beyond_s": f"{max(0.0, took - seconds):.2f}",
-        "cpu_s": f"{cpu:.2f}",
+        "wall_s": f"{run.wall:.2f}",
+        "beyond_s": f"{max(0.0, run.wall - seconds):.2f}",
+        "cpu_s": f"{run.cpu:.2f}",
         "load": f"{os.getloadavg()[0]:.1f}",
     }
 
@@ -58,12 +56,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=3.0, help="the budget (default 3)")
     parser.add_argument("--csv", type=Path, default=CSV)
     options = parser.parse_args(words)
-    known = set()
-    if options.csv.exists():
-        with options.csv.open(newline="", encoding="utf-8") as stream:
-            known = {one["command"] for one in csv.DictReader(stream)}
+    known = had(options.csv, "command")
     for command in COMMANDS:
-        if command not in known:
+        if (command,) not in known:
             found = row(command, options.seconds)
             append(options.csv, {**found, **stamp()})
             said = f"{found['wall_s']} s, {found['cpu_s']} CPU s at load {found['load']}"

@@ -22,9 +22,9 @@ from einloom.search.heuristics.points import Points
 from einloom.search.heuristics.tile_model import TileModel
 
 from .auto import named
-from .mappers import PROBLEMS, replace
+from .mappers import PROBLEMS
 from .measured import Column
-from .rows import stamp
+from .rows import replace, stamp
 from .speeds import fitting
 
 RESULTS = Path(__file__).parent / "results" / "relaxed.csv"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -51,3 +51,26 @@ def append(path: Path, row: Mapping[str, object]) -> None:
         if fresh:
             writer.writeheader()
         writer.writerow(row)
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    """The rows of the file; none if there is no file."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def had(path: Path, *columns: str) -> set[tuple[str, ...]]:
+    """What the rows of the file have in these columns."""
+    return {tuple(row[column] for column in columns) for row in read(path)}
+
+
+def replace(path: Path, made: list[dict[str, object]], keys: tuple[str, ...], order: Sequence[tuple[str, ...]]) -> None:
+    """Write these rows instead of those with equal keys, and leave all others, in the order of the keys."""
+    rows: dict[tuple[object, ...], Mapping[str, object]] = {tuple(row[key] for key in keys): row for row in read(path)}
+    rows |= {tuple(row[key] for key in keys): row for row in made}
+    path.unlink(missing_ok=True)
+    for place in order:
+        if place in rows:
+            append(path, rows[place])

@@ -8,7 +8,6 @@ proven. Rows that the file has are not measured again.
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +25,7 @@ from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.transformers import gpt3
 
 from .measured import Column, Row, markdown
-from .rows import ROOT, append, stamp
+from .rows import ROOT, append, had, stamp
 
 RESULTS = ROOT / "bench" / "results" / "sizes.csv"
 MACHINES = ("tpu-v4i", "ffm-edge", "nvdla")
@@ -218,14 +217,6 @@ def measured(workload: Workload, machine: str, seconds: float) -> dict[str, obje
     }
 
 
-def measured_before(path: Path) -> set[tuple[str, str]]:
-    """(problem, machine) of the rows that the file has."""
-    if not path.exists():
-        return set()
-    with path.open(newline="", encoding="utf-8") as stream:
-        return {(row["problem"], row["machine"]) for row in csv.DictReader(stream)}
-
-
 def _with_gap(row: Row, space: str) -> str:
     """The EDP in a space; where it is not proven, with the gap."""
     value, gap = row[f"{space}_edp"], row[f"{space}_gap"]
@@ -271,7 +262,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--machine", action="append", help="instead of all three; repeatable")
     parser.add_argument("--output", type=Path, default=RESULTS)
     asked = parser.parse_args(arguments)
-    done = measured_before(asked.output)
+    done = had(asked.output, "problem", "machine")
     for machine in asked.machine or MACHINES:
         for workload in WORKLOADS:
             if asked.only not in workload.name or (workload.name, machine) in done:

@@ -8,7 +8,6 @@ it is asked for by ``--problem``.
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -28,9 +27,9 @@ from einloom.search.heuristics.points import Points, Valued
 from einloom.search.heuristics.rows import TripRows
 
 from .auto import named
-from .mappers import PROBLEMS, replace
+from .mappers import PROBLEMS
 from .measured import Column, Row
-from .rows import stamp
+from .rows import had, replace, stamp
 
 RESULTS = Path(__file__).parent / "results" / "speeds.csv"
 ROUNDS = 5
@@ -169,12 +168,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--skeletons", type=int, default=20)
     parser.add_argument("--problem", action="append", choices=list(PROBLEMS))
     asked = parser.parse_args(arguments)
-    known = set()
-    if RESULTS.exists():
-        with RESULTS.open(newline="", encoding="utf-8") as stream:
-            known = {row["problem"] for row in csv.DictReader(stream)}
+    known = had(RESULTS, "problem")
     for name in asked.problem or PROBLEMS:
-        if name not in known or asked.problem:
+        if (name,) not in known or asked.problem:
             row = measured(name, asked.skeletons)
             replace(RESULTS, [row], ("problem",), [(one,) for one in PROBLEMS])
             print(*list(row.values())[:-3], sep=", ", flush=True)

@@ -9,7 +9,6 @@ that the CSV has is not measured again.
 from __future__ import annotations
 
 import argparse
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, median
@@ -25,7 +24,7 @@ from einloom.zoo.workload_by_name import load_workload
 from . import dataflows
 from .cpu_time import run
 from .measured import Row
-from .rows import append, stamp
+from .rows import append, had, stamp
 
 RESULTS = Path(__file__).parent / "results" / "tilings.csv"
 MACHINE = "tileflow-edge"
@@ -84,10 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--points", type=int, default=1000)
     parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args(arguments)
-    known = set()
-    if RESULTS.exists():
-        with RESULTS.open(newline="", encoding="utf-8") as stream:
-            known = {(row["workload"], row["dataflow"]) for row in csv.DictReader(stream)}
+    known = had(RESULTS, "workload", "dataflow")
     for shape in SHAPES:
         for flow in PRINTED:
             for row in [] if (shape, flow) in known else rows(shape, flow, options.points, options.seeds):
