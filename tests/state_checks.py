@@ -77,6 +77,19 @@ def reached(encoding: Encoding, most: int, steps: int = 40_000) -> set[State]:
     return known
 
 
+def crossed(encoding: Encoding, rng: Random, pairs: int) -> Iterator[tuple[State, State, State]]:
+    """(one, other, their child in the space) of random pairs of states; those without a child are left out."""
+    for _ in range(pairs):
+        one, other = encoding.sample(rng), encoding.sample(rng)
+        assert one is not None and other is not None
+        try:
+            child = encoding.cross(one, other, rng)
+        except NoProposal:
+            continue
+        assert outside(encoding.workload, encoding.machine, encoding.mapspace, encoding.decode(child)) == ()
+        yield one, other, child
+
+
 def random_reads(dimension: str, seeds: range, unlike: Counter[str]) -> Iterator[tuple[int, Read]]:
     """Problems of the generators with a dimension, in sequential trees."""
     for seed in seeds:

@@ -30,7 +30,7 @@ from einloom.workload.files import workload_from_data
 from einloom.workload.selectors import selector
 from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.workload_by_name import load_workload
-from state_checks import agrees, priced_alike, reached
+from state_checks import agrees, crossed, priced_alike, reached
 from tiny_problems import tiny_problem
 from viewed_problems import ViewedProblem
 
@@ -249,16 +249,7 @@ def test_no_loop_stands_above_a_persistent_tensor_that_an_inner_memory_backs() -
 
 def test_crossover_keeps_the_rules() -> None:
     encoding, rng = Encoding(*TINY["three"]), Random(2)
-    children = 0
-    for _ in range(200):
-        one, other = encoding.sample(rng), encoding.sample(rng)
-        assert one is not None and other is not None
-        try:
-            child = encoding.cross(one, other, rng)
-        except NoProposal:
-            continue
-        assert outside(*TINY["three"], encoding.decode(child)) == ()
-        children += child not in (one, other)
+    children = sum(child not in (one, other) for one, other, child in crossed(encoding, rng, 200))
     assert children > 20
 
 

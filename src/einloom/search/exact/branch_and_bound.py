@@ -21,7 +21,7 @@ from ..first import FirstMappings
 from ..method import Watcher
 from .attempt import Attempt, ExactOptions, Solution
 from .bounds.cutoff import BELOW, TIE, finer
-from .concurrent.begun import attempt_for
+from .concurrent.first_attempt import attempt_for
 from .drawing import Drawer, Drawing
 from .feasible import CHAINED, HEURISTICS, NEAR, heuristic, heuristic_by_segments
 from .front import front, tied_front

@@ -13,7 +13,7 @@ from ..resources import at_most
 from ..starts import fitting
 from .attempt import Attempt, ExactOptions, Solution
 from .bounds.cutoff import finer
-from .concurrent.begun import attempt_for
+from .concurrent.first_attempt import attempt_for
 from .incumbent import Incumbent
 from .joining.completions import TooMany
 from .segments.chain import Chain
