@@ -128,7 +128,7 @@ TABLES: tuple[MeasuredTable, ...] = (
         "truth",
         "docs/model/trust.md",
         "truth.csv",
-        "python -m bench.truth --further 200000 --publish",
+        "python -m bench.truth --first 600000 --further 100000 --publish",
         (
             Column("dimension", "dimension"),
             Column("problems", "problems"),
