@@ -93,16 +93,21 @@ def tiny(problems_asked: int, points: int, names: Sequence[str]) -> list[dict[st
     """A row per method: on how many random tiny problems it reaches the optimum of the enumeration."""
     reached = dict.fromkeys(names, 0)
     nothing, worst = dict.fromkeys(reached, 0), dict.fromkeys(reached, 0.0)
-    for problem, best in islice(solved(), problems_asked):
+    missed: dict[str, list[int]] = {name: [] for name in names}
+    for seed, problem, best in islice(solved(), problems_asked):
         for name in reached:
             try:
                 value = ask(method(name), problem, Budget(steps=points)).value
             except BudgetExhausted:
                 nothing[name] += 1
+                missed[name].append(seed)
                 continue
             if value < best * (1 - 1e-12):
                 raise Defect(f"{name} finds {value!r}, the optimum is {best!r}")
-            reached[name] += value <= best * (1 + 1e-12)
+            if value <= best * (1 + 1e-12):
+                reached[name] += 1
+            else:
+                missed[name].append(seed)
             worst[name] = max(worst[name], value / best - 1 if best else 0.0)
     return [
         {
@@ -112,22 +117,23 @@ def tiny(problems_asked: int, points: int, names: Sequence[str]) -> list[dict[st
             "optimum": reached[name],
             "nothing": nothing[name],
             "worst_gap": f"{worst[name]:.6f}",
+            "missed": " ".join(map(str, missed[name])),
             **stamp(),
         }
         for name in reached
     ]
 
 
-def solved() -> Iterator[tuple[Problem, float]]:
-    """Random tiny problems of sequential trees with perfect tiles, and the least energy of all their trees."""
+def solved() -> Iterator[tuple[int, Problem, float]]:
+    """Random tiny problems with all that files can say, groups and uneven tiles among it: seed, problem, and the least
+    energy of all its trees."""
     for seed in count():
         workload, machine, mapspace = draw(seed).files.read
-        if mapspace.name == "ffm" and not mapspace.places:
-            problem = Problem(workload, machine, mapspace, objective("energy", machine))
-            try:
-                yield problem, ask(method("exhaustive"), problem).value
-            except Infeasible:
-                continue
+        problem = Problem(workload, machine, mapspace, objective("energy", machine))
+        try:
+            yield seed, problem, ask(method("exhaustive"), problem).value
+        except Infeasible:
+            continue
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
