@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import erf, log, log2, pi, sqrt
+from math import log, log2
 from operator import itemgetter
 from random import Random
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...mapspace.ffm.encoding import NoProposal, State
 from ...mapspace.ffm.encoding.rooms import tile_bits
 from ...mapspace.ffm.encoding.state import covers_of
 from ..method import Watcher
+from .gaussian_process import Floats, GaussianProcess
 from .points import INFINITE, Points, Valued
 from .states import StateMethod
 
-Floats = NDArray[np.float64]
-MOST = 200  # trials that the process knows; their inverse costs the cube of this
-NOISE = 1e-3
+MOST = 400  # trials that a process begins with: half of them the best, half the last
+GROWS = 1.25  # a process begins anew, with the scales of all that it knows, when it has grown by a quarter
 
 
 @dataclass(frozen=True)
@@ -44,31 +43,64 @@ class Bayes(StateMethod):
 
     def run(self, points: Points, rng: Random, watch: Watcher) -> None:
         """Trials, one after the other."""
-        tries = int(self.polish * points.burst_size(self.points))
-        trials = [(points.value(state), state) for state in points.begin()]
+        tries, known = int(self.polish * points.burst_size(self.points)), _Trials(points)
+        for state in points.begin():
+            known.add((points.value(state), state))
         while points.part(self.points) < 1:
-            watch.stage("trials", len(trials))
-            chosen = self._chosen(points, trials, rng)
+            watch.stage("trials", len(known.all))
+            chosen = self._chosen(points, known, rng)
             if chosen is None:
                 break
-            found = points.polished((points.value(chosen), chosen), rng, tries)
-            if found[0] < INFINITE:
-                trials.append(found)
+            known.add(points.polished((points.value(chosen), chosen), rng, tries))
 
-    def _chosen(self, points: Points, trials: list[Valued], rng: Random) -> State | None:
+    def _chosen(self, points: Points, known: _Trials, rng: Random) -> State | None:
         """The next trial; None if nothing can be drawn."""
-        if len(trials) < self.first:
+        if len(known.all) < self.first:
             return _drawn(points, rng)
-        known = sorted(trials, key=lambda one: one[0])[: MOST // 2] + trials[-MOST // 2 :]
-        pool = [_near(points, min(trials, key=lambda one: one[0])[1], rng) for _ in range(self.pool // 2)]
-        pool += [_near(points, rng.choice(known)[1], rng) for _ in range(self.pool - len(pool))]
+        process = known.process()
+        pool = [_near(points, known.best[1], rng) for _ in range(self.pool // 2)]
+        pool += [_near(points, known.all[rng.choice(known.members)][1], rng) for _ in range(self.pool - len(pool))]
         states = [state for state in pool if state is not None]
         if not states:
             return _drawn(points, rng)
-        values = np.array([log(max(value, 1e-300)) for value, _ in known])
-        rows = np.array([features(points, state) for _, state in known])
-        gains = expected(rows, values, np.array([features(points, state) for state in states]))
-        return states[int(np.argmax(gains))]
+        return states[int(np.argmax(process.improvement(np.array([features(points, state) for state in states]))))]
+
+
+class _Trials:
+    """All trials with a value, and a process of their logarithms. members: the numbers of those that it knows."""
+
+    def __init__(self, points: Points) -> None:
+        self.points, self.all, self.members = points, list[Valued](), list[int]()
+        self._rows, self._until = list[Floats](), 0
+        self._process: GaussianProcess | None = None
+        self.best: Valued
+
+    def add(self, found: Valued) -> None:
+        """Enter a trial, if it has a value."""
+        if found[0] == INFINITE:
+            return
+        if not self.all or found[0] < self.best[0]:
+            self.best = found
+        self.all.append(found)
+        self._rows.append(features(self.points, found[1]))
+        if self._process is not None:
+            self.members.append(len(self.all) - 1)
+            self._process.add(self._rows[-1], _logarithm(found[0]))
+
+    def process(self) -> GaussianProcess:
+        """The process of the trials so far: that of before, or one with new scales where many came since."""
+        if self._process is None or len(self.members) > self._until:
+            numbers = range(len(self.all))
+            best = sorted(numbers, key=lambda n: self.all[n][0])[: MOST // 2]
+            self.members = sorted({*best, *numbers[-MOST // 2 :]})
+            self._until = int(GROWS * len(self.members))
+            rows = np.array([self._rows[n] for n in self.members])
+            self._process = GaussianProcess(rows, np.array([_logarithm(self.all[n][0]) for n in self.members]))
+        return self._process
+
+
+def _logarithm(value: float) -> float:
+    return log(max(value, 1e-300))
 
 
 def _drawn(points: Points, rng: Random) -> State | None:
@@ -107,21 +139,3 @@ def features(points: Points, state: State) -> Floats:
     if facts.free:
         row += [float(facts.index[einsum.name]) for einsum in points.facts.einsums]
     return np.array(row)
-
-
-def expected(rows: Floats, values: Floats, asked: Floats) -> Floats:
-    """Expected improvement, in logarithms, of each asked row over the least value (squared exponential kernel)."""
-    scale = rows.std(axis=0) + 1e-9
-    rows, asked = rows / scale, asked / scale
-    spread = float(values.std()) or 1.0
-    targets = (values - values.mean()) / spread
-    apart = np.sqrt(((rows[:, None] - rows[None]) ** 2).sum(axis=2))
-    width = float(np.median(apart)) or 1.0
-    inverse = np.linalg.inv(np.exp(-0.5 * (apart / width) ** 2) + NOISE * np.eye(len(rows)))
-    cross = np.exp(-0.5 * ((asked[:, None] - rows[None]) ** 2).sum(axis=2) / width**2)
-    mean = cross @ (inverse @ targets)
-    sigma = np.sqrt(np.maximum(1 + NOISE - np.einsum("ij,jk,ik->i", cross, inverse, cross), 1e-12))
-    better = targets.min() - mean
-    z = better / sigma
-    below = np.array([0.5 * (1 + erf(one / sqrt(2))) for one in z])
-    return np.asarray(better * below + sigma * np.exp(-0.5 * z**2) / sqrt(2 * pi), dtype=np.float64)
