@@ -10,13 +10,14 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as Table
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from .certify.verdict import Check, Verdict
 from .cost.breakdown import Cost
 from .cost.evaluate import evaluate as _evaluate
+from .dataclass import dataclass
 from .defects import saved
 from .errors import Defect, EinloomWarning, Infeasible, SpecError, combined, nearest
 from .machine.levels import Machine

@@ -8,10 +8,10 @@ there is nothing the value is the optimum, for its mapping is legal and priced a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
+from ..dataclass import dataclass
 from ..errors import BudgetExhausted, Infeasible
 from ..problem import Budget, Guarantee, Problem
 from ..result import Result

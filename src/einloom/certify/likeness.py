@@ -8,9 +8,10 @@ left then is what the zoo would not have made.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TypeVar
 
+from ..dataclass import dataclass
 from ..dataflows.files import NAMES, dataflow
 from ..dataflows.rules import together
 from ..errors import EinloomError, SpecError

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+from ..dataclass import dataclass
 
 ActionName = Literal["read", "write", "compute", "leak", "down", "up"]
 

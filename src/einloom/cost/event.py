@@ -18,9 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import prod
 
+from ..dataclass import dataclass
 from ..errors import IllegalMapping, SpecError
 from ..machine.levels import ComputeUnit, Machine
 from ..mapping.extents import Address

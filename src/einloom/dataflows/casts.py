@@ -7,9 +7,10 @@ tensor keeps its order of ranks throughout and operands trade places in products
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain, combinations, permutations
 
+from ..dataclass import dataclass
 from ..errors import SpecError
 from ..workload.einsum import Access, Einsum, Index, Workload
 from ..workload.parts import not_whole

@@ -7,8 +7,9 @@ of one split alone, legal or not. What it then costs is for `cost.evaluate` to s
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ..dataclass import dataclass
 from ..machine.levels import Machine
 from ..mapping.tree import Mapping, Nest, Split, einsums_below
 

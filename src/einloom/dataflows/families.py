@@ -15,10 +15,10 @@ workload. The schema is ``family/1``::
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from ..dataclass import dataclass
 from ..errors import nearest, unknown
 from ..reading.located import Located, read_file
 from ..workload.einsum import Einsum

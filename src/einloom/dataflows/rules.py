@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, get_args
 
+from ..dataclass import dataclass
 from ..errors import SpecError, nearest
 from ..machine.levels import Machine
 from ..mapspace.limits.data import AxisLimit, BackLimit, HoldLimit, HoldRule, Limits, LoopLimit, Numbers, TileLimit

@@ -8,9 +8,9 @@ that was found for one choice of constraints answers for every other choice that
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
 
+from ..dataclass import dataclass
 from ..mapping.tree import Mapping
 from ..problem import Problem
 from .constraints import Constraint, demands_full_use, only, said, shapes_spreads, where

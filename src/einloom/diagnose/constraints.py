@@ -8,9 +8,10 @@ with ``use: full`` a limit of spatial choices also lowers how many instances cou
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeVar
 
+from ..dataclass import dataclass
 from ..machine.levels import ALL, NOTHING, Axis, ComputeUnit, Fanout, Level, Machine, Memory, Toll
 from ..mapspace.limits.data import AxisLimit, Limit, Limits
 from ..problem import Problem

@@ -10,8 +10,9 @@ loop may stand above it, and a temporal loop in its place counts as fused: there
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ..dataclass import dataclass
 from ..machine.levels import NOTHING, Fanout, Level, Memory
 from ..mapspace.divisors import divisors
 from ..mapspace.limits.checks import may_back

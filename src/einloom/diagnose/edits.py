@@ -7,9 +7,10 @@ loops have an order and are searched (`relaxation`); the others are listed here,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
+from ..dataclass import dataclass
 from ..machine.levels import NOTHING
 from ..mapspace.limits.data import AxisLimit, BackLimit, HoldLimit, Limit, LoopLimit, Numbers, TileLimit, concerns
 from ..problem import Problem

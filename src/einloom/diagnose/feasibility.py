@@ -10,10 +10,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from ..cost.evaluate import legality
+from ..dataclass import dataclass
 from ..errors import BudgetExhausted, Ended, Infeasible, SpecError
 from ..machine.levels import ComputeUnit, Level, Memory, Toll
 from ..mapping.tree import Mapping

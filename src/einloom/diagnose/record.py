@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from ..dataclass import dataclass
 from ..problem import Problem
 from ..reading import writing
 from ..reporting import reported

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ..dataclass import dataclass
 from ..errors import Infeasible
 from ..machine.levels import ComputeUnit, Fanout, Memory
 from ..problem import Problem

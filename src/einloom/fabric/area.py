@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from ..dataclass import dataclass
 from ..errors import SpecError
 from ..reading import writing
 from .describe import Element, Fabric

@@ -9,11 +9,11 @@ else follows from this table: which multiplexers the RTL has, which tiles a mapp
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Literal, cast
 
+from ..dataclass import dataclass
 from ..errors import SpecError, nearest, unknown
 from ..reading.located import Located, read_file
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from ..dataclass import dataclass
 from ..errors import MissingExtra, SpecError
 from ..reading import writing
 from .describe import OPERATIONS, Fabric

@@ -13,11 +13,11 @@ Operands smaller than the region are filled up with zeros.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..dataclass import dataclass
 from ..errors import SpecError
 from .cycles import cycles
 from .describe import Configuration, Fabric, Operation

@@ -9,9 +9,9 @@ The choices are few, and the least of them is the optimum within what the descri
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
+from ..dataclass import dataclass
 from ..errors import SpecError
 from ..search.principles.matmul import OPERANDS, Matmul, Operand, ceil_div, traffic
 from ..search.principles.pairs import Pair, fused_schedule

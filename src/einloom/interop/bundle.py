@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as Table
-from dataclasses import dataclass
 from pathlib import Path
 
+from ..dataclass import dataclass
 from ..machine.levels import Machine
 from ..mapping.tree import Mapping
 from ..mapspace.space import Mapspace

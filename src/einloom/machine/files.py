@@ -17,10 +17,10 @@ levels:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import SpecError, nearest
 from ..reading.facts import ORIGIN, PARAMETERS, Fact, FactReader, read_parameters
 from ..reading.fields import read_record

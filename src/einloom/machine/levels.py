@@ -7,11 +7,12 @@ None means unlimited for a size or a throughput.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import prod
 from types import MappingProxyType
 from typing import Literal
 
+from ..dataclass import dataclass
 from ..once import cached_property
 from ..reading.facts import Fact
 from ..reporting import Drawn

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping as Table
-from dataclasses import dataclass
 from itertools import product
 
+from ..dataclass import dataclass
 from ..once import cached_property
 from ..workload.einsum import Index, Workload
 from .extents import Cuts, Trail, addressed_paths, extents_along, shared_length, tile_below, tile_of

@@ -18,9 +18,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import NoReturn
 
+from ..dataclass import dataclass
 from ..errors import SpecError, combined, nearest
 from ..machine.levels import Machine
 from ..workload.einsum import Workload

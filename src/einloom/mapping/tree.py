@@ -7,9 +7,9 @@ others are `Store` and `Loop`. Grammar: docs/mapping.md.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
+from ..dataclass import dataclass
 from ..reporting import Drawn
 
 SplitKind = Literal["sequential", "pipelined", "parallel"]

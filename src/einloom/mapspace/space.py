@@ -7,10 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from ..dataclass import dataclass
 from ..mapping.extents import Address
 from ..mapping.tree import Mapping
 from ..reading.plugins import known, names_of

@@ -7,9 +7,10 @@ which loop slides, which producer follows which consumer); nothing is counted.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import prod
 
+from ..dataclass import dataclass
 from ..machine.levels import Fanout, Link, Machine, Memory, Toll
 from ..mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, einsums_below
 from ..workload.einsum import Access, Workload

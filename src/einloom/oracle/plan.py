@@ -7,8 +7,10 @@ ranges that a spatial instance works on are a list of half-open intervals indexe
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
+
+from ..dataclass import dataclass
 
 Range = tuple[int, int]
 Sides = tuple[tuple[int, ...], ...]

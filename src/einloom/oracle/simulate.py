@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
+from ..dataclass import dataclass
 from ..errors import SpecError
 from ..machine.levels import Machine
 from ..mapping.tree import Mapping

@@ -7,8 +7,8 @@ element that lie around always add up to what was computed, each part once.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from .plan import Coords, Element, Gate, Held, Range, Site, Visit
 from .reference import combine
 

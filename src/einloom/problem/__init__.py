@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Literal, cast, get_args
 
 from ..cost.breakdown import Cost
+from ..dataclass import dataclass
 from ..errors import Ended, SpecError, nearest
 from ..machine.levels import Machine
 from ..mapspace.space import Mapspace

@@ -5,13 +5,13 @@ The argument: docs/model/pruning.md, "Compulsory costs".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, prod
 
 import numpy as np
 
 from ..cost.formulas.components import component_time
+from ..dataclass import dataclass
 from ..machine.levels import Memory
 from ..mapping.legality.placement import outermost_home
 from ..workload.einsum import Access, Einsum

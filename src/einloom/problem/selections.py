@@ -7,8 +7,8 @@ machine serves many workloads. The verbs warn of them at the door, and a result 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..machine.levels import Axis, Fanout, Level, Machine, Memory, Toll
 from ..mapspace.limits.data import AxisLimit, BackLimit, Limit, Limits, LoopLimit, concerns
 from ..workload.einsum import Workload

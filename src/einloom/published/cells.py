@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ..dataclass import dataclass
 
 ATTENTIONS = tuple(
     f"tileflow-{name}"

@@ -10,10 +10,10 @@ operators take no room, even if they have to stay over the loops of this one.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import permutations, product
 from math import prod
 
+from ..dataclass import dataclass
 from ..mapspace.divisors import divisors
 
 BATCH, TOKENS, HEADS, WIDTH = 16, 1024, 12, 64

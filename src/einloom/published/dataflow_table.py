@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from math import exp, log
 from pathlib import Path
 
+from ..dataclass import dataclass
 from .cells import COMPARED, FREE, Cell, family_of, quickest
 
 DATA = Path(__file__).parent / "data"

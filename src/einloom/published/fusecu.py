@@ -9,10 +9,11 @@ multiplications of its own, sums counted once (the paper says none of this; docs
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from statistics import mean
 
+from ..dataclass import dataclass
 from ..fabric.describe import Fabric, fabric
 from ..fabric.traffic import Goal, OperatorRun, best, best_pair, choices
 from ..search.principles.matmul import Accounting, Matmul, best_schedule

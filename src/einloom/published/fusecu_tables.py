@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from statistics import mean
 
+from ..dataclass import dataclass
 from ..errors import EinloomError
 from ..fabric.describe import fabric
 from ..report.draw.drawing import Line, Mark, Plot, Ruler

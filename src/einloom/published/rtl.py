@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 from ..cost.event import event_time
+from ..dataclass import dataclass
 from ..machine.levels import Machine
 from ..mapping.text import parse_mapping
 from ..mapping.tree import Mapping

@@ -6,8 +6,9 @@ for a number in SI wherever a dimension is expected.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
+
+from ..dataclass import dataclass
 
 Dimension = tuple[int, ...]
 """The powers of `BASES`, in their order."""

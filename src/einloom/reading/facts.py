@@ -7,9 +7,9 @@ level or file around it, and a number without any source leaves no fact.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeVar, cast, get_args
 
+from ..dataclass import dataclass
 from ..errors import unknown
 from .arithmetic import Named, exact
 from .dimensions import PLAIN, Measure

@@ -8,9 +8,9 @@ does not have, or the other way round.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from ..dataclass import dataclass
 from .located import Located
 from .units import Quantity
 

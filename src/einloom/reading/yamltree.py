@@ -7,10 +7,10 @@ and alias bombs are counted and refused before they cost anything. JSON is YAML,
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
+from ..dataclass import dataclass
 from ..errors import SpecError
 
 if TYPE_CHECKING:

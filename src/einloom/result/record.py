@@ -6,11 +6,12 @@ Searches and verbs make `Result`s, reports and `verify` read them; `file` writes
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from ..cost.breakdown import Cost, Latencies
 from ..cost.evaluate import evaluate, views
+from ..dataclass import dataclass
 from ..errors import Ended
 from ..machine.levels import Machine
 from ..mapping.text import print_mapping

@@ -6,10 +6,10 @@ result file, beside or below the index. `sweep` writes these, figures read them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import SpecError
 from ..reading.fields import STATED, read_record
 from ..reading.keys import NAME, TEXT, Each, Record

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
+from ..dataclass import dataclass
 from ..errors import BudgetExhausted, Ended, Infeasible
 from ..problem import Problem
 from ..reading import writing

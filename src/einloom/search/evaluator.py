@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as Table
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..cost.breakdown import Cost
 from ..cost.evaluate import evaluate
+from ..dataclass import dataclass
 from ..errors import BudgetExhausted, Ended, IllegalMapping, SpecError
 from ..mapping.normal import normal_form
 from ..mapping.tree import Mapping

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from ..cost.evaluate import evaluate, legality
+from ..dataclass import dataclass
 from ..errors import BudgetExhausted, Ended, Infeasible
 from ..mapping.tree import Mapping
 from ..mapspace.ffm.space import Ffm

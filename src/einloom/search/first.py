@@ -9,11 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import itemgetter
 from random import Random
 
 from ..cost.breakdown import Cost
+from ..dataclass import dataclass
 from ..errors import Infeasible
 from ..mapping.tree import Mapping
 from ..mapspace.ffm.encoding import NoProposal, State

@@ -6,9 +6,9 @@ watcher what it knows. Methods by name: `registry`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from ..dataclass import dataclass
 from ..problem import Budget, Guarantee, LatencyRule, Problem
 from ..result import Result
 from .watcher import Recorder as Recorder

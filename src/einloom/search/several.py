@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
+from ..dataclass import dataclass
 from ..errors import BudgetExhausted, Ended, Infeasible, SpecError
 from ..mapping.tree import Mapping
 from ..problem import Alternative, Budget, Certificate, Guarantee, Problem

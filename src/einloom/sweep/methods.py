@@ -11,10 +11,10 @@ import io
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from ..dataclass import dataclass
 from ..errors import Ended, SpecError
 from ..mapping.tree import Mapping
 from ..problem import MODEL_VERSION, Budget, Guarantee, Problem

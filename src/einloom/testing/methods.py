@@ -12,12 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, partial
 from itertools import pairwise
 from math import isclose
 
 from ..cost.evaluate import evaluate
+from ..dataclass import dataclass
 from ..errors import BudgetExhausted, EinloomError, IllegalMapping, Infeasible
 from ..mapping.tree import Mapping
 from ..mapspace.registry import space_for

@@ -6,9 +6,10 @@ leaves an Einsum below it unbound), the rest is left to chance.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import Random
 
+from ..dataclass import dataclass
 from ..machine.levels import Axis, Fanout, Link, Machine, Memory
 from ..mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store
 from ..oracle.compile import Compiler

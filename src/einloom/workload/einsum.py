@@ -7,11 +7,12 @@ What follows from the fields is found once: a cascade of a thousand Einsums asks
 from __future__ import annotations
 
 from collections.abc import KeysView, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from types import MappingProxyType
 from typing import Literal
 
+from ..dataclass import dataclass
 from ..once import cached_property
 from ..reading.facts import Fact
 from ..reporting import Drawn

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from functools import lru_cache
 
+from ..dataclass import dataclass
 from ..errors import SpecError
 from .einsum import Workload
 

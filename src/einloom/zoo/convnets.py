@@ -7,8 +7,9 @@ change what is moved between layers. An average is a sum, because its division m
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ..dataclass import dataclass
 from ..errors import SpecError
 from ..reading.facts import Fact
 from ..workload.build import build_workload

@@ -8,8 +8,9 @@ between Einsums and are left out. Tokens enter as rows: choosing rows of a table
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ..dataclass import dataclass
 from ..errors import SpecError
 from ..reading.facts import Fact
 from ..workload.build import build_workload

@@ -8,8 +8,8 @@ wide and the feed-forward network four times the hidden size is assumed for all 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..reading.facts import Fact
 from ..workload.build import build_workload
 from ..workload.einsum import Workload

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 
+from ..dataclass import dataclass
 from ..errors import SpecError
 from ..reading.facts import Fact
 from ..reading.units import parse

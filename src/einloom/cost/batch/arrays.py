@@ -11,11 +11,11 @@ walk itself is done on int64 arrays; templates that may count more are refused.
 from __future__ import annotations
 
 from collections.abc import Mapping as Table
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...dataclass import dataclass
 from ...errors import IllegalMapping, SpecError
 from ...machine.levels import Machine
 from ...mapping.extents import Address

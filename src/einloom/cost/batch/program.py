@@ -13,11 +13,12 @@ rounding error is less than that.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ...dataclass import dataclass
 
 EXACT = 2**53  # integers up to here are exact in 64-bit floats
 BLOCK = 4096  # choices that are priced at a time: the buffers of a block stay in the cache

@@ -7,7 +7,7 @@ The walk is that of `evaluate`, with symbols where it has ints; `program` record
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache, reduce
 from math import prod
 from operator import and_
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...dataclass import dataclass
 from ...errors import SpecError
 from ...machine.levels import Machine
 from ...mapping.extents import Address

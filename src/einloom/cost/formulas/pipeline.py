@@ -9,10 +9,10 @@ fewer slots it is an upper bound of that.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache, reduce
 from math import inf
 
+from ...dataclass import dataclass
 from .terms import Number, maximum
 
 

@@ -9,11 +9,12 @@ cost semantics, FFM section 4 and LoopTree (multiplicity of buffers), and the ex
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
+
+from ...dataclass import dataclass
 
 Number = Any  # int, or an integer array of one common shape
 

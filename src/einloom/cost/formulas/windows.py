@@ -9,7 +9,6 @@ names the iteration of each loop by an int, or all iterations by an array with a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...dataclass import dataclass
 from .terms import LoopCut, Number, maximum, minimum
 
 Chain = tuple[tuple[int, LoopCut], ...]

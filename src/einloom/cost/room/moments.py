@@ -9,8 +9,8 @@ at the largest size that it has in any. Section 1.5 of the bindings: docs/model/
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ...dataclass import dataclass
 from ...mapping.extents import Address
 from ...mapping.tree import Split
 from ..traffic.paths import Fork

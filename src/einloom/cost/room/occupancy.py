@@ -9,13 +9,13 @@ are like any other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import reduce
 from math import prod
 from operator import or_
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...machine.levels import Link, Machine, Memory
 from ...mapping.extents import Address
 from ...mapping.legality.concurrency import axis_of, stage_distance

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as Table
-from dataclasses import dataclass
 
+from ...dataclass import dataclass
 from ...machine.levels import Machine
 from ...mapping.legality.concurrency import axis_of, concurrent, has_concurrent, instances_used, shares
 from ...mapping.tree import Loop, Node, Split, Store

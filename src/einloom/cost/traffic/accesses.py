@@ -9,13 +9,13 @@ crosses it passes the tolls that the machine lists between its two ends.
 from __future__ import annotations
 
 from collections.abc import Mapping as Table
-from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...machine.levels import Axis, Link, Machine, Toll
 from ...once import cached_property
 from ...workload.einsum import Workload

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from collections.abc import Mapping as Table
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...once import cached_property
 from ..formulas.terms import Number, maximum, minimum
 from ..formulas.windows import MOST, Choice, RankUse, choose, grid, previous

@@ -10,9 +10,9 @@ says the same as the walk of `accesses`, which a test compares on random trees.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 
+from ...dataclass import dataclass
 from ...machine.levels import Link, Machine
 from ...workload.einsum import Workload
 from ...workload.selectors import select

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from operator import and_
 from typing import Any, NamedTuple
 
+from ...dataclass import dataclass
 from ...mapping.analysed import Analysed
 from ...mapping.extents import Address
 from ...mapping.legality.concurrency import concurrent

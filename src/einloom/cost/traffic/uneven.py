@@ -6,9 +6,9 @@ Comes in: the steps of a path, what the loops of each variable cover, its extent
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import prod
 
+from ...dataclass import dataclass
 from ..formulas import terms
 
 Step = tuple[object, ...]

@@ -7,10 +7,10 @@ prices nor searches: what a rewritten cascade costs is what its Einsums cost.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import product
 from types import MappingProxyType
 
+from ...dataclass import dataclass
 from ...errors import SpecError, unknown
 from ...workload.einsum import Workload
 from ..casts import Cast

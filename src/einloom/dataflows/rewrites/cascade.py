@@ -7,8 +7,9 @@ workload of that family. Names of the workload stay where the roles do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...dataclass import dataclass
 from ...errors import SpecError
 from ...reading.facts import Fact
 from ...workload.build import build_workload

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
+from ...dataclass import dataclass
 from ...errors import SpecError, SpecErrors, combined, nearest
 from ...reading.located import Located
 from ...workload.build import build_workload

@@ -7,10 +7,11 @@ from `models`, or are asked for.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from math import inf, isfinite
 
+from ...dataclass import dataclass
 from ...errors import SpecError
 from ...reading.arithmetic import exact
 from ...reading.located import Located

@@ -11,10 +11,10 @@ import ast
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias, TypeGuard
 
+from ...dataclass import dataclass
 from ...errors import SpecError, nearest
 from ...reading.arithmetic import calculated, exact
 from ...reading.located import Located

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 
+from ...dataclass import dataclass
 from ...errors import SpecError, SpecErrors, nearest
 from ...reading.located import file_text
 from ...reading.yamltree import refuse_unreadable

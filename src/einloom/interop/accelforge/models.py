@@ -13,8 +13,9 @@ Energies are per action, throughputs in actions per second. `Missing` says which
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...dataclass import dataclass
 from ...reading.located import Located
 
 

@@ -8,10 +8,10 @@ memory must have one width there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
 
+from ...dataclass import dataclass
 from ...machine.levels import Memory
 from ...reading.located import Located
 from ...workload.einsum import Workload

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...dataclass import dataclass
 from ...errors import SpecError, unknown
 from .expressions import MAX_ITEMS, Value, evaluate, shown, truth
 from .includes import IncludedLine, Library

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, lcm
 
+from ...dataclass import dataclass
 from ...machine.levels import Toll
 from ...reading.located import Located
 from ...workload.selectors import Selector, select, selector

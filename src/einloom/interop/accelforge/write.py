@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from keyword import iskeyword
 
+from ...dataclass import dataclass
 from ...errors import SpecError
 from ...machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory, Toll
 from ...mapspace.space import Mapspace

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...errors import SpecError
 from .program import Array, GraphProgram, Step, StepOperand
 from .ranks import Affine, Stored, Var, View

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
+from ...dataclass import dataclass
 from .ranks import Affine, Place, Stored, Var, View
 
 Array = Any

@@ -8,10 +8,12 @@ is locked: then only the view splits (``128*a+b`` on that rank). If it was split
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from math import prod
 from typing import TypeVar
+
+from ...dataclass import dataclass
 
 T = TypeVar("T")
 

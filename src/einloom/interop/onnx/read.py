@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from math import prod
 from pathlib import Path
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...errors import SpecError, nearest
 from ...workload.einsum import Workload
 from ..bundle import Bundle

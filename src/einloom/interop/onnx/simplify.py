@@ -8,8 +8,8 @@ C. A tensor that all readers take at constant digits of one rank is written by o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from ...dataclass import dataclass
 from .program import Array, Epilogue, GraphProgram, Meaning, Step, StepOperand
 from .ranks import Affine, Place, Stored, Var
 

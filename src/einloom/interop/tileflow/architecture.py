@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Literal
 
+from ...dataclass import dataclass
 from ...machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from ...reading.arithmetic import Number
 from ...reading.facts import Fact

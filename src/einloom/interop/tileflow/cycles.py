@@ -10,7 +10,7 @@ pipelined ones take the longest. Sources: research facts of TileFlow's code (1.3
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from math import ceil, prod
 
@@ -19,6 +19,7 @@ from ...cost.formulas import terms
 from ...cost.formulas.components import component_time
 from ...cost.time.schedule import Schedule
 from ...cost.traffic.paths import Path
+from ...dataclass import dataclass
 from ...machine.levels import Memory
 from ...workload.selectors import select
 from .nodes import CONCURRENT, Node, Op, Scope, TileNode, operators_below

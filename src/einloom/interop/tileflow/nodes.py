@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from ...dataclass import dataclass
 from ...errors import SpecError, nearest
 from ...reading.arithmetic import Number, arithmetic
 from ...reading.located import Located

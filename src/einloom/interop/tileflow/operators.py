@@ -8,8 +8,8 @@ function. Dimensions keep their letters, in lower case where no two differ in ca
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ...dataclass import dataclass
 from ...errors import SpecError, nearest
 from ...reading.arithmetic import Number
 from ...reading.located import Located

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from ...dataclass import dataclass
 from ...errors import SpecError
 from ...machine.levels import Machine
 from ...mapping.tree import Mapping

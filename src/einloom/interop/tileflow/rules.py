@@ -14,7 +14,6 @@ Reads and updates are those of one instance in use, fills those of all instances
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Literal
@@ -23,6 +22,7 @@ from ...cost.formulas import terms
 from ...cost.formulas.terms import Number
 from ...cost.traffic.accesses import StoreLink, links
 from ...cost.traffic.paths import Path, PathStore, paths
+from ...dataclass import dataclass
 from ...errors import IllegalMapping, SpecError
 from ...machine.levels import Machine
 from ...mapping.legality.structure import problems

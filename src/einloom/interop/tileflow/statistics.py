@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+from ...dataclass import dataclass
 from ...errors import SpecError
 from ...reading.located import file_text
 from .cycles import cycle_effects, einloom_cycles

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from collections.abc import Mapping as Table
-from dataclasses import dataclass
 from math import prod
 
+from ...dataclass import dataclass
 from ...mapping.extents import Address
 from ...mapping.tree import Compute, Loop, Mapping, Nest, Split, SplitKind, Store
 from ...mapping.tree import Node as TreeNode

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import string
 from collections.abc import Mapping as Table
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...dataclass import dataclass
 from ...errors import SpecError
 from ...machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory, Toll
 from ...mapping.normal import normal_form

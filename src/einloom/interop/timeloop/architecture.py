@@ -7,8 +7,9 @@ the data spaces that it keeps. The innermost component is the compute unit.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ...dataclass import dataclass
 from ...machine.files import level_name, structure_problems
 from ...machine.levels import ALL, NOTHING, Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from ...reading.arithmetic import exact

@@ -7,7 +7,7 @@ its own copy, and a window that slides starts anew if a loop that the data space
 from __future__ import annotations
 
 from collections.abc import Mapping as Table
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from typing import Literal
 
@@ -15,6 +15,7 @@ from ...cost.formulas import terms
 from ...cost.formulas.terms import Number
 from ...cost.traffic.accesses import StoreLink, links
 from ...cost.traffic.paths import paths
+from ...dataclass import dataclass
 from ...errors import IllegalMapping
 from ...machine.levels import Machine
 from ...mapping.legality.structure import problems

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
+from ...dataclass import dataclass
 from ...machine.levels import ComputeUnit, Fanout, Machine, Memory
 from ...mapping.tree import Compute, Loop, Mapping, Node, Store
 from ...reading.located import Located

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping as Table
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...dataclass import dataclass
 from ...errors import SpecError
 from ...machine.levels import ComputeUnit, Fanout, Machine, Memory
 from ...mapping.normal import normal_form

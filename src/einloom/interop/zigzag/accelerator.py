@@ -8,10 +8,11 @@ fanouts above it. Served dimensions must nest, else the memories have no order o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
+from ...dataclass import dataclass
 from ...machine.files import level_name, structure_problems
 from ...machine.levels import ALL, Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from ...reading.arithmetic import exact

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ...dataclass import dataclass
 from ...errors import SpecError, combined, nearest
 from ...reading.located import Located
 from ...workload.build import MAX_SIZE, build_workload

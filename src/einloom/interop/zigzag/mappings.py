@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ...dataclass import dataclass
 from ...machine.levels import Machine
 from ...mapspace.limits.data import AxisLimit, Limits, Numbers
 from ...mapspace.space import SPACES, Mapspace

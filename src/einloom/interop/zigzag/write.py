@@ -7,8 +7,9 @@ layer in the files, axes ``D1``, ``D2`` and so on.
 from __future__ import annotations
 
 from collections.abc import Mapping as Table
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ...dataclass import dataclass
 from ...errors import SpecError
 from ...machine.levels import Fanout, Machine, Memory
 from ...reading.arithmetic import exact

@@ -8,10 +8,11 @@ next node is chosen in every way that the grammar allows; `structure.problems` a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations, pairwise, permutations, product
 from math import gcd, prod
 
+from ...dataclass import dataclass
 from ...machine.levels import Machine, Memory
 from ...mapping.extents import tile_of
 from ...mapping.legality.placement import outermost_home, visible_memories

@@ -7,11 +7,11 @@ one loop may have.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 
 from ...cost.formulas import terms
+from ...dataclass import dataclass
 from ...mapping.extents import Cuts, Trail, extents_along, tile_of
 from ...mapping.tree import Loop, describe
 from ...workload.einsum import Workload

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Mapping as Table
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import pairwise, product
 from math import prod
 from operator import mul
 from types import MappingProxyType
 
+from ...dataclass import dataclass
 from ...machine.levels import Axis, Machine
 from ...mapping.analysed import derived_cuts
 from ...mapping.extents import Address, Cuts, addressed_paths, extents_along, tile_of

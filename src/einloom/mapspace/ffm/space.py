@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import islice
 from random import Random
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...cost.evaluate import legality
+from ...dataclass import dataclass
 from ...machine.levels import Machine
 from ...mapping.extents import addressed_paths
 from ...mapping.normal import normal_form

@@ -6,9 +6,9 @@ Each limit speaks of one memory or axis and of some Einsums (None: all). Definit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from ...dataclass import dataclass
 from ...workload.selectors import Selector
 
 HoldRule = Literal["keep", "may_keep", "bypass", "once"]

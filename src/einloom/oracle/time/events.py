@@ -9,8 +9,10 @@ serves whoever asked first; of those who asked at once, the one further down the
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import heappop, heappush
+
+from ...dataclass import dataclass
 
 
 @dataclass(slots=True)

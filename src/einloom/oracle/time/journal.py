@@ -9,9 +9,10 @@ operation waits for the data that it reads and for room where it writes: a store
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 
+from ...dataclass import dataclass
 from ...machine.levels import Machine, Toll
 from ...workload.einsum import Workload
 from ...workload.selectors import select

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 from ...cost.breakdown import Action, ActionName
+from ...dataclass import dataclass
 from ...errors import unknown
 from ...machine.levels import Toll
 from ...result import Result

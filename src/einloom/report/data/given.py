@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ...dataclass import dataclass
 from ...machine.files import LEVELS
 from ...machine.levels import Machine
 from ...machine.write import machine_data

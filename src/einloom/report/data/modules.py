@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import Literal
 
+from ...dataclass import dataclass
 from ...errors import SpecError, unknown
 from ...result import Result
 from .fusion import fused

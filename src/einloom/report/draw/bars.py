@@ -7,9 +7,9 @@ action.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from ...dataclass import dataclass
 from ...errors import SpecError
 from ...result import Result
 from ..data.bars import Key, Quantity, Row, busy_seconds, rows_of

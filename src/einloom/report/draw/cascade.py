@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from ...dataclass import dataclass
 from ...errors import SpecError
 from ...result import Result
 from .drawing import LETTER, Box, Canvas, Ink, Shape, Spot, Stroke, Words, cut

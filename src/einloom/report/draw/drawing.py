@@ -9,10 +9,11 @@ people can tell apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
 from typing import Literal
+
+from ...dataclass import dataclass
 
 Spot = tuple[float, float]
 Ink = Literal[

@@ -6,7 +6,8 @@ Long edges get a row of their own in every column that they pass, so that they r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from ...dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ Columns are Einsums in program order. What spans two columns is shared by two Ei
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
+from ...dataclass import dataclass
 from ...errors import SpecError
 from ...mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, einsums_below
 from ...result import Result

@@ -7,9 +7,9 @@ occupancy that the capacity is checked against.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...cost.room.occupancy import peak
+from ...dataclass import dataclass
 from ...errors import SpecError
 from ...machine.levels import Memory
 from ...result import Result

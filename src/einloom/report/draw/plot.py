@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil, floor, log10
+
+from ...dataclass import dataclass
 
 LARGEST = 1e300  # files may hold numbers of which not even the axis can be drawn
 

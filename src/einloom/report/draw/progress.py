@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from ...dataclass import dataclass
 from ...errors import SpecError
 from ...problem import Objective
 from ...result import Result

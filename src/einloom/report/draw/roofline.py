@@ -7,9 +7,9 @@ that any schedule without fusion can do.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ...cost.formulas.components import component_time
+from ...dataclass import dataclass
 from ...errors import SpecError
 from ...reading.units import format as with_unit
 from ...result import Result

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...errors import Infeasible
 from ...mapping.normal import normal_form
 from ...mapping.tree import Mapping

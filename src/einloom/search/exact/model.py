@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...dataclass import dataclass
 from ...machine.levels import Machine
 from ...problem import Objective
 from .pmappings.prune import Rules

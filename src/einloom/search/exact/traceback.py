@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping as Table
-from dataclasses import dataclass
 from math import gcd, prod
 from types import MappingProxyType
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...machine.levels import Machine
 from ...mapping.tree import Compute, Loop, Mapping, Node, Split, Store
 from ...workload.einsum import Workload

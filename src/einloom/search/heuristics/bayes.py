@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import log, log2
 from operator import itemgetter
 from random import Random
@@ -10,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...mapspace.ffm.encoding import NoProposal, State
 from ...mapspace.ffm.encoding.rooms import tile_bits
 from ...mapspace.ffm.encoding.state import covers_of

@@ -7,7 +7,6 @@ room, and what others cost is a constant.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 from random import Random
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...cost.traffic.even import EvenPaths
+from ...dataclass import dataclass
 from ...mapspace.divisors import primes
 from ...mapspace.ffm.encoding.covers import recovered
 from ...mapspace.ffm.encoding.facts import Facts

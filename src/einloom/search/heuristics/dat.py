@@ -5,7 +5,6 @@ The solver is HiGHS, as SciPy ships it (extra ``dat``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import count
 from math import ceil, floor, log2
 from random import Random
@@ -13,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...errors import MissingExtra
 from ...mapspace.divisors import primes
 from ..method import Watcher

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
+from ...dataclass import dataclass
 from ...mapspace.ffm.encoding import NoProposal
 from ..method import Watcher
 from .points import Points, Valued, changed_paths

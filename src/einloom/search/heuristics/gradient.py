@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...mapspace.ffm.encoding import NoProposal, State
 from ...mapspace.ffm.encoding.skeletons import SkeletonDraft
 from ..method import Watcher

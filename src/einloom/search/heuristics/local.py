@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
+from ...dataclass import dataclass
 from ..method import Watcher
 from .points import INFINITE, Points, Valued
 from .states import StateMethod

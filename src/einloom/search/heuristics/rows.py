@@ -7,11 +7,12 @@ skeleton is prepared in a millisecond or two, because nothing is compiled for it
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...mapspace.ffm.encoding.rooms import held, own_tiles, tile_bits
 from ...mapspace.ffm.encoding.state import State, branch_items, frame_of, tidy, word
 from ..resources import unlimited

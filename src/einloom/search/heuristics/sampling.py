@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
+from ...dataclass import dataclass
 from ...mapspace.ffm.encoding import State
 from ...mapspace.ffm.encoding.privates import drawn
 from ..method import Watcher

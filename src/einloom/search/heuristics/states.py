@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
+from ...dataclass import dataclass
 from ...mapspace.ffm.encoding import NoProposal
 from ...mapspace.space import Space
 from ...problem import Budget, Guarantee, Problem

@@ -10,13 +10,13 @@ comes of it is priced as a tree.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import log2
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...dataclass import dataclass
 from ...mapspace.ffm.encoding import State
 from ...mapspace.ffm.encoding.rooms import backing_bits, held
 from .bursts import prefix

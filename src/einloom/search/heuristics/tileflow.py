@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
+from ...dataclass import dataclass
 from .factors import tree_search
 from .points import Points, Valued
 from .states import TiledTrees

@@ -9,11 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import cycle
 from random import Random
 
+from ...dataclass import dataclass
 from ...errors import MissingExtra
 from ...problem import Budget, Problem
 from ..first import FirstMappings

@@ -13,11 +13,11 @@ This is the one formula of the project outside `cost/formulas/terms.py` that mul
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
 from typing import Literal
 
+from ...dataclass import dataclass
 from ...mapspace.divisors import divisors
 
 Accounting = Literal["once", "read-modify-write"]

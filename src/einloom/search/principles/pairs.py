@@ -8,7 +8,6 @@ keeping part of a row block, and chains of more than two (Xu et al., DAC 2025, s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from typing import Literal, TypeVar
@@ -16,6 +15,7 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...dataclass import dataclass
 from .matmul import Accounting, Cutting, Matmul, OperandSchedule, best_schedule, ceil_div, tile_sizes
 from .rules import COUNTS, chosen_class
 

@@ -7,9 +7,9 @@ own, so their loops stand outside.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
+from ...dataclass import dataclass
 from ...errors import SpecError
 from ...workload.einsum import Access, Einsum, Workload
 from ...workload.parts import not_whole

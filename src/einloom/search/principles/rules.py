@@ -8,10 +8,10 @@ is taken, which is the reading that is kindest to the principles.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import isqrt, sqrt
 from typing import Literal
 
+from ...dataclass import dataclass
 from .matmul import (
     OPERANDS,
     Accounting,

@@ -6,9 +6,9 @@ Comes in: a problem that method `principles` answers. Goes out: `Told`, lines of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from ...dataclass import dataclass
 from ...errors import Infeasible
 from ...problem import Problem
 from .matmul import Cutting, OperandSchedule, best_schedule

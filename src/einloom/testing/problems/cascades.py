@@ -7,9 +7,10 @@ indexed by a variable, a window or a constant. What a cascade may have is switch
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import Random
 
+from ...dataclass import dataclass
 from ...errors import SpecError
 from ...workload.build import build_workload
 from ...workload.einsum import TensorView, Workload

@@ -7,7 +7,6 @@ no user should meet is a difference too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import isclose, prod
@@ -15,6 +14,7 @@ from random import Random
 
 from ...cost.breakdown import Cost
 from ...cost.evaluate import evaluate, latencies, legality
+from ...dataclass import dataclass
 from ...errors import BudgetExhausted, IllegalMapping, Infeasible, SpecError
 from ...machine.files import machine_from_data
 from ...machine.levels import Machine

@@ -7,9 +7,9 @@ alone, the others add more by chance. A problem with too many trees is drawn aga
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from random import Random
 
+from ...dataclass import dataclass
 from ...mapping.tree import Mapping
 from ...mapspace.ffm.enumerate import candidates, ordered
 from .cascades import OWN, built, cascade

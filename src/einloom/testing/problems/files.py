@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ...dataclass import dataclass
 from ...machine.files import machine_from, machine_from_data
 from ...machine.levels import Machine
 from ...mapspace.files import check_mapspace, mapspace_from, mapspace_from_data

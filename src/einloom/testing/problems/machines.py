@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from random import Random
 
+from ...dataclass import dataclass
 from ...workload.einsum import Workload
 from .arranged import arrange
 from .files import Data

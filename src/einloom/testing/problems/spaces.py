@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from random import Random
 
+from ...dataclass import dataclass
 from ...machine.levels import Link, Machine
 from ...workload.einsum import Workload
 from ...workload.selectors import select

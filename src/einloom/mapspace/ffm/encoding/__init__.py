@@ -7,10 +7,10 @@ variable cover that is cut unevenly. Splits follow.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from random import Random
 
+from ....dataclass import dataclass
 from ....machine.levels import Machine
 from ....mapping.tree import Mapping
 from ....workload.einsum import Workload

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, reduce
 from itertools import product
 from math import prod
@@ -16,6 +16,7 @@ from operator import or_
 from random import Random
 from typing import Any
 
+from ....dataclass import dataclass
 from ....errors import Infeasible
 from ....machine.levels import Fanout, Link, Machine
 from ....mapping.legality.placement import outermost_home, visible_memories

@@ -7,11 +7,11 @@ split, or its store keeps it into the next visit, it is alive in all branches.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import prod
 
 from ....cost.room.occupancy import occupancy
 from ....cost.traffic.paths import paths
+from ....dataclass import dataclass
 from .facts import Facts
 from .state import Frame, State, covers_of, frame_of, path_of
 from .trees import decode

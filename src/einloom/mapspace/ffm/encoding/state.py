@@ -7,11 +7,12 @@ The boundary behind Einsum i shares as many loops as stand above the deepest bac
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from math import prod
 from typing import Any
 
+from ....dataclass import dataclass
 from .facts import Facts, Sequence, Spread
 
 SharedLoop = tuple[str, int, str | None]  # (variable, trips, axis); a temporal loop has axis None

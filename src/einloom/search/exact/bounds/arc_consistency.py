@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
+from ....dataclass import dataclass
 from ....workload.einsum import Workload
 from ..einsums.orders import JoinStep
 from ..fusion.explore import Allowed, PmappingGroup, numbered

@@ -10,10 +10,11 @@ and on these loops, and each one's choice costs at least what `Floors` says. Thi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from ....dataclass import dataclass
 from ....workload.einsum import Workload
 from ..einsums.classes import EinsumClass, UnitOption
 from ..einsums.holds import backing

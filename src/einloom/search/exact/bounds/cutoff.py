@@ -7,10 +7,9 @@ cost, are beyond the limit leads nowhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ....dataclass import dataclass
 from ....problem import Objective
 from ..numerics.pareto import FloatArray
 

@@ -7,10 +7,9 @@ settled column that is of use, and the keys of its shared tensors. Argument: doc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ....dataclass import dataclass
 from ....errors import Infeasible
 from ....workload.einsum import Workload
 from ..einsums.classes import EinsumClass

@@ -7,7 +7,7 @@ every choice of spatial loops. The argument: docs/model/pruning.md, "Compulsory 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import pairwise
 from math import inf, prod
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ....dataclass import dataclass
 from ....machine.levels import Machine, Memory
 from ....mapspace.divisors import divisors
 from ....problem import Objective

@@ -9,10 +9,9 @@ nearer to the axes: the least over all neighbours stays a bound.) One column sta
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ....dataclass import dataclass
 from ..numerics.pareto import FloatArray
 from .cutoff import Cutoff
 

@@ -9,12 +9,12 @@ bound of the cascade's latency whichever of them form groups.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
 import numpy as np
 
+from ....dataclass import dataclass
 from ....machine.levels import Machine
 from ....workload.einsum import Workload
 from ..einsums.classes import EinsumClass, UnitOption

@@ -8,12 +8,13 @@ as `cost.time.schedule`. All of it grows with each of these numbers, so dominanc
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 
 import numpy as np
 
 from ....cost.formulas.pipeline import Edge, drain_time, full_tokens
+from ....dataclass import dataclass
 from ..einsums.orders import JoinStep
 from ..fusion.explore import PmappingGroup
 from ..joining.compatibility import Axes, Compatibility, LiveTensor, Opened, OpenGroup

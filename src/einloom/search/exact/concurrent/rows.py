@@ -7,12 +7,13 @@ when its group is complete, so its pmappings compete by every component until th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....dataclass import dataclass
 from ..einsums.classes import UnitOption
 from ..einsums.holds import Placement, backing
 from ..einsums.spatial import RankClasses

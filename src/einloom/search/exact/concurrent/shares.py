@@ -7,10 +7,11 @@ branches, and its seconds, and those of the compute units, add to nobody's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from ....dataclass import dataclass
 from ....machine.levels import Machine
 from ....mapspace.ffm.shares import least_share
 from ..einsums.classes import EinsumClass

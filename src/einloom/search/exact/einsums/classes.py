@@ -7,9 +7,10 @@ of a network) have equal tables and are explored once.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cached_property
 
+from ....dataclass import dataclass
 from ....errors import Infeasible, SpecError
 from ....machine.levels import ComputeUnit, Fanout, Machine, Memory, Toll
 from ....mapspace.ffm.ragged import spread_windows

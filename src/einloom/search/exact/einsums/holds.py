@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 
+from ....dataclass import dataclass
 from ....machine.levels import Machine
 from ....mapping.legality.placement import outermost_home
 from ....mapspace.limits.checks import may_back, may_hold, must_hold

@@ -7,8 +7,9 @@ knows of the stores above only which memory each tensor comes from.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ....dataclass import dataclass
 from .holds import Placement
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, cached_property, lru_cache
 from math import prod
 from operator import mul
@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ....dataclass import dataclass
 from ....mapspace.divisors import divisors
 from ...resources import growth_left
 from ..numerics.uneven import smallest_tiles, tile_list

@@ -7,13 +7,14 @@ where each shared tensor is stored) and one row per choice of tiles and of every
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....dataclass import dataclass
 from ..einsums.classes import UnitOption
 from ..einsums.holds import Placement, backing
 from ..einsums.placement import StoreContexts, links

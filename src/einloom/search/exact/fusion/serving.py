@@ -8,9 +8,10 @@ loops above it stands above all Einsums that share more, and directly above a sp
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
+from ....dataclass import dataclass
 from ....workload.einsum import Workload
 from ..einsums.orders import JoinStep
 from .templates import Alone

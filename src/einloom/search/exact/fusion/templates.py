@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby, permutations, product
 from typing import NamedTuple
 
+from ....dataclass import dataclass
 from ..einsums.classes import UnitOption
 from ..einsums.holds import Placement, backing
 from ..einsums.spatial import RankClasses, SpatialChoice
@@ -31,8 +31,7 @@ class FusedLoop:
     axis: int | None = None
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class SplitConstraint:
+class SplitConstraint(NamedTuple):
     """What a tile that is kept, or is not, asks of the splits above its store: some split, or none, has from `least` to
     `most` of the Einsum's loops above it."""
 

@@ -6,9 +6,9 @@ equal (`join`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from ....dataclass import dataclass
 from ..fusion.serving import NOTHING, Served
 from ..fusion.templates import SplitConstraint
 from .lending import Loan, Rank

@@ -12,11 +12,12 @@ docs/model/pruning.md, completions.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
+from ....dataclass import dataclass
 from ....workload.einsum import Workload
 from ..bounds.arc_consistency import chosen
 from ..bounds.cutoff import Cutoff

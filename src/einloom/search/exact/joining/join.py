@@ -8,7 +8,7 @@ Where a tensor that stays for the whole run may be backed here or there it is ke
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import accumulate
 from math import prod
@@ -16,6 +16,7 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
+from ....dataclass import dataclass
 from ....workload.einsum import Workload
 from ..bounds.cutoff import Cutoff, settled
 from ..einsums.orders import JoinStep

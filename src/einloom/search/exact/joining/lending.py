@@ -8,10 +8,11 @@ producer is outside of the cascade: whoever reads the tensor below it must know 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from ....dataclass import dataclass
 from ..fusion.serving import Guard
 from ..numerics.pareto import IntArray
 

@@ -10,10 +10,10 @@ The peak of everything is ``max(peak[0], alive[0] + max(peak[1], alive[1] + ...)
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
+from ....dataclass import dataclass
 from ..numerics.pareto import IntArray
 
 

@@ -7,11 +7,10 @@ to any more matters only if it is the largest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from ....dataclass import dataclass
 from ..numerics.narrow import largest
 from ..numerics.pareto import FloatArray
 

@@ -6,12 +6,12 @@ Comes in: prices and choices of held tensors. Goes out: `Levels`, data that expa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....dataclass import dataclass
 from ..einsums.holds import Placement
 from ..einsums.placement import StoreContexts
 from ..numerics.multiples import Multiples

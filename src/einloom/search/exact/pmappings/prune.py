@@ -6,11 +6,10 @@ optimal mapping may need.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from ....dataclass import dataclass
 from ..numerics.narrow import every, varying
 from ..numerics.pareto import FloatArray, IntArray, skyline
 from .cost_to_go import CostToGo

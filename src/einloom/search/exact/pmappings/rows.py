@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....dataclass import dataclass
 from ..numerics.pareto import FloatArray, IntArray
 
 LEAF = -1

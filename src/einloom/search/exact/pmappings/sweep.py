@@ -14,12 +14,12 @@ indexes alone moves above it (``lowering``). Neither is used for the variables o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....dataclass import dataclass
 from ..numerics.multiples import ragged_ranges
 from ..numerics.pareto import IntArray
 from ..numerics.uneven import ceil

@@ -7,7 +7,7 @@ counts come from `cost.formulas.terms`."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from math import prod
 from typing import Any, Literal
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....cost.formulas import terms
+from ....dataclass import dataclass
 from ....machine.levels import Fanout, Machine, Toll
 from ....problem import Objective
 from ..einsums.classes import AxisSignature, UnitOption

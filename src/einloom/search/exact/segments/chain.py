@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from itertools import pairwise
 
 import numpy as np
 
+from ....dataclass import dataclass
 from ....problem import Problem
 from ..attempt import Attempt, ExactOptions, Solution
 from ..bounds.arc_consistency import Rest

@@ -9,10 +9,11 @@ in the segment at least what the table says (docs/model/pruning.md, segments).
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from ....dataclass import dataclass
 from ....errors import Infeasible
 from ....workload.einsum import Workload
 from ..attempt import Attempt
