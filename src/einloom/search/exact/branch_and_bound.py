@@ -35,6 +35,7 @@ from .stops import Enough, Stopped, Stops, StopsOnly
 CUTOFF_SCHEDULE = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
 AT_BOUND, SUMMED = 1e-6, 0.01  # limits that are looked at before a dive: the second where costs add up
 FEW, LOOKED = 5_000, 150_000  # rows of the first look after which there is a second, and of one that is given up
+NEXT_TO_BOUND = (1e-6, 0.004)  # limits below a first one, as shares above the bound
 ABOVE = (1e-6, 1e-3, 1e-2, 0.05)  # limits of rounded tiles, as shares above the relaxation
 GOALS = (Objective("energy"), Objective("latency"), Objective("edp"))
 """Of a Pareto set's ends and its middle; the last comes first under a budget, because what is kept is judged by it."""
@@ -141,9 +142,8 @@ class Run:
         if best is not None and best.value <= bound * (1 + TIE):
             return best
         if dived is not None:
-            return self._raise_cutoff(
-                attempt, [*([first] if first is not None and first < dived.value else []), dived.value]
-            )
+            nearer = [] if first is None else [*self._below(bound, first), first]
+            return self._raise_cutoff(attempt, [*(limit for limit in nearer if limit < dived.value), dived.value])
         return self._raise_cutoff(attempt, self._steps(attempt, bound, first))
 
     def _chained(self, attempt: Attempt) -> Solution | None:
@@ -283,12 +283,17 @@ class Run:
         steps = finer(CUTOFF_SCHEDULE, attempt.repetition)
         limits = [bound * (1 + step) if bound > 0 and np.isfinite(bound) else float("inf") for step in steps]
         if first is not None:
-            limits = [first, *(limit for limit in limits if limit > first)]
+            limits = [*self._below(bound, first), first, *(limit for limit in limits if limit > first)]
         known = self.incumbent.value
         if known == np.inf:
             return limits
         share = 1.0 if self.incumbent.provisional else SOONER
         return [*(limit for limit in limits if limit - bound < share * (known * BELOW - bound)), known * BELOW]
+
+    def _below(self, bound: float, first: float) -> list[float]:
+        """Limits next to the bound that are tried before a first one: a group may cost less than Einsums in turn, and
+        below these few rows are left (docs/exact.md, the limit)."""
+        return [limit for limit in (bound * (1 + step) for step in NEXT_TO_BOUND) if limit < first]
 
     def _raise_cutoff(self, attempt: Attempt, limits: list[float]) -> Solution:
         """The best cascade below the first of the limits that admits one; the best known one if none does."""
