@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -20,6 +19,8 @@ _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 def digest(data: dict[str, Any]) -> str:
     """SHA-256 of the data without its ``digest``, with sorted keys and no spaces."""
+    import hashlib  # not read or written, a result needs none, and OpenSSL comes with it
+
     rest = {key: value for key, value in data.items() if key != "digest"}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -9,9 +9,9 @@ from types import MappingProxyType
 
 from ..machine.files import machine_from
 from ..machine.levels import Machine
-from ..reading.located import Located, file_text, read_node
-from ..reading.yamltree import Node, parse_yaml
+from ..reading.located import Located, read_node
 from .catalogue import Entry, Parameter, check_keys, choose
+from .parsed import parsed
 
 DATA = Path(__file__).parent / "data"
 NAMES = (
@@ -58,13 +58,7 @@ def entries() -> Mapping[str, Entry]:
 
 
 def _view(name: str) -> Located:
-    return read_node(_node(name), str(DATA / f"{name}.yaml"))
-
-
-@lru_cache(maxsize=len(NAMES))
-def _node(name: str) -> Node:
-    """The file, parsed once: it takes longer than all that is made of it."""
-    return parse_yaml(file_text(DATA / f"{name}.yaml"), f"{name}.yaml")
+    return read_node(parsed(name), str(DATA / f"{name}.yaml"))
 
 
 def _entry(view: Located) -> Entry:
