@@ -58,6 +58,14 @@ def _worst(row: Row) -> str:
 
 PROFILE = "python -m bench.profile_exact gpt3-6.7b:batch=64,tokens=4096 tpu-v4i --objective edp"
 
+TINY = (
+    Column("method", "method"),
+    Column("problems", "problems"),
+    Column("points", "points"),
+    Column("optimum reached", "optimum"),
+    Column("no mapping found", "nothing"),
+    Column("worst gap", lambda row: _gap(row["worst_gap"])),
+)
 TABLES: tuple[MeasuredTable, ...] = (
     MeasuredTable(
         "dataflows",
@@ -337,15 +345,8 @@ TABLES: tuple[MeasuredTable, ...] = (
         "mappers-tiny",
         "docs/mappers.md",
         "mappers-tiny.csv",
-        "python -m bench.mappers --tiny 50 --points 200",
-        (
-            Column("method", "method"),
-            Column("problems", "problems"),
-            Column("points", "points"),
-            Column("optimum reached", "optimum"),
-            Column("no mapping found", "nothing"),
-            Column("worst gap", lambda row: _gap(row["worst_gap"])),
-        ),
+        "python -m bench.mappers --tiny 50 --points 10000",
+        TINY,
     ),
     MeasuredTable("speeds", "docs/mappers.md", "speeds.csv", "python -m bench.speeds --skeletons 10", speeds.COLUMNS),
     MeasuredTable("relaxed", "docs/mappers.md", "relaxed.csv", "python -m bench.relaxed", relaxed.COLUMNS),

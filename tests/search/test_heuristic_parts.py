@@ -50,8 +50,6 @@ def test_states_are_priced_as_their_trees() -> None:
     priced = in_machine_code = 0
     for seed in range(60):
         asked = Problem(*draw(seed).files.read, Objective("energy"))
-        if asked.mapspace.places or asked.workload.parted:  # no states
-            continue
         space, rng = space_for(asked.workload, asked.machine, asked.mapspace), Random(seed)
         points = [
             Points(one, space, Evaluator(one, space))
@@ -90,6 +88,13 @@ def test_states_are_priced_as_their_trees() -> None:
             except NoProposal:
                 continue
     assert priced > 300 and in_machine_code > 40
+
+
+def test_two_stores_of_one_tensor_with_equal_tiles_are_mended() -> None:
+    """Of which one is a private store and the other nobody's own: what to make smaller is chosen among both."""
+    asked = Problem(*draw(103).files.read, Objective("energy"))
+    state = points_of(asked).encoding.sample(Random(103))
+    assert state is None or points_of(asked).encoding.fault(state) is None
 
 
 def test_the_tree_search_goes_by_the_upper_confidence_bound() -> None:

@@ -82,7 +82,7 @@ def test_the_tile_model_prices_a_state_and_its_slopes_are_differences() -> None:
         assert model.rounded(x) == state
         at = np.append(x, 1.0)
         assert all(sum(f * 2 ** float(row @ at) for f, row in tiles) <= size * 1.0001 for size, tiles in model.rooms)
-        joules = model.fixed + sum(f * 2 ** float(row @ at) for f, row in model.energy)
+        joules = sum(f * 2 ** float(row @ at) for f, row in model.energy)
         assert joules == pytest.approx(sum(points.cost(state, i)[0] for i in range(2)), rel=0.3)  # refills of firsts
         descent = Descent(model, state)
         gates = np.full(len(descent.gates), 0.7)

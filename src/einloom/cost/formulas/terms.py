@@ -169,7 +169,7 @@ def largest(extent: Number, cuts: Iterable[Tiled]) -> Number:
     return extent
 
 
-def evenly_crossed(values: int, visits: int, parts: int) -> int:
+def evenly_crossed(values: int, visits: Number, parts: int) -> Number:
     """Values that cross a link where every loop cuts evenly: one of `parts` equal parts, once in each of the visits.
 
     visits: the product of the trips of loops that the tensor lacks and that fetch it anew. The same as `covered` and

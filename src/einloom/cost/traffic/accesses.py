@@ -66,7 +66,8 @@ class _Product(NamedTuple):
         if not self.spatial:
             return values
         every, below, parts = self.spread(link, at_parent, toll)
-        return terms.evenly_crossed(values, below, parts) if busiest else terms.evenly_crossed(values, every, 1)
+        found: int = terms.evenly_crossed(values, *((below, parts) if busiest else (every, 1)))
+        return found
 
     def shares(self, link: StoreLink) -> tuple[int, ...]:
         """Of each of the link's moves over all instances, what one instance does: all do as much."""

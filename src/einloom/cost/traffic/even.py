@@ -4,12 +4,12 @@ Even cuts multiply here; where the outermost loop of a variable cuts unevenly, `
 
 Comes in: an Einsum and the steps of its path from the outside in. Goes out: its joules, seconds, and bits through each
 memory, as `evaluate.price` has them. Searches that change one Einsum at a time ask this a thousand times a second; it
-says the same as the walk of `accesses`, which a test compares on random trees.
+says the same as the walk of `accesses`, which a test compares on random trees. Searches that have not chosen the trips
+of even loops yet ask with `Monomials` for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 
 from ...dataclass import dataclass
@@ -18,6 +18,7 @@ from ...workload.einsum import Workload
 from ...workload.selectors import select
 from ..formulas import terms
 from ..formulas.components import component_time
+from ..formulas.terms import Number
 from .uneven import Counts, Step, crossed, done_by_busiest
 
 
@@ -89,7 +90,7 @@ class EvenPaths:
         own_read, own_written = [0] * count, [0] * count
         energy = 0.0
         repeat = self.workload.repeat
-        for memory, bits, own, writes in self._moves(steps, filled):
+        for memory, bits, own, writes in self.moves(steps, filled):
             table, mine = (written, own_written) if writes else (read, own_read)
             table[memory] += bits
             mine[memory] += own
@@ -105,7 +106,7 @@ class EvenPaths:
             level = self.machine.unit(str(unit))
             energy += self.operations * repeat * level.energy
             if level.throughput is not None:
-                own = terms.evenly_crossed(self.operations, 1, prod(_instances(steps)))
+                own = terms.evenly_crossed(self.operations, 1, instances(steps))
                 own = done_by_busiest(steps, self.extents) if steps[-1][2] else own
                 times.append(terms.transfer_time(own, level.throughput))
         latency = max(times, default=0.0) * repeat
@@ -113,9 +114,11 @@ class EvenPaths:
         traffic = tuple((a + b) * repeat for a, b in zip(read, written, strict=True))
         return PathCost(float(energy), float(latency), traffic)
 
-    def _moves(self, steps: tuple[Step, ...], filled: frozenset[tuple[int, str]]) -> list[tuple[int, int, int, bool]]:
+    def moves(
+        self, steps: tuple[Step, ...], filled: frozenset[tuple[int, str]]
+    ) -> list[tuple[int, Number, Number, bool]]:
         """(memory, bits, bits of the busiest instance, whether they are written) of every link at both ends."""
-        found: list[tuple[int, int, int, bool]] = []
+        found: list[tuple[int, Number, Number, bool]] = []
         copy = self.einsum.kind == "copy"
         holders = {one.name: _holders(steps, one.name) for one in self.tensors}
         for one in self.tensors:
@@ -144,11 +147,14 @@ class EvenPaths:
         return found
 
 
-def _instances(steps: tuple[Step, ...]) -> Iterator[int]:
+def instances(steps: tuple[Step, ...]) -> int:
+    """How many share the work of a path."""
+    found = 1
     for step in steps:
         match step:
             case ("par", _, _, int(trips)):
-                yield trips
+                found *= trips
+    return found
 
 
 def _holders(steps: tuple[Step, ...], tensor: str) -> list[tuple[int, int]]:
@@ -168,13 +174,13 @@ def _crossed(steps: tuple[Step, ...], one: _Tensor, parent: int, child: int | No
     a split, ends that. The leaf keeps nothing. Spatial loops above the side at which we count belong to its instances.
     """
     still = child is not None
-    again = 1  # iterations of temporal loops that fetch the tile anew
+    again: Number = 1  # iterations of temporal loops that fetch the tile anew
     above, above_lacking, inside, inside_lacking, unjoined = 1, 1, 1, 1, 1
     for place in range((len(steps) if child is None else child) - 1, -1, -1):
         match steps[place]:
             case ("split",):
                 still = False
-            case ("for", str(variable), int(trips)):
+            case ("for", str(variable), trips):
                 if variable in one.variables:
                     still = False
                 elif not still:
@@ -194,7 +200,7 @@ def _crossed(steps: tuple[Step, ...], one: _Tensor, parent: int, child: int | No
     return up, _counts(one.values, again, 1, above_lacking * inside_lacking, above * inside)
 
 
-def _counts(values: int, again: int, unjoined: int, instances: int, parts: int) -> Counts:
+def _counts(values: int, again: Number, unjoined: int, instances: int, parts: int) -> Counts:
     """instances: that need the same values; parts: that need different ones."""
     return (
         terms.evenly_crossed(values, again * unjoined * instances, 1),

@@ -10,9 +10,12 @@ from math import prod
 
 from ...dataclass import dataclass
 from ..formulas import terms
+from ..formulas.terms import Number
 
 Step = tuple[object, ...]
-Counts = tuple[int, int, int, int]  # all, those of the busiest instance, and of both those with no value before them
+Counts = tuple[
+    Number, Number, Number, Number
+]  # all, those of the busiest instance, and of both those with no value before them
 
 
 @dataclass(frozen=True, slots=True)

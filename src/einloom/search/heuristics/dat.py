@@ -17,9 +17,10 @@ from ...errors import MissingExtra
 from ...mapspace.divisors import primes
 from ..method import Watcher
 from .blocks import in_blocks
+from .monomials import Floats, Terms
 from .points import INFINITE, Points, Valued
 from .states import TiledTrees
-from .tile_model import Floats, Terms, TileModel
+from .tile_model import TileModel
 
 DEEP, HIGH = 10, 4  # powers of two below and above the present value at which a monomial is cut into chords
 
@@ -54,7 +55,7 @@ class Dat(TiledTrees):
 
     def tiled(self, points: Points, found: Valued, rng: Random) -> Valued:
         """The tree with the tiles of its integer program, mended until they fit, if they are better."""
-        if found[0] == INFINITE or not TileModel.able(points, found[1]):
+        if found[0] == INFINITE or not TileModel.able(points):
             return found
         model = TileModel(points, in_blocks(points.encoding.of(found[1]), found[1], rng), 1)
         x = solved(model, self.nodes)
@@ -121,6 +122,8 @@ class _Program:
 
     def _enter(self, terms: Terms, size: float = 0.0) -> None:
         for factor, row in terms:
+            if not row[:-1].any():
+                continue
             n = self.number.setdefault(row.tobytes(), len(self.rows))
             if n == len(self.rows):
                 self.rows.append(row)
@@ -128,38 +131,42 @@ class _Program:
             if size > 0:
                 self.highest[n] = max(self.highest[n], log2(size / factor) + 1)
 
-    def _line(self, terms: Terms) -> Floats:
-        """A sum of monomials as a row over all columns."""
-        line = np.zeros(self.columns)
+    def _line(self, terms: Terms) -> tuple[Floats, float]:
+        """A sum of monomials as a row over all columns, and what of it no trip changes."""
+        line, rest = np.zeros(self.columns), 0.0
         for factor, row in terms:
-            line[self.size + self.number[row.tobytes()]] += factor * 2.0 ** float(row @ self.now)
-        return line
+            value = factor * 2.0 ** float(row @ self.now)
+            if row[:-1].any():
+                line[self.size + self.number[row.tobytes()]] += value
+            else:
+                rest += value
+        return line, rest
+
+    def _now(self, terms: Terms) -> float:
+        """The present value of a sum of monomials."""
+        line, rest = self._line(terms)
+        return float(line.sum()) + rest
 
     def goal(self) -> Floats:
         """The slope of the logarithm of the objective at the present trips."""
         model, powers = self.model, self.model.powers
-        energy = self._line(model.energy)
-        line = powers[0] * energy / max(energy.sum() + model.fixed, 1e-300)
-        seconds = [max((self._line(one).sum() for one in components), default=0.0) for components in model.times]
-        line[-len(seconds) :] = powers[1] / max(sum(seconds), 1e-300) * np.maximum(seconds, 1e-300)
+        energy = self._line(model.energy)[0]
+        seconds = [max((self._now(one) for one in components), default=0.0) for components in model.times]
+        joules = max(self._now(model.energy) + model.leak * sum(seconds), 1e-300)
+        line = powers[0] * energy / joules
+        a_second = powers[1] / max(sum(seconds), 1e-300) + powers[0] * model.leak / joules
+        line[-len(seconds) :] = a_second * np.maximum(seconds, 1e-300)
         return np.asarray(line)
 
     def _bounds(self) -> None:
         model = self.model
         for n, row in enumerate(self.rows):
             now = float(row @ self.now)
-            if not row[:-1].any():
-                continue
             for power in range(floor(now) - DEEP, ceil(self.highest[n])):
                 scale = 2.0 ** (power - now)  # value >= scale * (1 + logarithm - power)
                 line = np.zeros(self.columns)
                 line[: self.size], line[self.size + n] = -scale * (row[:-1] @ self.logarithms), 1.0
                 self.limits.append((line, scale * (1 + row[-1] - power), np.inf))
-        for n, row in enumerate(self.rows):
-            if not row[:-1].any():
-                line = np.zeros(self.columns)
-                line[self.size + n] = 1.0
-                self.limits.append((line, 1.0, np.inf))
         closed = {row.tobytes() for row in model.closed}
         for row in model.rests:
             self._divided(row, row.tobytes() in closed)
@@ -167,14 +174,15 @@ class _Program:
             least, most = (self.now[j], self.now[j]) if j in model.spatial else (log2(model.factors.least), np.inf)
             self.limits.append((self._line_of(j), least, most))
         for size, terms in model.rooms:
-            line = self._line(terms)
-            self.limits.append((line / size, -np.inf, 1.0))
+            line, rest = self._line(terms)
+            self.limits.append((line / size, -np.inf, 1.0 - rest / size))
         for i, components in enumerate(model.times):
-            slowest = max((self._line(one).sum() for one in components), default=0.0) or 1.0
+            slowest = max((self._now(one) for one in components), default=0.0) or 1.0
             for one in components:
-                line = -self._line(one) / slowest
+                line, rest = self._line(one)
+                line = -line / slowest
                 line[len(line) - len(model.times) + i] = 1.0
-                self.limits.append((line, 0.0, np.inf))
+                self.limits.append((line, rest / slowest, np.inf))
 
     def _divided(self, row: Floats, closed: bool) -> None:
         """The trips of one variable: each prime as often as in the extent, or less if a rest may stay outermost."""

@@ -11,9 +11,10 @@ from ...dataclass import dataclass
 from ...mapspace.ffm.encoding import NoProposal, State
 from ...mapspace.ffm.encoding.skeletons import SkeletonDraft
 from ..method import Watcher
+from .monomials import Floats, Terms
 from .points import Points, Valued
 from .states import StateMethod
-from .tile_model import Floats, Terms, TileModel
+from .tile_model import TileModel
 
 STRONG = 30.0  # the weight of broken bounds and overfull memories at the end; 1 at the beginning
 REPAIRS = 60
@@ -58,7 +59,7 @@ class Gradient(StateMethod):
 
     def _rounded(self, points: Points, start: Valued, rng: Random) -> Valued | None:
         """The state of the descent's end; None if it is none, or if the tiles of this state have no model."""
-        if not TileModel.able(points, start[1]):
+        if not TileModel.able(points):
             return None
         model = TileModel(points, start[1])
         x, gates = Descent(model, start[1]).run(self.steps, self.rate, self.hot, self.cold, rng)
@@ -146,11 +147,12 @@ class Descent:
         """The logarithm of the objective with penalties, and its slopes."""
         at = np.append(x, 1.0)
         energy, slope = _sum(self.energy, at)
-        energy += self.model.fixed + float((1 - gates) @ self.outside)
+        energy += float((1 - gates) @ self.outside)
         latency, later = 0.0, np.zeros(len(at))
         for components in self.times:
             slowest, steepest = max((_sum(one, at) for one in components), key=lambda one: one[0], default=(0.0, later))
             latency, later = latency + slowest, later + steepest
+        energy, slope = energy + self.model.leak * latency, slope + self.model.leak * later
         loss, slopes, on_gates = 0.0, np.zeros(len(at)), np.zeros(len(gates))
         for power, value, change in ((self.powers[0], energy, slope), (self.powers[1], latency, later)):
             if power and value > 0:

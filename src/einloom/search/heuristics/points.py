@@ -71,11 +71,11 @@ class Points:
         self.facts = self.encoding.facts
         self.additive = problem.latency_rule == "einsum" and problem.objective.name != "pareto"
         workload, machine = problem.workload, problem.machine
-        self._even = [
+        self.even = [
             EvenPaths(workload, machine, name) if EvenPaths.able(workload, machine, name) else None
             for name in workload.names
         ]
-        self.plain = None not in self._even  # no point costs a walk of windows
+        self.plain = None not in self.even  # no point costs a walk of windows
         self._costs: dict[KnownPath, tuple[float, float, int]] = {}
         self.best: Valued | None = None  # of all states met
         self.machine_code = False  # known to be compiled
@@ -152,7 +152,7 @@ class Points:
         if found is None:
             if len(self._costs) >= LARGEST:
                 self._costs.clear()
-            whole = mine.filled and self._even[facts.label[i]] is None
+            whole = mine.filled and self.even[facts.label[i]] is None
             found = self._costs[mine] = self._in_tree(state, i) if whole else self._path_cost(facts.label[i], mine)
         return found
 
@@ -183,7 +183,7 @@ class Points:
         if "bursts" in self.__dict__ and not path.filled and self.bursts.prices(i):  # loaded
             energy, latency, traffic = self.bursts.price(i, mine)
             return energy, latency, int(traffic)
-        even = self._even[i]
+        even = self.even[i]
         if even is not None:
             one = even.cost(mine, path.filled)
             return one.energy, one.latency, one.traffic[self.facts.number[memory]] if memory else 0

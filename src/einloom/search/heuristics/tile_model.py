@@ -1,42 +1,36 @@
 """The cost of all tilings of one state, as sums of monomials of its trips: for gradients and integer programs.
 
 A coordinate is the base-two logarithm of the trips of one loop: of a shared loop, or of a variable of an Einsum in one
-of its segments. The trips of segment 0 are what the others leave. A loop of one trip counts as a loop here, though in a
-tree it is none and keeps the tiles inside it: so this cost is an upper bound, and exact where no such loop stands
-between a tile and a loop that its tensor has, and all tiles are even. Uneven tiles count as if they were full. Whatever
-comes of it is priced as a tree.
+of its segments. The trips of segment 0 are what the others leave. What moves and what is held is said by the functions
+that price and weigh states, `EvenPaths.moves` and `tile_bits`, which take `Monomials` for trips. A loop of one trip
+counts as a loop here, though in a tree it is none and keeps the tiles inside it: so this cost is an upper bound, and
+exact where no such loop stands between a tile and a loop that its tensor has, and all tiles are even. Uneven tiles
+count as if they were full. Einsums that run at the same time take as long as the longest, or as
+the busiest component that they share; a pipeline neither fills nor drains here, and holds one tile of what it passes
+on; a store that it keeps from token to token is filled anew. Whatever comes of it is priced as a tree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from math import log2
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...dataclass import dataclass
+from ...cost.formulas import terms
+from ...cost.formulas.terms import Number
+from ...cost.traffic.even import EvenPaths, instances
+from ...cost.traffic.uneven import Step
+from ...mapping.legality.concurrency import WHOLE
 from ...mapspace.ffm.encoding import State
-from ...mapspace.ffm.encoding.rooms import backing_bits, held
+from ...mapspace.ffm.encoding.rooms import LiveTile, backing_bits, held, tile_bits
+from ...mapspace.ffm.encoding.state import Group, path_of
 from .bursts import prefix
 from .factors import Factors
+from .monomials import Floats, Monomials, Terms, terms_of
 from .points import Points
 
-Floats = NDArray[np.float64]
-Terms = list[tuple[float, Floats]]  # (factor, row): factor * 2 ** (row @ (x, 1))
-
-
-@dataclass(frozen=True, slots=True)
-class ModelStep:
-    """One step of a path. row: the logarithm of its trips over the coordinates and 1."""
-
-    kind: str
-    row: Floats
-    variable: str = ""
-    axis: str = ""
-    memory: int = 0
-    tensors: tuple[str, ...] = ()
+Part = tuple[str, Number]  # a component, and the seconds for which one Einsum keeps its busiest instance busy
 
 
 class TileModel:
@@ -44,9 +38,10 @@ class TileModel:
 
     factors: the coordinates are its decisions. rests: rows of segment 0, which are to be at least 0; closed: those that
     are to be 0, because the variable has a loop directly above. energy: joules, or the bits through its memory where
-    the objective is traffic. times: of each Einsum the seconds of its components, of which the slowest counts. rooms:
-    (bits of a memory, the tiles that it holds at one leaf). fixed: joules that no trip changes. powers: with which
-    energy and seconds enter the objective. spatial: the coordinates of shared spatial loops, which stay as they are.
+    the objective is traffic. times: of each Einsum, or group of them, the seconds of its components, of which the
+    slowest counts. rooms: (bits of a memory, the tiles that it holds at one leaf). powers: with which energy and
+    seconds enter the objective. leak: joules a second. spatial: the coordinates of shared spatial loops, which stay
+    as they are.
     """
 
     def __init__(self, points: Points, state: State, least: int = 2) -> None:
@@ -58,25 +53,30 @@ class TileModel:
         self.rests: list[Floats] = []
         self.closed: list[Floats] = []
         self.barred: set[tuple[int, str]] = set()
-        self.energy: Terms = []
-        self.times: list[list[Terms]] = []
         self.rooms: list[tuple[float, Terms]] = []
-        self.fixed = 0.0
         goal = points.problem.objective
         self.counted = self.facts.number[goal.memory] if goal.memory else None
         self.powers = {"energy": (1.0, 0.0), "traffic": (1.0, 0.0), "latency": (0.0, 1.0)}.get(
             goal.name, goal.powers if goal.name == "product" else (1.0, 1.0)
         )
-        self.paths = [list(self._path(i)) for i in range(self.facts.count)]
-        for i, path in enumerate(self.paths):
-            self._prices(i, path)
-        self._tiles()
+        even = points.even[0]
+        self.leak = even.leak if even is not None and self.counted is None else 0.0
+        self.paths = [self._steps(i) for i in range(self.facts.count)]
+        total: Number = 0.0
+        parts: list[list[Part]] = []
+        for i in range(self.facts.count):
+            more, busy = self._price(i)
+            total = total + more
+            parts.append(busy)
+        self.energy = terms_of(total, self.size + 1)
+        self.times = [[terms_of(one, self.size + 1) for one in some] for some in self._together(parts)]
+        self._rooms()
 
     @staticmethod
-    def able(points: Points, state: State) -> bool:
-        """True if every index is a plain variable, no store serves several Einsums and the objective adds over them.
-        Copies count nothing."""
-        return points.additive and not state.lent and not state.groups and not any(points.bursts.uneven)
+    def able(points: Points) -> bool:
+        """True if every index is a plain variable, the machine has no links and tolls, and the objective adds over
+        Einsums."""
+        return points.additive and points.plain
 
     def rounded(self, x: Floats) -> State | None:
         """The state with the divisors nearest to the coordinates, decided in their order; None if it breaks a rule."""
@@ -109,24 +109,28 @@ class TileModel:
             row[at] = 1.0
         return row
 
-    def _path(self, i: int) -> Iterator[ModelStep]:
-        """The path of Einsum i with every loop that it might have."""
-        facts, own, factors = self.facts, self.state.owns[i], self.factors
+    def _steps(self, i: int) -> tuple[Step, ...]:
+        """The path of Einsum i with every loop that it might have, as `EvenPaths` takes it."""
+        return (*self._path(i), ("leaf", self.state.owns[i].unit, ()))
+
+    def _path(self, i: int) -> Iterator[Step]:
+        own, factors = self.state.owns[i], self.factors
         shared = {level: n for n, (first, last, level) in enumerate(factors.shared) if first <= i <= last}
         rest = {v: self._row(log2(n)) for v, n in factors.covers[i].items()}
         level, open_above = 0, set[str]()
-        for item in prefix(facts, self.state, i):
+        for item in prefix(self.facts, self.state, i):
             if item[0] == "store":
                 open_above = set()
-                yield ModelStep("store", self._row(), memory=item[1], tensors=item[2])
+                yield item
             elif item[0] == "split":
-                yield ModelStep("split", self._row())
+                yield item
             else:
-                row = self._row(at=shared[level])
+                _, trips, axis = self.state.shared[i][level]
+                row = self._row(at=shared[level]) if axis is None else self._row(log2(trips))
                 rest[item[-2]] = rest[item[-2]] - row
-                open_above |= {item[1]} if item[0] == "for" else set()
+                open_above |= {item[1]} if axis is None else set()
                 level += 1
-                yield ModelStep(item[0], row, item[-2], item[1] if item[0] == "par" else "")
+                yield item if axis is not None else ("for", item[1], Monomials.power(row))
         self.barred |= {(i, v) for v in open_above}
         for _, v, n in own.spatial:
             rest[v] = rest[v] - self._row(log2(n))
@@ -138,110 +142,128 @@ class TileModel:
         self.closed += [rest[v] for v in open_above]
         yield from self._branch(i, [rest, *rows])
 
-    def _branch(self, i: int, rows: list[dict[str, Floats]]) -> Iterator[ModelStep]:
+    def _branch(self, i: int, rows: list[dict[str, Floats]]) -> Iterator[Step]:
         facts, own = self.facts, self.state.owns[i]
         waiting = list(own.spatial)
         for k, segment in enumerate(rows):
             named = [v for v, _ in own.segments[k]]
             for v in [*(v for v in segment if v not in named), *named]:
-                yield ModelStep("for", segment[v], v)
+                yield "for", v, Monomials.power(segment[v])
             last = k == len(own.stores)
             ready = [s for s in waiting if last or facts.axis_place[s[0]] < facts.place[own.stores[k][0]]]
             for one in ready:
                 waiting.remove(one)
-                yield ModelStep("par", self._row(log2(one[2])), one[1], one[0])
+                yield "par", *one
             if not last:
-                yield ModelStep("store", self._row(), memory=own.stores[k][0], tensors=(own.stores[k][1],))
+                yield "store", own.stores[k][0], (own.stores[k][1],)
 
-    def _prices(self, i: int, path: list[ModelStep]) -> None:
-        """Enter energy and times of one Einsum."""
+    def _price(self, i: int) -> tuple[Number, list[Part]]:
+        """Joules, or bits through the objective's memory, of one Einsum, and for how long it keeps what busy."""
+        even = self.points.even[self.facts.label[i]]
+        assert even is not None
+        repeat, every = self.facts.workload.repeat, range(len(self.facts.memories))
+        moved: list[list[Number]] = [[0 for _ in every] for _ in range(2)]
+        busiest: list[list[Number]] = [[0 for _ in every] for _ in range(2)]
+        for memory, bits, own, written in even.moves(self.paths[i], path_of(self.facts, self.state, i).filled):
+            moved[written][memory] = moved[written][memory] + bits * repeat
+            busiest[written][memory] = busiest[written][memory] + own * repeat
+        found: Number = 0.0
+        for m in every:
+            prices = even.energies[m] if self.counted is None else (float(m == self.counted),) * 2 + (1,)
+            for side in (0, 1):
+                found = found + terms.energy(moved[side][m], prices[side], prices[2])
+        joules, parts = self._computed(i, even, repeat)
+        parts += [one for m in every for one in self._busy(m, busiest[0][m], busiest[1][m])]
+        return found + (joules if self.counted is None else 0.0), parts
+
+    def _busy(self, m: int, read: Number, written: Number) -> list[Part]:
+        """The seconds of a memory, as `component_time` has them: of each of two ports by itself."""
+        memory, found = self.facts.memories[m], list[Part]()
+        for bits, throughput in ((read, memory.read_throughput), (written, memory.write_throughput)):
+            if throughput is not None:
+                found.append((memory.name, terms.transfer_time(bits, throughput)))
+        return [(memory.name, found[0][1] + found[1][1])] if memory.ports == "shared" and len(found) == 2 else found
+
+    def _computed(self, i: int, even: EvenPaths, repeat: int) -> tuple[float, list[Part]]:
+        """Joules and seconds of computing."""
         unit = self.state.owns[i].unit
-        if unit is None:
-            self.times.append([])
-            return
-        tables = self.points.bursts.packed(self.facts.label[i], unit)
-        scal, memories = tables.scal, tables.mem
-        busy: list[Terms] = [[] for _ in range(2 * len(memories))]
-        for t, tensor in enumerate(tables.tensors):
-            stores = [p for p, step in enumerate(path) if tensor in step.tensors]
-            for n, place in enumerate(stores):
-                child = stores[n + 1] if n + 1 < len(stores) else None
-                written, joined = bool(tables.written[t]), tables.joined[t]
-                for memory, side, visits, parts in self._link(i, path, tensor, written, joined, place, child):
-                    bits = tables.values[t] * tables.width[t, memory] * scal[3]
-                    if self.counted is None or memory == self.counted:
-                        price = memories[memory, side] if self.counted is None else 1.0
-                        self.energy.append((bits * price, visits))
-                    if memories[memory, 2 + side] > 0:
-                        busy[2 * memory + side].append((bits / memories[memory, 2 + side], visits - parts))
-        self.fixed += scal[0] if self.counted is None else 0.0
-        times: list[Terms] = []
-        for m in range(len(memories)):
-            times += [busy[2 * m] + busy[2 * m + 1]] if memories[m, 4] > 0 else busy[2 * m : 2 * m + 2]
-        if scal[2] > 0:
-            spread = sum((step.row for step in path if step.kind == "par"), self._row())
-            times.append([(scal[1] * scal[3] / scal[2], -spread)])
-        self.times.append([one for one in times if one])
+        if unit is None or even.einsum.kind == "copy":
+            return 0.0, []
+        level = self.facts.machine.unit(unit)
+        own = terms.evenly_crossed(even.operations, 1, instances(self.paths[i])) * repeat
+        times = [] if level.throughput is None else [(unit, terms.transfer_time(own, level.throughput))]
+        return even.operations * repeat * level.energy, times
 
-    def _link(
-        self, i: int, path: list[ModelStep], tensor: str, written: bool, joined: Any, place: int, child: int | None
-    ) -> Iterator[tuple[int, int, Floats, Floats]]:
-        """(memory, 1 if it is written, row of visits by all instances, row of instances) at both ends of a link.
+    def _together(self, parts: list[list[Part]]) -> Iterator[list[Number]]:
+        """The seconds of Einsums that run one after the other, each by itself, and of those of a group together."""
+        grouped = {i: group for group in self.state.groups for i in range(group[0], group[1] + 1)}
+        for i, busy in enumerate(parts):
+            group = grouped.get(i)
+            if group is None:
+                yield [one for _, one in busy]
+            elif group[0] == i:
+                yield self._group(group, parts)
 
-        As `even._crossed`; that the first partial results are not read back is left out.
-        """
-        relevant, still = self.facts.relevant[i][tensor], child is not None
-        again, above, inside = self._row(), self._row(), self._row()
-        lacking, lacking_inside, apart = self._row(), self._row(), self._row()
-        for p in range((len(path) if child is None else child) - 1, -1, -1):
-            step = path[p]
-            has = step.variable in relevant
-            if step.kind == "split" or (step.kind == "for" and has):
-                still = False
-            elif step.kind == "for" and not still:
-                again = again + step.row
-            elif step.kind == "par" and p < place:
-                above, lacking = above + step.row, lacking if has else lacking + step.row
-            elif step.kind == "par":
-                inside, lacking_inside = inside + step.row, lacking_inside if has else lacking_inside + step.row
-                apart = apart if has or joined[self.facts.axis_order[step.axis]] else apart + step.row
-        for side in (1, 0) if written and child is None else (int(written),):
-            yield path[place].memory, side, again + lacking + apart, above
-        if child is not None:
-            yield path[child].memory, int(not written), again + lacking + lacking_inside, above + inside
+    def _group(self, group: Group, parts: list[list[Part]]) -> list[Number]:
+        """What each Einsum of a group takes alone, and the sums of those that share a component. Ports are not told
+        apart in these sums where a memory has two: the first of one meets the first of another."""
+        first, last, where, _ = group
+        place, members = self.facts.machine.position, range(first, last + 1)
+        found = [one for i in members for _, one in parts[i]]
+        sums: dict[tuple[str, int], Number] = {}
+        for i in members:
+            for n, (name, one) in enumerate(parts[i]):
+                port = sum(other == name for other, _ in parts[i][:n])
+                if where in WHOLE or place[name] < place[where]:
+                    sums[name, port] = sums.get((name, port), 0.0) + one
+        return [*found, *sums.values()]
 
-    def _tiles(self) -> None:
-        """Enter what every limited memory holds at every leaf."""
-        facts, found = self.facts, held(self.facts, self.state)
-        for m, memory in enumerate(facts.memories):
-            for i in range(facts.count if memory.size else 0):
-                mine: Terms = []
+    def _rooms(self) -> None:
+        """Enter what every limited memory holds at every leaf; Einsums that run at the same time are one leaf."""
+        found = held(self.facts, self.state)
+        for m, memory in enumerate(self.facts.memories):
+            for first, last in self._leaves(m) if memory.size else ():
+                total: Number = 0.0
                 for tile in found:
-                    if tile.memory == m and tile.first <= i <= tile.last:
-                        mine.append(
-                            self._backed(m, tile.tensor)
-                            if tile.owner is None
-                            else self._tile(tile.owner, m, tile.tensor)
-                        )
-                mine += [self._tile(i, m, t) for n, t in self.state.owns[i].stores if n == m]
-                if mine:
+                    if tile.memory == m and tile.first <= last and first <= tile.last:
+                        total = total + self._held(tile)
+                for i in range(first, last + 1):
+                    for n, t in self.state.owns[i].stores:
+                        total = total + (self._tile(i, m, t) if n == m else 0.0)
+                if mine := terms_of(total, self.size + 1):
                     self.rooms.append((float(memory.size or 0), mine))
 
-    def _backed(self, m: int, tensor: str) -> tuple[float, Floats]:
-        """A backing store's tile: along ranks that are not whole no loop stands above it."""
-        user = self.facts.users[tensor][0]
-        whole = float(backing_bits(self.facts, m, tensor, self.facts.extents))
-        for v, cover in self.state.owns[user].covers:
-            whole *= cover / self.facts.extents[v] if v in self.facts.relevant[user][tensor] else 1.0
-        return whole, self._tile(user, m, tensor)[1]
+    def _leaves(self, m: int) -> Iterator[tuple[int, int]]:
+        """First and last of the Einsums whose own stores in a memory are alive together."""
+        facts, ends = self.facts, {}
+        for first, last, where, _ in self.state.groups:
+            if where in WHOLE or facts.place[m] < facts.axis_place[where]:
+                ends[first] = last
+        i = 0
+        while i < facts.count:
+            yield i, ends.get(i, i)
+            i = ends.get(i, i) + 1
 
-    def _tile(self, i: int, m: int, tensor: str) -> tuple[float, Floats]:
-        row, bits = self._row(), float(self.facts.width(i, m, tensor))
-        for v in self.facts.plain[i][tensor] or ():
-            bits *= self.factors.covers[i][v]
+    def _held(self, tile: LiveTile) -> Number:
+        """A tile that lives in several branches; above a backing store no loop cuts a rank that is not whole."""
+        facts, m, tensor = self.facts, tile.memory, tile.tensor
+        if tile.owner is not None:
+            return self._tile(tile.owner, m, tensor)
+        if tile.raised:
+            return self._tile(next(i for i in facts.users[tensor] if i >= tile.first), m, tensor)
+        bits = backing_bits(facts, m, tensor, self._extents(facts.users[tensor][0], m, tensor))
+        return bits * (facts.workload.repeat if facts.workload.tensor(tensor).persistent else 1)
+
+    def _tile(self, i: int, m: int, tensor: str) -> Number:
+        return tile_bits(self.facts, i, m, tensor, self._extents(i, m, tensor))
+
+    def _extents(self, i: int, m: int, tensor: str) -> dict[str, Number]:
+        """Extents of the variables of Einsum i below its store of a tensor in a memory."""
+        found: dict[str, Number] = dict(self.factors.covers[i])
         for step in self.paths[i]:
-            if step.kind == "store" and step.memory == m and tensor in step.tensors:
-                break
-            if step.variable in self.facts.relevant[i][tensor]:
-                row = row - step.row
-        return bits, row
+            match step:
+                case ("store", int(memory), tuple(tensors)) if memory == m and tensor in tensors:
+                    break
+                case ("for" | "par", *_, str(variable), trips):
+                    found[variable] = found[variable] // trips
+        return found

@@ -537,7 +537,7 @@ def eased(facts: Facts, state: State, memory: int, leaf: int, rng: Random) -> St
     for m, tensor, extents in own_tiles(facts, state, leaf):
         if m == memory:
             tiles.append((tile_bits(facts, leaf, m, tensor, extents), tensor, leaf, False))
-    tiles.sort(reverse=True)
+    tiles.sort(key=lambda one: (*one[:2], -1 if one[2] is None else one[2], one[3]), reverse=True)
     _, tensor, owner, raised = tiles[0] if rng.random() < 0.7 else rng.choice(tiles)
     if owner is None and raised:
         draft = SkeletonDraft(facts, state)
