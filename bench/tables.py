@@ -26,7 +26,7 @@ from . import (
 )
 from .measured import Column, MeasuredTable, Row, markdown
 from .mutants.table import by_folder
-from .truth.table import CLAIM_COLUMNS
+from .truth.table import CLAIM_COLUMNS, impossible_table, rare_table
 
 
 def _fused(command: str) -> str:
@@ -146,6 +146,20 @@ TABLES: tuple[MeasuredTable, ...] = (
             Column("least with another", "least_pair"),
             *(Column(claim, claim) for claim in CLAIM_COLUMNS),
         ),
+    ),
+    MeasuredTable(
+        "truth-rare",
+        "docs/model/trust.md",
+        "truth-rare.csv",
+        "python -m bench.truth --towards 40 --publish",
+        render=rare_table,
+    ),
+    MeasuredTable(
+        "truth-impossible",
+        "docs/model/trust.md",
+        "truth-impossible.csv",
+        "python -m bench.truth --impossible --publish",
+        render=impossible_table,
     ),
     MeasuredTable(
         "planted",

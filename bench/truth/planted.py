@@ -174,6 +174,21 @@ PLANTS = (
         needs=("backs",),
     ),
     plant(
+        "parts-housed-inside",
+        (
+            f"{EXACT}.einsums.classes",
+            "_whole",
+            "tensor.housed and (tensor.persistent or tensor.cut)",
+            "tensor.housed and tensor.persistent",
+        ),
+        needs=("parts", "limited outermost memory"),
+    ),
+    plant(
+        "turned-behind-a-fanout",
+        (f"{EXACT}.fusion.templates", "Stacker._orders", "map(permutations, axes)", "([tuple(axis)] for axis in axes)"),
+        needs=("fanout",),
+    ),
+    plant(
         "free-front",
         (f"{EXACT}.bounds.cutoff", "Cutoff.beyond", " & (latency > 0)", ""),
     ),

@@ -6,15 +6,15 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 
 from bench.rows import commit
 from einloom.testing.problems.claims import check
-from einloom.testing.problems.dimensions import DIMENSIONS, pairs
-from einloom.testing.problems.drawing import DrawnProblem, TooLarge, draw, few, wanted
+from einloom.testing.problems.dimensions import DIMENSIONS, pairs, possible_pairs
+from einloom.testing.problems.drawing import DrawnProblem, TooLarge, draw, draw_with, few, towards, wanted
 from einloom.testing.problems.files import Files
 from einloom.testing.problems.minimise import minimised
 
@@ -22,6 +22,9 @@ FEW = 400
 """So many candidates may a problem have that is made smaller."""
 NEEDED = 10
 """So many problems shall have both dimensions of each pair."""
+MISSES = 3
+"""So many seeds in a row may draw nothing for a pair before it is left."""
+Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -106,9 +109,43 @@ def completed(outcomes: list[Outcome], seeds: Iterable[int], path: Path, found: 
     return more
 
 
-def pair_counts(outcomes: Iterable[Outcome]) -> Counter[tuple[str, str]]:
-    """Pair of dimensions -> problems that have both; every pair that is possible is there."""
-    found: Counter[tuple[str, str]] = Counter(dict.fromkeys(pairs(), 0))
+def evened(before: Mapping[Pair, int], most: int, path: Path, found: Path) -> list[Outcome]:
+    """Problems drawn for the pairs that fewer than `NEEDED` problems have: `most` seeds for each pair at most.
+
+    before: pair -> problems that have both already; a pair that is not there counts as 0. Each pair gets one seed
+    after the other in turn, so that a run that is cut off has looked at all of them; one of which `MISSES` seeds in a
+    row gave nothing is left, and pairs that no problem has come last. What the file at `path` has counts, too.
+    """
+    done = {outcome.seed: outcome for outcome in known(path)}
+    has = Counter({pair: before.get(pair, 0) for pair in possible_pairs()})
+    has.update(pair_counts(done.values()))
+    known_ones = [pair for pair in possible_pairs() if has[pair]]
+    missed: Counter[Pair] = Counter()
+    now = commit()
+    for among in (known_ones, possible_pairs()):
+        for seed, pair in _in_turn(among, most):
+            if seed in done or has[pair] >= NEEDED or missed[pair] >= MISSES:
+                continue
+            drawn = draw_with(wanted(seed), seed)
+            if drawn is None or drawn.lacks:
+                missed[pair] += 1
+                continue
+            missed[pair] = 0
+            done[seed] = told(tried(seed, now, drawn), path, found)
+            has.update(pair_counts([done[seed]]))
+    return list(done.values())
+
+
+def _in_turn(among: Sequence[Pair], most: int) -> Iterator[tuple[int, Pair]]:
+    """The first seed of each pair, the second of each, and so on."""
+    seeds = [towards(pair) for pair in among]
+    for _ in range(most):
+        yield from zip(map(next, seeds), among, strict=True)
+
+
+def pair_counts(outcomes: Iterable[Outcome]) -> Counter[Pair]:
+    """Pair of dimensions -> problems that have both; every pair that seeds are drawn for is there."""
+    found: Counter[Pair] = Counter(dict.fromkeys(pairs(), 0))
     for outcome in outcomes:
         found.update(pair for pair in combinations(DIMENSIONS, 2) if set(pair) <= set(outcome.has))
     return found

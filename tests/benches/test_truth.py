@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
-from itertools import islice
+from itertools import combinations, islice
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from einloom.testing.problems.claims import ProblemTrees, check
-from einloom.testing.problems.dimensions import DIMENSIONS, LATER, dimensions_of, impossible
-from einloom.testing.problems.drawing import draw, sketches, wanted
+from einloom.testing.problems.dimensions import DIMENSIONS, LATER, LATEST, dimensions_of, impossible
+from einloom.testing.problems.drawing import RARE_PAIR, draw, sketches, wanted
 from einloom.testing.problems.files import read_folder
 from einloom.testing.problems.keys import known, used
 from einloom.testing.problems.machines import machine
@@ -79,6 +79,15 @@ def test_problems_have_what_they_are_drawn_for() -> None:
     common = Counter(name for one in drawn for name in one.has)
     assert len(common) > len(DIMENSIONS) // 2
     assert not any(impossible(a, b) for one in drawn for a in one.has for b in one.has)
+
+
+def test_arrangements_of_memories_stand_beside_each_other() -> None:
+    """Each has memories of its own, so that one does not undo the other."""
+    for pair in combinations((*LATEST, "store over two readers", "store behind what backs"), 2):
+        if {*pair} & {*LATEST}:
+            drawn = [next(sketches(Random(seed), frozenset(pair), RARE_PAIR), None) for seed in range(6)]
+            has = [{*pair} <= dimensions_of(*files.read) for files in drawn if files is not None]
+            assert has and all(has), pair
 
 
 def test_a_problem_is_made_smaller_as_long_as_it_shows_the_same(tmp_path: Path) -> None:
@@ -150,6 +159,46 @@ def test_further_seeds_complete_the_pairs_that_are_rare(tmp_path: Path, monkeypa
     more = runs.completed(outcomes, [*(s for s, core in asked.items() if core == common), seed], path, found)
     assert [one.seed for one in more] == [0, 1, seed] and set(rare) <= set(more[-1].has)
     assert runs.completed(outcomes, [seed], path, found) == more == runs.known(path)
+
+
+def test_seeds_ask_for_a_rare_pair_until_enough_problems_have_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bench.truth import runs, table
+
+    rare, drawn_to = ("scalar", "repeat"), ("readers with the fused rank", "copies only")
+    monkeypatch.setattr(runs, "possible_pairs", lambda: [rare, drawn_to, ("window", "must")])
+    before = {rare: runs.NEEDED - 2, drawn_to: runs.NEEDED - 1, ("window", "must"): runs.NEEDED}
+    path = tmp_path / "outcomes.jsonl"
+    outcomes = runs.evened(before, 9, path, tmp_path / "found")
+    assert runs.known(path) == outcomes == runs.evened(before, 9, path, tmp_path / "found")
+    has = runs.pair_counts(outcomes)
+    assert has[rare] >= 2 and has[drawn_to] >= 1
+    assert {wanted(one.seed).core for one in outcomes} == {rare, drawn_to} and len(outcomes) <= 3
+    assert not any(one.failed for one in outcomes)
+    assert runs.evened(before, 0, path, tmp_path / "found") == outcomes
+    rows = {(row["one"], row["other"]): row for row in table.rare_rows(before, outcomes)}
+    assert rows[rare]["together"] == before[rare] + has[rare] and ("window", "must") not in rows
+
+
+def test_a_pair_that_is_never_drawn_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench.truth import runs
+
+    asked: list[int] = []
+    monkeypatch.setattr(runs, "possible_pairs", lambda: [("scalar", "repeat")])
+    monkeypatch.setattr(runs, "draw_with", lambda want, seed: asked.append(seed))
+    assert runs.evened({}, 30, tmp_path / "outcomes.jsonl", tmp_path / "found") == []
+    assert len(asked) == runs.MISSES
+
+
+def test_pairs_that_are_said_to_be_impossible_are() -> None:
+    from bench.truth.impossible import every_pair, looked
+
+    seen = every_pair(6)
+    assert all(one.holds for one in seen), [one for one in seen if not one.holds]
+    assert sum(one.sentences for one in seen) > 20 and sum(one.refused for one in seen) > 30
+    assert not looked("one memory", "home by role", 10).holds
+    assert not looked("backed behind an idle memory", "groups", 10).holds
 
 
 def test_every_old_mistake_can_be_brought_back() -> None:

@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from einloom.testing.problems.claims import check
-from einloom.testing.problems.dimensions import COMBINED, DIMENSIONS, LATER, impossible, pairs
+from einloom.testing.problems.dimensions import (
+    COMBINED,
+    DIMENSIONS,
+    LATER,
+    PARTED,
+    impossible,
+    impossible_pairs,
+    pairs,
+    possible_pairs,
+)
 from einloom.testing.problems.drawing import draw
 from einloom.testing.problems.files import read_folder
 
@@ -42,6 +51,8 @@ def test_pairs_that_cannot_be_have_a_reason() -> None:
     names = [name for name in DIMENSIONS if name not in LATER]
     all_pairs = len(names) * (len(names) - 1) // 2
     never = sum(impossible(one, other) is not None for i, one in enumerate(names) for other in names[:i])
-    assert len(pairs()) == all_pairs - never - len(COMBINED)
-    assert all(impossible(*pair) is None for pair in COMBINED)
+    later = sum(bool({*pair} & {*LATER}) for pair in PARTED)
+    assert len(pairs()) == all_pairs - never - len(COMBINED) - (len(PARTED) - later)
+    assert all(impossible(*pair) is None for pair in (*COMBINED, *PARTED))
+    assert {*pairs(), *COMBINED} <= {*possible_pairs()} and not {*possible_pairs()} & {*impossible_pairs()}
     assert len(DIMENSIONS) >= 20

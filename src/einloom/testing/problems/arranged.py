@@ -6,6 +6,7 @@ Comes in: the levels of a machine file as drawn. Goes out: the same levels, with
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import count
 from random import Random
 
 from ...workload.einsum import Workload
@@ -15,12 +16,21 @@ from .files import Data
 TIMES = ("read_throughput", "write_throughput", "throughput")
 
 
-def arrange(rng: Random, on: Collection[str], workload: Workload, levels: list[Data]) -> None:
-    """Give the levels these dimensions, as far as the workload and the number of memories let them have them."""
+def arrange(rng: Random, on: Collection[str], workload: Workload, levels: list[Data], beside: bool = False) -> None:
+    """Give the levels these dimensions, as far as the workload and the number of memories let them have them.
+
+    beside: each dimension gets memories of its own, so that one does not undo the other.
+    """
     inner = [level for level in levels if "memory" in level][1:]
-    for name, change in CHANGES.items():
-        if name in on and inner:
-            change(rng, workload, levels, inner)
+    changes = [name for name in CHANGES if name in on] if inner else []
+    if beside and not inner and "home by role" in on:
+        _housed(rng, levels[0])
+    beside = beside and len(changes) > 1
+    for name in changes:
+        CHANGES[name](rng, workload, levels, inner)
+        if beside:
+            _settle(rng, inner)
+            inner = _fresh(levels, inner[-1]) if name != changes[-1] else inner
     if "unheld" in on and not any("unheld" in level.get("must", "") for level in levels):
         fitting = [level for level in inner if level.get("may") != "nothing"]
         if fitting:
@@ -113,13 +123,39 @@ def _copied_behind(rng: Random, workload: Workload, levels: list[Data], inner: l
             _bar(inner, (level,))
 
 
+def _housed(rng: Random, outer: Data) -> None:
+    outer[rng.choice(("may", "backs"))] = rng.choice(("~output", "~output", "~output | input", "~input", "~weight"))
+    outer.pop("must", None)
+
+
 def _by_role(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
-    levels[0][rng.choice(("may", "backs"))] = rng.choice(("~output", "~output", "~output | input", "~input", "~weight"))
-    levels[0].pop("must", None)
+    _housed(rng, levels[0])
     level = rng.choice(inner)
     for key in ("may", "must", "backs", "size"):
         level.pop(key, None)
     _bar(inner, (level,))
+
+
+def _settle(rng: Random, inner: list[Data]) -> None:
+    """Memories mostly must hold what they may, so that trees are few."""
+    for level in inner:
+        may = level.setdefault("may", "output")
+        if may != "nothing" and rng.random() < 0.8:
+            level["must"] = may
+
+
+def _fresh(levels: list[Data], like: Data) -> list[Data]:
+    """Two more memories behind all others, so that what was arranged before stays."""
+    at = 1 + max(i for i, level in enumerate(levels) if "memory" in level or "fanout" in level)
+    plain = {key: value for key, value in like.items() if key not in ("may", "must", "backs")}
+    for place in (at, at + 1):
+        levels.insert(place, {**plain, "memory": _unnamed(levels)})
+    return levels[at : at + 2]
+
+
+def _unnamed(levels: list[Data]) -> str:
+    taken = {level["memory"] for level in levels if "memory" in level}
+    return next(name for i in count(8) if (name := f"M{i}") not in taken)
 
 
 def _place(levels: list[Data], one: Data) -> int:
@@ -129,7 +165,7 @@ def _place(levels: list[Data], one: Data) -> int:
 def _two(rng: Random, levels: list[Data], inner: list[Data]) -> list[Data]:
     """Two of the inner memories, the outer one first; one more is put in where there is one alone."""
     if len(inner) == 1:
-        outer = dict(inner[0], memory="M8")
+        outer = dict(inner[0], memory=_unnamed(levels))
         levels.insert(rng.choice((1, _place(levels, inner[0]))), outer)
         return [outer, inner[0]]
     return [inner[i] for i in sorted(rng.sample(range(len(inner)), 2))]

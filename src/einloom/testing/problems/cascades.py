@@ -86,6 +86,11 @@ class GrowingCascade:
         odd = (3, 5, 5) if "uneven tiles" in self.on else ()
         return (*small, 3, 3, *odd) if "window" in self.on else (*small, *odd)
 
+    @property
+    def copies_twice(self) -> bool:
+        """Shall two Einsums copy one tensor into parts of another?"""
+        return {"copies only", "readers with the fused rank"} <= {*self.on}
+
     def chance(self, dimension: str, probability: float) -> bool:
         return dimension in self.on and self.rng.random() < probability
 
@@ -187,7 +192,8 @@ class GrowingCascade:
         self.rng.shuffle(kept)
         name = f"T{len(self.lines)}"
         parts = bool(kept) and self.chance("parts", 0.8) and all(self.sizes[v] < 10 for v in kept)
-        left, others = self._part(name, kept, copied) if parts else (kept, None)
+        again = next(iter(mine)) if copied and self.copies_twice else None
+        left, others = self._part(name, kept, copied, again) if parts else (kept, None)
         self._write(name, left, operands, copied, [v for v in known if v not in kept])
         if others is not None:
             self.lines.append(others)
@@ -198,14 +204,17 @@ class GrowingCascade:
         self.points = max(self.points, _points(self.sizes[v] for v in known))
         self.before = {**{t: [] for t in mine}, name: kept}
 
-    def _part(self, name: str, kept: list[str], copied: bool) -> tuple[list[str], Data | None]:
-        """How an Einsum writes a tensor in parts, and the Einsum that writes the others, if there is one."""
+    def _part(self, name: str, kept: list[str], copied: bool, again: str | None) -> tuple[list[str], Data | None]:
+        """How an Einsum writes a tensor in parts, and the Einsum that writes the others, if there is one.
+
+        again: the tensor that the other Einsum shall copy, too, where that fits.
+        """
         sizes = [self.sizes[v] for v in kept]
-        if len(kept) == 2 and self.rng.random() < 0.4:
+        if len(kept) == 2 and again is None and self.rng.random() < 0.4:
             self.shapes[name] = (sizes[0] * sizes[1],)
             return [f"{sizes[1]}*{kept[0]}+{kept[1]}"], None
         rank = self.rng.randrange(len(kept))
-        more = self.rng.choice((1, 1, 2))
+        more = self.rng.choice((1, 1, 2)) if again is None else sizes[rank]
         first = self.rng.random() < 0.5  # does this Einsum write the first part?
         mine = [*kept[:rank], kept[rank] if first else f"{kept[rank]}+{more}", *kept[rank + 1 :]]
         sizes[rank] += more
@@ -221,7 +230,8 @@ class GrowingCascade:
         at = "+".join(x for x in (part, str(start) if start or not part else "") if x)
         read = [*theirs, *([part] if part else [])]
         shape = tuple(self.sizes[v] for v in read)
-        tensor = next((t for t in (*self.written, *self.read) if self.shapes[t] == shape), f"I{len(self.shapes)}")
+        among = (*self.written, *self.read) if again is None else (again,)
+        tensor = next((t for t in among if self.shapes[t] == shape), f"I{len(self.shapes)}")
         self.shapes[tensor] = shape
         if tensor not in (*self.written, *self.read):
             self.read.append(tensor)
@@ -345,8 +355,8 @@ def _bits(rng: Random, on: Collection[str], tensors: list[str]) -> object:
     return {"default": 1, **{t: rng.choice((1, 1, 2, 3)) for t in tensors}}
 
 
-def cascade(rng: Random, wanted: Collection[str], room: int) -> Data | None:
-    """A workload file with these dimensions of `OWN`; None if none came up in many tries.
+def cascade(rng: Random, wanted: Collection[str], room: int, tries: int = TRIES) -> Data | None:
+    """A workload file with these dimensions of `OWN`; None if none came up in so many tries.
 
     room: the most points of an Einsum's iteration space, large primes left out.
     """
@@ -354,8 +364,11 @@ def cascade(rng: Random, wanted: Collection[str], room: int) -> Data | None:
     for name, implied in IMPLIED:
         if name in on and implied not in on:
             on.append(implied)
-    most = max(room, 4 if {"window", "padding", "views", *LATEST} & set(on) else 0)
-    for _ in range(TRIES):
+    twice = {"copies only", "readers with the fused rank"} <= {*on}
+    if twice and "parts" not in on:
+        on.append("parts")
+    most = max(room, 8 if twice else 4 if {"window", "padding", "views", *LATEST} & set(on) else 0)
+    for _ in range(tries):
         data = _grown(rng, on, room, most)
         if data is None:
             continue

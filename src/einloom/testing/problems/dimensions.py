@@ -338,21 +338,33 @@ COMBINED = (
     ("free order", "shared stores"),
 )
 """Pairs that came later still: a seed with one of them may have the other as well, by dice of its own."""
+PARTED = (
+    ("one memory", "home by role"),
+    ("copies only", "readers with the fused rank"),
+    *((name, other) for name in LATEST for other in ("groups", "shares")),
+)
+"""Pairs that were taken for impossible when seeds were first drawn: those seeds do not ask for them."""
 _NEVER: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "copies only",
         ("repeated operand", "constant index", "window", "padding"),
         "a copy has one operand, indexed plainly",
     ),
-    ("copies only", ("readers with the fused rank", "readers without it"), "a copy reads one tensor"),
+    ("copies only", ("readers without it",), "a copy has the same variables on both sides"),
     ("copies only", ("maximum",), "a copy reduces nothing"),
     ("one memory", ("four or five memories",), "one is not four"),
     ("one memory", ("must", "may", "backs"), "they are those of inner memories"),
-    ("copies only", ("store over two readers", "store behind what backs"), "a copy reads one tensor"),
+    (
+        "copies only",
+        (
+            *("store over two readers", "store behind what backs"),
+            *("own stores above what is backed", "memories for different tensors"),
+        ),
+        "a copy has the same variables on both sides",
+    ),
     (
         "one memory",
         (
-            "home by role",
             "wider for a consumer",
             "store over two readers",
             "store behind what backs",
@@ -369,7 +381,7 @@ _NEVER: tuple[tuple[str, tuple[str, ...], str], ...] = (
             ("groups", "shares"),
             "exact searches no groups where a tensor is written in parts or has views",
         )
-        for name in ("parts", "parts read", *LATER)
+        for name in ("parts", "parts read", "views", "views between")
     ),
     ("nothing costs", ("non-integer energies", "leakage"), "nothing is no cost"),
 )
@@ -388,12 +400,27 @@ def impossible(one: str, other: str) -> str | None:
     return None
 
 
+def parted(one: str, other: str) -> bool:
+    """True if no problem has both of these dimensions, or seeds below `drawing.TOWARDS` do not ask for both."""
+    return impossible(one, other) is not None or (one, other) in PARTED or (other, one) in PARTED
+
+
 def apart_at_first(one: str, other: str) -> bool:
-    """True if seeds are not drawn for both of these: no problem has both, or they are `COMBINED`."""
-    return impossible(one, other) is not None or (one, other) in COMBINED or (other, one) in COMBINED
+    """True if seeds are not drawn for both of these: they are parted, or `COMBINED`."""
+    return parted(one, other) or (one, other) in COMBINED or (other, one) in COMBINED
 
 
 def pairs() -> list[tuple[str, str]]:
     """Every pair of dimensions that seeds are drawn for, `LATER` and `COMBINED` left out."""
     among = [name for name in DIMENSIONS if name not in LATER]
     return [(one, other) for one, other in combinations(among, 2) if not apart_at_first(one, other)]
+
+
+def possible_pairs() -> list[tuple[str, str]]:
+    """Every pair of dimensions that a problem may have."""
+    return [(one, other) for one, other in combinations(DIMENSIONS, 2) if impossible(one, other) is None]
+
+
+def impossible_pairs() -> list[tuple[str, str]]:
+    """Every pair of dimensions that no problem has, the one that the reason speaks of first."""
+    return [(name, other) for name, others, _ in _NEVER for other in others]

@@ -7,13 +7,26 @@ alone, the others add more by chance. A problem with too many trees is drawn aga
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from random import Random
 
 from ...dataclass import dataclass
 from ...mapping.tree import Mapping
 from ...mapspace.ffm.enumerate import candidates, ordered
-from .cascades import OWN, built, cascade
-from .dimensions import COMBINED, DICE, DIMENSIONS, LATER, LATEST, apart_at_first, dimensions_of, impossible, pairs
+from .cascades import OWN, TRIES, built, cascade
+from .dimensions import (
+    COMBINED,
+    DICE,
+    DIMENSIONS,
+    LATER,
+    LATEST,
+    apart_at_first,
+    dimensions_of,
+    impossible,
+    pairs,
+    parted,
+    possible_pairs,
+)
 from .files import Files
 from .machines import machine
 from .spaces import space
@@ -29,6 +42,10 @@ LAST = 11
 MANY = (600, 1200)
 """Candidates and steps that a problem may have from this attempt on: some pairs have no smaller ones."""
 AGAIN = 10_000_000
+TOWARDS = 10**12
+"""From this seed on each asks for one pair of `possible_pairs` in turn."""
+BESIDE = 4
+"""So many more dimensions at most has such a seed, if there is room for them."""
 ALONE = 8
 """One seed of so many has a single dimension."""
 OFTEN = 0.25
@@ -57,11 +74,38 @@ class TooLarge(Exception):
 
 
 @dataclass(frozen=True)
+class Effort:
+    """How much a seed may take. rooms: of each attempt, the last one of all that follow. many: candidates and steps
+    that there may be at the attempts from `LAST` on. tries: of drawing a workload. beside: see `arranged.arrange`."""
+
+    rooms: tuple[int, ...] = ROOMS
+    many: tuple[tuple[int, int], ...] = (MANY,)
+    tries: int = TRIES
+    beside: bool = False
+
+    def room(self, attempt: int) -> int:
+        return self.rooms[min(attempt, len(self.rooms) - 1)]
+
+    def most(self, attempt: int) -> tuple[int, int]:
+        """Candidates and steps that a problem may have at this attempt."""
+        return (CANDIDATES, STEPS) if attempt < LAST else self.many[min(attempt - LAST, len(self.many) - 1)]
+
+
+USUAL = Effort()
+RARE_PAIR = Effort((8, 4) * (ATTEMPTS // 2), ((1000, 2000),), 400, beside=True)
+"""Many rare pairs need more than four points, or have few workloads, or many trees."""
+
+
+@dataclass(frozen=True)
 class Wanted:
-    """The dimensions that a problem shall have: these at least, and `more` if there is room for them."""
+    """The dimensions that a problem shall have: these at least, and `more` if there is room for them.
+
+    effort: how much that may take.
+    """
 
     core: tuple[str, ...]
     more: tuple[str, ...] = ()
+    effort: Effort = USUAL
 
     def at(self, attempt: int) -> frozenset[str]:
         """What is wanted at this attempt: everything, then less and less of what there need not be."""
@@ -71,6 +115,8 @@ class Wanted:
 
 def wanted(seed: int) -> Wanted:
     """The dimensions that the problem of a seed shall have: one alone, or a pair and some more."""
+    if seed >= TOWARDS:
+        return _wanted_pair(seed)
     names = tuple(name for name in DIMENSIONS if name not in LATER)
     if seed % ALONE == 0:
         return Wanted((names[seed // ALONE % len(names)],))
@@ -86,21 +132,38 @@ def wanted(seed: int) -> Wanted:
     for dice, later in DICE.items():
         own = Random(f"{dice} {seed}")
         name = own.choice(later)
-        if own.random() < RARE and not any(impossible(name, other) for other in (*core, *more)):
+        if own.random() < RARE and not any(parted(name, other) for other in (*core, *more)):
             core = (*core, name)
     own = Random(f"together {seed}")
     for pair in COMBINED:
         for one, other in (pair, pair[::-1]):
             joins = one in (*core, *more) and other not in core and own.random() < OFTEN
-            if joins and not any(impossible(other, name) for name in (*core, *more)):
+            if joins and not any(parted(other, name) for name in (*core, *more)):
                 core = (*core, other)
     return Wanted(core, tuple(more))
+
+
+def _wanted_pair(seed: int) -> Wanted:
+    possible = possible_pairs()
+    core = possible[(seed - TOWARDS) % len(possible)]
+    more: list[str] = []
+    for name in Random(f"beside {seed}").sample(DIMENSIONS, BESIDE):
+        if name not in core and not any(impossible(name, other) for other in (*core, *more)):
+            more.append(name)
+    return Wanted(core, tuple(more), RARE_PAIR)
 
 
 def draw(seed: int) -> DrawnProblem:
     """The problem of a seed; where no small one with its pair of dimensions is found, one with less of them."""
     found = draw_with(wanted(seed), seed)
-    return draw(seed + AGAIN) if found is None else found
+    again = AGAIN * (len(possible_pairs()) if seed >= TOWARDS else 1)  # which asks for the same pair
+    return draw(seed + again) if found is None else found
+
+
+def towards(pair: tuple[str, str]) -> Iterator[int]:
+    """The seeds that ask for this pair of dimensions, without an end. Raises ValueError for one that cannot be."""
+    possible = possible_pairs()
+    return count(TOWARDS + possible.index(pair), len(possible))
 
 
 def draw_with(want: Wanted, seed: int) -> DrawnProblem | None:
@@ -108,11 +171,11 @@ def draw_with(want: Wanted, seed: int) -> DrawnProblem | None:
     best: DrawnProblem | None = None
     for attempt in range(ATTEMPTS):
         rng = Random(f"problem {seed} {attempt}")
-        for files in _files(rng, want.at(attempt), attempt):
+        for files in _files(rng, want.at(attempt), attempt, want.effort):
             found = DrawnProblem(seed, files, frozenset(want.core), dimensions_of(*files.read))
             if best is None or len(found.lacks) < len(best.lacks):
                 try:
-                    few(files, *(MANY if attempt >= LAST else (CANDIDATES, STEPS)))
+                    few(files, *want.effort.most(attempt))
                 except TooLarge:
                     continue
                 best = found
@@ -121,15 +184,16 @@ def draw_with(want: Wanted, seed: int) -> DrawnProblem | None:
     return best
 
 
-def _files(rng: Random, want: frozenset[str], attempt: int) -> Iterator[Files]:
+def _files(rng: Random, want: frozenset[str], attempt: int, effort: Effort = USUAL) -> Iterator[Files]:
     """Some machines and spaces for one workload; with each attempt there is less room for trees."""
-    work = cascade(rng, want, ROOMS[min(attempt, len(ROOMS) - 1)])
+    work = cascade(rng, want, effort.room(attempt), effort.tries)
     if work is None:
         return
     workload = built(work)
     empty = {"schema": "mapspace/1"}
     for _ in range(MACHINES):
-        chip = machine(rng, want - set(OWN), workload, attempt > 0 and len(workload.einsums) > rng.randint(0, 2))
+        tight = attempt > 0 and len(workload.einsums) > rng.randint(0, 2)
+        chip = machine(rng, want - set(OWN), workload, tight, effort.beside)
         alone = Files(work, chip, empty)
         yield Files(work, chip, space(rng, want, *alone.read[:2], narrow=attempt >= NARROW and not want & {*LATEST}))
 
@@ -154,6 +218,6 @@ def few(files: Files, most: int = CANDIDATES, longest: int = STEPS) -> list[Mapp
     return found
 
 
-def sketches(rng: Random, on: frozenset[str]) -> Iterator[Files]:
+def sketches(rng: Random, on: frozenset[str], effort: Effort = USUAL) -> Iterator[Files]:
     """Problems with these dimensions, of any size."""
-    yield from _files(rng, on, 0)
+    yield from _files(rng, on, 0, effort)

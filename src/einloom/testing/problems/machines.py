@@ -18,12 +18,14 @@ TENTHS = (0.1, 0.3, 1.7, 2.2, 0.7)
 
 @dataclass
 class Chip:
-    """What the parts of a machine are drawn from. on: names of `dimensions`. tight: inner memories hold little."""
+    """What the parts of a machine are drawn from. on: names of `dimensions`. tight: inner memories hold little.
+    beside: see `arrange`."""
 
     rng: Random
     on: Collection[str]
     workload: Workload
     tight: bool
+    beside: bool = False
 
     def energy(self, most: int) -> float | int:
         if "nothing costs" in self.on:
@@ -175,7 +177,7 @@ class Chip:
         if "several units" in on and several:
             levels.append(self.unit("W", rng.random() < 0.5))
         levels.append(self.unit("MAC", True))
-        arrange(rng, on, self.workload, levels)
+        arrange(rng, on, self.workload, levels, self.beside)
         return levels
 
     def few(self) -> int:
@@ -192,9 +194,13 @@ class Chip:
         levels.insert(rng.randint(1, at), link)
 
 
-def machine(rng: Random, on: Collection[str], workload: Workload, tight: bool) -> Data:
-    """A machine file with these dimensions, mostly. tight: its inner memories hold little, so that trees are few."""
-    data: Data = {"schema": "machine/1", "name": "random", "levels": Chip(rng, on, workload, tight).levels()}
+def machine(rng: Random, on: Collection[str], workload: Workload, tight: bool, beside: bool = False) -> Data:
+    """A machine file with these dimensions, mostly. tight: its inner memories hold little, so that trees are few.
+
+    beside: dimensions of which each arranges memories get memories of their own.
+    """
+    levels = Chip(rng, on, workload, tight, beside).levels()
+    data: Data = {"schema": "machine/1", "name": "random", "levels": levels}
     if "once" in on:
         data["partial_sums"] = "once"
     elif rng.random() < 0.1:
