@@ -12,7 +12,7 @@ from einloom.mapping.legality.structure import problems
 from einloom.mapping.tree import Mapping
 from einloom.mapspace.ffm.enumerate import candidates
 from einloom.mapspace.ffm.rules import outside
-from einloom.mapspace.space import Mapspace
+from einloom.mapspace.space import Concurrent, Mapspace
 from einloom.problem import Objective, Problem
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
@@ -139,3 +139,56 @@ def ordered_problem(seed: int) -> Problem:
     machine = Machine("ordered", (_memory(rng, "DRAM", None, "all"), buffer, unit))
     space = Mapspace(max_fused_loops=rng.choice((None, None, 1)), order="free", stores="shared")
     return Problem(workload, machine, space, Objective(rng.choice(("energy", "latency", "edp"))))
+
+
+AT_ONCE: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("T[m] = exp(E[m])", "Z[m] = add(T[m], E[m])"), ("m",)),  # a residual
+    (("T[m] = X[m] * E[k]", "Z[m] = T[m] * E[k]"), ("m", "k")),
+    (("T[m,n] = A[m] * E[n]", "Z[m] = T[m,n] * E[n]"), ("m", "n")),
+    (("T[m,n] = exp(E[m])", "Z[m,n] = add(T[m,n], E[m])"), ("m", "n")),  # tokens of n in one tile of E
+    (("S[m] = add(X[m], E[m])", "T[m] = exp(S[m])", "Z[m] = add(T[m], E[m])"), ("m",)),
+    (("S[m] = X[m] * E[]", "T[m] = exp(S[m])", "Z[m] = T[m] * E[]"), ("m",)),
+    (("T[m] = exp(E[m])", "Y[m] = add(T[m], E[m])", "Z[m] = Y[m] * E[m]"), ("m",)),
+    (("U[m] = exp(X[m])", "S[m] = exp(U[m])", "Z[m] = add(S[m], U[m])"), ("m",)),  # an intermediate
+)
+
+
+def grouped_sharing_problem(seed: int) -> Problem:
+    """The problem of a seed with shared stores, whose Einsums may run at the same time."""
+    rng = Random(f"grouped readers {seed}")
+    texts, ranks = rng.choice(AT_ONCE)
+    sizes = {rank: rng.choice((2, 2, 3, 4) if rank == "m" and len(texts) == 2 else (2, 2, 3)) for rank in ranks}
+    if len(ranks) > 1:
+        sizes = {"m": 2, ranks[1]: rng.choice((1, 2, 2))}
+    einsums = [parse_einsum(text) for text in texts]
+    bits = {tensor: rng.choice((1, 1, 1, 2)) for einsum in einsums for tensor in einsum.tensors}
+    workload = build_workload("grouped", einsums, sizes, bits={"default": 1, **bits}, repeat=rng.choice((1, 1, 3)))
+    several = [t.name for t in workload.tensors if sum(t.name in e.tensors for e in workload.einsums) > 1]
+    room = sum(t.size * t.bits for t in workload.tensors if t.name in several)
+    held = selector(" | ".join(several))
+    buffer = replace(
+        _memory(rng, "GLB", rng.choice((None, *(rng.randint(2, room + 2) for _ in range(4)))), "nothing"),
+        may=held,
+        must=rng.choice((*(held,) * 7, selector("intermediate"))),
+        backs=selector("all"),
+        double_buffer=rng.random() < 0.15,
+    )
+    buffer = replace(buffer, read_throughput=4 * (buffer.read_throughput or 1.0), write_throughput=8.0)
+    outside = selector("~intermediate" if "U[m]" not in texts[0] and rng.random() < 0.6 else "all")
+    outer = replace(_memory(rng, "DRAM", None, "all"), must=selector("~intermediate"), may=outside)
+    if rng.random() < 0.4:
+        outer = replace(outer, read_throughput=2 * (outer.read_throughput or 1.0), write_throughput=8.0)
+    spread = len(texts) == 2 and rng.random() < 0.2
+    axis = Fanout("F", (Axis("x", 2, multicast=selector("all"), reduce=selector("all")),))
+    units = [ComputeUnit("MAC", throughput=rng.choice((0.5, 1.0, 2.0)), energy=float(rng.randint(0, 2)))]
+    if rng.random() < 0.9:
+        units.insert(0, ComputeUnit("V", throughput=rng.choice((0.5, 1.0, 2.0)), energy=1.0, kinds=("map",)))
+    machine = Machine("grouped", (outer, buffer, *((axis,) if spread else ()), *units))
+    places: tuple[Concurrent, ...] = ("unit", "shared", "any", "any")
+    space = Mapspace(
+        max_fused_loops=rng.choice((None, None, None, 1)),
+        concurrent=rng.choice((*places, "axis", "axis", "everywhere") if spread else places),
+        max_group=rng.choice((2, 3, 4)),
+        stores="shared",
+    )
+    return Problem(workload, machine, space, Objective(rng.choice(("latency", "latency", "edp", "edp", "energy"))))

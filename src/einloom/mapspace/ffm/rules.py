@@ -20,6 +20,7 @@ from ...dataclass import dataclass
 from ...machine.levels import Axis, Machine
 from ...mapping.analysed import derived_cuts
 from ...mapping.extents import Address, Cuts, addressed_paths, extents_along, tile_of
+from ...mapping.legality.concurrency import concurrent
 from ...mapping.legality.placement import visible_memories
 from ...mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, describe, einsums_below
 from ...workload.einsum import Access, Workload
@@ -415,6 +416,8 @@ def _unshared(tree: _Tree, einsum: str, tensor: str, i: int, served: list[str]) 
     between = (n for _, n in steps[first + 1 : i] if isinstance(n, Store))
     if tree.memory(einsum, first) != tree.outermost or any(tensor in tree.mine(einsum, n) for n in between):
         return f"but it is not next to a backing store in {tree.outermost}"
+    if tree.machine.memory(tree.memory(einsum, i)).capacity_share() > 1 and _at_once(steps[i:]):
+        return f"but it holds tiles in turns, and {einsum} runs at the same time as others"
     loops = [n for _, n in steps[:i] if isinstance(n, Loop)]
     for loop in loops:
         if _alone(mine, loop.variable(einsum)) != _alone(theirs, loop.variable(served[0])):
@@ -429,6 +432,11 @@ def _unshared(tree: _Tree, einsum: str, tensor: str, i: int, served: list[str]) 
     ):
         return f"but {einsum} accesses no intermediate that an inner memory backs there or further in"
     return None
+
+
+def _at_once(steps: Steps) -> bool:
+    """True if branches of a split on a path run at the same time."""
+    return any(isinstance(node, Split) and concurrent(node) for _, node in steps)
 
 
 def _beside(tree: _Tree, einsum: str, i: int) -> str | None:

@@ -91,9 +91,6 @@ def refuse_uncarried(problem: Problem) -> None:
     name, places, order = problem.mapspace.name, problem.mapspace.places, problem.mapspace.order
     if name not in SPACES:
         raise SpecError(f"exact searches the mapspaces ffm and ragged, not {name!r}", suggestion="ffm")
-    if problem.mapspace.stores != "own" and places:
-        message = "exact searches no stores that serve several Einsums together with groups of Einsums"
-        raise SpecError(message, suggestion="stores: own")
     for tensor in problem.workload.parted if places else ():
         message = f"tensor {tensor} {not_whole(problem.workload, tensor)}: exact searches no groups of Einsums then"
         raise SpecError(message, suggestion="concurrent: none")

@@ -112,14 +112,15 @@ def drains(
 
     An own store keeps its tile over the innermost loops that its tensor lacks wherever it stands: below the split, it
     makes no loop drain the pipeline. Others do, with the first loop further out that moves their tile, if they have one
-    slot; so do stores of exchanged tiles between the loops.
+    slot; so do stores of exchanged tiles between the loops, and those for several readers.
     """
     tensors, depth = signature.tensors, len(structure.loops)
     innermost = max(m for _, m, _ in structure.backings)
     start, lowered = 0, set()
     for store in own:
         moving = tensors[store.tensor].variables
-        if store.memory == innermost and not any(x.variable in moving for x in structure.loops[store.depth :]):
+        still = not any(x.variable in moving for x in structure.loops[store.depth :])
+        if store.memory == innermost and still and not store.part:
             lowered.add(store)
         elif slots[store.memory] == 1:
             above = [i for i, loop in enumerate(structure.loops[: store.depth]) if loop.variable in moving]
@@ -246,9 +247,10 @@ class Candidates:
         )
 
     def _needs(self, memory: int, members: range, choices: list[list[tuple[UnitOption, Placement]]]) -> Iterator[int]:
-        """Bits of one value of each tensor that a member must keep in the memory for itself."""
+        """Bits of one value of each tensor that a member must keep in the memory for itself, and for nobody else."""
         for i, some in zip(members, choices, strict=True):
-            bits = [tensor.bits[memory] * self.slots[memory] for tensor in self.signatures[i].tensors]
+            tensors = self.signatures[i].tensors
+            bits = [0 if tensor.parts else tensor.bits[memory] * self.slots[memory] for tensor in tensors]
             yield min(
                 sum(bits[t] for t in held[memory] if backing(held, t) < memory) if memory < len(held) else 0
                 for _, held in some

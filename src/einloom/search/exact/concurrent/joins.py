@@ -49,7 +49,8 @@ class GroupJoiner(Joiner):
         group, depth = compatibility.group, block.structure.depth
         if not isinstance(block, MemberPmappings):
             return group is None
-        if block.share is not None and any(live.memory in block.share.inside for live in compatibility.live):
+        above = (*compatibility.live, *compatibility.loans)
+        if block.share is not None and any(one.memory in block.share.inside for one in above):
             return False
         if group is None:
             return position in self.candidates.reach and depth > len(compatibility.axes)
@@ -110,6 +111,9 @@ class GroupJoiner(Joiner):
         if not fresh:
             return np.zeros_like(bits)  # its producer brought it, for the whole group
         return np.asarray(bits // self.setting.slots[live.memory] * self._slots(live))
+
+    def _lent_standing(self, bits: IntArray, block: PmappingGroup, fresh: bool) -> IntArray:
+        return bits if fresh or not isinstance(block, MemberPmappings) else np.zeros_like(bits)
 
     def _at_once(self, block: PmappingGroup) -> bool:
         return isinstance(block, MemberPmappings)

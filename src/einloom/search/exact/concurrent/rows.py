@@ -167,7 +167,8 @@ class GroupExplorer(Explorer):
     ) -> None:
         depth = len(structure.loops)
         inside = all(t in self.kind.inner for t, _, place in structure.backings if place == depth)
-        if inside and not any(s.over or s.asked for s in own) and kept_apart(self.signature, option, structure, own):
+        turns = any(s.over or s.asked or (s.part and self.setting.slots[s.memory] > 1) for s in own)
+        if inside and not turns and kept_apart(self.signature, option, structure, own):
             super()._fill(self._lowered(structure, own), own, option, held, memory, remainder)
 
     def _lowered(self, structure: FusedTemplate, own: tuple[OwnStore, ...]) -> FusedTemplate:

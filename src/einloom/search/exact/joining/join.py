@@ -420,7 +420,9 @@ class Joiner:
         for loan in (*before.loans, *filled):
             depth = block.structure.temporal(loan.depth)
             if loan.memory in self.setting.tracked and (loan in filled or depth >= before.depth):
-                yield Reserved(self.setting.tracked.index(loan.memory), depth, loan.tile(tiles))
+                bits = loan.tile(tiles)
+                bits = self._lent_standing(bits, block, loan in filled) if depth >= deepest else bits
+                yield Reserved(self.setting.tracked.index(loan.memory), depth, bits)
 
     def _lasting(self, before: IntArray, fresh: dict[str, LiveTensor], moment: IntArray) -> IntArray:
         """Bits that stay for the whole run and the worst moment so far, per memory. moment: what is over at depth 0."""
@@ -436,6 +438,10 @@ class Joiner:
 
     def _standing(self, bits: IntArray, live: LiveTensor, block: PmappingGroup, fresh: bool) -> IntArray:
         """Bits that a tile directly above the Einsum's split adds to its moment. fresh: no Einsum before had it."""
+        return bits
+
+    def _lent_standing(self, bits: IntArray, block: PmappingGroup, fresh: bool) -> IntArray:
+        """Likewise of a store for several readers. fresh: the Einsum fills it."""
         return bits
 
     def _at_once(self, block: PmappingGroup) -> bool:
