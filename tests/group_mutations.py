@@ -39,7 +39,7 @@ def compare(patch: pytest.MonkeyPatch, left_out: str) -> None:
             return partial.cost
         sums, busy, start, stages = self._parts(partial.opened)
         columns = {"sums": sums, "busy": busy, "start": start[:, None]}
-        if self.candidates.chained(partial.compatibility.group.first):
+        if self.candidates.chained(partial.compatibility.group.members[0]):
             columns |= {"stage sum": stages.sum(axis=1)[:, None], "longest stage": stages.max(axis=1)[:, None]}
         else:
             columns |= {f"stage {i}": stages[:, i : i + 1] for i in range(stages.shape[1])}
@@ -139,7 +139,7 @@ def groups_take_at_least_what_their_members_take_alone(patch: pytest.MonkeyPatch
 
 @mutation
 def exchanged_tiles_have_one_slot(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(GroupJoiner, "_slots", lambda self, live: self.setting.shares[live.memory])
+    patch.setattr(GroupJoiner, "_slots", lambda self, memory, distance: self.setting.slots[memory])
 
 
 @mutation

@@ -5,10 +5,11 @@ Machines say of most tensors where they must be: what is left to choose is where
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
-from einloom.mapspace.space import Mapspace
+from einloom.mapspace.space import Concurrent, Mapspace
 from einloom.problem import Objective, Problem
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
@@ -117,3 +118,54 @@ def group_problem(seed: int) -> Problem:
         max_group=rng.choice((2, 3, 4, 4)),
     )
     return Problem(workload, machine, space, goal)
+
+
+ORDERED: tuple[Chain, ...] = (
+    (("T[m] = exp(A[m])", "V[m] = exp(B[m])", "Z[m] = exp(T[m])"), {"m": (2, 3)}),
+    (("T[m] = A[m] * W[m]", "V[m] = exp(B[m])", "Z[m] = exp(T[m])"), {"m": (2, 3)}),
+    (("S[m] = exp(A[m])", "T[m] = B[m] * W[m]", "Z[m] = add(S[m], T[m])"), {"m": (2, 3)}),
+    (("S[m] = exp(X[m])", "T[m] = exp(S[m])", "Z[m] = exp(S[m])"), {"m": (2, 3)}),
+    (("S[m] = exp(X[m])", "T[m] = S[m] * W[m]", "Z[m] = exp(S[m])"), {"m": (2, 3)}),
+    (("S[m] = exp(X[m])", "P[m] = exp(Y[m])", "T[m] = exp(S[m])", "Z[m] = exp(P[m])"), {"m": (2,)}),
+    (("R[m] = exp(X[m])", "S[m] = exp(R[m])", "T[m] = exp(R[m])", "Z[m] = add(S[m], T[m])"), {"m": (2,)}),
+    (("S[m] = exp(X[m])", "T[m] = exp(S[m])", "V[m] = exp(B[m])", "Z[m] = add(S[m], T[m])"), {"m": (2,)}),
+)
+
+
+def ordered_group_problem(seed: int) -> Problem:
+    """The problem of a seed whose Einsums may run in several orders, and some at the same time. Most tensors must stay
+    somewhere, so that trees are few."""
+    rng = Random(f"ordered groups {seed}")
+    texts, ranks = rng.choice(ORDERED)
+    sizes = {rank: rng.choice(options) for rank, options in ranks.items()}
+    einsums = [parse_einsum(text) for text in texts]
+    bits = {tensor: rng.choice((1, 1, 1, 2)) for einsum in einsums for tensor in einsum.tensors}
+    workload = build_workload("ordered", einsums, sizes, bits={"default": 1, **bits}, repeat=rng.choice((1, 1, 3)))
+    room = sum(t.size * t.bits for t in workload.tensors if t.name in workload.intermediates)
+    must = rng.choice(("intermediate", "intermediate", "intermediate | output"))
+    may = rng.choice(("nothing", "nothing", "intermediate")) if len(texts) < 4 else "nothing"
+    buffer = replace(_memory(rng, "GLB", 2 * room + 2, must, may), backs=selector("all"))
+    outer = Memory(
+        "DRAM",
+        None,
+        read_energy=float(rng.randint(3, 12)),
+        write_energy=float(rng.randint(3, 12)),
+        read_throughput=float(rng.randint(1, 8)),
+        write_throughput=float(rng.randint(1, 8)),
+        must=selector("~intermediate"),
+        may=selector(rng.choice(("all", "~intermediate", "~intermediate"))),
+    )
+    units = [ComputeUnit("MAC", throughput=rng.choice((0.5, 1.0, 2.0)), energy=float(rng.randint(0, 2)))]
+    if rng.random() < 0.75:
+        units.insert(0, ComputeUnit("V", throughput=rng.choice((0.5, 1.0, 2.0)), energy=1.0, kinds=("map",)))
+    spread = rng.random() < 0.2
+    axis = Fanout("F", (Axis("x", rng.choice((2, 3)), multicast=selector("all"), reduce=selector("all")),))
+    places: tuple[Concurrent, ...] = ("unit", "shared", "any", "any")
+    space = Mapspace(
+        max_fused_loops=rng.choice((None, None, None, 1)),
+        concurrent=rng.choice((*places, "axis", "axis", "everywhere") if spread else places),
+        max_group=rng.choice((2, 3, 4)),
+        order="free",
+    )
+    machine = Machine("ordered", (outer, buffer, *((axis,) if spread else ()), *units))
+    return Problem(workload, machine, space, Objective(rng.choice(("latency", "latency", "edp", "edp", "energy"))))

@@ -211,14 +211,13 @@ def test_a_backing_store_above_a_split_already_takes_own_stores_with_it() -> Non
 def test_stores_of_members_stand_below_the_split_of_their_group() -> None:
     """Unless the split that holds the group is below the store: then the group is, too."""
     serving = chain("B[m] = X[m] * E[]", "C[m] = B[m] * E[]", "Z[m] = C[m] * E[]")
-    group = {"first": 0, "outer": 0}
-    first = serving.after(NOTHING, ServingStep(as_written(0), alone(0, late=True), 0, 1, {"B": 1, "E": 0}, **group))
+    first = serving.after(NOTHING, ServingStep(as_written(0), alone(0, late=True), 0, 1, {"B": 1, "E": 0}, (0,)))
     assert first is not None and first.guards == frozenset({Guard("E", 0, member=0)})
-    second = ServingStep(as_written(1), alone(0, late=True), 1, 0, {"C": 0, "E": 0}, **group, closing=True)
+    second = ServingStep(as_written(1), alone(0, late=True), 1, 0, {"C": 0, "E": 0}, (0, 1), closing=True)
     assert serving.after(first, second) is not None
     assert serving.after(first, replace(second, open=1, live={"C": 1, "E": 0})) is None
     inside = serving.after(
-        NOTHING, ServingStep(as_written(0), alone(0, late=True), 1, 2, {"B": 2, "E": 0}, first=0, outer=1)
+        NOTHING, ServingStep(as_written(0), alone(0, late=True), 1, 2, {"B": 2, "E": 0}, members=(0,), outer=1)
     )
     assert inside is not None and inside.guards == frozenset({Guard("E", 0)})
 

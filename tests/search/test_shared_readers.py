@@ -7,12 +7,11 @@ from itertools import islice
 
 import pytest
 
-from einloom.errors import SpecError
 from einloom.machine.levels import ComputeUnit, Machine, Memory
 from einloom.mapspace.ffm.enumerate import candidates
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
-from einloom.search.exact import Exact, ExactOptions, attempt
+from einloom.search.exact import ExactOptions, attempt
 from einloom.search.exact.joining import lending
 from einloom.workload.build import build_workload
 from einloom.workload.selectors import selector
@@ -87,18 +86,6 @@ def test_every_route_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
         with monkeypatch.context() as patch:
             patch.setattr(attempt, "WORTH", 0)
             assert same(optimum(problem), best)
-
-
-@pytest.mark.parametrize(
-    ("space", "what"),
-    [
-        (Mapspace(stores="shared", concurrent="unit"), "groups of Einsums"),
-        (Mapspace("ragged", stores="shared", concurrent="any"), "groups of Einsums"),
-    ],
-)
-def test_what_is_not_searched_is_refused_by_name(space: Mapspace, what: str) -> None:
-    with pytest.raises(SpecError, match=f"together with {what}"):
-        Exact().search(replace(SMALL["kept"], mapspace=space))
 
 
 def _unknown(*_: object) -> lending.Lent:

@@ -95,8 +95,6 @@ def refuse_uncarried(problem: Problem) -> None:
         message = f"tensor {tensor} {not_whole(problem.workload, tensor)}: exact searches no groups of Einsums then"
         raise SpecError(message, suggestion="concurrent: none")
     if order == "free":
-        if places:
-            raise SpecError("exact searches groups of Einsums in program order only", suggestion="order: program")
         refuse_first_readers(problem.workload, problem.machine)
         layers(problem.workload, free=True)
 

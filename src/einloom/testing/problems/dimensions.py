@@ -336,6 +336,10 @@ COMBINED = (
     ("uneven tiles", "shares"),
     ("uneven tiles", "shared stores"),
     ("free order", "shared stores"),
+    ("free order", "groups"),
+    ("free order", "shares"),
+    ("shared stores", "groups"),
+    ("shared stores", "shares"),
 )
 """Pairs that came later still: a seed with one of them may have the other as well, by dice of its own."""
 PARTED = (
@@ -373,8 +377,6 @@ _NEVER: tuple[tuple[str, tuple[str, ...], str], ...] = (
         ),
         "they speak of inner memories",
     ),
-    ("free order", ("groups", "shares"), "exact searches groups in program order"),
-    ("shared stores", ("groups", "shares"), "exact searches stores for several readers without them"),
     *(
         (
             name,

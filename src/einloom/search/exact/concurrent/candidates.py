@@ -8,9 +8,9 @@ bound of the cascade's latency whichever of them form groups.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ....machine.levels import Machine
 from ....workload.einsum import Workload
 from ..einsums.classes import EinsumClass, UnitOption
 from ..einsums.holds import Placement, backing
+from ..einsums.orders import earlier
 from ..fusion.templates import FusedTemplate, OwnStore
 from ..numerics.pareto import FloatArray
 from ..prices.columns import Column
@@ -133,14 +134,13 @@ def drains(
 
 @dataclass(frozen=True)
 class Candidate:
-    """Neighbouring Einsums first..last that may be one group.
+    """Einsums that may be one group. members: their positions, ascending.
 
     inner: intermediates that only they access. floors [members, components]: least busy seconds of each. component: the
     one that is busiest for all of them.
     """
 
-    first: int
-    last: int
+    members: tuple[int, ...]
     inner: frozenset[str]
     floors: FloatArray
     component: int
@@ -150,10 +150,6 @@ class Candidate:
         """The least that a group of all of them takes."""
         return float(self.floors[:, self.component].sum())
 
-    @property
-    def members(self) -> range:
-        return range(self.first, self.last + 1)
-
 
 @dataclass(frozen=True)
 class Candidates:
@@ -161,7 +157,8 @@ class Candidates:
 
     most: Einsums of one group. apart: members must run on different units. slots, capacities: of the memories. insides:
     memories that every branch has for itself, for each way to run at the same time. least: (Einsum, compute unit and
-    its choice of held tensors) -> seconds per component that it is busy at least.
+    its choice of held tensors) -> seconds per component that it is busy at least. free: Einsums run in any order that
+    their data allows.
     """
 
     workload: Workload
@@ -172,18 +169,56 @@ class Candidates:
     capacities: tuple[int | None, ...]
     insides: frozenset[frozenset[int]]
     least: Callable[[int, UnitOption, Placement], FloatArray]
+    free: bool = False
 
     @cached_property
     def all(self) -> tuple[Candidate, ...]:
         """Every candidate, by its first Einsum."""
-        count = len(self.signatures)
         able = [self._able(signature) for signature in self.signatures]
         return tuple(
             candidate
-            for a in range(count)
-            for b in range(a + 1, min(a + self.most, count))
-            if all(able[a : b + 1]) and (candidate := self._candidate(a, b)) is not None
+            for members in (self._linked() if self.free else self._neighbours())
+            if all(able[i] for i in members) and (candidate := self._candidate(members)) is not None
         )
+
+    def _neighbours(self) -> Iterator[tuple[int, ...]]:
+        """Runs of the program of which each two neighbours are linked by an intermediate that stays among them."""
+        count = len(self.signatures)
+        for first in range(count):
+            for stop in range(first + 2, min(first + self.most, count) + 1):
+                users = [self._users[t] for t in self._inner(range(first, stop))]
+                if all(any(u[0] <= i < u[-1] for u in users) for i in range(first, stop - 1)):
+                    yield tuple(range(first, stop))
+
+    def _linked(self) -> list[tuple[int, ...]]:
+        """Einsums that are neighbours in some order and linked by intermediates that stay among them.
+
+        Whatever the order, each two neighbours of such a group are linked just if all of them hang together.
+        """
+        links = {frozenset(users) for users in self._users.values() if 1 < len(users) <= self.most}
+        found, fresh = set(links), links
+        while fresh:
+            grown = {one | link for one in fresh for link in links if one & link and len(one | link) <= self.most}
+            fresh = grown - found
+            found |= fresh
+        return sorted(tuple(sorted(one)) for one in found if self._convex(one))
+
+    def _convex(self, members: frozenset[int]) -> bool:
+        """True if no other Einsum has to run after one of them and before another."""
+        before = self._earlier
+        mine = sum(1 << i for i in members)
+        between = [i for i in range(len(before)) if i not in members and before[i] & mine]
+        return not any(before[i] >> other & 1 for i in members for other in between)
+
+    @cached_property
+    def _earlier(self) -> list[int]:
+        return earlier(self.workload)
+
+    @cached_property
+    def _users(self) -> dict[str, list[int]]:
+        """Intermediate -> the places of those that access it."""
+        position, producers, consumers = self.workload.position, self.workload.producers, self.workload.consumers
+        return {t: sorted({position[u] for u in (producers[t], *consumers[t])}) for t in self.workload.intermediates}
 
     def _able(self, signature: EinsumClass) -> bool:
         """True if some fused part might do (`kept_apart`)."""
@@ -191,15 +226,11 @@ class Candidates:
         choices = [(option, held) for option in signature.units for held in option.held]
         return any(may_be_apart(signature, *choice) for choice in choices if any(backing(choice[1], t) for t in links))
 
-    def _candidate(self, first: int, last: int) -> Candidate | None:
-        """The candidate, or None if these Einsums are no group: unlinked, on one unit, or too large for some memory."""
-        inner = self._inner(first, last)
-        members = range(first, last + 1)
-        names = [self.workload.einsums[i].tensors for i in members]
-        users = {t: [i for i, tensors in zip(members, names, strict=True) if t in tensors] for t in inner}
-        spanned = all(any(min(u) <= i < max(u) for u in users.values()) for i in range(first, last))
+    def _candidate(self, members: tuple[int, ...]) -> Candidate | None:
+        """The candidate, or None if these linked Einsums are no group: on one unit, or too large for some memory."""
+        inner = self._inner(members)
         choices = [self._choices(i, inner) for i in members]
-        if not (spanned and all(choices) and self._housed(choices) and self._fit(members, choices)):
+        if not (all(choices) and self._housed(choices) and self._fit(members, choices)):
             return None
         floors = np.array(
             [
@@ -209,15 +240,10 @@ class Candidates:
         )
         if not np.isfinite(floors).all():
             return None
-        return Candidate(first, last, inner, floors, int(floors.sum(axis=0).argmax()))
+        return Candidate(members, inner, floors, int(floors.sum(axis=0).argmax()))
 
-    def _inner(self, first: int, last: int) -> frozenset[str]:
-        found = set()
-        for name in self.workload.intermediates:
-            users = [self.workload.position[u] for u in (self.workload.producers[name], *self.workload.consumers[name])]
-            if first <= min(users) and max(users) <= last:
-                found.add(name)
-        return frozenset(found)
+    def _inner(self, members: Sequence[int]) -> frozenset[str]:
+        return frozenset(t for t, users in self._users.items() if all(i in members for i in users))
 
     def _choices(self, position: int, inner: frozenset[str]) -> list[tuple[UnitOption, Placement]]:
         """Units and choices of held tensors of a member: one that stays among the members is backed on chip."""
@@ -237,7 +263,7 @@ class Candidates:
         units = [{option.unit for option, _ in some} for some in choices]
         return any(len(set(u := [n for n in some if n is not None])) == len(u) for some in product(*units))
 
-    def _fit(self, members: range, choices: list[list[tuple[UnitOption, Placement]]]) -> bool:
+    def _fit(self, members: tuple[int, ...], choices: list[list[tuple[UnitOption, Placement]]]) -> bool:
         """True if every memory has room for a value of each tensor that the members must keep there for themselves; one
         that every branch has for itself, for one member at a time."""
         limited = [(m, capacity) for m, capacity in enumerate(self.capacities) if m and capacity is not None]
@@ -246,7 +272,9 @@ class Candidates:
             for inside in self.insides
         )
 
-    def _needs(self, memory: int, members: range, choices: list[list[tuple[UnitOption, Placement]]]) -> Iterator[int]:
+    def _needs(
+        self, memory: int, members: tuple[int, ...], choices: list[list[tuple[UnitOption, Placement]]]
+    ) -> Iterator[int]:
         """Bits of one value of each tensor that a member must keep in the memory for itself, and for nobody else."""
         for i, some in zip(members, choices, strict=True):
             tensors = self.signatures[i].tensors
@@ -256,13 +284,17 @@ class Candidates:
                 for _, held in some
             )
 
+    def grows(self, members: tuple[int, ...]) -> bool:
+        """True if these, in the order in which they run, may be the first of a group that has more."""
+        key = frozenset(members)
+        if key not in self._growing:
+            starts = (c.members for c in self.all if self.free or c.members[0] == members[0])
+            self._growing[key] = any(key < frozenset(one) for one in starts)
+        return self._growing[key]
+
     @cached_property
-    def reach(self) -> dict[int, int]:
-        """First member -> the last one at most."""
-        found: dict[int, int] = {}
-        for candidate in self.all:
-            found[candidate.first] = max(candidate.last, found.get(candidate.first, 0))
-        return found
+    def _growing(self) -> dict[frozenset[int], bool]:
+        return {}
 
     @cached_property
     def members(self) -> dict[int, frozenset[str]]:
@@ -279,8 +311,10 @@ class Candidates:
 
     def chained(self, first: int) -> bool:
         """True if in every group that begins here each member reads what the one before it writes."""
-        einsums = self.workload.einsums
-        pairs = zip(einsums[first : self.reach[first]], einsums[first + 1 : self.reach[first] + 1], strict=True)
+        if self.free:
+            return False
+        last = max(c.members[-1] for c in self.all if c.members[0] == first)
+        pairs = pairwise(self.workload.einsums[first : last + 1])
         return all(any(a.output.tensor == access.tensor for access in b.inputs) for a, b in pairs)
 
     def seconds(self, alone: FloatArray) -> FloatArray:
@@ -302,7 +336,7 @@ class Candidates:
         found = []
         for candidate in self.around(position):
             others = total - least[list(candidate.members)].sum()
-            beside = candidate.floors.sum(axis=0) - candidate.floors[position - candidate.first]
+            beside = candidate.floors.sum(axis=0) - candidate.floors[candidate.members.index(position)]
             found.append(latency - others - beside)
         return np.asarray(np.max(found, axis=0))
 
@@ -316,6 +350,6 @@ class Candidates:
         for candidate in self.around(position):
             mine = least[list(candidate.members)]
             left = (candidate.seconds - mine.sum()) / len(mine)
-            at = position - candidate.first
+            at = candidate.members.index(position)
             found.append((candidate.component, float(mine[at] + left - candidate.floors[at, candidate.component])))
         return found

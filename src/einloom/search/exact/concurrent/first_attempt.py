@@ -20,7 +20,9 @@ def attempt_for(
     """The first attempt of a search: with groups only where the mapspace has some and they can be better."""
     machine, places = problem.machine, problem.mapspace.places
     matters = any(column.kind == "time" for column in columns(machine, problem.objective))
-    matters = matters or (bool(places) and Users(problem.workload, machine).any_contested)
+    matters = matters or (
+        bool(places) and Users(problem.workload, machine, problem.mapspace.order == "free").any_contested
+    )
     emptier = any(axis.use == "full" for axis in machine.axes.values())
     if not places or not (matters or ("axis" in places and emptier)):
         return Attempt(problem, options, watcher, counts, checkpoint)

@@ -61,6 +61,7 @@ class Groups:
             whole.capacities,
             frozenset(frozenset[int]() if share is None else share.inside for share in self.shares),
             self.least_busy,
+            space.order == "free",
         )
 
     def _crowded(self, attempt: Attempt) -> Setting:

@@ -49,12 +49,15 @@ class GroupJoiner(Joiner):
         group, depth = compatibility.group, block.structure.depth
         if not isinstance(block, MemberPmappings):
             return group is None
-        above = (*compatibility.live, *compatibility.loans)
-        if block.share is not None and any(one.memory in block.share.inside for one in above):
+        if block.share is not None and self._inside(compatibility, block.share):
             return False
         if group is None:
-            return position in self.candidates.reach and depth > len(compatibility.axes)
+            return depth > len(compatibility.axes) and self.candidates.grows((position,))
         return depth == len(compatibility.axes) and self._apart(group, block) and self._continues(group, block.share)
+
+    def _inside(self, compatibility: Compatibility, share: AxisShare) -> bool:
+        """True if a store in use stands in a memory behind the axis that members have shares of."""
+        return any(one.memory in share.inside for one in (*compatibility.live, *compatibility.loans))
 
     def _apart(self, group: OpenGroup, block: MemberPmappings) -> bool:
         return block.unit is None or block.unit not in group.units
@@ -72,15 +75,16 @@ class GroupJoiner(Joiner):
         if not isinstance(block, MemberPmappings):
             return None
         depth = len(block.structure.loops)
-        group = before.group or OpenGroup(position, len(before.axes))
+        group = before.group or OpenGroup((), len(before.axes))
+        group = replace(group, members=(*group.members, position))
         if len(axes) < depth:
             return self._left(group, block.share, None if before.group is not None else False)
-        if len(axes) > depth or position >= self.candidates.reach[group.first]:
+        if len(axes) > depth or not self.candidates.grows(group.members):
             return False
         written = mine.get(self.workload.einsums[position].output.tensor)
         made: tuple[tuple[str, int | None], ...] = ()
         if written is not None:
-            made = ((written.tensor, self._slots(written) if written.depth == depth else None),)
+            made = ((written.tensor, written.memory if written.depth == depth else None),)
         units = group.units if block.unit is None else (*group.units, block.unit)
         return self._left(group, block.share, replace(group, units=units, made=(*group.made, *made)))
 
@@ -93,24 +97,28 @@ class GroupJoiner(Joiner):
             return False
         return group and replace(group, cut=(share.axis, left))
 
-    def _grouped(self, position: int, before: Compatibility, group: Opened) -> tuple[int, int, bool]:
-        opened = before.group or group
-        return (opened.first, opened.outer, not group) if opened else super()._grouped(position, before, group)
+    def _grouped(self, position: int, before: Compatibility, group: Opened) -> tuple[tuple[int, ...], int, bool]:
+        if before.group is not None:
+            return (*before.group.members, position), before.group.outer, not group
+        return (group.members, group.outer, False) if group else super()._grouped(position, before, group)
 
-    def _slots(self, live: LiveTensor) -> int:
-        """Tiles of an exchanged tensor that its store holds in turns."""
-        last = max(self.workload.position[user] for user in self.workload.consumers[live.tensor])
-        distance = last - self.workload.position[self.workload.producers[live.tensor]]
-        return max(self.setting.slots[live.memory], 1 + distance)
+    def _slots(self, memory: int, distance: int) -> int:
+        """Tiles that a store holds in turns of what one stage hands to another that stands so far behind it."""
+        return max(self.setting.slots[memory], 1 + distance)
 
     # ---- room -----------------------------------------------------------------------------------------------------
 
-    def _standing(self, bits: IntArray, live: LiveTensor, block: PmappingGroup, fresh: bool) -> IntArray:
-        if not isinstance(block, MemberPmappings):
+    def _standing(self, bits: IntArray, live: LiveTensor, block: PmappingGroup, group: OpenGroup | None) -> IntArray:
+        """What a member writes, and one slot more for each stage that its last reader stands further behind."""
+        if group is None or not isinstance(block, MemberPmappings):
             return bits
-        if not fresh:
-            return np.zeros_like(bits)  # its producer brought it, for the whole group
-        return np.asarray(bits // self.setting.slots[live.memory] * self._slots(live))
+        distance = len(group.members) - self._stage(group, live.tensor)
+        more = self._slots(live.memory, distance) - self._slots(live.memory, distance - 1)
+        return np.asarray(bits // self.setting.slots[live.memory] * more)
+
+    def _stage(self, group: OpenGroup, tensor: str) -> int:
+        """The stage of the member that writes the tensor."""
+        return group.members.index(self.workload.position[self.workload.producers[tensor]])
 
     def _lent_standing(self, bits: IntArray, block: PmappingGroup, fresh: bool) -> IntArray:
         return bits if fresh or not isinstance(block, MemberPmappings) else np.zeros_like(bits)
@@ -175,12 +183,15 @@ class GroupJoiner(Joiner):
         return sums
 
     def _edges(self, last: int, group: OpenGroup) -> tuple[Edge, ...]:
-        """Who hands a tile to whom between the stages of a group that ends at `last`."""
+        """Who hands a tile to whom between the stages of a group that ends with the Einsum at `last`."""
+        stages = {position: stage for stage, position in enumerate((*group.members, last))}
         found = []
-        for tensor, slots in group.made:
-            producer = self.workload.position[self.workload.producers[tensor]]
-            readers = (self.workload.position[user] for user in self.workload.consumers[tensor])
-            found += [Edge(producer - group.first, r - group.first, slots) for r in readers if r <= last]
+        for tensor, memory in group.made:
+            producer = self._stage(group, tensor)
+            readers = [self.workload.position[user] for user in self.workload.consumers[tensor]]
+            behind = [stages[reader] for reader in readers if reader in stages]
+            slots = None if memory is None or not behind else self._slots(memory, max(behind) - producer)
+            found += [Edge(producer, stage, slots) for stage in behind]
         return tuple(found)
 
     def _compared(self, partial: Partial) -> FloatArray:
@@ -188,7 +199,7 @@ class GroupJoiner(Joiner):
         if partial.compatibility.group is None:
             return partial.cost
         sums, busy, start, stages = self._parts(partial.opened)
-        if self.candidates.chained(partial.compatibility.group.first):
+        if self.candidates.chained(partial.compatibility.group.members[0]):
             stages = np.stack([stages.sum(axis=1), stages.max(axis=1)], axis=1)
         return np.concatenate([sums, busy, start[:, None], stages], axis=1)
 

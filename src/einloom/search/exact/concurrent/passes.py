@@ -335,7 +335,7 @@ class ConcurrentAttempt(Attempt):
                 if partial.compatibility.group is None:
                     outer = max(shared[i], shared[first - 1] if first else 0)
                     for n in range(first, i + 1):
-                        pieces[n] = self._lowered(n, pieces[n], parts[n].block, parts[n].row, outer)
+                        pieces[n] = self._lowered(pieces[n], parts[n], outer)
                     groups[first, i] = self._where([(part.block, part.row) for part in parts[first : i + 1]])
                     first = None
         return tree(self.problem.workload, self.problem.machine, pieces, shared, groups, self.users.away)
@@ -350,13 +350,13 @@ class ConcurrentAttempt(Attempt):
         own = "unit" in self.problem.mapspace.places and len(set(busy)) == len(busy)
         return ("unit" if own else "shared"), ()
 
-    def _lowered(self, position: int, piece: Piece, block: PmappingGroup, row: int, outer: int) -> Piece:
+    def _lowered(self, piece: Piece, part: ChosenRow, outer: int) -> Piece:
         """The piece with those of its stores below the split that would only make the pipeline drain above it.
 
         outer: loops above the split that holds the group. What stands above one of them stays: it drains nothing.
         """
-        signature, names = self.signatures[position], self.problem.workload.einsums[position].tensors
-        variant = block.variants[block.variant[row]]
+        signature, names = self.signatures[part.position], self.problem.workload.einsums[part.position].tensors
+        block, variant = part.block, part.block.variants[part.block.variant[part.row]]
         _, lowered = drains(signature, block.structure, variant.own, self.setting.slots)
         moved = {(store.depth, store.memory, names[store.tensor]) for store in lowered if store.depth >= outer}
         depth = len(block.structure.loops)

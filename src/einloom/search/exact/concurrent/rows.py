@@ -167,9 +167,13 @@ class GroupExplorer(Explorer):
     ) -> None:
         depth = len(structure.loops)
         inside = all(t in self.kind.inner for t, _, place in structure.backings if place == depth)
-        turns = any(s.over or s.asked or (s.part and self.setting.slots[s.memory] > 1) for s in own)
-        if inside and not turns and kept_apart(self.signature, option, structure, own):
+        odd = any(s.over or s.asked or self._in_turns(s) for s in own)
+        if inside and not odd and kept_apart(self.signature, option, structure, own):
             super()._fill(self._lowered(structure, own), own, option, held, memory, remainder)
+
+    def _in_turns(self, store: OwnStore) -> bool:
+        """True for a store for several readers that holds several tiles: no number of them is argued for stages."""
+        return store.part is not None and self.setting.slots[store.memory] > 1
 
     def _lowered(self, structure: FusedTemplate, own: tuple[OwnStore, ...]) -> FusedTemplate:
         """The structure with a note of the own stores that mostly stand below the split: there they serve one Einsum

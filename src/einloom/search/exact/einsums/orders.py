@@ -76,10 +76,10 @@ def refuse_first_readers(workload: Workload, machine: Machine) -> None:
 
     The first one says which memory must back it, and, where that has a size, how wide a value and how long a rank is.
     """
-    earlier = _earlier(workload)
+    before = earlier(workload)
     for tensor in workload.inputs:
         readers = [workload.position[name] for name in workload.consumers[tensor]]
-        first = [i for i in readers if not any(earlier[i] >> j & 1 for j in readers)]
+        first = [i for i in readers if not any(before[i] >> j & 1 for j in readers)]
         if len({_stored(workload, machine, workload.einsums[i], tensor) for i in first}) > 1:
             raise SpecError(
                 f"exact searches no free order where the first reader of {tensor} decides how it is stored",
@@ -96,7 +96,7 @@ def refuse_first_readers(workload: Workload, machine: Machine) -> None:
             )
 
 
-def _earlier(workload: Workload) -> list[int]:
+def earlier(workload: Workload) -> list[int]:
     """For each Einsum all that run before it in every order."""
     found: list[int] = []
     for direct in awaited(workload):

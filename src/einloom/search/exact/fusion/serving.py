@@ -56,8 +56,8 @@ class ServingStep:
     """One Einsum more, at `step`. alone: what its own stores ask; shared: loops that it shares with the Einsum before;
     open: loops that it shares with the next; live: loops above each tensor that is still needed.
 
-    first: place of the first member of its group, if it is in one; outer: loops above the split that holds the group;
-    closing: the group ends with it. ended: stores for several readers of which it is the last.
+    members: places of those of its group so far, itself included, if it is in one; outer: loops above the split that
+    holds the group; closing: the group ends with it. ended: stores for several readers of which it is the last.
     """
 
     step: JoinStep
@@ -65,7 +65,7 @@ class ServingStep:
     shared: int
     open: int
     live: dict[str, int]
-    first: int = -1
+    members: tuple[int, ...] = ()
     outer: int = 0
     closing: bool = False
     ended: tuple[Guard, ...] = ()
@@ -151,7 +151,7 @@ class Serving:
     def _kept(self, guard: Guard, step: ServingStep) -> Guard | None:
         """The guard as it stands after the Einsum; None if its store turns out to be above another Einsum's leaf."""
         if guard.member >= 0 and step.closing:
-            others = (i for i in range(step.first, step.step.position + 1) if i != guard.member)
+            others = (i for i in step.members if i != guard.member)
             if step.open > guard.loops and any(guard.tensor in self._names[i] for i in others):
                 return None
             return replace(guard, member=-1)

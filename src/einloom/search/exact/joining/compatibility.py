@@ -33,12 +33,13 @@ class LiveTensor:
 class OpenGroup:
     """Einsums that run at the same time, while more may come.
 
-    first: position of the first one. outer: loops that it shares with the Einsum before the group. units: the members'
-    compute units, where these must differ. made: (tensor, its slots) written by the members so far, slots None where
-    loops stand between its store and the split. cut: the axis that they share out, by number, and its instances left.
+    members: their positions, in the order in which they run. outer: loops that the first shares with the Einsum before
+    the group. units: the members' compute units, where these must differ. made: (tensor, memory of its store) written
+    by the members so far, memory None where loops stand between its store and the split. cut: the axis that they share
+    out, by number, and its instances left.
     """
 
-    first: int
+    members: tuple[int, ...]
     outer: int
     units: tuple[str, ...] = ()
     made: tuple[tuple[str, int | None], ...] = ()

@@ -27,7 +27,7 @@ from ..fusion.templates import FusedLoop, SplitConstraint
 from ..model import Setting
 from ..numerics.pareto import FloatArray, IntArray, pack, skyline
 from ..numerics.row_table import RowTable
-from .compatibility import Axes, Compatibility, LiveTensor, Opened
+from .compatibility import Axes, Compatibility, LiveTensor, Opened, OpenGroup
 from .lending import NONE as NONE_LENT
 from .lending import Lent, Loan, Part, Rank, lend
 from .matching import Meeting, matching_pairs
@@ -344,9 +344,9 @@ class Joiner:
         serving = ServingStep(step, alone, shared, open_loops, live, *grouped, lent.guards)
         return self.serving.after(before.served, serving)
 
-    def _grouped(self, position: int, before: Compatibility, group: Opened) -> tuple[int, int, bool]:
-        """(first member of the Einsum's group, loops above the split that holds it, whether the group ends here)."""
-        return -1, 0, False
+    def _grouped(self, position: int, before: Compatibility, group: Opened) -> tuple[tuple[int, ...], int, bool]:
+        """(members of the Einsum's group so far, loops above the split that holds it, whether the group ends here)."""
+        return (), 0, False
 
     def _group(
         self, position: int, before: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor], axes: Axes
@@ -414,7 +414,7 @@ class Joiner:
             depth, new = block.structure.temporal(live.depth), live.tensor in fresh
             if live.memory in self.setting.tracked and (new or depth >= before.depth):
                 bits = self._tile(live, tiles)
-                bits = self._standing(bits, live, block, new) if depth >= deepest else bits
+                bits = self._standing(bits, live, block, None if new else before.group) if depth >= deepest else bits
                 yield Reserved(self.setting.tracked.index(live.memory), depth, bits)
         filled = {x.loan for x in self._borrowed(step.position, block) if x.part == "fills"}
         for loan in (*before.loans, *filled):
@@ -436,8 +436,8 @@ class Joiner:
                 lasting[:, self.setting.tracked.index(live.memory), 0] += whole
         return lasting
 
-    def _standing(self, bits: IntArray, live: LiveTensor, block: PmappingGroup, fresh: bool) -> IntArray:
-        """Bits that a tile directly above the Einsum's split adds to its moment. fresh: no Einsum before had it."""
+    def _standing(self, bits: IntArray, live: LiveTensor, block: PmappingGroup, group: OpenGroup | None) -> IntArray:
+        """Bits that a tile directly above the Einsum's split adds to its moment. group: one that has it already."""
         return bits
 
     def _lent_standing(self, bits: IntArray, block: PmappingGroup, fresh: bool) -> IntArray:
