@@ -57,7 +57,8 @@ class GroupJoiner(Joiner):
 
     def _inside(self, compatibility: Compatibility, share: AxisShare) -> bool:
         """True if a store in use stands in a memory behind the axis that members have shares of."""
-        return any(one.memory in share.inside for one in (*compatibility.live, *compatibility.loans))
+        places = (*(x.memory for x in compatibility.live), *(x.memory for x in compatibility.loans))
+        return any(memory in share.inside for memory in places)
 
     def _apart(self, group: OpenGroup, block: MemberPmappings) -> bool:
         return block.unit is None or block.unit not in group.units
