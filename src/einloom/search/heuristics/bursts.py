@@ -164,7 +164,7 @@ def _cuts(tables: _Packed, state: State, i: int) -> uneven_kernel.Cuts:
 def prefix(facts: Facts, state: State, i: int) -> Word:
     """The path of Einsum i above its own branch."""
     mine = word(facts, state, i)
-    return mine[: len(mine) - 1 - len(branch_items(facts, state.owns[i]))]
+    return mine[: len(mine) - 1 - len(branch_items(facts, state.owns[i], i))]
 
 
 def _open(prefix: Word) -> bool:

@@ -163,7 +163,7 @@ class TripRows:
         begin = 0
         for i in range(facts.count):
             path, end = word(facts, state, i)[:-1], int(self._ends[i])
-            branch = len(path) - len(branch_items(facts, state.owns[i]))
+            branch = len(path) - len(branch_items(facts, state.owns[i], i))
             above = [
                 (int(place), item[1])
                 for item, place in zip(path, self._column[begin:end], strict=True)

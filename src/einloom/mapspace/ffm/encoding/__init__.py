@@ -86,6 +86,5 @@ class Encoding:
 
     def encode(self, tree: Mapping) -> State | None:
         """The state of a tree in normal form; None for what states do not write: branches of several Einsums that run
-        at the same time, uneven tiles below another loop over the same variable, and loops over a window below the
-        array that cuts it unevenly."""
+        at the same time, and uneven tiles below another loop over the same variable."""
         return trees.encode(self.facts, tree)

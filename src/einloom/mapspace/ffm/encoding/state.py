@@ -252,7 +252,7 @@ def _word(facts: Facts, state: State, i: int) -> Word:
         if level < len(loops):
             variable, trips, axis = loops[level]
             items.append(("for", variable, trips) if axis is None else ("par", axis, variable, trips))
-    return (*items, *branch_items(facts, own), ("leaf", own.unit, own.covers))
+    return (*items, *branch_items(facts, own, i), ("leaf", own.unit, own.covers))
 
 
 def _backed_outside(facts: Facts, state: State, tensor: str) -> bool:
@@ -269,8 +269,13 @@ def _block(facts: Facts, stores: list[tuple[int, str]]) -> list[Item]:
     return [("store", memory, tuple(sorted(tensors[memory], key=order))) for memory in sorted(tensors)]
 
 
-def branch_items(facts: Facts, own: Own) -> list[Item]:
-    """Segments and stores; a spatial loop stands below the temporal ones, above the first store inside its fanout."""
+def branch_items(facts: Facts, own: Own, i: int) -> list[Item]:
+    """Segments and stores of Einsum i; a spatial loop stands below the temporal ones, above the first store inside its
+    fanout.
+
+    Where it cuts a window unevenly, with no store below, the last loop over that variable stands below it: above, it
+    would cut the window so.
+    """
     found: list[Item] = []
     waiting: list[tuple[str, str, int]] = list(own.spatial)
     block: list[tuple[int, str]] = []
@@ -287,8 +292,11 @@ def branch_items(facts: Facts, own: Own) -> list[Item]:
         block.append((memory, tensor))
     if block:
         found += _block(facts, block)
-    found += [("for", v, n) for v, n in own.segments[-1]]
+    late = {v for _, v, _ in waiting} & dict(own.covers).keys()
+    late = late & facts.windows(i) if late else late
+    found += [("for", v, n) for v, n in own.segments[-1] if v not in late]
     found += [("par", axis, v, n) for axis, v, n in waiting]
+    found += [("for", v, n) for v, n in own.segments[-1] if v in late]
     return found
 
 

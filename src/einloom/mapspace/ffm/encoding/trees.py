@@ -80,7 +80,7 @@ class _Builder:
         own = self.state.owns[i]
         above = {v for v, _, _ in self.state.shared[i]}
         covers = tuple(one for one in own.covers if one[0] not in above)
-        return nodes_of(self.facts, i, (*branch_items(self.facts, own), ("leaf", own.unit, covers)))
+        return nodes_of(self.facts, i, (*branch_items(self.facts, own, i), ("leaf", own.unit, covers)))
 
 
 def _tile(facts: Facts, variable: str, trips: int, cover: int | None) -> int | None:
@@ -115,8 +115,10 @@ def nodes_of(facts: Facts, i: int, items: tuple[tuple[object, ...], ...]) -> Nes
 
 def encode(facts: Facts, tree: Mapping) -> State | None:
     """The state of a tree in normal form; None for a tree that states do not write: branches of several Einsums that
-    run at the same time, uneven tiles below another loop over the same variable, and loops over a window below the
-    array that cuts it unevenly."""
+    run at the same time, and uneven tiles below another loop over the same variable.
+
+    Trees that mean the same have one state: loops of other variables may stand above or below an array without a store
+    that cuts a window unevenly."""
     paths = addressed_paths(tree.nest)
     if set(paths) != {e.name for e in facts.einsums}:
         return None
@@ -209,24 +211,10 @@ def _parsed(
                     segments.append(tuple(waiting))
                     waiting = []
     covers = _covers(facts, i, trail)
-    if covers is None or facts.windows(i) & _below_arrays(name, trail) & dict(covers).keys():
+    if covers is None:
         return tuple(shared), None
     own = Own(unit, tuple(stores), (*segments, tuple(waiting)), tuple(spatial), tuple(raised), covers)
     return tuple(shared), tidy(facts, own)
-
-
-def _below_arrays(einsum: str, trail: Trail) -> set[str]:
-    """The variables over which a temporal loop stands below a spatial one, with no store between."""
-    spread, found = set[str](), set[str]()
-    for _, node in trail:
-        v = node.variable(einsum) if isinstance(node, Loop) else None
-        if isinstance(node, Store):
-            spread.clear()
-        elif isinstance(node, Loop) and v is not None and node.axis is not None:
-            spread.add(v)
-        elif v in spread:
-            found.add(str(v))
-    return found
 
 
 def _covers(facts: Facts, i: int, trail: Trail) -> Segment | None:
