@@ -10,8 +10,10 @@ in weighted constraint satisfaction.)
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Hashable
 from functools import cached_property
+from itertools import count
 from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -26,7 +28,6 @@ from .cutoff import Cutoff
 from .weighted_sums import Lines
 
 ROUNDS = 4
-Key = tuple[object, ...]
 
 
 def keys_of(workload: Workload, position: int, tensor: str, blocks: list[PmappingGroup]) -> Allowed:
@@ -288,6 +289,22 @@ class Arcs(ABC, Generic[Some]):
         return self._kept[pattern][1]
 
 
+class _Numbers:
+    """Numbers of keys, in the order in which they are met: of a store with the loops above it, and its tile."""
+
+    def __init__(self) -> None:
+        self._next = count()
+        self._known: dict[Hashable, defaultdict[int, int]] = defaultdict(lambda: defaultdict(self._next.__next__))
+
+    def __len__(self) -> int:
+        return sum(map(len, self._known.values()))
+
+    def of(self, store: Hashable, tiles: IntArray) -> IntArray:
+        """The numbers of some tiles of a store."""
+        known = self._known[store]
+        return np.array([known[tile] for tile in tiles.tolist()], np.int64)
+
+
 class Consistency(Arcs[PmappingGroup]):
     """Filters the blocks of a cascade."""
 
@@ -303,8 +320,8 @@ class Consistency(Arcs[PmappingGroup]):
         return [mine if i in self.known else [bare(i)] for i, mine in enumerate(blocks)]
 
     @cached_property
-    def _numbers(self) -> dict[tuple[int, ...], dict[Key, int]]:
-        return {}
+    def _numbers(self) -> dict[tuple[int, ...], _Numbers]:
+        return defaultdict(_Numbers)
 
     def _many(self, use: Use) -> int:
         return len(self._numbers[use.sizes])
@@ -313,7 +330,7 @@ class Consistency(Arcs[PmappingGroup]):
         """The key number of a shared tensor in every row, blocks one after the other."""
         known = self._keys.setdefault(id(mine), {})
         if use not in known:
-            numbers = self._numbers.setdefault(use.sizes, {})
+            numbers = self._numbers[use.sizes]
             parts = []
             for block in mine:
                 placed = {t: (memory, depth) for t, memory, depth in block.structure.backings}
@@ -321,8 +338,7 @@ class Consistency(Arcs[PmappingGroup]):
                 ranks = tuple((use.ranks[x.variable], x.axis) for x in block.structure.loops[:depth])
                 packed = numbered(block.tiles[:, :depth], (memory, ranks), use.sizes)
                 unique, inverse = np.unique(packed, return_inverse=True)
-                ids = [numbers.setdefault((memory, ranks, int(n)), len(numbers)) for n in unique]
-                parts.append(np.array(ids, np.int64)[inverse.reshape(-1)])
+                parts.append(numbers.of((memory, ranks), unique)[inverse.reshape(-1)])
             known[use] = np.concatenate(parts)
         return known[use]
 
@@ -344,10 +360,11 @@ class Rest:
 
 def chosen(mine: list[Some], good: np.ndarray) -> list[Some]:
     """The good rows; blocks without any are left out."""
-    kept, start = [], 0
-    for block in mine:
-        chosen = np.flatnonzero(good[start : start + len(block)])
-        start += len(block)
-        if len(chosen):
-            kept.append(block if len(chosen) == len(block) else block.take(chosen))
+    ends = np.cumsum([len(block) for block in mine], dtype=np.int64)
+    many = np.diff(np.concatenate([[0], np.cumsum(good)])[np.concatenate([[0], ends])])
+    kept = []
+    for block, end, wanted in zip(mine, ends.tolist(), many.tolist(), strict=True):
+        if wanted:
+            some = wanted < len(block)
+            kept.append(block.take(np.flatnonzero(good[end - len(block) : end])) if some else block)
     return kept

@@ -19,6 +19,7 @@ from ..pmappings.prune import Pruner
 from ..pmappings.rows import PROMISE, Rows, promises
 
 PAIRS = 1 << 21  # compared at a time
+BEYOND = np.iinfo(np.int64).max  # above every code
 ASKED = 1 << 18  # pairs from which on it is asked whether to go on before
 
 
@@ -46,15 +47,15 @@ class Below:
         self.codes = lattice.codes(self.rows.x) if lattice.packed else np.zeros(0, np.int64)
         self.least = self.rows.cost.min(axis=0, initial=np.inf)
         self.promises = bool(rows.marks[:, PROMISE].any())
-        self._known = np.zeros(0, np.int64)
+        self._known = self._order = np.zeros(0, np.int64)  # codes of boundaries as they come, and these by size
+        self._sorted = np.array([BEYOND])
         self._starts = np.zeros(1, np.int64)
         self._flat = np.zeros(0, np.int64)
 
     def match(self, x: IntArray) -> tuple[IntArray, IntArray]:
         """(number of the boundary, row) for every undominated row that fits below each boundary `x`."""
         if self.lattice.packed:
-            unique, first, inverse = np.unique(self.lattice.codes(x), return_index=True, return_inverse=True)
-            place = self._places(unique, x[first])[inverse.reshape(-1)]
+            place = self._places(self.lattice.codes(x), x)
             starts, flat = self._starts, self._flat
         else:
             boundaries, inverse = np.unique(x, axis=0, return_inverse=True)
@@ -67,19 +68,19 @@ class Below:
 
     def _places(self, codes: IntArray, x: IntArray) -> IntArray:
         """Where the answers for boundaries stand; new ones are worked out and added."""
-        order = np.argsort(self._known, kind="stable")
-        known = self._known[order]
-        at = np.minimum(np.searchsorted(known, codes), max(len(known) - 1, 0))
-        new = np.flatnonzero(known[at] != codes) if len(known) else np.arange(len(codes))
-        place = order[at] if len(known) else np.zeros(len(codes), np.int64)
+        at = np.searchsorted(self._sorted, codes)
+        new = np.flatnonzero(self._sorted[at] != codes)
         if len(new):
-            which, flat = self._fronts(x[new])
-            place[new] = len(self._known) + np.arange(len(new))
-            ends = np.searchsorted(which, np.arange(len(new)), side="right")
+            fresh, first = np.unique(codes[new], return_index=True)
+            which, flat = self._fronts(x[new[first]])
+            ends = np.searchsorted(which, np.arange(len(fresh)), side="right")
             self._starts = np.concatenate([self._starts, self._starts[-1] + ends])
-            self._known = np.concatenate([self._known, codes[new]])
             self._flat = np.concatenate([self._flat, flat])
-        return place
+            self._known = np.concatenate([self._known, fresh])
+            self._order = np.argsort(self._known, kind="stable")
+            self._sorted = np.append(self._known[self._order], BEYOND)
+            at = np.searchsorted(self._sorted, codes)
+        return self._order[at]
 
     def _fronts(self, x: IntArray) -> tuple[IntArray, IntArray]:
         """(boundary, row) of distinct boundaries, sorted by boundary."""

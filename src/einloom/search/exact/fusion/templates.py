@@ -23,8 +23,7 @@ from ..einsums.users import Part
 Shape = tuple[int, tuple[tuple[int | None, int | None], ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class FusedLoop:
+class FusedLoop(NamedTuple):
     """A loop above a shared tensor's backing store: temporal, or spatial over axis number `axis`."""
 
     variable: int

@@ -143,16 +143,18 @@ class TilingsByLoops:
     def __init__(self, classes: RankClasses) -> None:
         self.classes = classes
         self._grids: dict[object, Tilings] = {}
+        self._keys: dict[object, tuple[tuple[FusedLoop, ...], tuple[int, ...], tuple[bool, ...]]] = {}
         self._size = 0
 
     def of(self, loops: tuple[FusedLoop, ...], spread: SpatialChoice) -> Tilings:
         """All tiles of the loops: perfect ones or, of uneven ranks, those of the candidates; spatial loops have the
         instances of the spatial choice."""
-        fixed = tuple(self._instances(x, spread) for x in loops)
-        whole = tuple(self._alone(x, spread) for x in loops)
-        key = (loops, fixed, whole)
+        if (loops, spread) not in self._keys:
+            fixed = tuple(self._instances(x, spread) for x in loops)
+            self._keys[loops, spread] = (loops, fixed, tuple(self._alone(x, spread) for x in loops))
+        key = self._keys[loops, spread]
         if key not in self._grids:
-            grid = Tilings(self.classes, loops, self._tiles(loops, fixed, whole))
+            grid = Tilings(self.classes, loops, self._tiles(*key))
             if len(grid) > LARGE:
                 return grid
             if self._size > KEPT:

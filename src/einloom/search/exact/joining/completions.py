@@ -152,6 +152,7 @@ class Completions:
                 self._first.setdefault(tensor, (i, number))
         self._rows = self._kinds(blocks)
         self._states: dict[int, _States] = {}
+        self._places: dict[tuple[int, Compatibility], tuple[IntArray, int] | None] = {}
         self._edges = self._joined(layers)
         self._passing = {done: self._passed(done, known) for done, known in (passing or {}).items()}
         self._walk()
@@ -320,12 +321,13 @@ class Completions:
 
     def _ahead_of(self, done: int, after: Compatibility, tiles: IntArray) -> FloatArray:
         """The least of what follows these Einsums, for each partial cascade; infinite where nothing can follow."""
-        states = self._states[done]
-        near = self._frame(done).near(after)
         found = np.full((len(tiles), self.ahead[0].shape[1]), np.inf)
-        if near not in states.tiles:
+        if (done, after) not in self._places:
+            self._places[done, after] = self._place(done, after)
+        place = self._places[done, after]
+        if place is None:
             return found
-        known, start = states.tiles[near], states.starts[near]
+        known, start = place
         numbers = pack(np.concatenate([known, tiles]))
         table, asked = numbers[: len(known)], numbers[len(known) :]
         order = np.argsort(table)
@@ -333,6 +335,12 @@ class Completions:
         there = table[order][at] == asked
         found[there] = self.ahead[done][start + order[at[there]]]
         return found
+
+
+    def _place(self, done: int, after: Compatibility) -> tuple[IntArray, int] | None:
+        """The tiles of the states of a compatibility, and the number of the first; None if it is none of theirs."""
+        states, near = self._states[done], self._frame(done).near(after)
+        return (states.tiles[near], states.starts[near]) if near in states.tiles else None
 
 
 def base(done: int) -> int:

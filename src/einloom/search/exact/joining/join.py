@@ -23,7 +23,7 @@ from ..einsums.orders import JoinStep
 from ..einsums.users import Users, is_shared
 from ..fusion.explore import PmappingGroup
 from ..fusion.serving import NOTHING, Served, Serving, ServingStep
-from ..fusion.templates import FusedLoop, SplitConstraint
+from ..fusion.templates import FusedLoop, FusedTemplate, SplitConstraint
 from ..model import Setting
 from ..numerics.pareto import FloatArray, IntArray, pack, skyline
 from ..numerics.row_table import RowTable
@@ -123,6 +123,11 @@ class Joiner:
         return found
 
     @cached_property
+    def _accesses(self) -> dict[tuple[int, int], tuple[FusedTemplate, dict[str, LiveTensor]]]:
+        """What `accesses` has found, by the Einsum and its template, which is kept so that no other gets its `id`."""
+        return {}
+
+    @cached_property
     def _stays(self) -> frozenset[str]:
         """The tensors whose backing tile stays for the whole run, in a memory that is not known beforehand."""
         ends = frozenset(self.workload.ends)
@@ -178,6 +183,12 @@ class Joiner:
 
     def accesses(self, position: int, block: PmappingGroup) -> dict[str, LiveTensor]:
         """The shared tensors that the Einsum accesses, as this block stores them, with the rank of every fused loop."""
+        key = position, id(block.structure)
+        if key not in self._accesses:
+            self._accesses[key] = block.structure, self._accessed(position, block)
+        return self._accesses[key][1]
+
+    def _accessed(self, position: int, block: PmappingGroup) -> dict[str, LiveTensor]:
         einsum = self.workload.einsums[position]
         variables = einsum.variables
         placed = {t: (memory, depth) for t, memory, depth in block.structure.backings}
