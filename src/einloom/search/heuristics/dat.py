@@ -75,13 +75,16 @@ def _solver() -> Any:
 
 
 def solved(model: TileModel, nodes: int) -> Floats | None:
-    """Logarithms of the trips that make the model least, as far as so many nodes tell; None if none fit.
+    """Logarithms of the trips that make the model least, as far as so many nodes tell; None if none fit, or none are
+    left to choose.
 
     The unknowns are the exponents of the primes in each coordinate's trips, so that trips divide. A monomial is convex
     in the logarithms: its chords between powers of two are exact there and a little too high between. A product of
     joules and seconds is made linear at the present trips.
     """
     optimize, program = _solver(), _Program(model)
+    if not program.limits:
+        return None
     columns = program.columns
     upper = np.full(columns, np.inf)
     upper[: program.size] = program.most
