@@ -8,11 +8,12 @@ from random import Random
 import pytest
 
 from einloom.errors import Infeasible
-from einloom.machine.levels import Machine, Memory
+from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapspace.limits.data import BackLimit, Limits, LoopLimit, Numbers
 from einloom.mapspace.registry import space_for
 from einloom.mapspace.space import Mapspace
-from einloom.problem import Budget, Guarantee, Objective, Problem
+from einloom.problem import Alternative, Budget, Guarantee, Objective, Problem
+from einloom.result import Result
 from einloom.search.exact import Exact, first_feasible
 from einloom.search.method import Watcher
 from einloom.search.registry import method
@@ -111,3 +112,43 @@ def test_with_a_start_for_any_of_the_problems_nobody_looks_around(monkeypatch: p
     assert not looked and found.certificate is not None and found.certificate.guarantee is Guarantee.OPTIMAL
     best_of(both, "exact", Budget(), Watcher())
     assert looked == [1]
+
+
+def uneven(lanes: int) -> Problem:
+    """Seven values on so many lanes: perfect tiles take seven seconds, uneven ones need not."""
+    workload = build_workload("pass", ("Z[m] = A[m]",), {"m": 7}, bits=8)
+    levels = (Memory("DRAM", None, 1.0, 1.0), Fanout("PE", (Axis("X", lanes),)), ComputeUnit("MAC", throughput=1.0))
+    return Problem(workload, Machine("lanes", levels), Mapspace("ragged"), Objective("latency"))
+
+
+@pytest.mark.parametrize("seconds", [None, 20.0])
+def test_uneven_tiles_of_several_begin_with_perfect_ones(seconds: float | None) -> None:
+    """Where seconds are counted: without, the answer of a search does not depend on what was found before."""
+    problems = [Labelled(f"{lanes} lanes", uneven(lanes)) for lanes in (2, 3)]
+    even = [replace(one.problem, mapspace=Mapspace()) for one in problems]
+    least = min(Exact().search(problem).value for problem in even)
+    several = _Several(problems, method("exact"), Budget(seconds=seconds), Stages(), [(), ()])
+    several.begin_evenly()
+    values = [
+        Result.of(one.problem, each).value for one, mine in zip(problems, several.starts, strict=True) for each in mine
+    ]
+    assert (not values) if seconds is None else min(values) == pytest.approx(least)
+    found = best_of(problems, "exact", Budget(seconds=seconds), Stages())
+    assert found.value == 3.0 < least == 7.0
+    assert found.certificate is not None and found.certificate.guarantee is Guarantee.OPTIMAL
+
+
+def test_a_search_that_is_stopped_with_perfect_tiles_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    problems = [Labelled(f"{lanes} lanes", uneven(lanes)) for lanes in (2, 3)]
+    asked_of = list[str]()
+
+    def once(self: _Several, i: int) -> Alternative:
+        asked_of.append(self.asked[i].problem.mapspace.name)
+        if len(asked_of) > 1:
+            raise KeyboardInterrupt
+        return right(self, i)
+
+    right = _Several.alternative
+    monkeypatch.setattr(_Several, "alternative", once)
+    found = best_of(problems, "exact", Budget(seconds=20.0), Stages())
+    assert asked_of == ["ffm", "ffm"] and found.ended is not None
