@@ -30,6 +30,7 @@ from .incumbent import Incumbent
 from .joining.completions import TooMany
 from .numerics.pareto import FloatArray
 from .segments.chain import Chain
+from .segments.window import look
 from .stops import Enough, Stopped, Stops, StopsOnly
 
 CUTOFF_SCHEDULE = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
@@ -37,6 +38,8 @@ AT_BOUND, SUMMED = 1e-6, 0.01  # limits that are looked at before a dive: the se
 FEW, LOOKED = 5_000, 150_000  # rows of the first look after which there is a second, and of one that is given up
 NEXT_TO_BOUND = (1e-6, 0.004)  # limits below a first one, as shares above the bound
 ABOVE = (1e-6, 1e-3, 1e-2, 0.05)  # limits of rounded tiles, as shares above the relaxation
+NEARLY = (1e-4, 2e-3, 1e-2, 0.03)  # limits of the relaxation before that of a known value, as shares above the bound
+SOONER_THAN = 0.6  # they go up to this share of the way
 GOALS = (Objective("energy"), Objective("latency"), Objective("edp"))
 """Of a Pareto set's ends and its middle; the last comes first under a budget, because what is kept is judged by it."""
 SOONER = 0.1  # limits up to this share of the way from the bound to a known value are tried before it
@@ -99,7 +102,7 @@ class Run:
         """The best cascade where Einsums may cut ranks alike and unevenly."""
         rounded = attempt.tiled("rounded")
         if bound > 0 and self._dives(rounded, None):
-            heuristic(self.incumbent, rounded, attempt)
+            heuristic(self.incumbent, rounded, attempt, self.stops)
             bound = max(bound, attempt.bound)
             self.incumbent.prove(bound * attempt.repeats)
             self._nearer(rounded, bound)
@@ -234,38 +237,65 @@ class Run:
         rounded: the attempt with rounded tiles, if the solution need not be the best of those: then they are tried
         next. Else, or if the relaxation is still below, all integers are, below the known value.
         """
-        least, every = 0.0, attempt.tiled("every")
+        if attempt.relaxes:
+            look(attempt, self.stops)
+            self.incumbent.prove(attempt.bound * attempt.repeats)
+        every = attempt.tiled("every")
+        bounded = (every, *([] if rounded is None else [rounded]))
+        for other in bounded:
+            other.agreed, other.windows = max(other.agreed, attempt.agreed), attempt.windows
+        for limit in self._nearly(attempt, found):
+            best = self._all_tiles(attempt, bounded, found, limit)
+            if best.value <= limit * (1 + TIE):
+                return best
+            found = best
+        return self._all_tiles(attempt, bounded, found, found.value * BELOW)
+
+    def _nearly(self, attempt: Attempt, found: Solution) -> list[float]:
+        """Limits near the bound that are tried before that of a solution: few rows are within them."""
+        bound = attempt.bound
+        if not attempt.relaxes or bound <= 0:
+            return []
+        limits = [bound * (1 + step) for step in NEARLY]
+        return [limit for limit in limits if limit - bound < SOONER_THAN * (found.value - bound)]
+
+    def _all_tiles(self, attempt: Attempt, bounded: tuple[Attempt, ...], found: Solution, limit: float) -> Solution:
+        """The best cascade of all tiles within a limit below a solution; if there is none, that solution."""
+        least, every = 0.0, bounded[0]
         try:
             if attempt.relaxes:
-                self.watcher.stage("looking below with tiles that need not agree")
-                least = attempt.towards_least(found.value * BELOW, (every, *([] if rounded is None else [rounded])))
+                self.watcher.stage(f"looking below {limit * attempt.repeats:.6g} with tiles that need not agree")
+                least = attempt.towards_least(limit, bounded)
                 self.incumbent.prove(least * attempt.repeats)
-            if rounded is not None:
-                found = self._next(rounded, found, least)
+            for rounded in bounded[1:]:
+                found = self._next(rounded, found, least, limit)
                 if least > found.value * BELOW:
                     return found
             self.watcher.stage("looking below with every tile")
-            better = every.run(found.value * BELOW)
+            better = every.run(min(limit, found.value * BELOW))
         except Infeasible:
+            self.incumbent.prove(min(limit, found.value) * attempt.repeats)
             return found
         self.incumbent.found(better, attempt.repeats)
         return min(better, found, key=lambda one: one.value)
 
-    def _next(self, attempt: Attempt, found: Solution, least: float) -> Solution:
-        """The best cascade of an attempt below a solution; if there is none, that. least: of the relaxation, from which
-        limits rise."""
+    def _next(self, attempt: Attempt, found: Solution, least: float, most: float) -> Solution:
+        """The best cascade of an attempt below a solution, and of at most so much; if there is none, that. least: of
+        the relaxation, from which limits rise."""
+        most = min(most, found.value * BELOW)
         for limit in (least * (1 + step) for step in ABOVE):
-            if 0 < limit < found.value * BELOW:
+            if 0 < limit < most:
                 solution = self._run(attempt, limit)
                 if solution is not None and solution.value <= limit * (1 + TIE):
                     return solution
-        return self._better(attempt, found)
+        return self._better(attempt, found, most)
 
-    def _better(self, attempt: Attempt, found: Solution) -> Solution:
-        """The best cascade of an attempt below a solution; if there is none, that."""
-        self.watcher.stage(f"looking below {found.value * attempt.repeats:.6g}")
+    def _better(self, attempt: Attempt, found: Solution, most: float = np.inf) -> Solution:
+        """The best cascade of an attempt below a solution, and of at most so much; if there is none, that."""
+        limit = min(most, found.value * BELOW)
+        self.watcher.stage(f"looking below {limit * attempt.repeats:.6g}")
         try:
-            better = attempt.run(found.value * BELOW)
+            better = attempt.run(limit)
         except Infeasible:
             return found
         self.incumbent.found(better, attempt.repeats)

@@ -17,6 +17,7 @@ from .concurrent.first_attempt import attempt_for
 from .incumbent import Incumbent
 from .joining.completions import TooMany
 from .segments.chain import Chain
+from .segments.window import look
 from .stops import Stopped, Stops
 
 HEURISTICS = (0.02, 0.05, 0.12, 0.25, 0.5, 1.0)  # limits tried, as shares above the bound
@@ -45,10 +46,13 @@ def first_feasible(problem: Problem, budget: Budget, watcher: Watcher) -> Mappin
     return None
 
 
-def heuristic(incumbent: Incumbent, attempt: Attempt, relaxed: Attempt | None = None) -> Solution | None:
+def heuristic(
+    incumbent: Incumbent, attempt: Attempt, relaxed: Attempt | None = None, stops: Stops | None = None
+) -> Solution | None:
     """A quick feasible solution near the bound, or None.
 
-    relaxed: the attempt that bounds this one. If there is nothing near, its bound is sharpened.
+    relaxed: the attempt that bounds this one. If there is nothing near, its bound is sharpened, also by windows of
+    neighbours if `stops` says how long the search has taken.
     """
     if relaxed is not None and relaxed.relaxes:
         found = _below_limits(incumbent, attempt, (AT_ONCE, *HEURISTICS[:NEAR]))
@@ -56,7 +60,9 @@ def heuristic(incumbent: Incumbent, attempt: Attempt, relaxed: Attempt | None = 
         if found is not None or incumbent.value <= near:
             return found
         relaxed.sharpen()
-        attempt.agreed = relaxed.agreed
+        if stops is not None:
+            look(relaxed, stops)
+        attempt.agreed, attempt.windows = relaxed.agreed, relaxed.windows
     return _below_limits(incumbent, attempt, HEURISTICS)
 
 

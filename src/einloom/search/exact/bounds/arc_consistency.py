@@ -26,6 +26,7 @@ from ..fusion.templates import FusedTemplate, Shape
 from ..numerics.pareto import FloatArray, IntArray
 from .cutoff import Cutoff
 from .weighted_sums import Lines
+from .windows import Windows
 
 ROUNDS = 4
 
@@ -77,7 +78,8 @@ Some = TypeVar("Some", bound=Costed)
 
 class Arcs(ABC, Generic[Some]):
     """Filters the rows of a cascade. least: least cost of each Einsum [n, c]; aim: which sums are of use. known: the
-    Einsums whose rows are known; None: all. Of the others only the least costs are.
+    Einsums whose rows are known; None: all. Of the others only the least costs are. windows: what neighbours cost at
+    least together, if that is known.
 
     Einsums that have the same rows and the same neighbours lose the same rows: each such pattern is filtered once, so
     that repeated layers cost what the first ones and the last ones do.
@@ -92,6 +94,7 @@ class Arcs(ABC, Generic[Some]):
         aim: Cutoff,
         counts: dict[str, int],
         known: frozenset[int] | None = None,
+        windows: Windows | None = None,
     ) -> None:
         self.workload = workload
         self.least = least
@@ -102,6 +105,7 @@ class Arcs(ABC, Generic[Some]):
         self._tables: dict[tuple[int, Use], FloatArray] = {}
         self._sums = least.sum(axis=0)
         self.lines = Lines.of(aim, least)
+        self._outside = None if windows is None else (windows.before(self.lines, least), windows.after(self.lines, least))
         self._shared = [self._uses(i) for i in range(len(workload.einsums))]
         self._span: dict[str, tuple[int, int]] = {}
         for i, einsum in enumerate(workload.einsums):
@@ -195,6 +199,8 @@ class Arcs(ABC, Generic[Some]):
                 known = np.full((self._many(uses[tensor]), cost.shape[1]), np.inf)
                 known[: len(table)] = table
                 bound = np.maximum(bound, known[keys])
+            if self._outside is not None:
+                bound = np.maximum(bound, self._outside[0][i] if step > 0 else self._outside[1][i + 1])
             found[i] = bound
             total = bound + cost
             floor = total.min(axis=0)

@@ -24,6 +24,7 @@ from ..fusion.floors import Floors
 from ..numerics.pareto import FloatArray, IntArray
 from .arc_consistency import Arcs, Use
 from .cutoff import Cutoff
+from .windows import Windows
 
 LARGE = 1 << 20  # choices of one Einsum that are too many to be listed one by one
 Loops = tuple[tuple[int, int, int], ...]  # (axis, rank, instances)
@@ -103,8 +104,16 @@ class Agreement(Arcs[Choices]):
 
     rule = "agreement"
 
-    def __init__(self, workload: Workload, keys: Keys, least: FloatArray, aim: Cutoff, counts: dict[str, int]) -> None:
-        super().__init__(workload, least, aim, counts)
+    def __init__(
+        self,
+        workload: Workload,
+        keys: Keys,
+        least: FloatArray,
+        aim: Cutoff,
+        counts: dict[str, int],
+        windows: Windows | None = None,
+    ) -> None:
+        super().__init__(workload, least, aim, counts, windows=windows)
         self.keys = keys
 
     def _numbered(self, mine: list[Choices], use: Use) -> IntArray:

@@ -46,11 +46,14 @@ class Cutoff:
 
     front: known points (energy, latency), ascending in energy and descending in latency; what they dominate is useless,
     and so is everything beyond their ends. None unless the whole Pareto set is asked for.
+
+    weights: of the columns in a weighted sum, which is limited instead of the product.
     """
 
     powers: tuple[float, ...]
     limit: float = float("inf")
     front: FloatArray | None = None
+    weights: tuple[float, ...] | None = None
 
     def along(self, front: FloatArray) -> Cutoff:
         """The aim to find everything that the points of `front` do not dominate."""
@@ -63,6 +66,8 @@ class Cutoff:
 
     def value(self, cost: FloatArray) -> FloatArray:
         """The objective of sums of settled columns, [n, c] -> [n]."""
+        if self.weights is not None:
+            return np.asarray(cost @ np.array(self.weights))
         if all(power == 1 for power in self.powers):
             return np.asarray(cost[:, 0] * cost[:, 1] if cost.shape[1] == 2 else cost.prod(axis=1))
         return np.asarray(np.prod(cost ** np.array(self.powers), axis=1))
@@ -81,6 +86,9 @@ class Cutoff:
         """Largest useful value of each column's sum when every sum is at least `total`."""
         if self.front is not None:
             return np.array([self.front[-1, 0], self.front[0, 1]])
+        if self.weights is not None:
+            each = total * np.array(self.weights)
+            return np.asarray((self.limit - (each.sum() - each)) / np.array(self.weights))
         found = np.full(len(total), np.inf)
         for c, power in enumerate(self.powers):
             others = float(np.prod([total[d] ** p for d, p in enumerate(self.powers) if d != c]))

@@ -17,6 +17,7 @@ from ..fusion.explore import Allowed, PmappingGroup
 from ..numerics.pareto import FloatArray
 from .arc_consistency import Consistency, keys_of
 from .cutoff import Cutoff
+from .windows import Windows
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,11 @@ class RelaxedRows:
     limit: float
     least: FloatArray
     blocks: list[list[PmappingGroup]]
+    windows: Windows | None = None
 
     def within(self, aim: Cutoff) -> Left:
         """What is left of them within an aim of no larger limit; Infeasible if some Einsum has none."""
-        consistency = Consistency(self.workload, self.least, aim, {})
+        consistency = Consistency(self.workload, self.least, aim, {}, windows=self.windows)
         rows = consistency.filter(self.blocks)
         if not all(rows):
             raise Infeasible("no combination of mappings stays within the limit")

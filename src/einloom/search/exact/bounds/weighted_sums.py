@@ -30,6 +30,8 @@ class Lines:
     @classmethod
     def of(cls, aim: Cutoff, least: FloatArray, ratios: tuple[float, ...] = RATIOS) -> Lines:
         """Weights around the one at which the least energy and the least latency of the cascade weigh the same."""
+        if aim.weights is not None:
+            return cls(aim, tuple(weight / aim.weights[0] for weight in aim.weights[1:]))
         total = least.sum(axis=0)
         if len(total) == 1 or aim.front is not None or not (total > 0).all():
             return cls(aim, ())

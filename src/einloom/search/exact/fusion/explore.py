@@ -407,6 +407,7 @@ class Explorer:
         levels, below, prices = remainder.levels, remainder.below, remainder.levels.prices
         grid = self._grids.of(structure.loops, prices.links.spreads[remainder.choice])
         if len(grid) > LARGE:
+            self.checkpoint()
             grid = grid.take(np.flatnonzero(self._wanted(structure, grid)))
         index = np.flatnonzero(self._wanted(structure, grid) & self._room(levels, structure, own, grid))
         if not len(index):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..numerics.divisibility import Lattice
 from ..numerics.multiples import ragged_ranges
-from ..numerics.pareto import IntArray, ordered_skyline, ranking
+from ..numerics.pareto import IntArray, ordered_skyline, pack, ranking
 from ..numerics.uneven import ceil
 from ..pmappings.cost_to_go import CostToGo
 from ..pmappings.prune import Pruner
@@ -58,10 +58,10 @@ class Below:
             place = self._places(self.lattice.codes(x), x)
             starts, flat = self._starts, self._flat
         else:
-            boundaries, inverse = np.unique(x, axis=0, return_inverse=True)
+            _, first, inverse = np.unique(pack(x), return_index=True, return_inverse=True)
             place = inverse.reshape(-1)
-            which, flat = self._fronts(boundaries)
-            starts = np.searchsorted(which, np.arange(len(boundaries) + 1))
+            which, flat = self._fronts(x[first])
+            starts = np.searchsorted(which, np.arange(len(first) + 1))
         counts = starts[place + 1] - starts[place]
         which, within = ragged_ranges(counts)
         return which, flat[starts[place[which]] + within]

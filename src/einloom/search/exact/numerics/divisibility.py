@@ -14,6 +14,9 @@ from ....mapspace.divisors import divisors
 from .pareto import IntArray
 
 
+DENSE = 1 << 16  # numbers up to this are ranked by a table, whatever their number
+
+
 class Lattice:
     """Codes of extents. bits: how many they take; `packed` is False if those are more than 62, or if some class is
     `uneven`, cut into tiles that need not divide it (there are no codes). loose: of these classes only the numbers of
@@ -70,20 +73,35 @@ class Lattice:
         """[n, classes], [m, classes] extents -> [m, n]: may loops cut every extent of `outer` into that of `inner`?"""
         good = np.ones((len(outer), len(inner)), bool)
         for d, (extent, uneven, loose) in enumerate(zip(self.extents, self.uneven, self.loose, strict=True)):
-            above, row = np.unique(outer[:, d], return_inverse=True)
-            below, column = np.unique(inner[:, d], return_inverse=True)
+            above, row = distinct(outer[:, d])
+            below, column = distinct(inner[:, d])
             table = above[:, None] % below == 0
             if loose:
                 table = -(-extent // above[:, None]) <= -(-extent // below)
             if uneven:
                 table |= above[:, None] == extent  # the outermost loop may leave a smaller last tile
             if not table.all():
-                good &= table[row.reshape(-1)][:, column.reshape(-1)]
+                good &= table[row][:, column]
         return good
 
     def divides(self, inner: IntArray, outer: IntArray) -> NDArray[np.bool_]:
         """[n], [m] codes -> [m, n]: does every extent of `inner` divide that of `outer`?"""
         return np.asarray((((outer | self._spare)[:, None] - inner) & self._spare) == self._spare)
+
+
+def distinct(values: IntArray) -> tuple[IntArray, IntArray]:
+    """The distinct values, none negative, ascending, and the place of each value among them.
+
+    >>> [found.tolist() for found in distinct(np.array([4, 2, 4]))]
+    [[2, 4], [1, 0, 1]]
+    """
+    most = int(values.max(initial=0))
+    if most > max(DENSE, 4 * len(values)):
+        unique, place = np.unique(values, return_inverse=True)
+        return unique, place.reshape(-1)
+    known = np.zeros(most + 1, bool)
+    known[values] = True
+    return np.flatnonzero(known), (np.cumsum(known) - 1)[values]
 
 
 def _factors(n: int) -> list[tuple[int, int]]:

@@ -77,6 +77,15 @@ def stored(live: LiveTensor, axes: Axes) -> Stored:
     return live.memory, live.ranks[: live.depth], axes[: live.depth]
 
 
+def part_of(workload: Workload, start: int, end: int) -> Workload:
+    """The Einsums from `start` to before `end` alone."""
+    einsums = workload.einsums[start:end]
+    names = {tensor for einsum in einsums for tensor in einsum.tensors}
+    tensors = tuple(tensor for tensor in workload.tensors if tensor.name in names)
+    outputs = tuple(name for name in workload.outputs if name in names)
+    return replace(workload, einsums=einsums, tensors=tensors, outputs=outputs)
+
+
 Table = dict[tuple[Stored | None, Stored | None], float]  # (as it enters, as it leaves) -> the least cost
 
 
@@ -88,14 +97,7 @@ class Segment(Attempt):
     """
 
     def __init__(self, whole: Attempt, start: int, end: int, enters: str | None, leaves: str | None) -> None:
-        workload = whole.problem.workload
-        einsums = workload.einsums[start:end]
-        names = {tensor for einsum in einsums for tensor in einsum.tensors}
-        tensors = tuple(tensor for tensor in workload.tensors if tensor.name in names)
-        outputs = tuple(name for name in workload.outputs if name in names)
-        self.problem = replace(
-            whole.problem, workload=replace(workload, einsums=einsums, tensors=tensors, outputs=outputs)
-        )
+        self.problem = replace(whole.problem, workload=part_of(whole.problem.workload, start, end))
         self.options, self.watcher, self.counts = whole.options, whole.watcher, whole.counts
         self.checkpoint, self.repeats, self.users = whole.checkpoint, whole.repeats, whole.users
         self.signatures, self.classes = whole.signatures[start:end], whole.classes
