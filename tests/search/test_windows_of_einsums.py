@@ -11,6 +11,8 @@ import pytest
 from einloom.problem import Budget, Problem
 from einloom.search.exact import ExactOptions, branch_and_bound
 from einloom.search.exact.attempt import Attempt
+from einloom.search.exact.bounds.cutoff import Cutoff
+from einloom.search.exact.bounds.weighted_sums import Lines
 from einloom.search.exact.bounds.windows import Windows
 from einloom.search.exact.branch_and_bound import Run
 from einloom.search.exact.segments import window
@@ -71,19 +73,18 @@ def test_the_optimum_of_all_trees_stays(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_place_is_bounded_by_the_best_row_of_windows() -> None:
     """One column: what stands before a place is the largest sum of windows and Einsums that do not overlap."""
-    attempt = Attempt(ragged_problem(60), ExactOptions(), Watcher(), {}, lambda: None)
-    lines = window.Cutoff((1.0,)), np.array([[1.0], [2.0], [3.0], [4.0]])
+    least = np.array([[1.0], [2.0], [3.0], [4.0]])
+    lines = Lines.of(Cutoff((1.0,)), least)
     known = Windows((1.0,), {(0, 2): 4.0, (1, 4): 12.0, (2, 4): 8.5})
-    assert attempt.windows is None
-    plain = window_lines(lines[0], lines[1])
-    assert known.before(plain, lines[1])[:, 0].tolist() == [0.0, 1.0, 4.0, 7.0, 13.0]
-    assert known.after(plain, lines[1])[:, 0].tolist() == [13.0, 12.0, 8.5, 4.0, 0.0]
+    assert known.before(lines, least)[:, 0].tolist() == [0.0, 1.0, 4.0, 7.0, 13.0]
+    assert known.after(lines, least)[:, 0].tolist() == [13.0, 12.0, 8.5, 4.0, 0.0]
 
 
-def window_lines(aim, least):  # type: ignore[no-untyped-def]
-    from einloom.search.exact.bounds.weighted_sums import Lines
-
-    return Lines.of(aim, least)
+def test_lines_of_other_weights_take_the_columns_from_the_einsums_alone() -> None:
+    least = np.array([[1.0, 2.0], [2.0, 2.0]])
+    lines = Lines(Cutoff((1.0, 1.0)), (0.5, 1.0, 3.0))
+    found = Windows((1.0, 1.0), {(0, 2): 10.0}).before(lines, least)[-1]
+    assert found.tolist() == [3.0, 4.0, 0.5 * 10 + 0.5 * 3, 10.0, 10 + 2 * 4.0]
 
 
 def overlapping(patch: pytest.MonkeyPatch) -> None:

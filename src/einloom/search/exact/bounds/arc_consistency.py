@@ -105,7 +105,8 @@ class Arcs(ABC, Generic[Some]):
         self._tables: dict[tuple[int, Use], FloatArray] = {}
         self._sums = least.sum(axis=0)
         self.lines = Lines.of(aim, least)
-        self._outside = None if windows is None else (windows.before(self.lines, least), windows.after(self.lines, least))
+        each = self.lines, least
+        self._outside = None if windows is None else (windows.before(*each), windows.after(*each))
         self._shared = [self._uses(i) for i in range(len(workload.einsums))]
         self._span: dict[str, tuple[int, int]] = {}
         for i, einsum in enumerate(workload.einsums):

@@ -19,10 +19,12 @@ Window = tuple[int, int]  # the first Einsum of it, and the one behind the last
 
 @dataclass(frozen=True)
 class Windows:
-    """weights: of the settled columns in the sum that is bounded. least: the bound by window."""
+    """weights: of the settled columns in the sum that is bounded. least: the bound by window; attained: those windows
+    that cost no more."""
 
     weights: tuple[float, ...]
     least: Mapping[Window, float]
+    attained: frozenset[Window] = frozenset()
 
     def before(self, lines: Lines, least: FloatArray) -> FloatArray:
         """What the Einsums before each place cost at least, in the columns of `lines` [n + 1, columns]. least: of each
@@ -38,15 +40,15 @@ class Windows:
         """What the Einsums from each place on cost at least [n + 1, columns]."""
         n = len(least)
         turned = Windows(self.weights, {(n - end, n - first): cost for (first, end), cost in self.least.items()})
-        return turned.before(lines, least[::-1])[::-1]
+        return np.asarray(turned.before(lines, least[::-1])[::-1])
 
     def _of(self, window: Window, lines: Lines, least: FloatArray) -> FloatArray:
         """The bound of a window in the columns of `lines`: a line of another weight than that of the window has some
         more, or less, of the columns, of which there is at least what the Einsums have alone."""
         known, alone = self.least[window], least[slice(*window)].sum(axis=0)
-        columns = lines.extend(alone[None])[0]
+        columns: FloatArray = np.array(lines.extend(alone[None])[0])
         if len(self.weights) == 1:
-            return np.maximum(columns, known / self.weights[0])
+            return np.asarray(np.maximum(columns, known / self.weights[0]))
         first, weight = self.weights
         ratio = weight / first
         for i, other in enumerate(lines.weights, start=len(alone)):

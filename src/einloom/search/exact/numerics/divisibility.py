@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ....mapspace.divisors import divisors
 from .pareto import IntArray
 
-
 DENSE = 1 << 16  # numbers up to this are ranked by a table, whatever their number
 
 

@@ -57,9 +57,9 @@ class WindowAttempt(Attempt):
             cascade=self.problem.workload,
         )
 
-    def proven(self) -> Iterator[float]:
-        """Lower bounds of the sum, rising; the last is the least, or close to how far is looked."""
-        self.agreed = self._agree()
+    def proven(self, known: float) -> Iterator[float]:
+        """Lower bounds of the sum, rising; the last is the least, unless it is much more than is known."""
+        self.agreed = max(known, self._agree())
         known = self.bound
         for step in STEPS:
             limit = known * (1 + step)
@@ -90,25 +90,33 @@ def neighbours(workload: Workload) -> list[tuple[int, int]]:
 
 
 def look(attempt: Attempt, stops: Stops) -> None:
-    """Raise the bound of an attempt by windows, for about as long as the search has taken so far."""
-    if attempt.windows is not None or not able(attempt):
-        return
+    """Raise the bound of an attempt by windows, for about as long as the search has taken so far: of those that are not
+    done the one with the least work goes on."""
     total = attempt.least.sum(axis=0)
-    weights = (1.0, *(float(total[0] / one) for one in total[1:])) if (total > 0).all() else ()
-    every = neighbours(attempt.problem.workload) if weights else []
-    found: dict[tuple[int, int], float] = {}
+    if not able(attempt) or not (total > 0).all():
+        return
+    known = attempt.windows or Windows((1.0, *(float(total[0] / one) for one in total[1:])), {})
+    least, attained = dict(known.least), set(known.attained)
+    every = [window for window in neighbours(attempt.problem.workload) if window not in attained]
+    rising = {w: WindowAttempt(attempt, *w, known.weights).proven(least.get(w, 0.0)) for w in every}
+    spent = dict.fromkeys(every, 0.0)
     outer, end = stops.until, 2 * time.monotonic() - stops.started
-    for number, window in enumerate(every):
-        attempt.watcher.stage("bounding neighbours", number, len(every))
-        now = time.monotonic()
-        stops.until = min(outer, now + (end - now) / 2)
-        try:
-            for bound in WindowAttempt(attempt, *window, weights).proven():
-                found[window] = bound
-        except Enough:
-            if time.monotonic() > outer:
-                raise
-        finally:
-            stops.until = outer
-    if found:
-        attempt.neighbouring(Windows(weights, found))
+    stops.until = min(outer, end)
+    try:
+        while spent and (now := time.monotonic()) <= end:
+            window = min(spent, key=lambda one: spent[one])
+            attempt.watcher.stage("bounding neighbours", len(every) - len(spent), len(every))
+            bound = next(rising[window], None)
+            if bound is None:
+                attained.add(window)
+                del spent[window]
+            else:
+                least[window] = bound
+                spent[window] += time.monotonic() - now
+    except Enough:
+        if time.monotonic() > outer:
+            raise
+    finally:
+        stops.until = outer
+    if least:
+        attempt.neighbouring(Windows(known.weights, least, frozenset(attained)))
