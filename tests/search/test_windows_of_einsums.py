@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from einloom.problem import Budget, Problem
-from einloom.search.exact import ExactOptions, branch_and_bound
+from einloom.search.exact import ExactOptions, branch_and_bound, neighbours
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.bounds.cutoff import Cutoff
 from einloom.search.exact.bounds.weighted_sums import Lines
 from einloom.search.exact.bounds.windows import Windows
 from einloom.search.exact.branch_and_bound import Run
-from einloom.search.exact.segments import window
-from einloom.search.exact.segments.window import WindowAttempt, look
+from einloom.search.exact.neighbours import look
+from einloom.search.exact.segments.window import WindowAttempt
 from einloom.search.method import Watcher
 from einloom.testing.ragged import ragged_problem
 from einloom.workload.einsum import Workload
@@ -35,8 +35,8 @@ def every(workload: Workload) -> list[tuple[int, int]]:
 @pytest.fixture
 def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """All windows, to the end."""
-    monkeypatch.setattr(window, "neighbours", every)
-    monkeypatch.setattr(window.time, "monotonic", lambda: 0.0)
+    monkeypatch.setattr(neighbours, "neighbours", every)
+    monkeypatch.setattr(neighbours.time, "monotonic", lambda: 0.0)
 
 
 def bounds(asked: Problem) -> tuple[float, float]:

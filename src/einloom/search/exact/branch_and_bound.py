@@ -28,9 +28,9 @@ from .front import front, tied_front
 from .head_starts import first_uneven, first_unfused, round_up
 from .incumbent import Incumbent
 from .joining.completions import TooMany
+from .neighbours import look
 from .numerics.pareto import FloatArray
 from .segments.chain import Chain
-from .segments.window import look
 from .stops import Enough, Stopped, Stops, StopsOnly
 
 CUTOFF_SCHEDULE = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound

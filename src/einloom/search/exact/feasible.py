@@ -16,8 +16,8 @@ from .bounds.cutoff import finer
 from .concurrent.first_attempt import attempt_for
 from .incumbent import Incumbent
 from .joining.completions import TooMany
+from .neighbours import look
 from .segments.chain import Chain
-from .segments.window import look
 from .stops import Stopped, Stops
 
 HEURISTICS = (0.02, 0.05, 0.12, 0.25, 0.5, 1.0)  # limits tried, as shares above the bound

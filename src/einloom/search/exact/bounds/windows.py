@@ -7,10 +7,10 @@ the least of all Einsums before each place, and of all from it on. Argument: doc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from ....dataclass import dataclass
 from ..numerics.pareto import FloatArray
 from .weighted_sums import Lines
 

@@ -1,28 +1,23 @@
 """Neighbouring Einsums alone: what a few of them cost at least together, whatever the rest of the cascade does.
 
-Comes in: an attempt for the whole cascade. Goes out: lower bounds on a weighted sum of the settled columns of windows
+Comes in: an attempt for the whole cascade. Goes out: lower bounds on a weighted sum of the settled columns of a window
 of neighbours. What happens outside a window is left open, as for a segment (`segment.py`), and so is how the tensors
 at its ends are stored (docs/model/pruning.md, windows).
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 
 from ....errors import Infeasible
-from ....workload.einsum import Workload
 from ..attempt import Attempt
 from ..bounds.cutoff import Cutoff
-from ..bounds.windows import Windows
 from ..fusion.explore import PmappingGroup
 from ..fusion.serving import Serving
 from ..joining.join import Joiner
-from ..stops import Enough, Stops
 from .segment import SegmentJoiner, part_of
 
-MOST = 4  # Einsums of a window
 # limits, as shares above what is known
 STEPS = (1e-6, 1e-3, 4e-3, 1e-2, 0.02, 0.03, 0.045, 0.07, 0.1, 0.15, 0.22, 0.33, 0.5, 0.75, 1.1, 1.6)
 
@@ -68,55 +63,3 @@ class WindowAttempt(Attempt):
                 return
             except Infeasible:
                 yield limit
-
-
-def able(attempt: Attempt) -> bool:
-    """False where windows say nothing of the attempt, or are not argued for."""
-    space, workload = attempt.problem.mapspace, attempt.problem.workload
-    plain = space.order == "program" and space.stores == "own" and not space.places and not workload.parted
-    whole = attempt.aim.front is None and type(attempt) is Attempt and attempt.options.consistency
-    return plain and whole and attempt.relaxes and all(power == 1 for power in attempt.aim.powers)
-
-
-def neighbours(workload: Workload) -> list[tuple[int, int]]:
-    """The windows that are worth it: from the Einsum that writes an intermediate to the last that reads it."""
-    found = []
-    for tensor in workload.intermediates:
-        places = [i for i, einsum in enumerate(workload.einsums) if tensor in einsum.tensors]
-        first, end = places[0], places[-1] + 1
-        if 1 < end - first <= min(MOST, len(workload.einsums) - 1):
-            found.append((first, end))
-    return sorted(set(found))
-
-
-def look(attempt: Attempt, stops: Stops) -> None:
-    """Raise the bound of an attempt by windows, for about as long as the search has taken so far: of those that are not
-    done the one with the least work goes on."""
-    total = attempt.least.sum(axis=0)
-    if not able(attempt) or not (total > 0).all():
-        return
-    known = attempt.windows or Windows((1.0, *(float(total[0] / one) for one in total[1:])), {})
-    least, attained = dict(known.least), set(known.attained)
-    every = [window for window in neighbours(attempt.problem.workload) if window not in attained]
-    rising = {w: WindowAttempt(attempt, *w, known.weights).proven(least.get(w, 0.0)) for w in every}
-    spent = dict.fromkeys(every, 0.0)
-    outer, end = stops.until, 2 * time.monotonic() - stops.started
-    stops.until = min(outer, end)
-    try:
-        while spent and (now := time.monotonic()) <= end:
-            window = min(spent, key=lambda one: spent[one])
-            attempt.watcher.stage("bounding neighbours", len(every) - len(spent), len(every))
-            bound = next(rising[window], None)
-            if bound is None:
-                attained.add(window)
-                del spent[window]
-            else:
-                least[window] = bound
-                spent[window] += time.monotonic() - now
-    except Enough:
-        if time.monotonic() > outer:
-            raise
-    finally:
-        stops.until = outer
-    if least:
-        attempt.neighbouring(Windows(known.weights, least, frozenset(attained)))
