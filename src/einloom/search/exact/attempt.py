@@ -20,11 +20,11 @@ from .bounds.arc_consistency import Consistency, Rest, common, keys_of
 from .bounds.backings import barred
 from .bounds.choices import Agreement, Choices, Keys, wanted
 from .bounds.cutoff import TIE, Cutoff, settled
+from .bounds.neighbour_bounds import NeighbourBounds
 from .bounds.relaxation import alone_bound, column_limits, einsum_bound
 from .bounds.relaxed_rows import Left, RelaxedRows
 from .bounds.unlisted import room_of, unlisted_points
 from .bounds.weighted_sums import MANY_RATIOS, Lines
-from .bounds.windows import Windows
 from .einsums.classes import EinsumClass, fuses_below_fanout, signatures
 from .einsums.orders import JoinStep, Layer, layers
 from .einsums.spatial import RankClasses
@@ -83,13 +83,13 @@ class Attempt:
     A signature is a class of Einsums (`EinsumClass`), its blocks are groups of pmappings (`PmappingGroup`).
 
     tiling: of ranks in the space `ragged` that several Einsums may cut alike. relaxed: the rows of the relaxation that
-    bounds this attempt, if they are known; left: what they leave within the aim. windows: what neighbours cost at least
-    together, as far as it is known.
+    bounds this attempt, if they are known; left: what they leave within the aim. together: what
+    neighbours cost at least together, as far as it is known.
     """
 
     relaxed: RelaxedRows | None = None
     left: Left | None = None
-    windows: Windows | None = None
+    together: NeighbourBounds | None = None
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class Attempt:
         if not self.tied:
             return self
         other = type(self)(self.problem, self.options, self.watcher, self.counts, self.checkpoint, tiling)
-        other.least, other.agreed, other.windows = self.least, self.agreed, self.windows
+        other.least, other.agreed, other.together = self.least, self.agreed, self.together
         if tiling in ("loose", "rounded"):  # the same spatial choices
             other.__dict__.update(
                 {name: self.__dict__[name] for name in ("_keys", "_choices") if name in self.__dict__}
@@ -254,7 +254,7 @@ class Attempt:
         self.agreed = max(self.agreed, self._agree())
 
     def _agreement(self, aim: Cutoff) -> Agreement:
-        return Agreement(self.problem.workload, self._keys, self.least, aim, self.counts, self.windows)
+        return Agreement(self.problem.workload, self._keys, self.least, aim, self.counts, self.together)
 
     def _agreed(self) -> tuple[dict[EinsumClass, Wanted], FloatArray | None]:
         """The choices that can be part of a cascade within the aim, and per Einsum the most of each settled column that
@@ -343,7 +343,7 @@ class Attempt:
         aim = replace(self.aim, limit=limit * (1 + TIE))
         blocks = self._rows(aim)
         for other in bounded if self.consistency is not None and type(self) is Attempt else ():
-            other.relaxed = RelaxedRows(self.problem.workload, aim.limit, self.least, blocks, self.windows)
+            other.relaxed = RelaxedRows(self.problem.workload, aim.limit, self.least, blocks, self.together)
         partials = self.joined(self._ready(blocks), blocks, aim)
         return min(float(self.aim.value(partial.cost).min()) for partial in partials)
 
@@ -376,7 +376,7 @@ class Attempt:
         self.consistency = None
         if self.options.consistency and aim.finite:
             self.watcher.stage("comparing neighbours")
-            self.consistency = Consistency(self.problem.workload, self.least, aim, self.counts, windows=self.windows)
+            self.consistency = Consistency(self.problem.workload, self.least, aim, self.counts, together=self.together)
             blocks = self.consistency.filter(blocks)
             if not all(blocks):
                 raise Infeasible("no combination of mappings stays within the limit")
@@ -470,8 +470,8 @@ class Attempt:
         total = self.least.sum(axis=0)
         most = self.aim.most(total)
         slack = np.abs(most) * TIE  # the others' sums are rounded at the size of the total
-        if self.windows is not None:
-            beside = self._beside(self.windows)
+        if self.together is not None:
+            beside = self._beside(self.together)
             agreed = beside if agreed is None else np.minimum(agreed, beside)
         limits = []
         for i, least in enumerate(self.least):
@@ -483,17 +483,17 @@ class Attempt:
                 limits.append(np.array([mine[0] if c.kind == "energy" else mine[1] for c in self.setting.columns]))
         return limits
 
-    def _beside(self, windows: Windows) -> FloatArray:
-        """Per Einsum the most of each settled column that is of use beside what windows say of all others."""
+    def _beside(self, together: NeighbourBounds) -> FloatArray:
+        """Per Einsum the most of each settled column that is of use beside what is known of all others together."""
         lines = Lines.of(self.aim, self.least)
-        rests = windows.before(lines, self.least)[:-1] + windows.after(lines, self.least)[1:]
+        rests = together.before(lines, self.least)[:-1] + together.after(lines, self.least)[1:]
         return lines.most(rests, lines.extend(self.least))
 
-    def neighbouring(self, windows: Windows) -> None:
-        """Take what windows of neighbours cost at least into the bound."""
-        self.windows = windows
+    def neighbouring(self, together: NeighbourBounds) -> None:
+        """Take what neighbours cost at least together into the bound."""
+        self.together = together
         lines = Lines.of(self.aim, self.least, MANY_RATIOS)
-        self.agreed = max(self.agreed, float(lines.value(windows.before(lines, self.least)[-1:])[0]))
+        self.agreed = max(self.agreed, float(lines.value(together.before(lines, self.least)[-1:])[0]))
 
     def _blocks(self, limits: list[FloatArray], wanted: dict[EinsumClass, Wanted]) -> list[list[PmappingGroup]]:
         cache: dict[EinsumClass, list[PmappingGroup]] = {}
@@ -560,7 +560,7 @@ class Attempt:
     ) -> tuple[list[list[PmappingGroup]], list[FloatArray]]:
         """The rows so far that can be part of a cascade within the aim, and what they leave to each Einsum."""
         known = frozenset(i for i, blocks in enumerate(found) if blocks)
-        consistency = Consistency(self.problem.workload, self.least, self.aim, self.counts, known, self.windows)
+        consistency = Consistency(self.problem.workload, self.least, self.aim, self.counts, known, self.together)
         rows = consistency.filter(consistency.filled(found))
         if not all(rows):
             raise Infeasible("no combination of mappings stays within the limit")

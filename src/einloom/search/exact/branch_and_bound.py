@@ -243,7 +243,7 @@ class Run:
         every = attempt.tiled("every")
         bounded = (every, *([] if rounded is None else [rounded]))
         for other in bounded:
-            other.agreed, other.windows = max(other.agreed, attempt.agreed), attempt.windows
+            other.agreed, other.together = max(other.agreed, attempt.agreed), attempt.together
         for limit in self._nearly(attempt, found):
             best = self._all_tiles(attempt, bounded, found, limit)
             if best.value <= limit * (1 + TIE):

@@ -51,8 +51,8 @@ def heuristic(
 ) -> Solution | None:
     """A quick feasible solution near the bound, or None.
 
-    relaxed: the attempt that bounds this one. If there is nothing near, its bound is sharpened, also by windows of
-    neighbours if `stops` says how long the search has taken.
+    relaxed: the attempt that bounds this one. If there is nothing near, its bound is sharpened, also by
+    neighbours together if `stops` says how long the search has taken.
     """
     if relaxed is not None and relaxed.relaxes:
         found = _below_limits(incumbent, attempt, (AT_ONCE, *HEURISTICS[:NEAR]))
@@ -62,7 +62,7 @@ def heuristic(
         relaxed.sharpen()
         if stops is not None:
             look(relaxed, stops)
-        attempt.agreed, attempt.windows = relaxed.agreed, relaxed.windows
+        attempt.agreed, attempt.together = relaxed.agreed, relaxed.together
     return _below_limits(incumbent, attempt, HEURISTICS)
 
 

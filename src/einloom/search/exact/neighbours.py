@@ -1,7 +1,7 @@
 """Which neighbouring Einsums are looked at together for a better bound, and for how long.
 
-Comes in: an attempt, and how long the search has taken. Goes out: the attempt with what windows of neighbours cost at
-least (`segments/window.py`, `bounds/windows.py`).
+Comes in: an attempt, and how long the search has taken. Goes out: the attempt with what neighbours cost at least
+together (`segments/neighbour_attempt.py`, `bounds/neighbour_bounds.py`).
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import time
 
 from ...workload.einsum import Workload
 from .attempt import Attempt
-from .bounds.windows import Windows
-from .segments.window import WindowAttempt
+from .bounds.neighbour_bounds import NeighbourBounds
+from .segments.neighbour_attempt import NeighbourAttempt
 from .stops import Enough, Stops
 
-MOST = 4  # Einsums of a window
+MOST = 4  # Einsums that are looked at together
 
 
 def able(attempt: Attempt) -> bool:
-    """False where windows say nothing of the attempt, or are not argued for."""
+    """False where neighbours say nothing of the attempt, or are not argued for."""
     space, workload = attempt.problem.mapspace, attempt.problem.workload
     plain = space.order == "program" and space.stores == "own" and not space.places and not workload.parted
     whole = attempt.aim.front is None and type(attempt) is Attempt and attempt.options.consistency
@@ -26,7 +26,7 @@ def able(attempt: Attempt) -> bool:
 
 
 def neighbours(workload: Workload) -> list[tuple[int, int]]:
-    """The windows that are worth it: from the Einsum that writes an intermediate to the last that reads it."""
+    """The neighbours that are worth it: from the Einsum that writes an intermediate to the last that reads it."""
     found = []
     for tensor in workload.intermediates:
         places = [i for i, einsum in enumerate(workload.einsums) if tensor in einsum.tensors]
@@ -37,33 +37,33 @@ def neighbours(workload: Workload) -> list[tuple[int, int]]:
 
 
 def look(attempt: Attempt, stops: Stops) -> None:
-    """Raise the bound of an attempt by windows, for about as long as the search has taken so far: of those that are not
-    done the one with the least work goes on."""
+    """Raise the bound of an attempt by neighbours, for about as long as the search has taken so far: of those that are
+    not done the one with the least work goes on. Not under a budget of steps, which must not depend on the clock."""
     total = attempt.least.sum(axis=0)
-    if not able(attempt) or not (total > 0).all():
+    if stops.budget.steps is not None or not able(attempt) or not (total > 0).all():
         return
-    known = attempt.windows or Windows((1.0, *(float(total[0] / one) for one in total[1:])), {})
-    least, attained = dict(known.least), set(known.attained)
-    every = [window for window in neighbours(attempt.problem.workload) if window not in attained]
-    rising = {w: WindowAttempt(attempt, *w, known.weights).proven(least.get(w, 0.0)) for w in every}
+    known = attempt.together or NeighbourBounds((1.0, *(float(total[0] / one) for one in total[1:])), {})
+    least, done = dict(known.least), set(known.done)
+    every = [some for some in neighbours(attempt.problem.workload) if some not in done]
+    rising = {w: NeighbourAttempt(attempt, *w, known.weights).proven(least.get(w, 0.0)) for w in every}
     spent = dict.fromkeys(every, 0.0)
     outer, end = stops.until, 2 * time.monotonic() - stops.started
     stops.until = min(outer, end)
     try:
         while spent and (now := time.monotonic()) <= end:
-            window = min(spent, key=lambda one: spent[one])
+            some = min(spent, key=lambda one: spent[one])
             attempt.watcher.stage("bounding neighbours", len(every) - len(spent), len(every))
-            bound = next(rising[window], None)
+            bound = next(rising[some], None)
             if bound is None:
-                attained.add(window)
-                del spent[window]
+                done.add(some)
+                del spent[some]
             else:
-                least[window] = bound
-                spent[window] += time.monotonic() - now
+                least[some] = bound
+                spent[some] += time.monotonic() - now
     except Enough:
         if time.monotonic() > outer:
             raise
     finally:
         stops.until = outer
     if least:
-        attempt.neighbouring(Windows(known.weights, least, frozenset(attained)))
+        attempt.neighbouring(NeighbourBounds(known.weights, least, frozenset(done)))

@@ -25,8 +25,8 @@ from ..fusion.explore import Allowed, PmappingGroup, numbered
 from ..fusion.templates import FusedTemplate, Shape
 from ..numerics.pareto import FloatArray, IntArray
 from .cutoff import Cutoff
+from .neighbour_bounds import NeighbourBounds
 from .weighted_sums import Lines
-from .windows import Windows
 
 ROUNDS = 4
 
@@ -78,7 +78,7 @@ Some = TypeVar("Some", bound=Costed)
 
 class Arcs(ABC, Generic[Some]):
     """Filters the rows of a cascade. least: least cost of each Einsum [n, c]; aim: which sums are of use. known: the
-    Einsums whose rows are known; None: all. Of the others only the least costs are. windows: what neighbours cost at
+    Einsums whose rows are known; None: all. Of the others only the least costs are. together: what neighbours cost at
     least together, if that is known.
 
     Einsums that have the same rows and the same neighbours lose the same rows: each such pattern is filtered once, so
@@ -94,7 +94,7 @@ class Arcs(ABC, Generic[Some]):
         aim: Cutoff,
         counts: dict[str, int],
         known: frozenset[int] | None = None,
-        windows: Windows | None = None,
+        together: NeighbourBounds | None = None,
     ) -> None:
         self.workload = workload
         self.least = least
@@ -106,7 +106,7 @@ class Arcs(ABC, Generic[Some]):
         self._sums = least.sum(axis=0)
         self.lines = Lines.of(aim, least)
         each = self.lines, least
-        self._outside = None if windows is None else (windows.before(*each), windows.after(*each))
+        self._outside = None if together is None else (together.before(*each), together.after(*each))
         self._shared = [self._uses(i) for i in range(len(workload.einsums))]
         self._span: dict[str, tuple[int, int]] = {}
         for i, einsum in enumerate(workload.einsums):

@@ -24,7 +24,7 @@ from ..fusion.floors import Floors
 from ..numerics.pareto import FloatArray, IntArray
 from .arc_consistency import Arcs, Use
 from .cutoff import Cutoff
-from .windows import Windows
+from .neighbour_bounds import NeighbourBounds
 
 LARGE = 1 << 20  # choices of one Einsum that are too many to be listed one by one
 Loops = tuple[tuple[int, int, int], ...]  # (axis, rank, instances)
@@ -111,9 +111,9 @@ class Agreement(Arcs[Choices]):
         least: FloatArray,
         aim: Cutoff,
         counts: dict[str, int],
-        windows: Windows | None = None,
+        together: NeighbourBounds | None = None,
     ) -> None:
-        super().__init__(workload, least, aim, counts, windows=windows)
+        super().__init__(workload, least, aim, counts, together=together)
         self.keys = keys
 
     def _numbered(self, mine: list[Choices], use: Use) -> IntArray:

@@ -17,7 +17,7 @@ from ..fusion.explore import Allowed, PmappingGroup
 from ..numerics.pareto import FloatArray
 from .arc_consistency import Consistency, keys_of
 from .cutoff import Cutoff
-from .windows import Windows
+from .neighbour_bounds import NeighbourBounds
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class RelaxedRows:
     limit: float
     least: FloatArray
     blocks: list[list[PmappingGroup]]
-    windows: Windows | None = None
+    together: NeighbourBounds | None = None
 
     def within(self, aim: Cutoff) -> Left:
         """What is left of them within an aim of no larger limit; Infeasible if some Einsum has none."""
-        consistency = Consistency(self.workload, self.least, aim, {}, windows=self.windows)
+        consistency = Consistency(self.workload, self.least, aim, {}, together=self.together)
         rows = consistency.filter(self.blocks)
         if not all(rows):
             raise Infeasible("no combination of mappings stays within the limit")

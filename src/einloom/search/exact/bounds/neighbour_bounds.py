@@ -1,7 +1,7 @@
-"""What neighbouring Einsums cost at least together, and so what stands before and behind each Einsum (rule `windows`).
+"""What neighbouring Einsums cost at least together, and so what stands before each Einsum and behind it.
 
-Comes in: lower bounds on a weighted sum of settled columns for windows of neighbours (`segments/window.py`). Goes out:
-the least of all Einsums before each place, and of all from it on. Argument: docs/model/pruning.md.
+Comes in: lower bounds on a weighted sum of settled columns for some neighbours (`segments/neighbour_attempt.py`). Goes
+out: the least of all Einsums before each place, and of all from it on. Argument: docs/model/pruning.md.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from ....dataclass import dataclass
 from ..numerics.pareto import FloatArray
 from .weighted_sums import Lines
 
-Window = tuple[int, int]  # the first Einsum of it, and the one behind the last
+Neighbours = tuple[int, int]  # the first Einsum of it, and the one behind the last
 
 
 @dataclass(frozen=True)
-class Windows:
-    """weights: of the settled columns in the sum that is bounded. least: the bound by window; attained: those windows
-    that cost no more."""
+class NeighbourBounds:
+    """weights: of the settled columns in the sum that is bounded. least: the bound by neighbours. done: those
+    of which no more is to be learnt."""
 
     weights: tuple[float, ...]
-    least: Mapping[Window, float]
-    attained: frozenset[Window] = frozenset()
+    least: Mapping[Neighbours, float]
+    done: frozenset[Neighbours] = frozenset()
 
     def before(self, lines: Lines, least: FloatArray) -> FloatArray:
         """What the Einsums before each place cost at least, in the columns of `lines` [n + 1, columns]. least: of each
@@ -39,13 +39,15 @@ class Windows:
     def after(self, lines: Lines, least: FloatArray) -> FloatArray:
         """What the Einsums from each place on cost at least [n + 1, columns]."""
         n = len(least)
-        turned = Windows(self.weights, {(n - end, n - first): cost for (first, end), cost in self.least.items()})
+        turned = NeighbourBounds(
+            self.weights, {(n - end, n - first): cost for (first, end), cost in self.least.items()}
+        )
         return np.asarray(turned.before(lines, least[::-1])[::-1])
 
-    def _of(self, window: Window, lines: Lines, least: FloatArray) -> FloatArray:
-        """The bound of a window in the columns of `lines`: a line of another weight than that of the window has some
+    def _of(self, some: Neighbours, lines: Lines, least: FloatArray) -> FloatArray:
+        """The bound of some neighbours in the columns of `lines`: a line of another weight than theirs has some
         more, or less, of the columns, of which there is at least what the Einsums have alone."""
-        known, alone = self.least[window], least[slice(*window)].sum(axis=0)
+        known, alone = self.least[some], least[slice(*some)].sum(axis=0)
         columns: FloatArray = np.array(lines.extend(alone[None])[0])
         if len(self.weights) == 1:
             return np.asarray(np.maximum(columns, known / self.weights[0]))

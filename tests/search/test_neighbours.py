@@ -12,11 +12,11 @@ from einloom.problem import Budget, Problem
 from einloom.search.exact import ExactOptions, branch_and_bound, neighbours
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.bounds.cutoff import Cutoff
+from einloom.search.exact.bounds.neighbour_bounds import NeighbourBounds
 from einloom.search.exact.bounds.weighted_sums import Lines
-from einloom.search.exact.bounds.windows import Windows
 from einloom.search.exact.branch_and_bound import Run
 from einloom.search.exact.neighbours import look
-from einloom.search.exact.segments.window import WindowAttempt
+from einloom.search.exact.segments.neighbour_attempt import NeighbourAttempt
 from einloom.search.method import Watcher
 from einloom.testing.ragged import ragged_problem
 from einloom.workload.einsum import Workload
@@ -75,7 +75,7 @@ def test_a_place_is_bounded_by_the_best_row_of_windows() -> None:
     """One column: what stands before a place is the largest sum of windows and Einsums that do not overlap."""
     least = np.array([[1.0], [2.0], [3.0], [4.0]])
     lines = Lines.of(Cutoff((1.0,)), least)
-    known = Windows((1.0,), {(0, 2): 4.0, (1, 4): 12.0, (2, 4): 8.5})
+    known = NeighbourBounds((1.0,), {(0, 2): 4.0, (1, 4): 12.0, (2, 4): 8.5})
     assert known.before(lines, least)[:, 0].tolist() == [0.0, 1.0, 4.0, 7.0, 13.0]
     assert known.after(lines, least)[:, 0].tolist() == [13.0, 12.0, 8.5, 4.0, 0.0]
 
@@ -83,12 +83,12 @@ def test_a_place_is_bounded_by_the_best_row_of_windows() -> None:
 def test_lines_of_other_weights_take_the_columns_from_the_einsums_alone() -> None:
     least = np.array([[1.0, 2.0], [2.0, 2.0]])
     lines = Lines(Cutoff((1.0, 1.0)), (0.5, 1.0, 3.0))
-    found = Windows((1.0, 1.0), {(0, 2): 10.0}).before(lines, least)[-1]
+    found = NeighbourBounds((1.0, 1.0), {(0, 2): 10.0}).before(lines, least)[-1]
     assert found.tolist() == [3.0, 4.0, 0.5 * 10 + 0.5 * 3, 10.0, 10 + 2 * 4.0]
 
 
 def overlapping(patch: pytest.MonkeyPatch) -> None:
-    """Windows that overlap are added up."""
+    """NeighbourBounds that overlap are added up."""
 
     def before(self, lines, least):  # type: ignore[no-untyped-def]
         found = [np.zeros(lines.extend(least[:1]).shape[1])]
@@ -98,27 +98,27 @@ def overlapping(patch: pytest.MonkeyPatch) -> None:
             found.append(np.max(ways, axis=0))
         return np.array(found)
 
-    patch.setattr(Windows, "before", before)
+    patch.setattr(NeighbourBounds, "before", before)
 
 
 def alone_as_well(patch: pytest.MonkeyPatch) -> None:
     """What the Einsums cost alone is added to what their window costs."""
-    real = Windows._of
+    real = NeighbourBounds._of
 
     def of(self, window, lines, least):  # type: ignore[no-untyped-def]
         return real(self, window, lines, least) + lines.extend(least[slice(*window)].sum(axis=0)[None])[0]
 
-    patch.setattr(Windows, "_of", of)
+    patch.setattr(NeighbourBounds, "_of", of)
 
 
 def limits_not_looked_at(patch: pytest.MonkeyPatch) -> None:
     """A limit is taken for proven before anything is looked for below it."""
-    real = WindowAttempt.towards_least
+    real = NeighbourAttempt.towards_least
 
     def towards_least(self, limit, bounded=()):  # type: ignore[no-untyped-def]
         return 1.3 * real(self, limit, bounded)
 
-    patch.setattr(WindowAttempt, "towards_least", towards_least)
+    patch.setattr(NeighbourAttempt, "towards_least", towards_least)
 
 
 @pytest.mark.usefixtures("everywhere")
