@@ -34,7 +34,8 @@ def every(workload: Workload) -> list[tuple[int, int]]:
 
 @pytest.fixture
 def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All windows, to the end."""
+    """All windows, to the end, also in small searches."""
+    monkeypatch.setattr(neighbours, "WORTH", 0)
     monkeypatch.setattr(neighbours, "neighbours", every)
     monkeypatch.setattr(neighbours.time, "monotonic", lambda: 0.0)
 

@@ -28,7 +28,7 @@ from .front import front, tied_front
 from .head_starts import first_uneven, first_unfused, round_up
 from .incumbent import Incumbent
 from .joining.completions import TooMany
-from .neighbours import look
+from .neighbours import large, look
 from .numerics.pareto import FloatArray
 from .segments.chain import Chain
 from .stops import Enough, Stopped, Stops, StopsOnly
@@ -254,7 +254,7 @@ class Run:
     def _nearly(self, attempt: Attempt, found: Solution) -> list[float]:
         """Limits near the bound that are tried before that of a solution: few rows are within them."""
         bound = attempt.bound
-        if not attempt.relaxes or bound <= 0:
+        if not attempt.relaxes or bound <= 0 or not large(self.stops):
             return []
         limits = [bound * (1 + step) for step in NEARLY]
         return [limit for limit in limits if limit - bound < SOONER_THAN * (found.value - bound)]
@@ -274,7 +274,8 @@ class Run:
             self.watcher.stage("looking below with every tile")
             better = every.run(min(limit, found.value * BELOW))
         except Infeasible:
-            self.incumbent.prove(min(limit, found.value) * attempt.repeats)
+            if limit < found.value * BELOW:
+                self.incumbent.prove(limit * attempt.repeats)
             return found
         self.incumbent.found(better, attempt.repeats)
         return min(better, found, key=lambda one: one.value)

@@ -15,6 +15,7 @@ from .segments.neighbour_attempt import NeighbourAttempt
 from .stops import Enough, Stops
 
 MOST = 4  # Einsums that are looked at together
+WORTH = 200_000  # steps of a search from which on it is worth looking where few rows are
 
 
 def able(attempt: Attempt) -> bool:
@@ -36,11 +37,16 @@ def neighbours(workload: Workload) -> list[tuple[int, int]]:
     return sorted(set(found))
 
 
+def large(stops: Stops) -> bool:
+    """True if a search has taken long enough for limits near its bound to be worth more than they take."""
+    return stops.evaluated >= WORTH
+
+
 def look(attempt: Attempt, stops: Stops) -> None:
     """Raise the bound of an attempt by neighbours, for about as long as the search has taken so far: of those that are
     not done the one with the least work goes on. Not under a budget of steps, which must not depend on the clock."""
     total = attempt.least.sum(axis=0)
-    if stops.budget.steps is not None or not able(attempt) or not (total > 0).all():
+    if not large(stops) or stops.budget.steps is not None or not able(attempt) or not (total > 0).all():
         return
     known = attempt.together or NeighbourBounds((1.0, *(float(total[0] / one) for one in total[1:])), {})
     least, done = dict(known.least), set(known.done)
