@@ -83,7 +83,8 @@ def rare_rows(before: Mapping[Pair, int], outcomes: Iterable[Outcome]) -> list[d
 
 
 def rare_table(rows: Sequence[Row]) -> str:
-    """By dimension: how many of its pairs were rare, and how many problems have the least of them now."""
+    """By dimension: how many of its pairs were rare, and how many problems have the least of them now; and the
+    pairs that no problem has yet."""
     names = list(dict.fromkeys(name for row in rows for name in (row["one"], row["other"])))
     shown = []
     for name in (ALL, *sorted(names, key=DIMENSIONS.index)):
@@ -100,7 +101,8 @@ def rare_table(rows: Sequence[Row]) -> str:
                 "differences": str(sum(int(row["differences"]) for row in mine)),
             }
         )
-    return markdown([Column(name, name) for name in shown[0]], shown)
+    none = "; ".join(f"{row['one']} and {row['other']}" for row in rows if row["together"] == "0")
+    return markdown([Column(name, name) for name in shown[0]], shown) + f"\n\nIn no problem yet: {none or 'none'}."
 
 
 def impossible_rows(seen: Iterable[Looked]) -> list[dict[str, object]]:
