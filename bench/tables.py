@@ -353,6 +353,7 @@ TABLES: tuple[MeasuredTable, ...] = (
             Column("after 100,000", lambda row: _gap(row["median_gap_100000"])),
             Column("worst seed at the end", _worst),
             Column("CPU s", "cpu_seconds"),
+            Column("commit", "commit"),
         ),
     ),
     MeasuredTable(
@@ -360,6 +361,13 @@ TABLES: tuple[MeasuredTable, ...] = (
         "docs/mappers.md",
         "mappers-tiny.csv",
         "python -m bench.mappers --tiny 50 --points 10000",
+        TINY,
+    ),
+    MeasuredTable(
+        "mappers-below",
+        "docs/mappers.md",
+        "mappers-below.csv",
+        "python -m bench.mappers --below 200 --points 200",
         TINY,
     ),
     MeasuredTable("speeds", "docs/mappers.md", "speeds.csv", "python -m bench.speeds --skeletons 10", speeds.COLUMNS),
