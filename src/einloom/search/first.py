@@ -26,7 +26,7 @@ from ..mapspace.ffm.space import Ffm
 from ..mapspace.registry import space_for
 from ..problem import Budget, Problem
 from .evaluator import SURELY, Evaluator
-from .heuristics.points import Points, Sums, Valued
+from .heuristics.points import INFINITE, Points, Sums, Valued
 from .method import Watcher
 
 AFTER = 0.3  # seconds of a search without a mapping before one is drawn
@@ -143,7 +143,28 @@ class FirstMappings:
                 break
         if found is not None and points.additive:
             found = yield from self._apart(points, found, rng)
-        while self.best is not None:
+        if self.best is not None:
+            yield from self._walk(points, found, rng)
+
+    def go_on_near(self, mapping: Mapping) -> None:
+        """Go on from a known mapping, if it has a state."""
+        points, rng = self._points, Random(1)
+        state = None if points is None else points.encoding.encode(mapping)
+        if points is None or state is None or points.encoding.fault(state) is not None:
+            return
+        found = self._seen((points.apart(state), state))
+        self._pieces = self._near_known(points, found, rng)
+
+    def _near_known(self, points: Points, found: Valued, rng: Random) -> Iterator[None]:
+        """Better privates of a known state, then states near it."""
+        yield
+        if points.additive and found[0] < INFINITE:
+            found = yield from self._polished(points, found, rng)
+        yield from self._walk(points, found, rng)
+
+    def _walk(self, points: Points, found: Valued | None, rng: Random) -> Iterator[None]:
+        """Descents, from one state and then from near the best or from new ones, without an end."""
+        while True:
             if found is not None:
                 yield from self._descent(points, found, rng)
             anew = rng.random() < ANEW

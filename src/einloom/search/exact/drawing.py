@@ -20,7 +20,7 @@ from .bounds.cutoff import BELOW, TIE
 from .einsums.spatial import TooManyChoices
 from .incumbent import Incumbent
 from .segments.chain import Chain
-from .stops import Stops
+from .stops import Enough, Stops
 
 # Where no seconds are given the first mapping is drawn so many times later, and once more for so many Einsums: most
 # such searches have ended by then.
@@ -56,6 +56,7 @@ class Drawing:
         self.first = None if draws is None else draws(problem, incumbent.watcher, loads)
         self.allowed = True
         self.chains = Chain.able(problem, options)
+        self._enough = np.inf
         self._drawn = self._again = 0.0  # CPU seconds: a busy machine does not change the shares
         late = PATIENT + len(problem.workload.einsums) / DRAWN if seconds is None else 1
         eager = seconds is not None and self.first is not None and self.first.eager
@@ -69,9 +70,35 @@ class Drawing:
         self.first, self._after = outer.first, outer._after
         self._at = self._clock() + self._after
 
+    def at_once(self) -> None:
+        """Draw one mapping now, if none is known, and none while dives look for more."""
+        if self.first is not None and self.budget.steps is None:
+            self.first.draw()
+            self.end_if_met()
+        self.allowed = False
+
+    def go_on_near(self, known: Solution | None) -> None:
+        """Draw again, in turns with the search; near a mapping, if one is known."""
+        self.allowed = True
+        if self.first is not None:
+            self.first.hurried = 1
+            if known is not None:
+                self.first.go_on_near(known.mapping)
+
+    @contextmanager
+    def until(self, moment: float) -> Iterator[None]:
+        """A ``with`` block in which `Enough` is raised after this moment of `time.process_time`."""
+        self._enough = moment
+        try:
+            yield
+        finally:
+            self._enough = np.inf
+
     def checkpoint(self) -> None:
         """Raise Stopped if the budget is spent. As long as no mapping that fuses is known, draw some now and then."""
         self.stops.check(self._closing)
+        if time.process_time() > self._enough:
+            raise Enough
         due = self.allowed and self._clock() >= self._at and time.process_time() >= self._again
         if self.first is not None and due and self.incumbent.provisional:
             begun, known = time.process_time(), self.first.best is not None

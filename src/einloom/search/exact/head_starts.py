@@ -1,5 +1,5 @@
-"""Mappings that a search starts from where it has none and seconds are few: cascades with nothing fused, perfect tiles
-where uneven ones are asked for, and tiles of ranks rounded up.
+"""Mappings that a search starts from where it has none and seconds are few: cascades with nothing fused, dives into few
+choices, perfect tiles where uneven ones are asked for, and tiles of ranks rounded up.
 
 Comes in: a search and its first attempt. Goes out: mappings of the problem, kept by the search's incumbent; a search
 that knows one looks only below.
@@ -8,6 +8,7 @@ that knows one looks only below.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol, Self
@@ -19,8 +20,10 @@ from ...problem import Budget, Problem
 from ...workload.einsum import Workload
 from ..method import Watcher
 from ..starts import fitting
-from .attempt import Attempt, Solution
+from .attempt import Attempt, ExactOptions, Solution
+from .bounds.cutoff import BELOW
 from .drawing import HASTE, AtTheBound, Drawing
+from .few_choices import Few, among_few, crowd
 from .incumbent import Incumbent
 from .padded import clipped, grown, padded
 from .segments.chain import SHORT
@@ -28,6 +31,13 @@ from .stops import Enough, Stops, StopsOnly
 from .unfused import unfused
 
 HEAD = 0.25  # of a budget of seconds goes to uneven tiles before perfect ones, at most
+CROWDED = 13_000_000  # choices from which on no cascade of the zoo is proven within a CPU second
+MANY = 1_000_000  # choices from which on a proof that takes longer than this second takes much longer
+LATE = 1.0  # CPU seconds of a search after which one of many choices looks at few
+DIVING = 0.4  # of a budget of seconds goes to few choices, at most
+LONGEST = 12.0  # seconds of them, at most
+FEW = (Few(100, 1, 30, 1), Few(150, 2, 60, 2), Few(300, 3, 120, 2))  # looked at one after the other
+ABOVE_FEW = (0.02, 0.5, 4.0, 100.0, np.inf)  # limits of them, as shares above what they cost at least
 
 
 class Search(Protocol):
@@ -39,6 +49,7 @@ class Search(Protocol):
     incumbent: Incumbent
     stops: Stops
     drawing: Drawing
+    options: ExactOptions
 
     def within(self, problem: Problem, watcher: Watcher) -> Self: ...
 
@@ -64,8 +75,8 @@ def first_uneven(search: Search, attempt: Attempt) -> None:
 
 def _keep_unfused(search: Search, attempt: Attempt, repeats: int) -> None:
     """Keep the best mapping of every Einsum alone. Raises Infeasible if there is none."""
-    search.incumbent.unfused = unfused(attempt)
-    search.incumbent.found(search.incumbent.unfused, repeats)
+    search.incumbent.early = unfused(attempt)
+    search.incumbent.found(search.incumbent.early, repeats)
 
 
 def _keep_perfect(search: Search, repeats: int) -> None:
@@ -74,7 +85,7 @@ def _keep_perfect(search: Search, repeats: int) -> None:
     perfect = replace(search.problem, mapspace=replace(search.problem.mapspace, name="ffm"))
     inner = search.within(perfect, _PerfectTiles(search.watcher))
     inner.drawing.go_on(search.drawing)
-    inner.incumbent.best = inner.incumbent.unfused = known
+    inner.incumbent.best = inner.incumbent.early = known
     try:
         inner.incumbent.best = inner.solve()
     except AtTheBound as met:
@@ -126,6 +137,65 @@ def first_unfused(search: Search, attempt: Attempt, dived: bool = False) -> None
         search.drawing.allowed = not search.drawing.chains
     except Infeasible:
         search.drawing.allowed = True
+
+
+def bounded(search: Search, attempt: Attempt, enough: float, proven: Callable[[float], None]) -> float:
+    """The attempt's lower bound; a search of seconds whose Einsums have many choices looks at few of them before, or
+    when bounding has taken long."""
+    size = crowd(attempt) if _hurries(search, attempt) else 0
+    if size > CROWDED:
+        first_among_few(search, attempt)
+    elif size > MANY:
+        try:
+            with search.drawing.until(time.process_time() + LATE):
+                return attempt.lower_bound(enough, proven)
+        except Enough:
+            first_among_few(search, attempt)
+    return attempt.lower_bound(enough, proven)
+
+
+def _hurries(search: Search, attempt: Attempt) -> bool:
+    """True if a dive into few choices may be of use: seconds count, nothing is known, and Einsums, with even tiles, run
+    one after the other."""
+    known = search.incumbent.best is not None or search.options.limit is not None
+    plain = type(attempt) is Attempt and not any(signature.uneven for signature in attempt.signatures)
+    count = len(search.problem.workload.einsums)
+    return search.budget.seconds is not None and not known and plain and count > 1 and search.drawing.first is not None
+
+
+def first_among_few(search: Search, attempt: Attempt) -> None:
+    """A mapping drawn, then better ones of dives into few choices, more of them each time; then drawing goes on from the
+    best."""
+    incumbent, stops, drawing = search.incumbent, search.stops, search.drawing
+    drawing.at_once()
+    share = DIVING * (search.budget.seconds or np.inf)
+    stops.until = time.monotonic() + min(share, LONGEST)
+    try:
+        for few in FEW:
+            with suppress(Infeasible):
+                _dive(incumbent, among_few(attempt, few), attempt.repeats)
+    except Enough:
+        pass
+    finally:
+        stops.until = np.inf
+        drawing.go_on_near(incumbent.best)
+
+
+def _dive(incumbent: Incumbent, quick: Attempt, repeats: int) -> None:
+    """Keep what a dive finds below the lowest of some limits that admits anything, if it is the best."""
+    quick.watcher.stage("looking at few choices")
+    for step in ABOVE_FEW:
+        limit = min(quick.bound * (1 + step), incumbent.value * BELOW)
+        try:
+            solution = quick.run(limit)
+        except Infeasible:
+            if limit < quick.bound * (1 + step):
+                return
+            continue
+        if solution.value < incumbent.value:
+            incumbent.early = solution
+            incumbent.found(solution, repeats)
+        return
 
 
 class _PerfectTiles(Watcher):

@@ -22,15 +22,15 @@ from .bounds.cutoff import settled
 class Incumbent:
     """The best solution (of one repeat) and the bound (of all repeats) so far.
 
-    starts: the known mappings that the search began from. unfused: a mapping that fuses nothing, found before the
-    search has one of its own.
+    starts: the known mappings that the search began from. early: a mapping that
+    fuses nothing, or one of few choices, found before the search has one of its own.
     """
 
     def __init__(self, problem: Problem, watcher: Watcher) -> None:
         self.problem, self.watcher = problem, watcher
         self.starts: list[Solution] = []
         self.best: Solution | None = None
-        self.unfused: Solution | None = None
+        self.early: Solution | None = None
         self.bound = 0.0
 
     def begin(self, mappings: Iterable[Mapping]) -> None:
@@ -52,8 +52,8 @@ class Incumbent:
 
     @property
     def provisional(self) -> bool:
-        """True while the search has found no mapping of its own: there is none, or one that fuses nothing."""
-        return self.best is self.unfused
+        """True while the search has found no mapping of its own: there is none, or an early one."""
+        return self.best is self.early
 
     def found(self, solution: Solution, repeats: int) -> None:
         """Keep a solution if it is the best. repeats: of its value in that of the whole problem."""

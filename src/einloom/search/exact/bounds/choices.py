@@ -84,10 +84,11 @@ class Keys:
         sizes = [len(option.held) * len(floors.classes.spreads(option)) for option in signature.units]
         if sum(sizes) > LARGE:
             return None
-        every = [self._on(floors, option) for option, size in zip(signature.units, sizes, strict=True) if size]
+        every = [self.on(floors, option) for option, size in zip(signature.units, sizes, strict=True) if size]
         return [choices for choices in every if len(choices)]
 
-    def _on(self, floors: Floors, option: UnitOption) -> Choices:
+    def on(self, floors: Floors, option: UnitOption) -> Choices:
+        """Every choice of an Einsum on one unit."""
         tensors = range(len(floors.classes.signature.tensors))
         backed = [[backing(held, t) for t in tensors] for held in option.held]
         places = {(t, m) for each in backed for t, m in enumerate(each)}
@@ -124,12 +125,17 @@ class Agreement(Arcs[Choices]):
 
     def bound(self, choices: list[list[Choices]]) -> float:
         """The objective of the cascade at least; infinite if some Einsum has no choice that suits the others."""
+        return max((float(values.min(initial=np.inf)) for values in self.through(choices)), default=np.inf)
+
+    def through(self, choices: list[list[Choices]]) -> list[FloatArray]:
+        """The objective of a cascade with each choice at least, of every Einsum [choices]; infinite for one that suits
+        no neighbour's. Empty where some Einsum has no choice."""
         if not all(map(len, choices)):
-            return float("inf")
+            return []
         before, after = self._sweep(choices, 1), self._sweep(choices, -1)
         totals = (a + self._cost(mine) + b for a, mine, b in zip(before, choices, after, strict=True))
         width = self.least.shape[1]
-        return max(float(self.aim.value(total[:, :width]).min(initial=np.inf)) for total in totals)
+        return [self.aim.value(total[:, :width]) for total in totals]
 
 
 def wanted(classes: Sequence[RankClasses], choices: Sequence[list[Choices]]) -> dict[EinsumClass, Wanted]:

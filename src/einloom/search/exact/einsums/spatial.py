@@ -201,7 +201,7 @@ def _every_spread(classes: RankClasses, option: UnitOption, uneven: bool = False
     axes = [axis for axis in s.axes if axis.fanout < option.fanouts]
     if s.copy and not _backs_behind_fanouts(s, option):
         return (tuple((1,) * len(classes.members) for _ in axes),)
-    shares = _Shares(classes, option, uneven)
+    shares = Shares(classes, option, uneven)
     takes = [[shares.allowed(axis, d) for d in range(len(classes.members))] for axis in axes]
 
     @cache
@@ -310,7 +310,7 @@ def _runs(groups: list[list[int]]) -> list[tuple[int, ...]]:
 
 
 @dataclass(frozen=True)
-class _Shares:
+class Shares:
     """What the classes may take of one axis after the other. uneven: of classes that may be cut unevenly, too."""
 
     classes: RankClasses
