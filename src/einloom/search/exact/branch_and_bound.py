@@ -25,7 +25,7 @@ from .concurrent.first_attempt import attempt_for
 from .drawing import Drawer, Drawing
 from .feasible import CHAINED, HEURISTICS, NEAR, heuristic, heuristic_by_segments
 from .front import front, tied_front
-from .head_starts import bounded, first_uneven, first_unfused, round_up
+from .head_starts import before_bounds, bounded, first_uneven, first_unfused, round_up
 from .incumbent import Incumbent
 from .joining.completions import TooMany
 from .neighbours import large, look
@@ -85,6 +85,7 @@ class Run:
         if most is not None and self.incumbent.value <= most:
             most = None
         if most is None:
+            before_bounds(self, attempt)
             self.incumbent.prove(attempt.begin() * attempt.repeats)
             first_uneven(self, attempt)
         bound = bounded(self, attempt, float("inf") if most is None else most * (1 + TIE), self._rising(attempt))

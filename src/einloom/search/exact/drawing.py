@@ -30,6 +30,8 @@ PROVING = 19  # seconds of search for one of drawing, without a budget
 ALONE = 5.0  # CPU seconds of drawing without a budget of seconds where spatial choices are too many to be listed
 LOADS_FROM = 2.0  # seconds of a budget from which it is worth it to load machine code for drawing
 HASTE = 30.0  # seconds of a budget from which on a dive has a better mapping of a network before its end
+SOON = 0.2  # seconds of drawing for half of the time, beside dives into few choices
+TURNS = 6  # seconds of these for one of drawing after that
 CLOSING = 2  # times the pricing of what was drawn is left to the end of a search, or one part in so many of its seconds
 Drawer = Callable[[Problem, Watcher, bool], FirstMappings]
 
@@ -71,15 +73,15 @@ class Drawing:
         self._at = self._clock() + self._after
 
     def at_once(self) -> None:
-        """Draw one mapping now, if none is known, and none while dives look for more."""
+        """Draw one mapping now, if none is known; from now on drawing and the search take turns."""
         if self.first is not None and self.budget.steps is None:
             self.first.draw()
             self.end_if_met()
-        self.allowed = False
+            self.first.early, self.first.hurried = SOON, TURNS
+            self._at = self._clock()
 
     def go_on_near(self, known: Solution | None) -> None:
-        """Draw again, in turns with the search; near a mapping, if one is known."""
-        self.allowed = True
+        """Draw for half of the time; near a mapping, if one is known."""
         if self.first is not None:
             self.first.hurried = 1
             if known is not None:

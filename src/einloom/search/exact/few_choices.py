@@ -22,6 +22,7 @@ from .einsums.holds import backing
 from .einsums.spatial import RankClasses, Row, Shares, SpatialChoice, like_axes
 from .fusion.floors import Floors
 from .numerics.pareto import FloatArray, IntArray
+from .prices.columns import objective_columns
 
 SPARSE = 2  # classes that take more than one instance of an axis, at most
 IDLE = 2  # the least instances of an axis that are taken are one part in so many of the most
@@ -139,8 +140,9 @@ def _thinned(
     some = spreads[:: -(-len(spreads) // SAMPLED)]
     alone = replace(signature, units=(option,))
     floors = Floors(quick.setting, FewSpreads(alone, quick.checkpoint, {option: some}), quick.checkpoint)
-    cost = np.array([floors.settled(option, held) for held in option.held])
-    values = _weighed(cost.reshape(-1, cost.shape[-1])).reshape(cost.shape[:2]).min(axis=1)
+    cost = np.concatenate([floors.of(option, held) for held in option.held])
+    settled = objective_columns(quick.problem.machine, quick.setting.columns, cost, quick.problem.objective)
+    values = _weighed(settled).reshape(len(option.held), -1).min(axis=1)
     shared = [t for t, tensor in enumerate(signature.tensors) if tensor.fusable]
     order = np.argsort(values, kind="stable")
     backings = (tuple(backing(option.held[i], t) for t in shared) for i in order)

@@ -8,7 +8,7 @@ that knows one looks only below.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol, Self
@@ -35,9 +35,12 @@ CROWDED = 13_000_000  # choices from which on no cascade of the zoo is proven wi
 MANY = 1_000_000  # choices from which on a proof that takes longer than this second takes much longer
 LATE = 1.0  # CPU seconds of a search after which one of many choices looks at few
 DIVING = 0.4  # of a budget of seconds goes to few choices, at most
-LONGEST = 12.0  # seconds of them, at most
-FEW = (Few(100, 1, 30, 1), Few(150, 2, 60, 2), Few(300, 3, 120, 2))  # looked at one after the other
-ABOVE_FEW = (0.02, 0.5, 4.0, 100.0, np.inf)  # limits of them, as shares above what they cost at least
+LONGEST = 6.0  # CPU seconds of them, at most
+NETWORK = Few(40, 2, 16, 1)  # of each Einsum of a network, which is mapped alone
+SLIDING = Few(60, 2, 30, 1)  # looked at before the others where windows slide: tables are many then
+FEW = (Few(60, 4, 60, 1), Few(150, 2, 60, 1), Few(60, 8, 100, 1), Few(150, 8, 200, 2))  # looked at one after the other
+PACKED = 10_000_000_000  # choices from which on the second comes first
+ABOVE_FEW = (0.02, 0.5, 4.0, 100.0)  # limits of them, as shares above what they cost at least
 
 
 class Search(Protocol):
@@ -139,18 +142,24 @@ def first_unfused(search: Search, attempt: Attempt, dived: bool = False) -> None
         search.drawing.allowed = True
 
 
+def before_bounds(search: Search, attempt: Attempt) -> None:
+    """Of a network with many choices, mappings of few; even its first bound takes long."""
+    if _network(search) and _hurries(search, attempt) and (size := crowd(attempt)) > CROWDED:
+        first_among_few(search, attempt, size)
+
+
 def bounded(search: Search, attempt: Attempt, enough: float, proven: Callable[[float], None]) -> float:
     """The attempt's lower bound; a search of seconds whose Einsums have many choices looks at few of them before, or
-    when bounding has taken long."""
+    when bounding has taken long (docs/exact.md, few choices)."""
     size = crowd(attempt) if _hurries(search, attempt) else 0
     if size > CROWDED:
-        first_among_few(search, attempt)
+        first_among_few(search, attempt, size)
     elif size > MANY:
         try:
             with search.drawing.until(time.process_time() + LATE):
                 return attempt.lower_bound(enough, proven)
         except Enough:
-            first_among_few(search, attempt)
+            first_among_few(search, attempt, size)
     return attempt.lower_bound(enough, proven)
 
 
@@ -163,39 +172,50 @@ def _hurries(search: Search, attempt: Attempt) -> bool:
     return search.budget.seconds is not None and not known and plain and count > 1 and search.drawing.first is not None
 
 
-def first_among_few(search: Search, attempt: Attempt) -> None:
-    """A mapping drawn, then better ones of dives into few choices, more of them each time; then drawing goes on from the
-    best."""
-    incumbent, stops, drawing = search.incumbent, search.stops, search.drawing
+def first_among_few(search: Search, attempt: Attempt, size: int) -> None:
+    """Mappings of few choices, more of them each time, then drawn ones from the best on. Of a network each Einsum is
+    mapped alone. size: how many choices there are."""
+    incumbent, drawing, network = search.incumbent, search.drawing, _network(search)
     drawing.at_once()
-    share = DIVING * (search.budget.seconds or np.inf)
-    stops.until = time.monotonic() + min(share, LONGEST)
-    try:
-        for few in FEW:
+    drawing.allowed = not network
+    most = min(DIVING * (search.budget.seconds or np.inf), LONGEST)
+    with suppress(Enough), drawing.until(time.process_time() + most):
+        for few in (NETWORK,) if network else _ladder(attempt, size):
             with suppress(Infeasible):
-                _dive(incumbent, among_few(attempt, few), attempt.repeats)
-    except Enough:
-        pass
-    finally:
-        stops.until = np.inf
-        drawing.go_on_near(incumbent.best)
+                quick = among_few(attempt, few)
+                if network:
+                    _keep_unfused(search, quick, attempt.repeats)
+                else:
+                    _dive(incumbent, quick, attempt.repeats)
+    drawing.allowed = True
+    drawing.go_on_near(incumbent.best)
+
+
+def _network(search: Search) -> bool:
+    return len(search.problem.workload.einsums) >= SHORT
+
+
+def _ladder(attempt: Attempt, size: int) -> Sequence[Few]:
+    """How many choices are looked at, one after the other."""
+    slides = any(tensor.slides for signature in attempt.signatures for tensor in signature.tensors)
+    first = (SLIDING,) if slides else ()
+    return (*first, *FEW) if size < PACKED else (*first, FEW[1], FEW[0], *FEW[2:])
 
 
 def _dive(incumbent: Incumbent, quick: Attempt, repeats: int) -> None:
-    """Keep what a dive finds below the lowest of some limits that admits anything, if it is the best."""
+    """Keep what a dive finds below the lowest of some limits that admits anything better than the best."""
     quick.watcher.stage("looking at few choices")
+    known = incumbent.value * BELOW
     for step in ABOVE_FEW:
-        limit = min(quick.bound * (1 + step), incumbent.value * BELOW)
-        try:
+        limit = min(quick.bound * (1 + step), known)
+        with suppress(Infeasible):
             solution = quick.run(limit)
-        except Infeasible:
-            if limit < quick.bound * (1 + step):
-                return
-            continue
-        if solution.value < incumbent.value:
-            incumbent.early = solution
-            incumbent.found(solution, repeats)
-        return
+            if solution.value < incumbent.value:
+                incumbent.early = solution
+                incumbent.found(solution, repeats)
+            return
+        if limit == known:
+            return
 
 
 class _PerfectTiles(Watcher):

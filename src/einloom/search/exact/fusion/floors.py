@@ -16,6 +16,7 @@ from ..prices.columns import LinkPrices, objective_columns
 from ..prices.traffic import Prices
 
 KEPT = 1 << 16  # numbers of a unit's floors that are remembered
+FEW = 1 << 10  # spatial choices of which it is remembered what each store costs
 
 
 class Floors:
@@ -27,6 +28,7 @@ class Floors:
         self.checkpoint = checkpoint
         key = "floors", id(setting.machine), setting.columns, setting.slots
         self._prices: dict[UnitOption, Prices] = {}
+        self._fills: dict[tuple[str | None, int, int, int], FloatArray] = {}
         self._known: dict[object, Any] = classes.remembered.setdefault(key, {"machine": setting.machine})
 
     def links(self, option: UnitOption, spreads: tuple[SpatialChoice, ...]) -> LinkPrices:
@@ -59,8 +61,18 @@ class Floors:
                 self.checkpoint()
                 parent = max((p for p in range(m) if t in held[p]), default=-1)
                 if parent >= 0:
-                    total = total + prices.least(t, parent, m)
+                    total = total + self._filled(option, t, parent, m)
         return total
+
+    def _filled(self, option: UnitOption, tensor: int, parent: int, memory: int) -> FloatArray:
+        """Least cost of filling an own store once [spatial choices, columns]; remembered where choices are few."""
+        key = option.unit, tensor, parent, memory
+        if key not in self._fills:
+            found = self._prices[option].least(tensor, parent, memory)
+            if len(found) > FEW:
+                return found
+            self._fills[key] = found
+        return self._fills[key]
 
     def settled(self, option: UnitOption, held: Placement) -> FloatArray:
         """The same in the sums that make the objective [spatial choices, settled columns]."""
