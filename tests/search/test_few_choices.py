@@ -1,0 +1,116 @@
+"""Dives into few choices: what they look at is part of the space, what they find is a mapping of it, and a search that
+begins with them proves what it proves without."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from einloom.api import problem
+from einloom.cost.evaluate import evaluate
+from einloom.errors import Infeasible
+from einloom.problem import Budget, Guarantee, Problem
+from einloom.search.exact import Exact, head_starts
+from einloom.search.exact.attempt import Attempt, ExactOptions
+from einloom.search.exact.branch_and_bound import Run
+from einloom.search.exact.einsums.spatial import like_axes, together
+from einloom.search.exact.few_choices import Few, FewSpreads, among_few, crowd
+from einloom.search.exact.fusion.floors import Floors
+from einloom.search.method import Watcher
+from einloom.search.starts import fitting
+
+SMALL = "simple:dram_energy=10,glb_bits=512"
+CASES = (
+    ("residual-diamond", "tileflow-edge"),
+    ("conv-chain:c=4,h=8,w=8,l=4,k=4", "tileflow-edge"),
+    ("matmuls", "tpu-v4i"),
+    ("residual-diamond", SMALL),
+)
+
+
+def begun(asked: Problem) -> Attempt:
+    attempt = Attempt(asked, ExactOptions(), Watcher(), {}, lambda: None)
+    attempt.begin()
+    return attempt
+
+
+@pytest.mark.parametrize(("workload", "machine"), CASES)
+def test_few_choices_are_choices(workload: str, machine: str) -> None:
+    """Of spatial loops, whichever of several like axes takes what, and of stores; and they are no more than asked for."""
+    attempt = begun(problem(workload, machine, "edp"))
+    quick = among_few(attempt, Few(60, 4, 60, 1))
+    for mine, signature in zip(quick.signatures, attempt.signatures, strict=True):
+        options = {option.unit: option for option in signature.units}
+        classes = quick.classes[mine]
+        assert isinstance(classes, FewSpreads)
+        for option in mine.units:
+            whole = options[option.unit]
+            assert set(option.held) <= set(whole.held)
+            alike = like_axes(signature, whole, [axis for axis in signature.axes if axis.fanout < whole.fanouts])
+            every = {together(spread, alike) for spread in attempt.classes[signature].spreads(whole)}
+            assert {together(spread, alike) for spread in classes.spreads(option)} <= every
+        assert sum(map(len, quick._choices[quick.signatures.index(mine)])) <= 60
+
+
+@pytest.mark.parametrize(("workload", "machine"), CASES)
+def test_what_a_dive_finds_is_a_mapping_of_the_space(workload: str, machine: str) -> None:
+    asked = problem(workload, machine, "edp")
+    quick = among_few(begun(asked), Few(60, 4, 60, 1))
+    for step in (0.5, 4.0, 100.0):
+        try:
+            found = quick.run(quick.bound * (1 + step))
+        except Infeasible:
+            continue
+        assert fitting(asked, (found.mapping,)) == (found.mapping,)
+        cost = evaluate(asked.workload, asked.machine, found.mapping)
+        assert asked.objective.value(cost) <= found.value * asked.workload.repeat**2 * (1 + 1e-9)
+        return
+    raise AssertionError("nothing within a hundred times the least")
+
+
+@pytest.mark.parametrize(("workload", "machine"), [("residual-diamond", SMALL), ("matmuls", "tpu-v4i")])
+def test_a_proof_is_the_same_after_dives(workload: str, machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = problem(workload, machine, "edp")
+    alone = Exact().search(asked)
+    dived: list[float] = []
+    first = head_starts.first_among_few
+
+    def counted(search: Run, attempt: Attempt, size: int) -> None:
+        first(search, attempt, size)
+        dived.append(search.incumbent.value)
+
+    monkeypatch.setattr(head_starts, "CROWDED", -1)
+    monkeypatch.setattr(head_starts, "LONGEST", 1.0)
+    monkeypatch.setattr(head_starts, "first_among_few", counted)
+    found = Exact().search(asked, Budget(seconds=1e6))
+    assert len(dived) == 1 and dived[0] < np.inf
+    assert found.certificate is not None and found.certificate.guarantee is Guarantee.OPTIMAL
+    assert found.value == pytest.approx(alone.value, rel=1e-9)
+
+
+def test_the_crowd_is_counted_without_listing() -> None:
+    """No axis is in full use: the measure is no less than the number of choices, and not a hundred times as large."""
+    attempt = begun(problem("residual-diamond", "tileflow-edge", "edp"))
+    listed = sum(
+        len(option.held) * len(attempt.classes[signature].spreads(option))
+        for signature in dict.fromkeys(attempt.signatures)
+        for option in signature.units
+    )
+    assert listed <= crowd(attempt) <= 100 * listed
+
+
+def test_remembered_fills_are_those_that_are_asked_for() -> None:
+    """Floors of a choice of stores do not depend on which were asked before."""
+    attempt = begun(problem("residual-diamond", "tileflow-edge", "edp"))
+    quick = among_few(attempt, Few(60, 4, 60, 1))
+    rng = Random(0)
+    for signature in dict.fromkeys(quick.signatures):
+        classes, option = quick.classes[signature], signature.units[0]
+        known = Floors(quick.setting, classes)
+        order = list(option.held)
+        rng.shuffle(order)
+        for held in order:
+            alone = Floors(quick.setting, FewSpreads(signature, lambda: None, dict(classes.few)))
+            assert np.array_equal(known.of(option, held), alone.of(option, held))
