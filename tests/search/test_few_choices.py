@@ -38,7 +38,7 @@ def begun(asked: Problem) -> Attempt:
 
 @pytest.mark.parametrize(("workload", "machine"), CASES)
 def test_few_choices_are_choices(workload: str, machine: str) -> None:
-    """Of spatial loops, whichever of several like axes takes what, and of stores; and they are no more than asked for."""
+    """Of spatial loops, whichever of several like axes takes what, and of stores; no more than asked for."""
     attempt = begun(problem(workload, machine, "edp"))
     quick = among_few(attempt, Few(60, 4, 60, 1))
     for mine, signature in zip(quick.signatures, attempt.signatures, strict=True):
