@@ -62,9 +62,22 @@ def crowd(attempt: Attempt) -> int:
             axes, shares = _axes(signature, option), Shares(classes, option, uneven=False)
             groups = [] if signature.copy else like_axes(signature, option, axes)
             merged = [replace(axes[group[0]], size=prod(axes[i].size for i in group)) for group in groups]
-            rows = [_rows(shares, axis, classes.extents) for axis in merged if not axis.full]
-            found += len(option.held) * prod(map(len, rows))
+            found += len(option.held) * prod(_number(shares, axis) for axis in merged if not axis.full)
     return found
+
+
+def _number(shares: Shares, axis: AxisSignature) -> int:
+    """How many rows an axis has by itself: products of what its classes may take that are no larger than it is."""
+    ways = {1: 1}
+    for d in range(len(shares.classes.extents)):
+        more: dict[int, int] = {}
+        takes = shares.allowed(axis, d)
+        for product, number in ways.items():
+            for z in takes:
+                if product * z <= axis.size:
+                    more[product * z] = more.get(product * z, 0) + number
+        ways = more
+    return sum(ways.values())
 
 
 def among_few(attempt: Attempt, few: Few) -> Attempt:
