@@ -7,13 +7,14 @@ What it finds is a mapping of the space; that it finds nothing says nothing (doc
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from math import prod, sqrt
 from operator import floordiv
 
 import numpy as np
 
+from ...dataclass import dataclass
 from ...errors import Infeasible
 from .attempt import Attempt
 from .bounds.choices import Agreement, Choices, Keys
