@@ -177,7 +177,6 @@ def first_among_few(search: Search, attempt: Attempt, size: int) -> None:
     mapped alone. size: how many choices there are."""
     incumbent, drawing, network = search.incumbent, search.drawing, _network(search)
     drawing.at_once()
-    drawing.allowed = not network
     most = min(DIVING * (search.budget.seconds or np.inf), LONGEST)
     with suppress(Enough), drawing.until(time.process_time() + most):
         for few in (NETWORK,) if network else _ladder(attempt, size):
@@ -187,7 +186,6 @@ def first_among_few(search: Search, attempt: Attempt, size: int) -> None:
                     _keep_unfused(search, quick, attempt.repeats)
                 else:
                     _dive(incumbent, quick, attempt.repeats)
-    drawing.allowed = True
     drawing.go_on_near(incumbent.best)
 
 
