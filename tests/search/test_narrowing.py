@@ -94,5 +94,5 @@ def test_only_tensors_between_einsums_that_are_explored_tell_what_agrees(
 ) -> None:
     asked = problem("matmuls:n=4,m=4,kn=4", "two-level", "energy")
     attempt = Attempt(asked, ExactOptions(), Watcher(), {}, lambda: None)
-    arcs = Consistency(asked.workload, attempt.least, attempt.aim, {}, known)
+    arcs = Consistency(asked.workload, attempt.least, attempt.cutoff, {}, known)
     assert [set(own) for own in arcs._own] == shared

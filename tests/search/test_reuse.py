@@ -167,7 +167,9 @@ MISTAKES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
         Lines,
         "value",
         lambda mine, bounds: (
-            mine.aim.value(mine._corners(bounds)[0]).max(keepdims=True) if mine.weights else mine.aim.value(bounds)
+            mine.cutoff.value(mine._corners(bounds)[0]).max(keepdims=True)
+            if mine.weights
+            else mine.cutoff.value(bounds)
         ),
     ),
 }

@@ -78,12 +78,12 @@ class Solution:
 
 
 class Attempt:
-    """Complete solutions of one problem below a cutoff, its `aim` (of one repeat).
+    """Complete solutions of one problem below a `cutoff` (of one repeat).
 
     A signature is a class of Einsums (`EinsumClass`), its blocks are groups of pmappings (`PmappingGroup`).
 
     tiling: of ranks in the space `ragged` that several Einsums may cut alike. relaxed: the rows of the relaxation that
-    bounds this attempt, if they are known; left: what they leave within the aim. together: what
+    bounds this attempt, if they are known; left: what they leave within the cutoff. together: what
     neighbours cost at least together, as far as it is known.
     """
 
@@ -117,7 +117,7 @@ class Attempt:
         self.least = np.zeros((len(self.signatures), len(self.objectives)))
         self.agreed = 0.0
         self.consistency: Consistency | None = None
-        self.aim = Cutoff(problem.objective.powers[: len(self.objectives)])
+        self.cutoff = Cutoff(problem.objective.powers[: len(self.objectives)])
 
     @property
     def tied(self) -> bool:
@@ -169,7 +169,7 @@ class Attempt:
             if not len(found[one]):
                 raise self._unmapped(i)
         self.least = np.array([found[one].min(axis=0) for one in every])
-        lines = Lines.of(self.aim, self.least, MANY_RATIOS)
+        lines = Lines.of(self.cutoff, self.least, MANY_RATIOS)
         lowest = {one: lines.extend(points).min(axis=0) for one, points in found.items()}
         self.agreed = float(lines.value(np.sum([lowest[one] for one in every], axis=0)[None])[0])
         return self.bound
@@ -202,7 +202,7 @@ class Attempt:
         choices = self._choices if self.options.consistency else None
         if choices is None:
             return 0.0
-        found = self._agreement(self.aim).bound(self._at_least(choices))
+        found = self._agreement(self.cutoff).bound(self._at_least(choices))
         if not np.isfinite(found):
             why = "Einsums that share a tensor cannot agree on stores and spatial loops: "
             raise Infeasible(why + self._blame())
@@ -253,15 +253,15 @@ class Attempt:
                     raise self._unmapped(i)
         self.agreed = max(self.agreed, self._agree())
 
-    def _agreement(self, aim: Cutoff) -> Agreement:
-        return Agreement(self.problem.workload, self._keys, self.least, aim, self.counts, self.together)
+    def _agreement(self, cutoff: Cutoff) -> Agreement:
+        return Agreement(self.problem.workload, self._keys, self.least, cutoff, self.counts, self.together)
 
     def _agreed(self) -> tuple[dict[EinsumClass, Wanted], FloatArray | None]:
-        """The choices that can be part of a cascade within the aim, and per Einsum the most of each settled column that
-        is of use; empty and None where that is not known."""
-        if not self.options.consistency or not self.aim.finite or self._choices is None:
+        """The choices that can be part of a cascade within the cutoff, and per Einsum the most of each settled column
+        that is of use; empty and None where that is not known."""
+        if not self.options.consistency or not self.cutoff.finite or self._choices is None:
             return {}, None
-        agreement = self._agreement(self.aim)
+        agreement = self._agreement(self.cutoff)
         choices = agreement.filter(self._at_least(self._choices))
         if not all(choices):
             raise Infeasible("no combination of mappings stays within the limit")
@@ -277,7 +277,7 @@ class Attempt:
     @property
     def bound(self) -> float:
         """What `lower_bound` has found."""
-        return max(self.agreed, float(self.aim.value(self.least.sum(axis=0, keepdims=True))[0]))
+        return max(self.agreed, float(self.cutoff.value(self.least.sum(axis=0, keepdims=True))[0]))
 
     def first_limit(self) -> float | None:
         """A limit to try before all others, if one is worth it."""
@@ -335,48 +335,50 @@ class Attempt:
 
     def run(self, limit: float) -> Solution:
         """The best cascade whose value is at most `limit` (others may come out too), or Infeasible."""
-        return self.towards(replace(self.aim, limit=limit * (1 + TIE)))
+        return self.towards(replace(self.cutoff, limit=limit * (1 + TIE)))
 
     def towards_least(self, limit: float, bounded: tuple[Attempt, ...] = ()) -> float:
         """The least value of a relaxation if it is at most `limit`, or Infeasible. bounded: attempts of which it is the
         relaxation; they may know its rows."""
-        aim = replace(self.aim, limit=limit * (1 + TIE))
-        blocks = self._rows(aim)
+        cutoff = replace(self.cutoff, limit=limit * (1 + TIE))
+        blocks = self._rows(cutoff)
         for other in bounded if self.consistency is not None and type(self) is Attempt else ():
-            other.relaxed = RelaxedRows(self.problem.workload, aim.limit, self.least, blocks, self.together)
-        partials = self.joined(self._ready(blocks), blocks, aim)
-        return min(float(self.aim.value(partial.cost).min()) for partial in partials)
+            other.relaxed = RelaxedRows(self.problem.workload, cutoff.limit, self.least, blocks, self.together)
+        partials = self.joined(self._ready(blocks), blocks, cutoff)
+        return min(float(self.cutoff.value(partial.cost).min()) for partial in partials)
 
-    def towards(self, aim: Cutoff) -> Solution:
-        """The best cascade that is not beyond `aim` (others may come out too), or Infeasible."""
-        blocks = self._rows(aim)
+    def towards(self, cutoff: Cutoff) -> Solution:
+        """The best cascade that is not beyond `cutoff` (others may come out too), or Infeasible."""
+        blocks = self._rows(cutoff)
         joiner = self._ready(blocks)
-        for nearer in self._nearer(joiner.completions, aim):
+        for nearer in self._nearer(joiner.completions, cutoff):
             try:
                 return self.best(self.joined(joiner, blocks, nearer))
             except Infeasible:
                 continue
-        return self.best(self.joined(joiner, blocks, aim))
+        return self.best(self.joined(joiner, blocks, cutoff))
 
-    def complete(self, aim: Cutoff) -> list[Partial]:
-        """All undominated complete cascades that are not beyond `aim`, or Infeasible."""
-        blocks = self._rows(aim)
-        return self.joined(self._ready(blocks), blocks, aim)
+    def complete(self, cutoff: Cutoff) -> list[Partial]:
+        """All undominated complete cascades that are not beyond `cutoff`, or Infeasible."""
+        blocks = self._rows(cutoff)
+        return self.joined(self._ready(blocks), blocks, cutoff)
 
-    def _rows(self, aim: Cutoff) -> list[list[PmappingGroup]]:
+    def _rows(self, cutoff: Cutoff) -> list[list[PmappingGroup]]:
         """The blocks of every Einsum, without what the neighbours rule out, or Infeasible."""
-        self.aim = aim
+        self.cutoff = cutoff
         if self.relaxed is not None and self.options.rules.relaxed:
-            self.left = self.relaxed.within(aim) if aim.limit <= self.relaxed.limit else None
+            self.left = self.relaxed.within(cutoff) if cutoff.limit <= self.relaxed.limit else None
             self.least = self.relaxed.least if self.left is None else self.left.least
         self.rest = Rest(self.least)
         wanted, most = self._agreed()
         self.setting = replace(self.setting, tracked=self._followed(wanted))
         blocks = self._blocks(self._column_limits(most), wanted)
         self.consistency = None
-        if self.options.consistency and aim.finite:
+        if self.options.consistency and cutoff.finite:
             self.watcher.stage("comparing neighbours")
-            self.consistency = Consistency(self.problem.workload, self.least, aim, self.counts, together=self.together)
+            self.consistency = Consistency(
+                self.problem.workload, self.least, cutoff, self.counts, together=self.together
+            )
             blocks = self.consistency.filter(blocks)
             if not all(blocks):
                 raise Infeasible("no combination of mappings stays within the limit")
@@ -384,7 +386,7 @@ class Attempt:
 
     def _followed(self, wanted: dict[EinsumClass, Wanted]) -> tuple[int, ...]:
         """The memories whose room is followed along the cascade: of `tracked` not those further in than all that back
-        something, where no own store within the aim outlives its Einsum."""
+        something, where no own store within the cutoff outlives its Einsum."""
         if not wanted or self.problem.mapspace.stores != "own" or type(self) is not Attempt:
             return self.tracked
         every = dict.fromkeys(self.signatures)
@@ -414,18 +416,18 @@ class Attempt:
         joiner.serving = self._serving(blocks)
         return joiner
 
-    def _nearer(self, completions: RemainingCost | None, aim: Cutoff) -> list[Cutoff]:
-        """Limits between the least that completions know of and that of the aim, from below."""
-        if completions is None or aim.front is not None:
+    def _nearer(self, completions: RemainingCost | None, cutoff: Cutoff) -> list[Cutoff]:
+        """Limits between the least that completions know of and that of the cutoff, from below."""
+        if completions is None or cutoff.front is not None:
             return []
         least = completions.least_limit()
         limits = [least * (1 + step) for step in NEARER]
-        return [replace(aim, limit=limit) for limit in limits if limit - least < (aim.limit - least) / 2]
+        return [replace(cutoff, limit=limit) for limit in limits if limit - least < (cutoff.limit - least) / 2]
 
-    def joined(self, joiner: Joiner, blocks: list[list[PmappingGroup]], aim: Cutoff) -> list[Partial]:
-        """All undominated complete cascades of these rows that are not beyond `aim`, or Infeasible."""
+    def joined(self, joiner: Joiner, blocks: list[list[PmappingGroup]], cutoff: Cutoff) -> list[Partial]:
+        """All undominated complete cascades of these rows that are not beyond `cutoff`, or Infeasible."""
         if joiner.completions is not None:
-            blocks = joiner.completions.towards(aim, blocks)
+            blocks = joiner.completions.towards(cutoff, blocks)
             if not all(blocks):
                 raise Infeasible("no combination of mappings stays within the limit")
         reached = {0: joiner.start()}
@@ -465,10 +467,10 @@ class Attempt:
     def _column_limits(self, agreed: FloatArray | None) -> list[FloatArray]:
         """Per Einsum the largest useful value of each column. agreed: as `_agreed` says of settled columns."""
         width = len(self.setting.columns)
-        if not self.aim.finite:
+        if not self.cutoff.finite:
             return [np.full(width, np.inf) for _ in self.signatures]
         total = self.least.sum(axis=0)
-        most = self.aim.most(total)
+        most = self.cutoff.most(total)
         slack = np.abs(most) * TIE  # the others' sums are rounded at the size of the total
         if self.together is not None:
             beside = self._beside(self.together)
@@ -485,14 +487,14 @@ class Attempt:
 
     def _beside(self, together: NeighbourBounds) -> FloatArray:
         """Per Einsum the most of each settled column that is of use beside what is known of all others together."""
-        lines = Lines.of(self.aim, self.least)
+        lines = Lines.of(self.cutoff, self.least)
         rests = together.before(lines, self.least)[:-1] + together.after(lines, self.least)[1:]
         return lines.most(rests, lines.extend(self.least))
 
     def neighbouring(self, together: NeighbourBounds) -> None:
         """Take what neighbours cost at least together into the bound."""
         self.together = together
-        lines = Lines.of(self.aim, self.least, MANY_RATIOS)
+        lines = Lines.of(self.cutoff, self.least, MANY_RATIOS)
         self.agreed = max(self.agreed, float(lines.value(together.before(lines, self.least)[-1:])[0]))
 
     def _blocks(self, limits: list[FloatArray], wanted: dict[EinsumClass, Wanted]) -> list[list[PmappingGroup]]:
@@ -540,7 +542,7 @@ class Attempt:
     @property
     def narrows(self) -> bool:
         """True if what is explored narrows down what is explored next."""
-        return self._uneven and self.options.consistency and self.aim.finite
+        return self._uneven and self.options.consistency and self.cutoff.finite
 
     def _order(self, limits: list[FloatArray]) -> list[int]:
         """The Einsums, those with most tensors first; where they narrow each other down, of these the ones with few
@@ -558,9 +560,9 @@ class Attempt:
     def _narrowed(
         self, found: list[list[PmappingGroup]], limits: list[FloatArray]
     ) -> tuple[list[list[PmappingGroup]], list[FloatArray]]:
-        """The rows so far that can be part of a cascade within the aim, and what they leave to each Einsum."""
+        """The rows so far that can be part of a cascade within the cutoff, and what they leave to each Einsum."""
         known = frozenset(i for i, blocks in enumerate(found) if blocks)
-        consistency = Consistency(self.problem.workload, self.least, self.aim, self.counts, known, self.together)
+        consistency = Consistency(self.problem.workload, self.least, self.cutoff, self.counts, known, self.together)
         rows = consistency.filter(consistency.filled(found))
         if not all(rows):
             raise Infeasible("no combination of mappings stays within the limit")
@@ -600,17 +602,17 @@ class Attempt:
 
     def _hopeless(self, step: JoinStep, cost: FloatArray, rows: IntArray) -> np.ndarray:
         """Partial costs that exceed the limit once every later Einsum adds what it costs at least."""
-        if not self.aim.finite or not self.options.incumbent:
+        if not self.cutoff.finite or not self.options.incumbent:
             return np.zeros(len(cost), bool)
         if self.consistency is None:
-            return self.aim.beyond(cost + self.rest.after(step.done))
+            return self.cutoff.beyond(cost + self.rest.after(step.done))
         return self.consistency.beyond(step, cost, rows)
 
     def best(self, partials: list[Partial]) -> Solution:
         """The best of some complete cascades."""
         best: tuple[float, Partial, int] | None = None
         for partial in partials:
-            values = self.aim.value(partial.cost)
+            values = self.cutoff.value(partial.cost)
             i = int(np.argmin(values))
             if best is None or values[i] < best[0]:
                 best = (float(values[i]), partial, i)
@@ -640,7 +642,7 @@ class Attempt:
     def solution(self, partial: Partial, row: int) -> Solution:
         """The tree of one complete cascade, from the rows that were joined."""
         cost = partial.cost[row]
-        value = float(self.aim.value(cost[None, :])[0])
+        value = float(self.cutoff.value(cost[None, :])[0])
         parts: list[ChosenRow] = []
         for _ in self.problem.workload.einsums:
             previous, block, position = partial.parents[partial.parent[row]]

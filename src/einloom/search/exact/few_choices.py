@@ -91,7 +91,7 @@ def among_few(attempt: Attempt, few: Few) -> Attempt:
         raise Infeasible("an Einsum has none of these choices")
     floors = np.array([_costs(mine).min(axis=0) for mine in choices])
     quick.least = np.maximum(attempt.least, floors)
-    values = Agreement(quick.problem.workload, keys, quick.least, quick.aim, {}).through(choices)
+    values = Agreement(quick.problem.workload, keys, quick.least, quick.cutoff, {}).through(choices)
     kept: dict[EinsumClass, tuple[RankClasses, list[Choices]]] = {}
     for signature, (classes, mine) in every.items():
         best = np.min([v for one, v in zip(attempt.signatures, values, strict=True) if one == signature], axis=0)
@@ -260,4 +260,3 @@ def _extended(classes: RankClasses, shares: Shares, axis: AxisSignature, parts: 
             )
             left = tuple(map(floordiv, part.left, row))
             yield _Part((*part.rows, row), left, part.taken * prod(row), tuple(reuse))
-

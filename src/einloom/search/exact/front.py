@@ -2,7 +2,7 @@
 
 The least energy and the least latency bound both axes of the front: a mapping with more energy than the known one of
 least latency is dominated by it, and the other way round. Known points between the ends cut further. What is left comes
-out of one pass whose aim is that staircase; ties stay, so the known points come out again or are beaten.
+out of one pass whose cutoff is that staircase; ties stay, so the known points come out again or are beaten.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def tied_front(attempt: Attempt, known: Iterable[FloatArray]) -> list[Solution]:
 def _covers(points: FloatArray, attempt: Attempt) -> bool:
     """True if each complete cascade of the attempt is no better than one of the points."""
     try:
-        partials = attempt.complete(attempt.aim.along(points))
+        partials = attempt.complete(attempt.cutoff.along(points))
     except Infeasible:
         return True
     costs = np.concatenate([partial.cost for partial in partials])
@@ -61,11 +61,11 @@ def front(attempt: Attempt, quick: Attempt, known: Iterable[FloatArray]) -> list
     """
     points = staircase(np.array(list(known)))
     try:
-        found = quick.complete(attempt.aim.along(points))
+        found = quick.complete(attempt.cutoff.along(points))
         points = staircase(np.concatenate([points, *(partial.cost for partial in found)]))
     except Infeasible:
         pass
-    partials = attempt.complete(attempt.aim.along(points))
+    partials = attempt.complete(attempt.cutoff.along(points))
     costs = np.concatenate([partial.cost for partial in partials])
     owners = [(partial, row) for partial in partials for row in range(len(partial))]
     solutions = []

@@ -28,7 +28,7 @@ def unfused(attempt: Attempt) -> Solution:
         if signature not in found:
             found[signature] = _alone(quick, i)
     blocks = [[found[signature]] for signature in quick.signatures]
-    return quick.best(quick.joined(quick.join_of(blocks), blocks, quick.aim))
+    return quick.best(quick.joined(quick.join_of(blocks), blocks, quick.cutoff))
 
 
 def _alone(quick: Attempt, i: int) -> PmappingGroup:
@@ -39,9 +39,9 @@ def _alone(quick: Attempt, i: int) -> PmappingGroup:
         explorer = Explorer(quick.setting, classes, limits, quick.counts, quick.checkpoint)
         explorer.wanted = wanted
         blocks = [block for block in explorer.blocks() if not block.structure.backings and not block.structure.asks]
-        best = [block.take(np.argmin(quick.aim.value(block.cost), keepdims=True)) for block in blocks]
+        best = [block.take(np.argmin(quick.cutoff.value(block.cost), keepdims=True)) for block in blocks]
         if best:
-            return min(best, key=lambda block: float(quick.aim.value(block.cost)[0]))
+            return min(best, key=lambda block: float(quick.cutoff.value(block.cost)[0]))
     raise Infeasible(f"Einsum {quick.problem.workload.einsums[i].name} has no mapping that fuses nothing")
 
 

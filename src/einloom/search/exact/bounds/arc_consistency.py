@@ -77,7 +77,7 @@ Some = TypeVar("Some", bound=Costed)
 
 
 class Arcs(ABC, Generic[Some]):
-    """Filters the rows of a cascade. least: least cost of each Einsum [n, c]; aim: which sums are of use. known: the
+    """Filters the rows of a cascade. least: least cost of each Einsum [n, c]; cutoff: which sums are of use. known: the
     Einsums whose rows are known; None: all. Of the others only the least costs are. together: what neighbours cost at
     least together, if that is known.
 
@@ -91,20 +91,20 @@ class Arcs(ABC, Generic[Some]):
         self,
         workload: Workload,
         least: FloatArray,
-        aim: Cutoff,
+        cutoff: Cutoff,
         counts: dict[str, int],
         known: frozenset[int] | None = None,
         together: NeighbourBounds | None = None,
     ) -> None:
         self.workload = workload
         self.least = least
-        self.aim = aim
+        self.cutoff = cutoff
         self.counts = counts
         self.known = frozenset(range(len(least))) if known is None else known
         self._keys: dict[int, dict[Use, IntArray]] = {}
         self._tables: dict[tuple[int, Use], FloatArray] = {}
         self._sums = least.sum(axis=0)
-        self.lines = Lines.of(aim, least)
+        self.lines = Lines.of(cutoff, least)
         each = self.lines, least
         self._outside = None if together is None else (together.before(*each), together.after(*each))
         self._shared = [self._uses(i) for i in range(len(workload.einsums))]
@@ -281,7 +281,7 @@ class Arcs(ABC, Generic[Some]):
                 known[: len(table)] = table
                 share = np.maximum(share, known[keys])
             total = total + (share - self.least[other])
-        good = ~self.aim.beyond(total)
+        good = ~self.cutoff.beyond(total)
         return self._shrunk(mine, good)
 
     def _shrunk(self, mine: list[Some], good: np.ndarray) -> list[Some]:

@@ -1,9 +1,9 @@
 """What partners can agree on before any of them is explored (rule ``agreement``).
 
 Comes in: the signatures of a cascade. Goes out: a lower bound on the cascade, and for every Einsum the choices of
-stores and of spatial loops that can be part of a cascade within an aim. A tensor that is backed behind a fanout has all
-spatial loops of that fanout above it, and all its users have the same: so users of a tensor must agree on the memory
-and on these loops, and each one's choice costs at least what `Floors` says. This is soft arc consistency
+stores and of spatial loops that can be part of a cascade within a cutoff. A tensor that is backed behind a fanout has
+all spatial loops of that fanout above it, and all its users have the same: so users of a tensor must agree on the
+memory and on these loops, and each one's choice costs at least what `Floors` says. This is soft arc consistency
 (`arc_consistency.py`) between choices instead of rows, and costs next to nothing.
 """
 
@@ -110,11 +110,11 @@ class Agreement(Arcs[Choices]):
         workload: Workload,
         keys: Keys,
         least: FloatArray,
-        aim: Cutoff,
+        cutoff: Cutoff,
         counts: dict[str, int],
         together: NeighbourBounds | None = None,
     ) -> None:
-        super().__init__(workload, least, aim, counts, together=together)
+        super().__init__(workload, least, cutoff, counts, together=together)
         self.keys = keys
 
     def _numbered(self, mine: list[Choices], use: Use) -> IntArray:
@@ -135,7 +135,7 @@ class Agreement(Arcs[Choices]):
         before, after = self._sweep(choices, 1), self._sweep(choices, -1)
         totals = (a + self._cost(mine) + b for a, mine, b in zip(before, choices, after, strict=True))
         width = self.least.shape[1]
-        return [self.aim.value(total[:, :width]) for total in totals]
+        return [self.cutoff.value(total[:, :width]) for total in totals]
 
 
 def wanted(classes: Sequence[RankClasses], choices: Sequence[list[Choices]]) -> dict[EinsumClass, Wanted]:

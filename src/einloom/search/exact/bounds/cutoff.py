@@ -56,12 +56,12 @@ class Cutoff:
     weights: tuple[float, ...] | None = None
 
     def along(self, front: FloatArray) -> Cutoff:
-        """The aim to find everything that the points of `front` do not dominate."""
+        """The cutoff to find everything that the points of `front` do not dominate."""
         return Cutoff(self.powers, front=front)
 
     @property
     def finite(self) -> bool:
-        """True if anything can be beyond the aim."""
+        """True if anything can be beyond the cutoff."""
         return self.front is not None or bool(np.isfinite(self.limit))
 
     def value(self, cost: FloatArray) -> FloatArray:

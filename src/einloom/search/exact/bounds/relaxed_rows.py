@@ -30,9 +30,9 @@ class RelaxedRows:
     blocks: list[list[PmappingGroup]]
     together: NeighbourBounds | None = None
 
-    def within(self, aim: Cutoff) -> Left:
-        """What is left of them within an aim of no larger limit; Infeasible if some Einsum has none."""
-        consistency = Consistency(self.workload, self.least, aim, {}, together=self.together)
+    def within(self, cutoff: Cutoff) -> Left:
+        """What is left of them within a cutoff of no larger limit; Infeasible if some Einsum has none."""
+        consistency = Consistency(self.workload, self.least, cutoff, {}, together=self.together)
         rows = consistency.filter(self.blocks)
         if not all(rows):
             raise Infeasible("no combination of mappings stays within the limit")
@@ -42,7 +42,7 @@ class RelaxedRows:
 
 @dataclass(frozen=True)
 class Left:
-    """The rows within an aim. least, most: per Einsum, of each settled column."""
+    """The rows within a cutoff. least, most: per Einsum, of each settled column."""
 
     workload: Workload
     rows: list[list[PmappingGroup]]

@@ -24,18 +24,18 @@ HALVINGS = 12
 class Lines:
     """The weights, ascending; none where a single column, or a whole front, is looked for."""
 
-    aim: Cutoff
+    cutoff: Cutoff
     weights: tuple[float, ...]
 
     @classmethod
-    def of(cls, aim: Cutoff, least: FloatArray, ratios: tuple[float, ...] = RATIOS) -> Lines:
+    def of(cls, cutoff: Cutoff, least: FloatArray, ratios: tuple[float, ...] = RATIOS) -> Lines:
         """Weights around the one at which the least energy and the least latency of the cascade weigh the same."""
-        if aim.weights is not None:
-            return cls(aim, tuple(weight / aim.weights[0] for weight in aim.weights[1:]))
+        if cutoff.weights is not None:
+            return cls(cutoff, tuple(weight / cutoff.weights[0] for weight in cutoff.weights[1:]))
         total = least.sum(axis=0)
-        if len(total) == 1 or aim.front is not None or not (total > 0).all():
-            return cls(aim, ())
-        return cls(aim, tuple(float(ratio * total[0] / total[1]) for ratio in ratios))
+        if len(total) == 1 or cutoff.front is not None or not (total > 0).all():
+            return cls(cutoff, ())
+        return cls(cutoff, tuple(float(ratio * total[0] / total[1]) for ratio in ratios))
 
     def extend(self, cost: FloatArray) -> FloatArray:
         """The columns of `cost`, then a weighted sum for each weight."""
@@ -47,7 +47,7 @@ class Lines:
         """The most of each column that can be added to `rest` and be of use [n, columns]. own: what is added at least.
         Both [n, columns and lines]; found by halving, never too small."""
         columns = rest.shape[1] - len(self.weights)
-        found = np.array([self.aim.most(total) for total in (rest + own)[:, :columns]]) - rest[:, :columns]
+        found = np.array([self.cutoff.most(total) for total in (rest + own)[:, :columns]]) - rest[:, :columns]
         for c in range(columns):
             low, high = own[:, c], found[:, c]
             halved = (low < high) & np.isfinite(high)
@@ -63,19 +63,19 @@ class Lines:
     def beyond(self, bounds: FloatArray) -> np.ndarray:
         """Mask of lower bounds on all columns that no useful sum can meet."""
         if not self.weights:
-            return self.aim.beyond(bounds)
-        beyond = self.aim.beyond(bounds[:, :2])
+            return self.cutoff.beyond(bounds)
+        beyond = self.cutoff.beyond(bounds[:, :2])
         corners = self._corners(bounds)
-        useless = self.aim.beyond(corners.reshape(-1, 2)).reshape(corners.shape[:2])
+        useless = self.cutoff.beyond(corners.reshape(-1, 2)).reshape(corners.shape[:2])
         return np.asarray(beyond | useless.all(axis=1))
 
     def value(self, bounds: FloatArray) -> FloatArray:
         """The least objective that sums with these lower bounds on all columns can have [n]."""
         if not self.weights:
-            return self.aim.value(bounds)
+            return self.cutoff.value(bounds)
         corners = self._corners(bounds)
-        values = self.aim.value(corners.reshape(-1, 2)).reshape(corners.shape[:2])
-        return np.asarray(np.maximum(values.min(axis=1), self.aim.value(bounds[:, :2])))
+        values = self.cutoff.value(corners.reshape(-1, 2)).reshape(corners.shape[:2])
+        return np.asarray(np.maximum(values.min(axis=1), self.cutoff.value(bounds[:, :2])))
 
     def _corners(self, bounds: FloatArray) -> FloatArray:
         """Where lines of neighbouring weights meet [n, lines, 2]."""

@@ -155,7 +155,7 @@ class ConcurrentAttempt(Attempt):
     def _member_limits(self, position: int, share: AxisShare | None, most: float) -> FloatArray:
         """The largest useful value of each column of a member with this share. most: seconds that it may take."""
         width, groups = len(self.setting.columns), self.groups
-        if not self.aim.finite:
+        if not self.cutoff.finite:
             return np.full(width, np.inf)
         energy, latency = self._left(position)
         busy = self.candidates.limits(position, latency, self.seconds)
@@ -170,7 +170,7 @@ class ConcurrentAttempt(Attempt):
         Sums are rounded at the size of the total, so that is what the slack is a share of.
         """
         total, at = self.least.sum(axis=0), self.sums
-        most = self.aim.most(total)
+        most = self.cutoff.most(total)
         most = most + np.abs(most) * TIE
         energy = np.inf if at.energy is None else most[at.energy] - (total - self.least[position])[at.energy]
         if at.latency is not None:

@@ -291,19 +291,19 @@ class Completions:
 
     def least_limit(self) -> float:
         """The least value of the objective that no complete cascade is known to be above."""
-        low, high = 0.0, self.lines.aim.limit
+        low, high = 0.0, self.lines.cutoff.limit
         while high - low > 1e-12 * high:
             middle = (low + high) / 2
-            if replace(self.lines, aim=replace(self.lines.aim, limit=middle)).beyond(self.ahead[0]).all():
+            if replace(self.lines, cutoff=replace(self.lines.cutoff, limit=middle)).beyond(self.ahead[0]).all():
                 low = middle
             else:
                 high = middle
         return high
 
-    def towards(self, aim: Cutoff, blocks: list[list[PmappingGroup]]) -> list[list[PmappingGroup]]:
-        """The rows through which some cascade, rooms aside, is not beyond the aim, which `beyond` asks of from now
+    def towards(self, cutoff: Cutoff, blocks: list[list[PmappingGroup]]) -> list[list[PmappingGroup]]:
+        """The rows through which some cascade, rooms aside, is not beyond the cutoff, which `beyond` asks of from now
         on."""
-        self.lines = replace(self.lines, aim=aim)
+        self.lines = replace(self.lines, cutoff=cutoff)
         kept: dict[Hashable, list[PmappingGroup]] = {}
         found = []
         for mine, rows, through in zip(blocks, self._rows, self.through, strict=True):
@@ -316,7 +316,7 @@ class Completions:
         return found
 
     def beyond(self, done: int, compatibility: Compatibility, tiles: IntArray, cost: FloatArray) -> np.ndarray:
-        """Mask of partial cascades of these Einsums that lead to nothing within the aim."""
+        """Mask of partial cascades of these Einsums that lead to nothing within the cutoff."""
         return self.lines.beyond(self.lines.extend(cost) + self._ahead_of(done, compatibility, tiles))
 
     def _ahead_of(self, done: int, after: Compatibility, tiles: IntArray) -> FloatArray:
@@ -335,7 +335,6 @@ class Completions:
         there = table[order][at] == asked
         found[there] = self.ahead[done][start + order[at[there]]]
         return found
-
 
     def _place(self, done: int, after: Compatibility) -> tuple[IntArray, int] | None:
         """The tiles of the states of a compatibility, and the number of the first; None if it is none of theirs."""

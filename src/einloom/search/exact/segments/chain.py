@@ -156,18 +156,18 @@ class Chain:
         most: dict[int, float] = {}
         for kind, before, after in zip(self.kinds, behind, ahead[1:], strict=False):
             most[id(kind)] = max(most.get(id(kind), 0.0), limit - before.least - after.least)
-        attempt.aim = replace(attempt.aim, limit=limit * (1 + TIE))
+        attempt.cutoff = replace(attempt.cutoff, limit=limit * (1 + TIE))
         attempt.rest, attempt.consistency = Rest(attempt.least), None
         attempt.setting = replace(attempt.setting, tracked=attempt.tracked)
         blocks: list[list[PmappingGroup]] = []
         for kind in self.kinds:
             blocks += kind.rows(most[id(kind)])
         joiner = attempt.join_of(blocks)
-        lines = Lines.of(attempt.aim, attempt.least)
+        lines = Lines.of(attempt.cutoff, attempt.least)
         joiner.completions = Completions.of(joiner, lines, blocks, attempt.layers, self._passing(behind, ahead))
         if joiner.completions is None:
             raise TooMany
-        return attempt.best(attempt.joined(joiner, blocks, attempt.aim))
+        return attempt.best(attempt.joined(joiner, blocks, attempt.cutoff))
 
     def _passing(self, behind: list[Costs], ahead: list[Costs]) -> Passing:
         """What both sides of each cut cost at least, for any state of the join there."""

@@ -33,7 +33,7 @@ class NeighbourAttempt(Attempt):
         self.tracked, self.objectives = whole.tracked, whole.objectives
         self.setting = replace(whole.setting, tracked=whole.tracked)
         self.least, self.agreed = whole.least[start:end], 0.0
-        self.consistency, self.aim = None, Cutoff((1.0,) * len(weights), weights=weights)
+        self.consistency, self.cutoff = None, Cutoff((1.0,) * len(weights), weights=weights)
         self._keys, choices = whole._keys, whole._choices
         self._choices = None if choices is None else choices[start:end]
 

@@ -104,7 +104,7 @@ class Segment(Attempt):
         self.tracked, self.objectives = whole.tracked, whole.objectives
         self.setting = replace(whole.setting, tracked=whole.tracked)
         self.least, self.agreed = whole.least[start:end], 0.0
-        self.consistency, self.aim = None, whole.aim
+        self.consistency, self.cutoff = None, whole.cutoff
         self._keys, choices = whole._keys, whole._choices
         self._choices = None if choices is None else choices[start:end]
         self.enters, self.leaves = enters, leaves
@@ -164,7 +164,7 @@ class Segment(Attempt):
         if self._most < most:
             most *= AHEAD if self._most > self.bound * (1 + SMALL) else 1.0
             self._explored, self._most = None, most
-            blocks = self._rows(replace(self.aim, limit=most * (1 + TIE)))
+            blocks = self._rows(replace(self.cutoff, limit=most * (1 + TIE)))
             self._explored = blocks, self._ready(blocks)
         if self._explored is None:
             raise Infeasible("no combination of mappings stays within the limit")
@@ -211,7 +211,7 @@ class Segment(Attempt):
         try:
             blocks = self.rows(limit)
             assert self._explored is not None
-            partials = self.joined(self._explored[1], blocks, replace(self.aim, limit=limit * (1 + TIE)))
+            partials = self.joined(self._explored[1], blocks, replace(self.cutoff, limit=limit * (1 + TIE)))
         except Infeasible:
             return found
         for partial in partials:
