@@ -56,7 +56,7 @@ CUT = (1, 30)
 STATED = ("method", "ended", "objective", "energy", "latency", "mapping", "roofline", "latencies", "front", "notes")
 UNSTATED = ("status", "reason", "method", "ended", "objective", "bound", "counts", "notes")
 METHODS = ("random", "anneal", "genetic", "local", "tileflow", "dat", "bayes", "auto", "exhaustive")
-"""Not `gradient`: JAX rounds differently on different processors, and a descent ends elsewhere then."""
+"""Not `gradient`: its descents take exponentials, which NumPy rounds by the processor, and end elsewhere then."""
 LARGER = tuple(name for name in METHODS if name not in ("auto", "exhaustive"))
 """Those that are quick on larger problems, too."""
 POINTS = 60
