@@ -84,7 +84,7 @@ def bounded(found: el.Result | Unmapped, ended: Ended) -> None:
 @linux
 def test_a_machine_without_memory_is_told(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
-    code, said, _ = mapped(*HUNGRY, "--json", str(path), limit=(resource.RLIMIT_AS, 330 * 2**20))
+    code, said, _ = mapped(*HUNGRY, "--json", str(path), limit=(resource.RLIMIT_AS, 250 * 2**20))
     assert code == 0, said
     bounded(read_answer(path), Ended.NO_MEMORY)
 
