@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 
 import pytest
 
@@ -41,6 +42,11 @@ def enumerated(problem: Problem) -> float | None:
         return Exhaustive().search(problem).value
     except Infeasible:
         return None
+
+
+def at_most(trees: Iterable[object], most: int) -> bool:
+    """True if there are no more trees than that."""
+    return sum(1 for _ in islice(trees, most + 1)) <= most
 
 
 @cache

@@ -12,12 +12,13 @@ from einloom.mapping.legality.structure import problems
 from einloom.mapping.tree import Mapping
 from einloom.mapspace.ffm.enumerate import candidates
 from einloom.mapspace.ffm.rules import outside
-from einloom.mapspace.space import Concurrent, Mapspace
+from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
 from einloom.workload.notation import parse_einsum
 from einloom.workload.selectors import selector
+from tiny_groups import one_or_two_units, space_with_groups
 
 READERS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("T[m] = X[m] * E[k]", "Z[m] = T[m] * E[k]"), ("m", "k")),  # a tile that no fused loop moves
@@ -180,15 +181,7 @@ def grouped_sharing_problem(seed: int) -> Problem:
         outer = replace(outer, read_throughput=2 * (outer.read_throughput or 1.0), write_throughput=8.0)
     spread = len(texts) == 2 and rng.random() < 0.2
     axis = Fanout("F", (Axis("x", 2, multicast=selector("all"), reduce=selector("all")),))
-    units = [ComputeUnit("MAC", throughput=rng.choice((0.5, 1.0, 2.0)), energy=float(rng.randint(0, 2)))]
-    if rng.random() < 0.9:
-        units.insert(0, ComputeUnit("V", throughput=rng.choice((0.5, 1.0, 2.0)), energy=1.0, kinds=("map",)))
+    units = one_or_two_units(rng, 0.9)
     machine = Machine("grouped", (outer, buffer, *((axis,) if spread else ()), *units))
-    places: tuple[Concurrent, ...] = ("unit", "shared", "any", "any")
-    space = Mapspace(
-        max_fused_loops=rng.choice((None, None, None, 1)),
-        concurrent=rng.choice((*places, "axis", "axis", "everywhere") if spread else places),
-        max_group=rng.choice((2, 3, 4)),
-        stores="shared",
-    )
+    space = replace(space_with_groups(rng, spread), stores="shared")
     return Problem(workload, machine, space, Objective(rng.choice(("latency", "latency", "edp", "edp", "energy"))))

@@ -76,17 +76,40 @@ def _memory(rng: Random, name: str, most: int, must: str, may: str) -> Memory:
     )
 
 
-def group_machine(rng: Random, most_bits: int, levels_more: bool) -> Machine:
-    """DRAM, one memory or two, perhaps a fanout, and one to three units."""
-    outer = Memory(
+def _outer(rng: Random, least: int, most: int) -> Memory:
+    """DRAM with throughputs from `least` to `most`."""
+    return Memory(
         "DRAM",
         None,
         read_energy=float(rng.randint(3, 12)),
         write_energy=float(rng.randint(3, 12)),
-        read_throughput=float(rng.randint(2, 16)),
-        write_throughput=float(rng.randint(2, 16)),
+        read_throughput=float(rng.randint(least, most)),
+        write_throughput=float(rng.randint(least, most)),
         must=selector("~intermediate"),
     )
+
+
+def one_or_two_units(rng: Random, often: float) -> list[ComputeUnit]:
+    """A unit for everything and, in so large a share of the draws, one for maps before it."""
+    units = [ComputeUnit("MAC", throughput=rng.choice((0.5, 1.0, 2.0)), energy=float(rng.randint(0, 2)))]
+    if rng.random() < often:
+        units.insert(0, ComputeUnit("V", throughput=rng.choice((0.5, 1.0, 2.0)), energy=1.0, kinds=("map",)))
+    return units
+
+
+def space_with_groups(rng: Random, spread: bool) -> Mapspace:
+    """Einsums may run at the same time, also on shares of an axis if the machine has one to `spread` over."""
+    places: tuple[Concurrent, ...] = ("unit", "shared", "any", "any")
+    return Mapspace(
+        max_fused_loops=rng.choice((None, None, None, 1)),
+        concurrent=rng.choice((*places, "axis", "axis", "everywhere") if spread else places),
+        max_group=rng.choice((2, 3, 4)),
+    )
+
+
+def group_machine(rng: Random, most_bits: int, levels_more: bool) -> Machine:
+    """DRAM, one memory or two, perhaps a fanout, and one to three units."""
+    outer = _outer(rng, 2, 16)
     levels: list[Level] = [outer]
     deep = levels_more and rng.random() < 0.4
     if deep and rng.random() < 0.7:
@@ -145,27 +168,11 @@ def ordered_group_problem(seed: int) -> Problem:
     must = rng.choice(("intermediate", "intermediate", "intermediate | output"))
     may = rng.choice(("nothing", "nothing", "intermediate")) if len(texts) < 4 else "nothing"
     buffer = replace(_memory(rng, "GLB", 2 * room + 2, must, may), backs=selector("all"))
-    outer = Memory(
-        "DRAM",
-        None,
-        read_energy=float(rng.randint(3, 12)),
-        write_energy=float(rng.randint(3, 12)),
-        read_throughput=float(rng.randint(1, 8)),
-        write_throughput=float(rng.randint(1, 8)),
-        must=selector("~intermediate"),
-        may=selector(rng.choice(("all", "~intermediate", "~intermediate"))),
-    )
-    units = [ComputeUnit("MAC", throughput=rng.choice((0.5, 1.0, 2.0)), energy=float(rng.randint(0, 2)))]
-    if rng.random() < 0.75:
-        units.insert(0, ComputeUnit("V", throughput=rng.choice((0.5, 1.0, 2.0)), energy=1.0, kinds=("map",)))
+    outer = _outer(rng, 1, 8)
+    outer = replace(outer, may=selector(rng.choice(("all", "~intermediate", "~intermediate"))))
+    units = one_or_two_units(rng, 0.75)
     spread = rng.random() < 0.2
     axis = Fanout("F", (Axis("x", rng.choice((2, 3)), multicast=selector("all"), reduce=selector("all")),))
-    places: tuple[Concurrent, ...] = ("unit", "shared", "any", "any")
-    space = Mapspace(
-        max_fused_loops=rng.choice((None, None, None, 1)),
-        concurrent=rng.choice((*places, "axis", "axis", "everywhere") if spread else places),
-        max_group=rng.choice((2, 3, 4)),
-        order="free",
-    )
+    space = replace(space_with_groups(rng, spread), order="free")
     machine = Machine("ordered", (outer, buffer, *((axis,) if spread else ()), *units))
     return Problem(workload, machine, space, Objective(rng.choice(("latency", "latency", "edp", "edp", "energy"))))

@@ -3,6 +3,8 @@ begins with them proves what it proves without."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -20,7 +22,10 @@ from einloom.search.exact.few_choices import Few, FewSpreads, among_few, crowd
 from einloom.search.exact.fusion.floors import Floors
 from einloom.search.method import Watcher
 from einloom.search.starts import fitting
+from optima import enumerated, same
+from tiny_problems import tiny_problem
 
+SEEDS: list[int] = json.loads((Path(__file__).parent / "tiny_seeds.json").read_text())
 SMALL = "simple:dram_energy=10,glb_bits=512"
 CASES = (
     ("residual-diamond", "tileflow-edge"),
@@ -28,6 +33,14 @@ CASES = (
     ("matmuls", "tpu-v4i"),
     ("residual-diamond", SMALL),
 )
+
+
+def optimum(asked: Problem, seconds: float) -> float | None:
+    """What `exact` finds within a budget of seconds; None where there is no mapping."""
+    try:
+        return Exact().search(asked, Budget(seconds=seconds)).value
+    except Infeasible:
+        return None
 
 
 def begun(asked: Problem) -> Attempt:
@@ -88,6 +101,25 @@ def test_a_proof_is_the_same_after_dives(workload: str, machine: str, monkeypatc
     assert len(dived) == 1 and dived[0] < np.inf
     assert found.certificate is not None and found.certificate.guarantee is Guarantee.OPTIMAL
     assert found.value == pytest.approx(alone.value, rel=1e-9)
+
+
+def test_exact_is_what_all_trees_say_after_dives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random cascades, with so few choices that dives miss most optima."""
+    few, dives = Few(2, 1, 3, 1), list[float]()
+    right = head_starts.first_among_few
+
+    def counted(search: Run, attempt: Attempt, size: int) -> None:
+        right(search, attempt, size)
+        dives.append(search.incumbent.value)
+
+    monkeypatch.setattr(head_starts, "CROWDED", -1)
+    monkeypatch.setattr(head_starts, "_ladder", lambda attempt, size: (few,))
+    monkeypatch.setattr(head_starts, "first_among_few", counted)
+    for seed in SEEDS[:240]:
+        asked = tiny_problem(seed)
+        if len(asked.workload.einsums) > 1:
+            assert same(optimum(asked, seconds=1e6), enumerated(asked)), seed
+    assert sum(value < np.inf for value in dives) >= 10
 
 
 def test_the_crowd_is_counted_without_listing() -> None:

@@ -23,6 +23,7 @@ from einloom.mapspace.registry import space_for
 from einloom.problem import Budget, Objective, Problem, keeps_time
 from einloom.search.door import ask
 from einloom.search.evaluator import Evaluator
+from einloom.search.exact import Exact
 from einloom.search.first import FirstMappings
 from einloom.search.heuristics import factors
 from einloom.search.heuristics.bursts import Bursts, prefix
@@ -91,10 +92,12 @@ def test_states_are_priced_as_their_trees() -> None:
 
 
 def test_two_stores_of_one_tensor_with_equal_tiles_are_mended() -> None:
-    """Of which one is a private store and the other nobody's own: what to make smaller is chosen among both."""
+    """Of which one is a private store and the other nobody's own: what to make smaller is chosen among both, and where
+    nothing fits (`exact` says the same) the draw ends without a state."""
     asked = Problem(*draw(103).files.read, Objective("energy"))
-    state = points_of(asked).encoding.sample(Random(103))
-    assert state is None or points_of(asked).encoding.fault(state) is None
+    assert points_of(asked).encoding.sample(Random(103)) is None
+    with pytest.raises(Infeasible):
+        Exact().search(asked)
 
 
 def test_the_tree_search_goes_by_the_upper_confidence_bound() -> None:

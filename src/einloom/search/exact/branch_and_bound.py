@@ -146,7 +146,7 @@ class Run:
         if best is not None and best.value <= bound * (1 + TIE):
             return best
         if dived is not None:
-            nearer = [] if first is None else [*self._below(bound, first), first]
+            nearer = [] if first is None else [*next_to(bound, first), first]
             return self._raise_cutoff(attempt, [*(limit for limit in nearer if limit < dived.value), dived.value])
         return self._raise_cutoff(attempt, self._steps(attempt, bound, first))
 
@@ -242,15 +242,15 @@ class Run:
             look(attempt, self.stops)
             self.incumbent.prove(attempt.bound * attempt.repeats)
         every = attempt.tiled("every")
-        bounded = (every, *([] if rounded is None else [rounded]))
-        for other in bounded:
+        tilings = (every, *([] if rounded is None else [rounded]))
+        for other in tilings:
             other.agreed, other.together = max(other.agreed, attempt.agreed), attempt.together
         for limit in self._nearly(attempt, found):
-            best = self._all_tiles(attempt, bounded, found, limit)
+            best = self._all_tiles(attempt, tilings, found, limit)
             if best.value <= limit * (1 + TIE):
                 return best
             found = best
-        return self._all_tiles(attempt, bounded, found, found.value * BELOW)
+        return self._all_tiles(attempt, tilings, found, found.value * BELOW)
 
     def _nearly(self, attempt: Attempt, found: Solution) -> list[float]:
         """Limits near the bound that are tried before that of a solution: few rows are within them."""
@@ -260,15 +260,18 @@ class Run:
         limits = [bound * (1 + step) for step in NEARLY]
         return [limit for limit in limits if limit - bound < SOONER_THAN * (found.value - bound)]
 
-    def _all_tiles(self, attempt: Attempt, bounded: tuple[Attempt, ...], found: Solution, limit: float) -> Solution:
-        """The best cascade of all tiles within a limit below a solution; if there is none, that solution."""
-        least, every = 0.0, bounded[0]
+    def _all_tiles(self, attempt: Attempt, tilings: tuple[Attempt, ...], found: Solution, limit: float) -> Solution:
+        """The best cascade of all tiles within a limit below a solution; if there is none, that solution.
+
+        tilings: the attempts with every tile and, if these are to be tried before, with rounded ones.
+        """
+        least, every = 0.0, tilings[0]
         try:
             if attempt.relaxes:
                 self.watcher.stage(f"looking below {limit * attempt.repeats:.6g} with tiles that need not agree")
-                least = attempt.towards_least(limit, bounded)
+                least = attempt.towards_least(limit, tilings)
                 self.incumbent.prove(least * attempt.repeats)
-            for rounded in bounded[1:]:
+            for rounded in tilings[1:]:
                 found = self._next(rounded, found, least, limit)
                 if least > found.value * BELOW:
                     return found
@@ -315,17 +318,12 @@ class Run:
         steps = finer(CUTOFF_SCHEDULE, attempt.repetition)
         limits = [bound * (1 + step) if bound > 0 and np.isfinite(bound) else float("inf") for step in steps]
         if first is not None:
-            limits = [*self._below(bound, first), first, *(limit for limit in limits if limit > first)]
+            limits = [*next_to(bound, first), first, *(limit for limit in limits if limit > first)]
         known = self.incumbent.value
         if known == np.inf:
             return limits
         share = 1.0 if self.incumbent.provisional else SOONER
         return [*(limit for limit in limits if limit - bound < share * (known * BELOW - bound)), known * BELOW]
-
-    def _below(self, bound: float, first: float) -> list[float]:
-        """Limits next to the bound that are tried before a first one: a group may cost less than Einsums in turn, and
-        below these few rows are left (docs/exact.md, the limit)."""
-        return [limit for limit in (bound * (1 + step) for step in NEXT_TO_BOUND) if limit < first]
 
     def _raise_cutoff(self, attempt: Attempt, limits: list[float]) -> Solution:
         """The best cascade below the first of the limits that admits one; the best known one if none does."""
@@ -366,3 +364,9 @@ class Run:
         point = np.array([cost.energy, cost.latency])
         self.incumbent.found(Solution(cost.edp, point, solution.mapping), repeats)
         return point
+
+
+def next_to(bound: float, first: float) -> list[float]:
+    """Limits next to the bound that are tried before a first one: a group may cost less than Einsums in turn, and below
+    these few rows are left (docs/exact.md, the limit)."""
+    return [limit for limit in (bound * (1 + step) for step in NEXT_TO_BOUND) if limit < first]

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....dataclass import dataclass
+from ..numerics.divisibility import distinct
 from ..numerics.narrow import every, varying
 from ..numerics.pareto import FloatArray, IntArray, skyline
 from .cost_to_go import CostToGo
 from .levels import Levels
 from .rows import ABSORBED, CONTEXT, FRESH, NEXT, OPEN, PLACED, RIMS, SIDE, SPREAD, TARGET, TOP, TRIPS, Rows
-
-DENSE = 1 << 16  # numbers below this are ranked by a table, whatever their number
 
 
 @dataclass(frozen=True)
@@ -187,12 +186,5 @@ def _numbered(columns: list[IntArray]) -> tuple[IntArray, int]:
 
 def _dense(values: IntArray) -> tuple[IntArray, int]:
     """The rank of every value among the distinct ones, and how many these are."""
-    low = values.min(initial=0)
-    span = int(values.max(initial=0) - low) + 1
-    if span > max(DENSE, 4 * len(values)):
-        unique, found = np.unique(values, return_inverse=True)
-        return found.reshape(-1), len(unique)
-    known = np.zeros(span, np.int64)
-    known[values - low] = 1
-    ranks = np.cumsum(known)
-    return np.asarray(ranks[values - low] - 1), int(ranks[-1])
+    unique, place = distinct(values - values.min(initial=0))
+    return place, len(unique)

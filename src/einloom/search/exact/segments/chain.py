@@ -26,7 +26,8 @@ from ..joining.compatibility import Compatibility, Stored
 from ..joining.completions import Completions, Passing, TooMany
 from .cuts import CutPoint, cuts
 from .known_rows import KnownRows
-from .segment import Segment, Table, stored
+from .segment import Segment, Table
+from .subcascade import stored
 
 
 class Other(Enum):

@@ -1,56 +1,28 @@
 """Neighbouring Einsums alone: what a few of them cost at least together, whatever the rest of the cascade does.
 
 Comes in: an attempt for the whole cascade. Goes out: lower bounds on a weighted sum of the settled columns of some
-neighbours. What happens outside them is left open, as for a segment (`segment.py`), and so is how the tensors
+neighbours. What happens outside them is left open, as for a segment (`subcascade.py`), and so is how the tensors
 at its ends are stored (docs/model/pruning.md, neighbours).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ....errors import Infeasible
 from ..attempt import Attempt
 from ..bounds.cutoff import Cutoff
-from ..fusion.explore import PmappingGroup
-from ..fusion.serving import Serving
-from ..joining.join import Joiner
-from .segment import SegmentJoiner, part_of
+from .subcascade import Subcascade
 
 # limits, as shares above what is known
 RISES = (1e-6, 1e-3, 4e-3, 1e-2, 0.02, 0.03, 0.045, 0.07, 0.1, 0.15, 0.22, 0.33, 0.5, 0.75, 1.1, 1.6)
 
 
-class NeighbourAttempt(Attempt):
+class NeighbourAttempt(Subcascade):
     """The Einsums of `whole` from `start` to before `end`. weights: of the settled columns in the sum that counts."""
 
     def __init__(self, whole: Attempt, start: int, end: int, weights: tuple[float, ...]) -> None:
-        self.problem = replace(whole.problem, workload=part_of(whole.problem.workload, start, end))
-        self.options, self.watcher, self.counts = whole.options, whole.watcher, whole.counts
-        self.checkpoint, self.repeats, self.users = whole.checkpoint, whole.repeats, whole.users
-        self.signatures, self.classes = whole.signatures[start:end], whole.classes
-        self.tracked, self.objectives = whole.tracked, whole.objectives
-        self.setting = replace(whole.setting, tracked=whole.tracked)
-        self.least, self.agreed = whole.least[start:end], 0.0
-        self.consistency, self.cutoff = None, Cutoff((1.0,) * len(weights), weights=weights)
-        self._keys, choices = whole._keys, whole._choices
-        self._choices = None if choices is None else choices[start:end]
-
-    def _serving(self, blocks: list[list[PmappingGroup]]) -> Serving | None:
-        return None
-
-    def _joiner(self) -> Joiner:
-        base = super()._joiner()
-        return SegmentJoiner(
-            self.users,
-            self.setting,
-            base.axis_names,
-            self._hopeless,
-            self.counts,
-            self.checkpoint,
-            cascade=self.problem.workload,
-        )
+        super().__init__(whole, start, end, Cutoff((1.0,) * len(weights), weights=weights))
 
     def proven(self, known: float) -> Iterator[float]:
         """Lower bounds of the sum, rising; the last is the least, unless it is much more than is known."""

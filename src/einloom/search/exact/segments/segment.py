@@ -13,19 +13,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from ....dataclass import dataclass
 from ....errors import Infeasible
-from ....workload.einsum import Workload
 from ..attempt import Attempt
 from ..bounds.cutoff import TIE
-from ..einsums.orders import JoinStep
 from ..einsums.users import is_shared
 from ..fusion.explore import Explorer, PmappingGroup
-from ..fusion.serving import Serving
-from ..fusion.templates import SplitConstraint
-from ..joining.compatibility import Axes, Compatibility, LiveTensor, Stored
+from ..joining.compatibility import Stored
 from ..joining.join import Joiner, Partial
 from .known_rows import KnownRows
+from .subcascade import Subcascade, stored
 
 EXPLORED = (1e-4, 1e-3, 0.06, 0.3, 1.5, 16.0, float("inf"))  # of rows, as shares above the bound
 SMALL = 0.06  # a share of the bound, beyond which rows are explored AHEAD times as far as is asked
@@ -34,62 +30,10 @@ RISE = 0.02  # share by which a limit rises that turns out to be too low, then t
 NEARER = (1e-6, 1e-4, 1e-3, 3e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2)  # shares above the least known, tried before that
 
 
-@dataclass
-class SegmentJoiner(Joiner):
-    """Joins the Einsums of a segment. cascade: these alone; enters, leaves: the tensors at its ends."""
-
-    cascade: Workload | None = None
-    enters: str | None = None
-    leaves: str | None = None
-
-    @property
-    def workload(self) -> Workload:
-        return self.cascade or self.users.workload
-
-    @property
-    def _stays(self) -> frozenset[str]:
-        return frozenset()
-
-    def several(self, tensor: str) -> bool:
-        return is_shared(self.users.workload, tensor)
-
-    def still_needed(self, step: JoinStep, tensor: str) -> bool:
-        return tensor == self.leaves or super().still_needed(step, tensor)
-
-    def after(
-        self, step: JoinStep, before: Compatibility, block: PmappingGroup, mine: dict[str, LiveTensor]
-    ) -> Compatibility | None:
-        found = super().after(step, before, block, mine)
-        if found is None or self.enters not in mine or before.entered is not None:
-            return None if found is None else replace(found, entered=before.entered)
-        return replace(found, entered=stored(mine[self.enters], self.axes(block.structure.loops)))
-
-    def _reasoned(self, after: list[LiveTensor]) -> int | None:
-        """Loops that stand above some tensor: in the whole cascade these, or more for tensors that only pass."""
-        return max((live.depth for live in after), default=0)
-
-    def _asked(self, before: Compatibility, block: PmappingGroup, split: int) -> frozenset[SplitConstraint] | None:
-        return frozenset()
-
-
-def stored(live: LiveTensor, axes: Axes) -> Stored:
-    """How the tensor is stored as all its users must have it, tiles aside."""
-    return live.memory, live.ranks[: live.depth], axes[: live.depth]
-
-
-def part_of(workload: Workload, start: int, end: int) -> Workload:
-    """The Einsums from `start` to before `end` alone."""
-    einsums = workload.einsums[start:end]
-    names = {tensor for einsum in einsums for tensor in einsum.tensors}
-    tensors = tuple(tensor for tensor in workload.tensors if tensor.name in names)
-    outputs = tuple(name for name in workload.outputs if name in names)
-    return replace(workload, einsums=einsums, tensors=tensors, outputs=outputs)
-
-
 Table = dict[tuple[Stored | None, Stored | None], float]  # (as it enters, as it leaves) -> the least cost
 
 
-class Segment(Attempt):
+class Segment(Subcascade):
     """The Einsums of `whole` from `start` to before `end`. known: the least costs by both ends, complete up to `limit`.
     hint: a value that rows are explored up to first.
 
@@ -97,16 +41,7 @@ class Segment(Attempt):
     """
 
     def __init__(self, whole: Attempt, start: int, end: int, enters: str | None, leaves: str | None) -> None:
-        self.problem = replace(whole.problem, workload=part_of(whole.problem.workload, start, end))
-        self.options, self.watcher, self.counts = whole.options, whole.watcher, whole.counts
-        self.checkpoint, self.repeats, self.users = whole.checkpoint, whole.repeats, whole.users
-        self.signatures, self.classes = whole.signatures[start:end], whole.classes
-        self.tracked, self.objectives = whole.tracked, whole.objectives
-        self.setting = replace(whole.setting, tracked=whole.tracked)
-        self.least, self.agreed = whole.least[start:end], 0.0
-        self.consistency, self.cutoff = None, whole.cutoff
-        self._keys, choices = whole._keys, whole._choices
-        self._choices = None if choices is None else choices[start:end]
+        super().__init__(whole, start, end, whole.cutoff)
         self.enters, self.leaves = enters, leaves
         self.limit, self.known, self.hint, self.first = 0.0, Table(), 0.0, 0.0
         self._most, self._rise = 0.0, RISE
@@ -140,23 +75,6 @@ class Segment(Attempt):
 
     def _explored_by(self, explorer: Explorer) -> list[PmappingGroup]:
         return explorer.blocks() if self.known_rows is None else self.known_rows.of(explorer)
-
-    def _serving(self, blocks: list[list[PmappingGroup]]) -> Serving | None:
-        return None
-
-    def _joiner(self) -> Joiner:
-        base = super()._joiner()
-        return SegmentJoiner(
-            self.users,
-            self.setting,
-            base.axis_names,
-            self._hopeless,
-            self.counts,
-            self.checkpoint,
-            cascade=self.problem.workload,
-            enters=self.enters,
-            leaves=self.leaves,
-        )
 
     def rows(self, most: float) -> list[list[PmappingGroup]]:
         """The rows that can be part of a cascade which costs at most so much here, and maybe others; Infeasible if
