@@ -55,8 +55,8 @@ CUT = (1, 30)
 """Steps after which searches are cut off."""
 STATED = ("method", "ended", "objective", "energy", "latency", "mapping", "roofline", "latencies", "front", "notes")
 UNSTATED = ("status", "reason", "method", "ended", "objective", "bound", "counts", "notes")
-METHODS = ("random", "anneal", "genetic", "local", "tileflow", "dat", "bayes", "auto", "exhaustive")
-"""Not `gradient`: its descents take exponentials, which NumPy rounds by the processor, and end elsewhere then."""
+METHODS = ("random", "anneal", "genetic", "local", "tileflow", "dat", "auto", "exhaustive")
+"""Not `gradient` and `bayes`: NumPy rounds exponentials and products of matrices by the processor."""
 LARGER = tuple(name for name in METHODS if name not in ("auto", "exhaustive"))
 """Those that are quick on larger problems, too."""
 POINTS = 60

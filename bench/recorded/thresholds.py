@@ -19,8 +19,8 @@ LOWERED: dict[str, dict[str, object]] = {
     "fusion.explore": {"LARGE": 1, "MANY": 1},
     "fusion.match": {"PAIRS": 4},
     "fusion.tilings": {"KEPT": 4, "LARGE": 1},
+    "numerics.divisibility": {"DENSE": 1},
     "pmappings.expand": {"CHUNK": 4},
-    "pmappings.prune": {"DENSE": 1},
     "pmappings.sweep": {"CHUNK": 4, "PART": 4},
     "segments.chain": {"FEWEST": 2, "SHORT": 1, "cuts": partial(cuts, shortest=1)},
 }
