@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import subprocess
+import sys
 from itertools import product
 from math import log2
 from random import Random
@@ -146,3 +150,44 @@ def test_dat_finds_what_is_proven_of_a_chain() -> None:
     best = ask(method("exact"), asked).value
     found = ask(method("dat"), asked, Budget(steps=60)).value
     assert best <= found <= 1.3 * best
+
+
+def test_what_the_solver_prints_by_itself_is_dropped(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """HiGHS prints some lines with C's printf, which keeps them in a buffer, and some directly."""
+    from scipy import optimize
+
+    libc, solve, called = ctypes.CDLL(None), optimize.milp, list[object]()
+
+    def loud(**asked: object) -> object:
+        libc.puts(b"a line in C's buffer")
+        os.write(1, b"a line on standard output\n")
+        os.write(2, b"a line on standard error\n")
+        called.append(asked["options"])
+        return solve(**asked)
+
+    monkeypatch.setattr(optimize, "milp", loud)
+    libc.puts(b"before")
+    found = ask(method("dat", {"seed": 0}), problem(*CHAIN, "energy"), Budget(steps=30))
+    libc.puts(b"after")
+    libc.fflush(None)
+    print("told")
+    out, err = capfd.readouterr()
+    assert called and found.value > 0
+    assert out.split() == ["before", "after", "told"] and not err
+
+
+def test_closed_standard_streams_stay_closed() -> None:
+    code = """
+import os
+from einloom.search.heuristics.quiet import silenced
+os.close(1)
+with silenced():
+    pass
+try:
+    os.write(1, b"?")
+except OSError:
+    os._exit(3)
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 3

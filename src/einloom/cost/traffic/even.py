@@ -120,7 +120,7 @@ class EvenPaths:
         """(memory, bits, bits of the busiest instance, whether they are written) of every link at both ends."""
         found: list[tuple[int, Number, Number, bool]] = []
         copy = self.einsum.kind == "copy"
-        holders = {one.name: _holders(steps, one.name) for one in self.tensors}
+        holders = _holders(steps, self.tensors)
         for one in self.tensors:
             places = holders[one.name]
             for at, (place, memory) in enumerate(places):
@@ -157,13 +157,14 @@ def instances(steps: tuple[Step, ...]) -> int:
     return found
 
 
-def _holders(steps: tuple[Step, ...], tensor: str) -> list[tuple[int, int]]:
-    """(place, memory) of the stores of a tensor."""
-    found = []
+def _holders(steps: tuple[Step, ...], tensors: tuple[_Tensor, ...]) -> dict[str, list[tuple[int, int]]]:
+    """(place, memory) of the stores of each tensor, from the outside in."""
+    found: dict[str, list[tuple[int, int]]] = {one.name: [] for one in tensors}
     for place, step in enumerate(steps):
-        match step:
-            case ("store", int(memory), tuple(tensors)) if tensor in tensors:
-                found.append((place, memory))
+        if step[0] == "store":
+            for tensor in step[2]:
+                if tensor in found:
+                    found[tensor].append((place, step[1]))
     return found
 
 
@@ -173,38 +174,43 @@ def _crossed(steps: tuple[Step, ...], one: _Tensor, parent: int, child: int | No
     Walks outwards from the child: loops that the tensor lacks, directly above it, keep the tile; a loop that it has, or
     a split, ends that. The leaf keeps nothing. Spatial loops above the side at which we count belong to its instances.
     """
-    still = child is not None
+    still, variables = child is not None, one.variables
     again: Number = 1  # iterations of temporal loops that fetch the tile anew
     above, above_lacking, inside, inside_lacking, unjoined = 1, 1, 1, 1, 1
     for place in range((len(steps) if child is None else child) - 1, -1, -1):
-        match steps[place]:
-            case ("split",):
+        step = steps[place]
+        kind = step[0]
+        if kind == "for":
+            if step[1] in variables:
                 still = False
-            case ("for", str(variable), trips):
-                if variable in one.variables:
-                    still = False
-                elif not still:
-                    again *= trips
-            case ("par", str(axis), str(variable), int(trips)):
-                has = variable in one.variables
-                if place < parent and has:
-                    above *= trips
-                elif place < parent:
-                    above_lacking *= trips
-                elif has:
-                    inside *= trips
-                else:
-                    inside_lacking *= trips
-                    unjoined *= 1 if axis in one.joined else trips
-    up = _counts(one.values, again, unjoined, above_lacking, above)
-    return up, _counts(one.values, again, 1, above_lacking * inside_lacking, above * inside)
+            elif not still:
+                again *= step[2]
+        elif kind == "par":
+            _, axis, variable, trips = step
+            if variable in variables:
+                above, inside = (above * trips, inside) if place < parent else (above, inside * trips)
+            elif place < parent:
+                above_lacking *= trips
+            else:
+                inside_lacking *= trips
+                unjoined *= 1 if axis in one.joined else trips
+        elif kind == "split":
+            still = False
+    up = _counts(one, again, unjoined, above_lacking, above)
+    return up, up if child is None else _counts(one, again, 1, above_lacking * inside_lacking, above * inside)
 
 
-def _counts(values: int, again: Number, unjoined: int, instances: int, parts: int) -> Counts:
-    """instances: that need the same values; parts: that need different ones."""
+def _counts(one: _Tensor, again: Number, unjoined: int, instances: int, parts: int) -> Counts:
+    """instances: that need the same values; parts: that need different ones. What is written for the first time is
+    asked of written tensors alone."""
+    every, busiest = again * unjoined * instances, again * unjoined
+    first = (
+        (terms.evenly_crossed(one.values, unjoined * instances, 1), terms.evenly_crossed(one.values, unjoined, parts))
+        if one.written
+        else (0, 0)
+    )
     return (
-        terms.evenly_crossed(values, again * unjoined * instances, 1),
-        terms.evenly_crossed(values, again * unjoined, parts),
-        terms.evenly_crossed(values, unjoined * instances, 1),
-        terms.evenly_crossed(values, unjoined, parts),
+        terms.evenly_crossed(one.values, every, 1),
+        terms.evenly_crossed(one.values, busiest, parts),
+        *first,
     )

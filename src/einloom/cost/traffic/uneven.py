@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import prod
+from typing import Any
 
 from ...dataclass import dataclass
 from ..formulas import terms
 from ..formulas.terms import Number
 
-Step = tuple[object, ...]
+Step = tuple[Any, ...]
 Counts = tuple[
     Number, Number, Number, Number
 ]  # all, those of the busiest instance, and of both those with no value before them
@@ -52,7 +53,7 @@ def crossed(
     loops: dict[str, list[Crossing]] = {v: [] for v in extents}
     for loop in _crossings(steps, variables, joined, parent, child, extents):
         loops[loop.variable].append(loop)
-    covers = dict(steps[-1][2])  # type: ignore[call-overload]
+    covers = dict(steps[-1][2])
 
     def count(once: Callable[[Crossing], bool]) -> int:
         found = 1
@@ -99,7 +100,7 @@ def _crossings(
 ) -> list[Crossing]:
     """The loops above the child's tile, from the outside in."""
     still, found = child is not None, list[Crossing]()
-    left = dict(extents) | dict(steps[-1][2])  # type: ignore[call-overload]
+    left = dict(extents) | dict(steps[-1][2])
     end = len(steps) if child is None else child
     tiles: dict[int, int] = {}
     for place in range(end):
@@ -123,7 +124,7 @@ def _crossings(
 
 def done_by_busiest(steps: tuple[Step, ...], extents: Mapping[str, int]) -> int:
     """Iterations of the busiest instance."""
-    left = dict(extents) | dict(steps[-1][2])  # type: ignore[call-overload]
+    left = dict(extents) | dict(steps[-1][2])
     chains: dict[str, list[terms.LoopCut]] = {v: [] for v in extents}
     for step in steps:
         if step[0] in ("for", "par"):

@@ -19,6 +19,7 @@ from ..method import Watcher
 from .blocks import in_blocks
 from .monomials import Floats, Terms
 from .points import INFINITE, Points, Valued
+from .quiet import silenced
 from .states import TiledTrees
 from .tile_model import TileModel
 
@@ -88,13 +89,15 @@ def solved(model: TileModel, nodes: int) -> Floats | None:
     columns = program.columns
     upper = np.full(columns, np.inf)
     upper[: program.size] = program.most
-    found = optimize.milp(
-        c=program.goal(),
-        integrality=np.arange(columns) < program.size,
-        bounds=optimize.Bounds(np.zeros(columns), upper),
-        constraints=optimize.LinearConstraint(*program.matrix()),
-        options={"node_limit": nodes, "mip_rel_gap": 0.01},
-    )
+    asked = {
+        "c": program.goal(),
+        "integrality": np.arange(columns) < program.size,
+        "bounds": optimize.Bounds(np.zeros(columns), upper),
+        "constraints": optimize.LinearConstraint(*program.matrix()),
+        "options": {"node_limit": nodes, "mip_rel_gap": 0.01},
+    }
+    with silenced():  # HiGHS prints some lines whatever its options say
+        found = optimize.milp(**asked)
     return None if found.x is None else np.asarray(program.logarithms @ np.round(found.x[: program.size]))
 
 

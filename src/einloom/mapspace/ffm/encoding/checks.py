@@ -148,11 +148,11 @@ def _path(facts: Facts, i: int, mine: Word) -> Iterator[str]:
     if unit not in facts.units[i]:
         yield "unit"
     yield from _trips(facts, i, mine)
-    yield from _stores(facts, i, mine, unit)
+    yield from filter(None, (_stores_fault(facts, i, mine, unit),))
     yield from _order(facts, mine)
     yield from _anchored(facts, i, mine)
     yield from _one_loop(mine)
-    yield from _spatial(facts, i, mine, unit)
+    yield from filter(None, (_spatial_fault(facts, i, mine, unit),))
     yield from _fused(facts, i, mine)
     yield from _parts(facts, i, mine)
     if facts.limits:
@@ -187,6 +187,14 @@ def chains_of(mine: Word) -> dict[str, Chain]:
         if item[0] == "for" or item[0] == "par":
             found.setdefault(item[-2], []).append((item[1] if item[0] == "par" else None, item[-1]))
     return found
+
+
+def _stores_fault(facts: Facts, i: int, mine: Word, unit: str | None) -> str | None:
+    """The first rule that the stores of a path break, whatever its loops are, found once."""
+    key = facts.label[i], unit, tuple([item for item in mine if item[0] == "store"])
+    if key not in facts.stored:
+        facts.stored[key] = next(_stores(facts, i, mine, unit), None)
+    return facts.stored[key]
 
 
 def _stores(facts: Facts, i: int, mine: Word, unit: str | None) -> Iterator[str]:
@@ -259,6 +267,16 @@ def _one_loop(mine: Word) -> Iterator[str]:
             if item[1:3] in spatial:
                 yield "two loops"
             spatial.add(item[1:3])
+
+
+def _spatial_fault(facts: Facts, i: int, mine: Word, unit: str | None) -> str | None:
+    """The first rule that the spatial loops of a path break: on a unit whatever else it has, and so found once."""
+    if unit is None:
+        return next(_spatial(facts, i, mine, unit), None)
+    key = facts.label[i], unit, tuple([item for item in mine if item[0] == "par"]), mine[-1][2]
+    if key not in facts.spread_over:
+        facts.spread_over[key] = next(_spatial(facts, i, mine, unit), None)
+    return facts.spread_over[key]
 
 
 def _spatial(facts: Facts, i: int, mine: Word, unit: str | None) -> Iterator[str]:

@@ -99,6 +99,13 @@ class Facts:
         self.compound = [{a.tensor: _compound(a) for a in e.accesses} for e in self.einsums]
         self.reached = self._reached()
         self.full = [{v: self.extents[v] for v in e.variables} for e in self.einsums]
+        self._remember()
+        self._program = self
+        self._orders: dict[Sequence, Facts] = {}
+        self._shares: dict[tuple[tuple[str, int], ...], Facts] = {}
+
+    def _remember(self) -> None:
+        """Empty tables for what is found once."""
         self._simple: dict[tuple[int, str, str], int | None] = {}
         self._axes_of: dict[str, list[str]] = {}
         self._widths: dict[tuple[int, int, str], int] = {}
@@ -113,9 +120,8 @@ class Facts:
         self.paths: dict[object, Any] = {}  # by what they follow from (`state.path_of`)
         self.judged: dict[object, str | None] = {}
         self.weighed: dict[object, tuple[int, ...]] = {}
-        self._program = self
-        self._orders: dict[Sequence, Facts] = {}
-        self._shares: dict[tuple[tuple[str, int], ...], Facts] = {}
+        self.stored: dict[object, str | None] = {}  # by the stores of a path
+        self.spread_over: dict[object, str | None] = {}  # by the spatial loops of a path
 
     def in_order(self, sequence: Sequence) -> Facts:
         """The tables with the Einsums in this order."""
@@ -159,7 +165,7 @@ class Facts:
                 for level in self.machine.levels
             )
             found.machine = replace(self.machine, levels=tuple(levels))
-            found._takes, found._spreads, found._most, found._least = {}, {}, {}, {}
+            found._takes, found._spreads, found._most, found._least, found.spread_over = {}, {}, {}, {}, {}
             self._shares[left] = found
         return self._shares[left]
 
@@ -213,8 +219,8 @@ class Facts:
     def forget(self) -> None:
         """Forget all paths, and what was found of them."""
         self.paths.clear()
-        self.judged.clear()
-        self.weighed.clear()
+        for table in (self.judged, self.weighed, self.stored, self.spread_over):
+            table.clear()
 
     def _floating(self) -> list[Floating]:
         found = []

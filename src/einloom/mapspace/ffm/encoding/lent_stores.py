@@ -33,9 +33,10 @@ def lent_fault(facts: Facts, state: State, frame: Frame, one: Lent) -> str | Non
 
 def lent_path_fault(facts: Facts, state: State, i: int) -> str | None:
     """The rule that the stores for several Einsums on the path of Einsum i break there; None if none."""
-    mine = word(facts, state, i)
-    for memory, tensor, *_ in frame_of(facts, state).lents[i]:
-        if sum(t == tensor for _, t, *_ in frame_of(facts, state).lents[i]) > 1:
+    lents = frame_of(facts, state).lents[i]
+    mine = word(facts, state, i) if lents else ()
+    for memory, tensor, *_ in lents:
+        if sum(t == tensor for _, t, *_ in lents) > 1:
             return "store of several Einsums"
         at = next(at for at, item in enumerate(mine) if item[:2] == ("store", memory) and tensor in item[2])
         if _beside(mine, at, memory) or not _fused(facts, mine, at, memory):

@@ -11,7 +11,19 @@ from .checks import path_fault
 from .covers import covering, may_cut, recovered
 from .facts import Facts, Spread
 from .rooms import tile_bits
-from .state import Own, Raised, State, below_anchored, covers_of, frame_of, private_trips, replaced, tidy, trips_above
+from .state import (
+    Own,
+    Raised,
+    State,
+    below_anchored,
+    covers_of,
+    frame_of,
+    multiplies,
+    private_trips,
+    replaced,
+    tidy,
+    trips_above,
+)
 
 TRIES = 6
 
@@ -29,7 +41,7 @@ def drawn(facts: Facts, state: State, i: int, rng: Random) -> State | None:
 
 def refitted(facts: Facts, state: State, i: int, rng: Random) -> State | None:
     """The state with the privates of Einsum i changed as little as its shared loops ask; new ones if need be."""
-    if path_fault(facts, state, i) is None:
+    if multiplies(facts, state, i) and path_fault(facts, state, i) is None:
         return state
     old = state.owns[i]
     if old.unit in facts.units[i]:

@@ -215,12 +215,14 @@ def path_of(facts: Facts, state: State, i: int) -> KnownPath:
         paths = state.known["paths"] = list[KnownPath | None]([None] * len(state.owns))
     found: KnownPath | None = paths[i]
     if found is None:
-        key = facts.label[i], state.shared[i], state.owns[i], frame_of(facts, state).place_of(i)
+        frame = frame_of(facts, state)
+        key = facts.label[i], state.shared[i], state.owns[i], frame.place_of(i)
         found = facts.paths.get(key)
         if found is None:
             if len(facts.paths) >= MOST_PATHS:
                 facts.forget()
-            filled = frozenset((m, t) for m, t, _, _, paid in frame_of(facts, state).lents[i] if paid)
+            lents = frame.lents[i]
+            filled = frozenset((m, t) for m, t, _, _, paid in lents if paid) if lents else frozenset()
             found = facts.paths[key] = KnownPath(_word(facts, state, i), filled)
         paths[i] = found
     return found
@@ -358,6 +360,17 @@ def trips_above(state: State, i: int) -> dict[str, int]:
     for variable, trips, _ in state.shared[i]:
         found[variable] = found.get(variable, 1) * trips
     return found
+
+
+def multiplies(facts: Facts, state: State, i: int) -> bool:
+    """True if the trips of all loops of Einsum i, variable by variable, multiply to what they are to cover."""
+    own, found = state.owns[i], trips_above(state, i)
+    for segment in own.segments:
+        for variable, trips in segment:
+            found[variable] = found.get(variable, 1) * trips
+    for _, variable, trips in own.spatial:
+        found[variable] = found.get(variable, 1) * trips
+    return all(found.get(variable, 1) == cover for variable, cover in covers_of(facts, own, i).items())
 
 
 def private_trips(own: Own, variable: str) -> int:
