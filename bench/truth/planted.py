@@ -61,8 +61,8 @@ PLANTS = (
     plant(
         "small-beside-large",
         (
-            f"{EXACT}.attempt",
-            "Attempt._column_limits",
+            f"{EXACT}.least_costs",
+            "LeastCosts._column_limits",
             "mine = most - (total - least) + slack",
             "mine = most - (total - least)",
         ),
@@ -150,7 +150,7 @@ PLANTS = (
     ),
     plant(
         "kept-without-room",
-        (f"{EXACT}.attempt", "Attempt._followed", "m <= innermost or any(", "m <= innermost and any("),
+        (f"{EXACT}.explored_rows", "ExploredRows._followed", "m <= innermost or any(", "m <= innermost and any("),
         needs=("store behind what backs",),
     ),
     plant(
@@ -166,10 +166,10 @@ PLANTS = (
     plant(
         "own-stores-above-inner-backing",
         (
-            f"{EXACT}.attempt",
-            "Attempt._setting",
+            f"{EXACT}.rooms",
+            "followed_across",
             "i == 0 or backing",
-            "i == 0 or any(self.may_back(sig, m) for sig in self.signatures for m in range(1, i + 1))",
+            "i == 0 or any(may_back(sig, m) for sig in signatures for m in range(1, i + 1))",
         ),
         needs=("backs",),
     ),

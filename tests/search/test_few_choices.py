@@ -15,11 +15,12 @@ from einloom.cost.evaluate import evaluate
 from einloom.errors import Infeasible
 from einloom.problem import Budget, Guarantee, Problem
 from einloom.search.exact import Exact, head_starts
-from einloom.search.exact.attempt import Attempt, ExactOptions
+from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.branch_and_bound import Run
 from einloom.search.exact.einsums.spatial import like_axes, together
 from einloom.search.exact.few_choices import Few, FewSpreads, among_few, crowd
 from einloom.search.exact.fusion.floors import Floors
+from einloom.search.exact.options import ExactOptions
 from einloom.search.method import Watcher
 from einloom.search.starts import fitting
 from optima import enumerated, same

@@ -8,9 +8,9 @@ from einloom.cost.evaluate import evaluate
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Objective, Problem
 from einloom.search.exact import Exact
-from einloom.search.exact.attempt import ExactOptions
 from einloom.search.exact.branch_and_bound import Run
 from einloom.search.exact.head_starts import round_up
+from einloom.search.exact.options import ExactOptions
 from einloom.search.exact.padded import clipped, grown, padded
 from einloom.search.method import Watcher
 from einloom.search.starts import misfits

@@ -13,12 +13,13 @@ import pytest
 from einloom.api import problem
 from einloom.errors import Infeasible, SpecError
 from einloom.problem import Budget, Objective, Problem
-from einloom.search.exact.attempt import Attempt, ExactOptions
+from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.bounds import reuse, unlisted
 from einloom.search.exact.bounds.relaxation import einsum_bound
 from einloom.search.exact.bounds.unlisted import unlisted_points
 from einloom.search.exact.branch_and_bound import Run
 from einloom.search.exact.fusion.floors import Floors
+from einloom.search.exact.options import ExactOptions
 from einloom.search.method import Watcher
 from einloom.testing.problems.claims import ProblemTrees
 from einloom.testing.problems.drawing import draw

@@ -21,10 +21,11 @@ from ..checked import certified, priced, sound
 from ..first import FirstMappings
 from ..method import Recorder, Watcher
 from ..resources import at_most, rarely_collected
-from .attempt import ExactOptions, Solution
+from .attempt import Solution
 from .branch_and_bound import Run
 from .drawing import AtTheBound, Drawer
 from .einsums.orders import layers, refuse_first_readers
+from .options import ExactOptions
 from .stops import Stopped
 
 

@@ -19,7 +19,7 @@ from ...problem.compulsory import compulsory
 from ..checked import priced
 from ..first import FirstMappings
 from ..method import Watcher
-from .attempt import Attempt, ExactOptions, Solution
+from .attempt import Attempt, Solution
 from .bounds.cutoff import BELOW, TIE, finer
 from .concurrent.first_attempt import attempt_for
 from .drawing import Drawer, Drawing
@@ -30,6 +30,7 @@ from .incumbent import Incumbent
 from .joining.completions import TooMany
 from .neighbours import large, look
 from .numerics.pareto import FloatArray
+from .options import ExactOptions
 from .segments.chain import Chain
 from .stops import Enough, Stopped, Stops, StopsOnly
 

@@ -15,10 +15,11 @@ import numpy as np
 from ...problem import Budget, Problem
 from ..first import AFTER, FirstMappings
 from ..method import Watcher
-from .attempt import ExactOptions, Solution
+from .attempt import Solution
 from .bounds.cutoff import BELOW, TIE
 from .einsums.spatial import TooManyChoices
 from .incumbent import Incumbent
+from .options import ExactOptions
 from .segments.chain import Chain
 from .stops import Enough, Stops
 

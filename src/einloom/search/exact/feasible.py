@@ -11,12 +11,13 @@ from ...problem import Budget, Problem
 from ..method import Watcher
 from ..resources import at_most
 from ..starts import fitting
-from .attempt import Attempt, ExactOptions, Solution
+from .attempt import Attempt, Solution
 from .bounds.cutoff import finer
 from .concurrent.first_attempt import attempt_for
 from .incumbent import Incumbent
 from .joining.completions import TooMany
 from .neighbours import look
+from .options import ExactOptions
 from .segments.chain import Chain
 from .stops import Stopped, Stops
 

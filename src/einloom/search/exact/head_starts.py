@@ -20,11 +20,12 @@ from ...problem import Budget, Problem
 from ...workload.einsum import Workload
 from ..method import Watcher
 from ..starts import fitting
-from .attempt import Attempt, ExactOptions, Solution
+from .attempt import Attempt, Solution
 from .bounds.cutoff import BELOW
 from .drawing import HASTE, AtTheBound, Drawing
 from .few_choices import Few, among_few, crowd
 from .incumbent import Incumbent
+from .options import ExactOptions
 from .padded import clipped, grown, padded
 from .segments.chain import SHORT
 from .stops import Enough, Stops, StopsOnly

@@ -13,10 +13,11 @@ from ...problem import Budget, Problem
 from ...problem.compulsory import compulsory
 from ...result import Result
 from ..method import Watcher
-from .attempt import Attempt, ExactOptions
+from .attempt import Attempt
 from .bounds.cutoff import BELOW, TIE
 from .einsums.classes import fuses_below_fanout
 from .einsums.users import Users
+from .options import ExactOptions
 from .pmappings.prune import Rules
 from .stops import Stopped, Stops
 

@@ -22,7 +22,7 @@ def able(attempt: Attempt) -> bool:
     """False where neighbours say nothing of the attempt, or are not argued for."""
     space, workload = attempt.problem.mapspace, attempt.problem.workload
     plain = space.order == "program" and space.stores == "own" and not space.places and not workload.parted
-    whole = attempt.cutoff.front is None and type(attempt) is Attempt and attempt.options.consistency
+    whole = attempt.cutoff.front is None and attempt.plain and attempt.options.consistency
     return plain and whole and attempt.relaxes and all(power == 1 for power in attempt.cutoff.powers)
 
 

@@ -9,8 +9,9 @@ from collections.abc import Callable
 
 from ....problem import Problem
 from ...method import Watcher
-from ..attempt import Attempt, ExactOptions
+from ..attempt import Attempt
 from ..einsums.users import Users
+from ..options import ExactOptions
 from ..prices.columns import columns
 
 

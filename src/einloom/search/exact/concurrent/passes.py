@@ -46,6 +46,8 @@ def without_leakage(machine: Machine) -> Machine:
 class ConcurrentAttempt(Attempt):
     """Complete solutions of a problem whose mapspace has groups, where these may be better than what is sequential."""
 
+    plain = False
+
     @cached_property
     def groups(self) -> Groups:
         """What may run at the same time."""

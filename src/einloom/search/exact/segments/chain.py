@@ -17,13 +17,14 @@ import numpy as np
 
 from ....dataclass import dataclass
 from ....problem import Problem
-from ..attempt import Attempt, ExactOptions, Solution
+from ..attempt import Attempt, Solution
 from ..bounds.arc_consistency import Rest
 from ..bounds.cutoff import TIE
 from ..bounds.weighted_sums import Lines
 from ..fusion.explore import PmappingGroup
 from ..joining.compatibility import Compatibility, Stored
 from ..joining.completions import Completions, Passing, TooMany
+from ..options import ExactOptions
 from .cuts import CutPoint, cuts
 from .known_rows import KnownRows
 from .segment import Segment, Table

@@ -77,6 +77,7 @@ def subcascade(workload: Workload, start: int, end: int) -> Workload:
 class Subcascade(Attempt):
     """The Einsums of `whole` from `start` to before `end`. enters, leaves: the tensors at its ends, if any matter."""
 
+    plain = False
     enters: str | None = None
     leaves: str | None = None
 

@@ -1,0 +1,281 @@
+"""What the Einsums of a cascade cost at least, and what that leaves to each of them below a cutoff.
+
+Comes in: a problem. Goes out: a lower bound of its objective, the choices of stores and spatial loops that partners can
+agree on, and per Einsum the most that is of use of every column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from ...errors import Infeasible
+from ...problem import Problem
+from ..method import Watcher
+from .bounds.backings import barred
+from .bounds.choices import Agreement, Choices, Keys, wanted
+from .bounds.cutoff import TIE, Cutoff, settled
+from .bounds.neighbour_bounds import NeighbourBounds
+from .bounds.relaxation import alone_bound, column_limits, einsum_bound
+from .bounds.relaxed_rows import Left
+from .bounds.unlisted import room_of, unlisted_points
+from .bounds.weighted_sums import MANY_RATIOS, Lines
+from .einsums.classes import EinsumClass, signatures
+from .einsums.spatial import RankClasses
+from .einsums.users import Users
+from .fusion.explore import Wanted
+from .fusion.floors import Floors
+from .model import Setting
+from .numerics.pareto import FloatArray
+from .numerics.uneven import Tiling
+from .options import ExactOptions
+from .prices.columns import columns
+from .rooms import followed_across, limited, persistent_bits
+
+MANY_KINDS = 40  # of Einsums, from which on they do not narrow each other down one by one
+
+
+class LeastCosts:
+    """The least costs of every Einsum of one problem (of one repeat), below a `cutoff`.
+
+    A signature is a class of Einsums (`EinsumClass`).
+
+    tiling: of ranks in the space `ragged` that several Einsums may cut alike. left: what a relaxation leaves within the
+    cutoff. together: what neighbours cost at least together, as far as it is known.
+    """
+
+    left: Left | None = None
+    together: NeighbourBounds | None = None
+
+    def __init__(
+        self,
+        problem: Problem,
+        options: ExactOptions,
+        watcher: Watcher,
+        counts: dict[str, int],
+        checkpoint: Callable[[], None],
+        tiling: Tiling = "loose",
+    ) -> None:
+        self.problem = problem
+        self.options = options
+        self.watcher = watcher
+        self.counts = counts
+        self.checkpoint = checkpoint
+        self.repeats = problem.workload.repeat**problem.objective.degree
+        workload, machine = problem.workload, problem.machine
+        self.users = Users(workload, machine, problem.mapspace.order == "free", problem.mapspace.stores == "shared")
+        uneven = problem.mapspace.name == "ragged" or tiling == "integer"
+        self.signatures = signatures(self.users, problem.mapspace.limits, uneven, tiling)
+        self.classes = {sig: RankClasses(sig, checkpoint) for sig in self.signatures}
+        self.setting = self._setting()
+        self.tracked = self.setting.tracked
+        self.objectives = settled(problem.objective)
+        self.least = np.zeros((len(self.signatures), len(self.objectives)))
+        self.agreed = 0.0
+        self.cutoff = Cutoff(problem.objective.powers[: len(self.objectives)])
+
+    @property
+    def tied(self) -> bool:
+        """True if Einsums may cut some rank alike and unevenly: then `tiling` matters."""
+        return any(signature.tied for signature in self.signatures)
+
+    @property
+    def repetition(self) -> float:
+        """How often an Einsum occurs on average, up to renaming."""
+        return len(self.signatures) / len(set(self.signatures))
+
+    def begin(self) -> float:
+        """A first lower bound, known before spatial choices are listed; none where Einsums may run at the same time."""
+        if self.problem.mapspace.places:
+            return 0.0
+        machine = self.problem.machine
+        never = barred(self.problem.workload, self.signatures, [room_of(memory) for memory in machine.memories])
+        every = list(zip(self.signatures, never, strict=True))
+        found = {(sig, bar): unlisted_points(machine, sig, self.objectives, bar) for sig, bar in dict.fromkeys(every)}
+        for i, one in enumerate(every):
+            if not len(found[one]):
+                raise self._unmapped(i)
+        self.least = np.array([found[one].min(axis=0) for one in every])
+        lines = Lines.of(self.cutoff, self.least, MANY_RATIOS)
+        lowest = {one: lines.extend(points).min(axis=0) for one, points in found.items()}
+        self.agreed = float(lines.value(np.sum([lowest[one] for one in every], axis=0)[None])[0])
+        return self.bound
+
+    def lower_bound(self, enough: float = float("inf"), proven: Callable[[float], None] = lambda bound: None) -> float:
+        """The objective of the sums of what every Einsum costs at least. proven: hears of it as it rises.
+
+        Raises Infeasible as soon as it is above `enough`.
+        """
+        for column, objective in enumerate(self.objectives):
+            setting = Setting.of(self.problem.machine, objective, (), self.setting.capacities, 0, self.options.rules)
+            found: dict[EinsumClass, float] = {}
+            for i, sig in enumerate(self.signatures):
+                self.watcher.stage(f"bounding {objective}", i, len(self.signatures))
+                if sig not in found:
+                    found[sig] = self._least_of(setting, sig)
+                self.least[i, column] = max(found[sig], self.least[i, column])
+                if not np.isfinite(found[sig]):
+                    raise self._unmapped(i)
+                if self.bound > enough:
+                    raise Infeasible("no combination of mappings stays within the limit")
+                proven(self.bound)
+        self.agreed = max(self.agreed, self._agree())
+        if not self.bound <= enough:
+            raise Infeasible("no combination of mappings stays within the limit")
+        return self.bound
+
+    @property
+    def bound(self) -> float:
+        """What `lower_bound` has found."""
+        return max(self.agreed, float(self.cutoff.value(self.least.sum(axis=0, keepdims=True))[0]))
+
+    def _least_of(self, setting: Setting, sig: EinsumClass) -> float:
+        """What an Einsum costs at least in every row that this pass knows of it."""
+        return einsum_bound(setting, self.classes[sig], self.checkpoint)
+
+    def sharpen(self) -> None:
+        """Raise the least costs to those of every Einsum with its backing stores, their room and fused loops, alone."""
+        for column, objective in enumerate(self.objectives):
+            setting = replace(
+                self.setting,
+                objective=objective,
+                columns=columns(self.problem.machine, objective),
+                tracked=self.tracked,
+            )
+            found: dict[EinsumClass, float] = {}
+            for i, sig in enumerate(self.signatures):
+                self.watcher.stage(f"bounding {objective} with shared room", i, len(self.signatures))
+                if sig not in found:
+                    found[sig] = alone_bound(setting, self.classes[sig], self.least[i, column], self.checkpoint)
+                self.least[i, column] = found[sig]
+                if not np.isfinite(found[sig]):
+                    raise self._unmapped(i)
+        self.agreed = max(self.agreed, self._agree())
+
+    def neighbouring(self, together: NeighbourBounds) -> None:
+        """Take what neighbours cost at least together into the bound."""
+        self.together = together
+        lines = Lines.of(self.cutoff, self.least, MANY_RATIOS)
+        self.agreed = max(self.agreed, float(lines.value(together.before(lines, self.least)[-1:])[0]))
+
+    def _agree(self) -> float:
+        """What the cascade costs at least, as its Einsums have to agree on how they share tensors."""
+        choices = self._choices if self.options.consistency else None
+        if choices is None:
+            return 0.0
+        found = self._agreement(self.cutoff).bound(self._at_least(choices))
+        if not np.isfinite(found):
+            why = "Einsums that share a tensor cannot agree on stores and spatial loops: "
+            raise Infeasible(why + self._blame())
+        return found
+
+    def _agreement(self, cutoff: Cutoff) -> Agreement:
+        return Agreement(self.problem.workload, self._keys, self.least, cutoff, self.counts, self.together)
+
+    def _agreed(self) -> tuple[dict[EinsumClass, Wanted], FloatArray | None]:
+        """The choices that can be part of a cascade within the cutoff, and per Einsum the most of each settled column
+        that is of use; empty and None where that is not known."""
+        if not self.options.consistency or not self.cutoff.finite or self._choices is None:
+            return {}, None
+        agreement = self._agreement(self.cutoff)
+        choices = agreement.filter(self._at_least(self._choices))
+        if not all(choices):
+            raise Infeasible("no combination of mappings stays within the limit")
+        most = agreement.most(choices) if self._uneven else None
+        if self.left is not None:
+            most = self.left.most if most is None else np.minimum(most, self.left.most)
+        return wanted([self.classes[sig] for sig in self.signatures], choices), most
+
+    @cached_property
+    def _keys(self) -> Keys:
+        return Keys()
+
+    @cached_property
+    def _choices(self) -> list[list[Choices]] | None:
+        """The choices of every Einsum, each with what it costs at least; None if some Einsum has too many."""
+        found: dict[EinsumClass, list[Choices] | None] = {}
+        for i, sig in enumerate(self.signatures):
+            self.watcher.stage("comparing choices", i, len(self.signatures))
+            if sig not in found:
+                found[sig] = self._keys.choices(Floors(self.setting, self.classes[sig], self.checkpoint))
+            if found[sig] is None:
+                return None
+        return [known for sig in self.signatures if (known := found[sig]) is not None]
+
+    def _at_least(self, choices: list[list[Choices]]) -> list[list[Choices]]:
+        """The choices, none of which costs less than its Einsum does; the same list for Einsums that look alike."""
+        if not self._uneven:
+            return choices
+        found: dict[EinsumClass, list[Choices]] = {}
+        for sig, mine, least in zip(self.signatures, choices, self.least, strict=True):
+            if sig not in found:
+                found[sig] = [replace(some, cost=np.maximum(some.cost, least)) for some in mine]
+        return [found[sig] for sig in self.signatures]
+
+    def _column_limits(self, agreed: FloatArray | None) -> list[FloatArray]:
+        """Per Einsum the largest useful value of each column. agreed: as `_agreed` says of settled columns."""
+        width = len(self.setting.columns)
+        if not self.cutoff.finite:
+            return [np.full(width, np.inf) for _ in self.signatures]
+        total = self.least.sum(axis=0)
+        most = self.cutoff.most(total)
+        slack = np.abs(most) * TIE  # the others' sums are rounded at the size of the total
+        if self.together is not None:
+            beside = self._beside(self.together)
+            agreed = beside if agreed is None else np.minimum(agreed, beside)
+        limits = []
+        for i, least in enumerate(self.least):
+            mine = most - (total - least) + slack
+            mine = mine if agreed is None else np.minimum(mine, agreed[i] + slack)
+            if len(total) == 1:
+                limits.append(column_limits(self.setting, mine[0]))
+            else:
+                limits.append(np.array([mine[0] if c.kind == "energy" else mine[1] for c in self.setting.columns]))
+        return limits
+
+    def _beside(self, together: NeighbourBounds) -> FloatArray:
+        """Per Einsum the most of each settled column that is of use beside what is known of all others together."""
+        lines = Lines.of(self.cutoff, self.least)
+        rests = together.before(lines, self.least)[:-1] + together.after(lines, self.least)[1:]
+        return lines.most(rests, lines.extend(self.least))
+
+    @cached_property
+    def _uneven(self) -> bool:
+        """True if tiles need not divide, so that rows are many, and the kinds of Einsums are not."""
+        return any(sig.uneven for sig in self.signatures) and len(set(self.signatures)) <= MANY_KINDS
+
+    def _setting(self) -> Setting:
+        problem = self.problem
+        capacities = limited(problem, self.signatures, self.set_aside)
+        tracked = followed_across(self.signatures, capacities)
+        return Setting.of(
+            problem.machine,
+            problem.objective,
+            tracked,
+            capacities,
+            problem.mapspace.max_fused_loops,
+            self.options.rules,
+        )
+
+    @cached_property
+    def set_aside(self) -> dict[int, int]:
+        """Bits per memory that persistent inputs and outputs of the cascade take there for the whole run, once per
+        repeat."""
+        return persistent_bits(self.problem, self.users)
+
+    def _unmapped(self, position: int) -> Infeasible:
+        name = self.problem.workload.einsums[position].name
+        return Infeasible(f"Einsum {name} has no mapping on its own: " + self._blame(), name)
+
+    def _blame(self) -> str:
+        """What may stand in the way, as far as this search can tell; `explain` finds out which of it does."""
+        memories = self.problem.machine.memories
+        sizes = [m.name for m, room in zip(memories, self.setting.capacities, strict=True) if room is not None]
+        parts = [f"{name} holds {self.problem.machine.memory(name).size} bits" for name in sizes]
+        parts = ["; ".join(parts) + " and what must stay there is larger"] if parts else []
+        if self.problem.mapspace.limits:
+            parts.append(f"the mapspace asks: {self.problem.mapspace.limits}")
+        return ", or ".join(parts) or "the constraints contradict"
