@@ -181,12 +181,12 @@ PLANTS = (
             "tensor.housed and (tensor.persistent or tensor.cut)",
             "tensor.housed and tensor.persistent",
         ),
-        needs=("parts", "limited outermost memory"),
+        needs=("part housed inside",),
     ),
     plant(
         "turned-behind-a-fanout",
         (f"{EXACT}.fusion.templates", "Stacker._orders", "map(permutations, axes)", "([tuple(axis)] for axis in axes)"),
-        needs=("fanout",),
+        needs=("turned on an axis",),
     ),
     plant(
         "free-front",

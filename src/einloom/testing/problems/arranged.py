@@ -10,7 +10,7 @@ from itertools import count
 from random import Random
 
 from ...workload.einsum import Workload
-from .dimensions import apart, crossed, fused_twice, kept_over
+from .dimensions import apart, crossed, fused_twice, kept_over, partly_written, turned
 from .files import Data
 
 TIMES = ("read_throughput", "write_throughput", "throughput")
@@ -214,6 +214,36 @@ def _divided(rng: Random, workload: Workload, levels: list[Data], inner: list[Da
         _bar(inner, chosen)
 
 
+def _turned_on_an_axis(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
+    """What is backed behind the axis takes its time alone, so that using all of the axis pays."""
+    fitting = list(turned(workload))
+    if not fitting:
+        return
+    level, between = rng.choice(inner), rng.choice(fitting)
+    _bar(inner, ())
+    _holding(level, (between,), backs=True)
+    level.update(must=between, write_throughput=1)
+    level.pop("size", None)
+    levels.insert(_place(levels, level), {"fanout": "F8", "axes": [{"axis": "w", "size": 4}]})
+    for other in levels:
+        if other is not level:
+            for key in TIMES:
+                other.pop(key, None)
+
+
+def _part_housed(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
+    """The outermost memory may not hold or not back it; one of the others may hold anything."""
+    fitting = list(partly_written(workload))
+    if not fitting:
+        return
+    levels[0][rng.choice(("may", "backs"))] = f"~{rng.choice(fitting)}"
+    levels[0].pop("must", None)
+    level = rng.choice(inner)
+    for key in ("may", "must", "backs", "size"):
+        level.pop(key, None)
+    _bar(inner, (level,))
+
+
 CHANGES = {
     "home by role": _by_role,
     "copy held behind a fanout": _copied_behind,
@@ -223,4 +253,6 @@ CHANGES = {
     "backed behind an idle memory": _behind_idle,
     "own stores above what is backed": _kept_above,
     "memories for different tensors": _divided,
+    "turned on an axis": _turned_on_an_axis,
+    "part housed inside": _part_housed,
 }

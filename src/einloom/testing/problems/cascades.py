@@ -15,7 +15,19 @@ from ...errors import SpecError
 from ...workload.build import build_workload
 from ...workload.einsum import TensorView, Workload
 from ...workload.notation import parse_einsum
-from .dimensions import LATEST, TESTS, apart, crossed, fused_twice, kept_over, several_orders, several_readers
+from .dimensions import (
+    LAST,
+    LATEST,
+    TESTS,
+    apart,
+    crossed,
+    fused_twice,
+    kept_over,
+    partly_written,
+    several_orders,
+    several_readers,
+    turned,
+)
 from .files import Data
 
 LARGE = (997, 10007, 1000003)
@@ -30,7 +42,7 @@ SEVERAL = (
     *("readers with the fused rank", "readers without it", "read output", "unequal Einsums"),
     *("wider for a consumer", "store over two readers", "store behind what backs", "home by role", "free order"),
     *("shared stores", "parts read", "views between"),
-    *("backed behind an idle memory", "own stores above what is backed"),
+    *("backed behind an idle memory", "own stores above what is backed", "turned on an axis"),
 )
 MORE_THAN_COPIED = ("constant index", "window", "padding", "repeated operand", "maximum")
 """What another Einsum beside a copy has."""
@@ -42,6 +54,8 @@ NEEDED: dict[str, Callable[[Workload], bool]] = {
     "backed behind an idle memory": lambda w: any(fused_twice(w)),
     "own stores above what is backed": lambda w: any(kept_over(w)),
     "memories for different tensors": lambda w: any(crossed(w)),
+    "turned on an axis": lambda w: any(turned(w)),
+    "part housed inside": lambda w: any(partly_written(w)),
     "home by role": lambda w: any(w.consumers[t] for t in w.outputs),
     "copy held behind a fanout": lambda w: any(e.kind == "copy" for e in w.einsums),
     "free order": several_orders,
@@ -50,7 +64,7 @@ NEEDED: dict[str, Callable[[Workload], bool]] = {
 """What a workload must have for dimensions that it shares with the machine."""
 IMPLIED = (
     *(("copy held behind a fanout", "copy"), ("home by role", "read output"), ("parts read", "parts")),
-    ("views between", "views"),
+    *(("views between", "views"), ("part housed inside", "parts")),
 )
 TRIES = 60
 
@@ -367,7 +381,7 @@ def cascade(rng: Random, wanted: Collection[str], room: int, tries: int = TRIES)
     twice = {"copies only", "readers with the fused rank"} <= {*on}
     if twice and "parts" not in on:
         on.append("parts")
-    most = max(room, 8 if twice else 4 if {"window", "padding", "views", *LATEST} & set(on) else 0)
+    most = max(room, 8 if twice else 4 if {"window", "padding", "views", *LATEST, *LAST} & set(on) else 0)
     for _ in range(tries):
         data = _grown(rng, on, room, most)
         if data is None:

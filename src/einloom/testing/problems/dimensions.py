@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import combinations, islice, permutations
 
-from ...machine.levels import ALL, NOTHING, Link, Machine, Memory
+from ...machine.levels import ALL, NOTHING, Axis, Fanout, Link, Machine, Memory
 from ...mapspace.space import Mapspace
 from ...problem import keeps_time
 from ...problem.selections import machine_selectors
@@ -169,6 +169,24 @@ def fused_twice(w: Workload) -> Iterator[str]:
             yield between
 
 
+def turned(w: Workload) -> Iterator[str]:
+    """The intermediates of one consumer that two loops can be fused over, whose order is not the same for producer and
+    consumer."""
+    for between in fused_twice(w):
+        ranks = list(_fused(w, between))
+        mine = sorted(ranks, key=lambda rank: rank[0].variables.index(rank[2]))
+        theirs = sorted(ranks, key=lambda rank: rank[1].variables.index(rank[3]))
+        if mine != theirs:
+            yield between
+
+
+def partly_written(w: Workload) -> Iterator[str]:
+    """The tensors with a rank of several values of which some Einsum writes only a part."""
+    for tensor in _parts(w):
+        if any(size > 1 and not w.tied(tensor, rank) for rank, size in enumerate(w.tensor(tensor).shape)):
+            yield tensor
+
+
 def kept_over(w: Workload) -> Iterator[tuple[str, str, str]]:
     """(intermediate, tensor of its producer, tensor of a consumer) where both lack the variable of a rank of the
     intermediate, so that a fused loop over it leaves the tiles of both alone."""
@@ -194,6 +212,37 @@ def _behind_idle(w: Workload, m: Machine) -> bool:
             held = any(between in select(outside.may, w, user) for user in users)
             if not held and m.instances(outside.name) > 1 and _backing(w, inside, between):
                 return True
+    return False
+
+
+def _turned_on_an_axis(w: Workload, m: Machine) -> bool:
+    """May a memory back one of `turned` behind an axis that two loops fit on?"""
+    return any(
+        _backing(w, memory, between) and any(axis.size >= 4 for axis in _axes_outside(m, memory))
+        for between in turned(w)
+        for memory in _inner(m)
+    )
+
+
+def _axes_outside(m: Machine, memory: Memory) -> Iterator[Axis]:
+    for level in m.levels:
+        if level is memory:
+            return
+        if isinstance(level, Fanout):
+            yield from level.axes
+
+
+def _part_housed(w: Workload, m: Machine) -> bool:
+    """May an inner memory, and not the outermost one, back a tensor of `partly_written` for whoever uses it?"""
+    outer = m.memories[0]
+    for tensor in partly_written(w):
+        users = (*w.writers[tensor], *w.consumers[tensor])
+        outside = any(tensor in select(outer.may, w, user) & select(outer.backs, w, user) for user in users)
+        if not outside and any(
+            all(tensor in select(memory.may, w, user) & select(memory.backs, w, user) for user in users)
+            for memory in _inner(m)
+        ):
+            return True
     return False
 
 
@@ -309,6 +358,8 @@ TESTS: dict[str, Test] = {
     "backed behind an idle memory": lambda w, m, s: _behind_idle(w, m),
     "own stores above what is backed": lambda w, m, s: _kept_above(w, m),
     "memories for different tensors": lambda w, m, s: _divided(w, m),
+    "turned on an axis": lambda w, m, s: _turned_on_an_axis(w, m),
+    "part housed inside": lambda w, m, s: _part_housed(w, m),
     "home by role": lambda w, m, s: _housed_by_role(w, m),
     "copy held behind a fanout": lambda w, m, s: _copied_behind(w, m),
     "once": lambda w, m, s: m.partial_sums == "once",
@@ -328,7 +379,8 @@ TESTS: dict[str, Test] = {
 }
 DIMENSIONS = tuple(TESTS)
 LATEST = ("backed behind an idle memory", "own stores above what is backed", "memories for different tensors")
-DICE = {"later": ("views", "views between"), "latest": LATEST}
+LAST = ("turned on an axis", "part housed inside")
+DICE = {"later": ("views", "views between"), "latest": LATEST, "last": LAST}
 LATER = tuple(name for names in DICE.values() for name in names)
 """Dimensions that came when seeds were known for what they draw: by `DICE` of their own, on top of a pair of others."""
 COMBINED = (
@@ -373,7 +425,7 @@ _NEVER: tuple[tuple[str, tuple[str, ...], str], ...] = (
             "store over two readers",
             "store behind what backs",
             "copy held behind a fanout",
-            *LATEST,
+            *(*LATEST, *LAST),
         ),
         "they speak of inner memories",
     ),
@@ -383,7 +435,7 @@ _NEVER: tuple[tuple[str, tuple[str, ...], str], ...] = (
             ("groups", "shares"),
             "exact searches no groups where a tensor is written in parts or has views",
         )
-        for name in ("parts", "parts read", "views", "views between")
+        for name in ("parts", "parts read", "views", "views between", "part housed inside")
     ),
     ("nothing costs", ("non-integer energies", "leakage"), "nothing is no cost"),
 )
