@@ -1,33 +1,28 @@
 """How far methods without a proof end from the optimum: ``python -m bench.mappers``. See docs/mappers.md.
 
-Every run is saved in a folder, so an interrupted command is taken up; the rows of a problem are written when its last
-run ends, and those of problems and methods that are not asked for stay. The same seeds give the same values; only times
-differ.
+A cell is one method on one problem with one number of points; its row is written when its last seed ends. Runs are saved
+in a folder, so an interrupted command is taken up, and more seeds of a cell run only those that it lacks. The same seeds
+give the same values; only times differ.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import count, islice
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 from einloom.api import problems
-from einloom.errors import BudgetExhausted, Defect, Infeasible
-from einloom.mapping.tree import Mapping
-from einloom.problem import Budget, Problem, objective
-from einloom.search.door import ask
-from einloom.search.registry import SHIPPED, method, takes
-from einloom.search.watcher import Watcher
-from einloom.sweep.methods import MethodRuns, compare_methods, value_at
-from einloom.testing.problems.drawing import draw
+from einloom.problem import Budget, Problem
+from einloom.search.registry import SHIPPED, takes
+from einloom.sweep.methods import MethodRun, MethodRuns, compare_methods, value_at
 
-from .rows import replace, stamp
+from . import known_optima
+from .measured import Row
+from .rows import read, replace, stamp
 
 RESULTS = Path(__file__).parent / "results" / "mappers.csv"
-TINY = RESULTS.with_name("mappers-tiny.csv")
-BELOW = RESULTS.with_name("mappers-below.csv")
-OTHERS = 1000  # the first seed of the problems of `--below`
 PUBLISHED = Path(__file__).parent / "published"
 PROBLEMS = {  # name -> workload, machine, objective, dataflow, full use
     "GPT-3 6.7B, EDP": ("gpt3-6.7b:batch=1,tokens=2048", "tpu-v4i", "edp", None, False),
@@ -53,7 +48,8 @@ PROBLEMS = {  # name -> workload, machine, objective, dataflow, full use
     ),
 }
 MARKS = (100, 1000, 10_000, 100_000)
-FEW = {"random": 1000, "tileflow": 1000, "gradient": 1000, "bayes": 1000, "dat": 100}  # points, for the sake of time
+BEFORE_THE_PROOF = 1000  # points that `auto` searches before its proof, which needs no more of them
+KEYS = ("problem", "method", "points")
 
 
 def heuristics() -> tuple[str, ...]:
@@ -61,128 +57,100 @@ def heuristics() -> tuple[str, ...]:
     return tuple(name for name in SHIPPED if takes(name, "seed"))
 
 
-def compared(problem: Problem, names: Sequence[str], seeds: int, points: int, folder: Path) -> MethodRuns:
-    """`exact` to its proof, and each of these methods with its points."""
-    runs = list(compare_methods(problem, ("exact",), 1, Budget(), folder, said=print).runs)
-    for name in names:
-        budget = Budget(steps=min(points, FEW.get(name, points)))
-        runs += compare_methods(problem, (name,), seeds, budget, folder, said=print).runs
-    return MethodRuns(problem, tuple(runs))
+def reached(run: MethodRun, points: int) -> float | None:
+    """The value of a run that was asked for so many points; of `auto` at that point, since its proof goes on."""
+    return value_at(run, points) if run.method == "auto" else run.value
 
 
-def rows(name: str, found: MethodRuns, points: int) -> list[dict[str, object]]:
-    """A row per method with a seed: gaps of the median and the worst run at each mark, points and CPU seconds."""
-    made = []
-    for record in found.to_data()["methods"]:  # type: ignore[attr-defined]
-        if record["method"] not in heuristics():
-            continue
-        row: dict[str, object] = {"problem": name, "method": record["method"], "runs": record["runs"]}
-        for mark in MARKS:
-            asked = min(points, FEW.get(record["method"], points))
-            seen = mark <= max(asked, record["points"] if record["method"] == "auto" else 0)  # its proof goes on
-            gaps = [found.gap(value_at(run, mark)) if seen else None for run in found.of(record["method"])]
-            known = sorted(gap for gap in gaps if gap is not None)
-            whole = len(known) == len(gaps)
-            row[f"median_gap_{mark}"] = f"{known[len(known) // 2]:.6f}" if whole else ""
-            row[f"worst_gap_{mark}"] = f"{known[-1]:.6f}" if whole else ""
-        row["points"] = record["points"]
-        row["cpu_seconds"] = f"{record['cpu_seconds']:.2f}"
-        row["reference"] = repr(found.reference)
-        row["proven"] = found.proven
-        made.append({**row, **stamp()})
-    return made
+def cell(name: str, problem: Problem, one: str, points: int, seeds: int, folder: Path) -> dict[str, object]:
+    """The row of a method with so many points: the gap of each seed to the optimum that `exact` proves."""
+    proof = compare_methods(problem, ("exact",), 1, Budget(), folder, said=print).runs
+    steps = min(points, BEFORE_THE_PROOF) if one == "auto" else points
+    runs = compare_methods(problem, (one,), seeds, Budget(steps=steps), folder, said=print).runs
+    found = MethodRuns(problem, (*proof, *runs))
+    gaps = [found.gap(reached(run, points)) for run in runs]
+    return {
+        "problem": name,
+        "method": one,
+        "points": points,
+        "seeds": len(runs),
+        "gaps": " ".join("-" if gap is None else f"{gap:.6f}" for gap in gaps),
+        "cpu_seconds": f"{median(run.seconds for run in runs):.2f}",
+        "reference": repr(found.reference),
+        "proven": found.proven,
+        **stamp(),
+    }
 
 
-class Until(Watcher):
-    """Asks a search to stop when it has a mapping of this value."""
-
-    def __init__(self, value: float) -> None:
-        self.value, self.least = value * (1 + 1e-12), float("inf")
-
-    def incumbent(self, value: float, mapping: Mapping | None = None) -> None:
-        self.least = min(self.least, value)
-
-    def stopped(self) -> bool:
-        return self.least <= self.value
-
-
-def beside(
-    known: Iterable[tuple[int, Problem, float]], points: int, names: Sequence[str], ends: bool
-) -> list[dict[str, object]]:
-    """A row per method: on how many problems of known optimum it reaches that. ends: it stops there. Raises Defect
-    where one is below it."""
-    reached = dict.fromkeys(names, 0)
-    nothing, worst = dict.fromkeys(reached, 0), dict.fromkeys(reached, 0.0)
-    missed: dict[str, list[int]] = {name: [] for name in names}
-    asked = 0
-    for seed, problem, best in known:
-        asked += 1
-        for name in reached:
-            try:
-                value = ask(method(name), problem, Budget(steps=points), Until(best) if ends else None).value
-            except BudgetExhausted:
-                nothing[name] += 1
-                missed[name].append(seed)
-                continue
-            if value < best * (1 - 1e-12):
-                raise Defect(f"{name} finds {value!r} on problem {seed}, the optimum is {best!r}")
-            if value <= best * (1 + 1e-12):
-                reached[name] += 1
-            else:
-                missed[name].append(seed)
-            worst[name] = max(worst[name], value / best - 1 if best else 0.0)
-    return [
-        {
-            "method": name,
-            "problems": asked,
-            "points": points,
-            "optimum": reached[name],
-            "nothing": nothing[name],
-            "worst_gap": f"{worst[name]:.6f}",
-            "missed": " ".join(map(str, missed[name])),
-            **stamp(),
-        }
-        for name in reached
-    ]
-
-
-def solved(reference: str, first: int = 0) -> Iterator[tuple[int, Problem, float]]:
-    """Random tiny problems with all that files can say, groups and uneven tiles among it: seed, problem, and the least
-    energy by the reference, a method that proves it."""
-    for seed in count(first):
-        workload, machine, mapspace = draw(seed).files.read
-        problem = Problem(workload, machine, mapspace, objective("energy", machine))
-        try:
-            yield seed, problem, ask(method(reference), problem).value
-        except Infeasible:
-            continue
+def measure(name: str, methods: Sequence[str], marks: Sequence[int], seeds: int, folder: Path) -> None:
+    """The cells of a problem that have fewer seeds than asked for, each written as it ends."""
+    workload, machine, goal, flow, full = PROBLEMS[name]
+    problem = problems(workload, machine, goal, None, None, flow, full)[0].problem
+    order = [(one, other, str(points)) for one in PROBLEMS for other in heuristics() for points in MARKS]
+    for points in marks:
+        for one in methods:
+            known = {tuple(row[key] for key in KEYS): int(row["seeds"]) for row in read(RESULTS)}
+            if known.get((name, one, str(points)), 0) < seeds:
+                made = cell(name, problem, one, points, seeds, folder)
+                print(*list(made.values())[:-5], sep=", ", flush=True)
+                replace(RESULTS, [{key: str(value) for key, value in made.items()}], KEYS, order)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, and write the CSV."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.mappers", description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--points", type=int, default=100_000)
+    parser.add_argument("--points", type=int, action="append", help=f"of each run; {MARKS} where not given")
     parser.add_argument("--folder", type=Path, default=Path("mappers-runs"))
     parser.add_argument("--problem", action="append", choices=list(PROBLEMS))
     parser.add_argument("--method", action="append", choices=heuristics())
     parser.add_argument("--tiny", type=int, metavar="PROBLEMS", help="of so many tiny problems, how many are solved")
     parser.add_argument("--below", type=int, metavar="PROBLEMS", help="on so many others, is any below the proof?")
+    parser.add_argument("--again", action="store_true", help="with --tiny or --below: drop the rows of these methods")
     asked = parser.parse_args(arguments)
     names = asked.method or heuristics()
     if asked.tiny or asked.below:
-        known = islice(solved("exhaustive") if asked.tiny else solved("exact", OTHERS), asked.tiny or asked.below)
-        found_tiny = beside(known, asked.points, names, bool(asked.tiny))
-        replace(TINY if asked.tiny else BELOW, found_tiny, ("method",), [(name,) for name in heuristics()])
+        if asked.again:
+            known_optima.forget(bool(asked.tiny), names)
+        points = (asked.points or [1000])[-1]
+        known_optima.measure(bool(asked.tiny), asked.tiny or asked.below, points, names)
         return
-    for number, (name, (workload, machine, goal, flow, full)) in enumerate(PROBLEMS.items()):
-        if asked.problem and name not in asked.problem:
-            continue
-        problem = problems(workload, machine, goal, None, None, flow, full)[0].problem
-        found = compared(problem, names, asked.seeds, asked.points, asked.folder / str(number))
-        print(found)
-        places = [(one, other) for one in PROBLEMS for other in heuristics()]
-        replace(RESULTS, rows(name, found, asked.points), ("problem", "method"), places)
+    for number, name in enumerate(PROBLEMS):
+        if not asked.problem or name in asked.problem:
+            measure(name, names, asked.points or MARKS, asked.seeds, asked.folder / str(number))
+
+
+def shown(row: Row) -> str:
+    """The median and the worst of the seeds, and how many these are."""
+    gaps = sorted(float("inf") if one == "-" else float(one) for one in row["gaps"].split())
+    middle, worst = (f"{one:.1%}" if one < float("inf") else "nothing" for one in (median(gaps), gaps[-1]))
+    return f"{middle}, {worst} ({row['seeds']})" if len(gaps) > 1 else f"{middle} (1)"
+
+
+def table(rows: Sequence[Row]) -> str:
+    """A line per problem and method, and below it how many cells have how many seeds."""
+    at = {tuple(row[key] for key in KEYS): row for row in rows}
+    heads = ("problem", "method", *(f"{points:,} points" for points in MARKS), "CPU s of the longest")
+    lines = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
+    for name in PROBLEMS:
+        for one in heuristics():
+            mine = [at.get((name, one, str(points))) for points in MARKS]
+            known = [row for row in mine if row is not None]
+            if known:
+                cells = [shown(row) if row is not None else "-" for row in mine]
+                lines.append(f"| {' | '.join((name, one, *cells, known[-1]['cpu_seconds']))} |")
+    return "\n".join([*lines, "", counted(rows)])
+
+
+def counted(rows: Sequence[Row]) -> str:
+    """How many cells of the table have how many seeds, number of points by number of points."""
+    every, said = len(PROBLEMS) * len(heuristics()), []
+    for points in MARKS:
+        seeds = Counter(int(row["seeds"]) for row in rows if row["points"] == str(points))
+        parts = [f"{cells} have {n} seed{'s' if n > 1 else ''}" for n, cells in sorted(seeds.items(), reverse=True)]
+        none = every - seeds.total()
+        said.append(f"{points:,} points: {', '.join([*parts, *([f'{none} not measured'] if none else [])])}")
+    return f"Of {every} cells in each column: {'; '.join(said)}."
 
 
 if __name__ == "__main__":

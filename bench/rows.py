@@ -6,6 +6,7 @@ import csv
 import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 from einloom.version import VERSION
@@ -23,8 +24,9 @@ def stamp() -> dict[str, str]:
     return dict(zip(STAMP, (VERSION, commit(), when), strict=True))
 
 
+@cache
 def commit() -> str:
-    """The short name of the checkout's commit."""
+    """The short name of the checkout's commit, as it was when the process first asked: its code is of that time."""
     found = _git("rev-parse", "--short", "HEAD")
     return f"{found}+" if found and _git("status", "--porcelain", "--", "src") else found
 

@@ -16,6 +16,8 @@ from . import (
     first,
     groups,
     imperfect,
+    known_optima,
+    mappers,
     orders,
     profile_exact,
     relaxed,
@@ -51,21 +53,8 @@ def _giga(number: float) -> str:
     return f"{number:,.0f}" if number > 999 else f"{number:.4g}"
 
 
-def _worst(row: Row) -> str:
-    """The gap of the worst run at the last mark that the method reaches."""
-    return _gap(next((row[f"worst_gap_{n}"] for n in (100_000, 10_000, 1000, 100) if row[f"worst_gap_{n}"]), ""))
-
-
 PROFILE = "python -m bench.profile_exact gpt3-6.7b:batch=64,tokens=4096 tpu-v4i --objective edp"
 
-TINY = (
-    Column("method", "method"),
-    Column("problems", "problems"),
-    Column("points", "points"),
-    Column("optimum reached", "optimum"),
-    Column("no mapping found", "nothing"),
-    Column("worst gap", lambda row: _gap(row["worst_gap"])),
-)
 TABLES: tuple[MeasuredTable, ...] = (
     MeasuredTable(
         "dataflows",
@@ -338,37 +327,20 @@ TABLES: tuple[MeasuredTable, ...] = (
     ),
     MeasuredTable("damage", "docs/onnx.md", "damage.csv", "python -m bench.damage", render=damage.table),
     MeasuredTable("mutants", "docs/model/trust.md", "mutants.csv", "python -m bench.mutants run", render=_mutants),
-    MeasuredTable(
-        "mappers",
-        "docs/mappers.md",
-        "mappers.csv",
-        "python -m bench.mappers",
-        (
-            Column("problem", "problem"),
-            Column("method", "method"),
-            Column("seeds", "runs"),
-            Column("gap after 100 points", lambda row: _gap(row["median_gap_100"])),
-            Column("after 1,000", lambda row: _gap(row["median_gap_1000"])),
-            Column("after 10,000", lambda row: _gap(row["median_gap_10000"])),
-            Column("after 100,000", lambda row: _gap(row["median_gap_100000"])),
-            Column("worst seed at the end", _worst),
-            Column("CPU s", "cpu_seconds"),
-            Column("commit", "commit"),
-        ),
-    ),
+    MeasuredTable("mappers", "docs/mappers.md", "mappers.csv", "python -m bench.mappers", render=mappers.table),
     MeasuredTable(
         "mappers-tiny",
         "docs/mappers.md",
         "mappers-tiny.csv",
         "python -m bench.mappers --tiny 50 --points 10000",
-        TINY,
+        render=known_optima.table,
     ),
     MeasuredTable(
         "mappers-below",
         "docs/mappers.md",
         "mappers-below.csv",
         "python -m bench.mappers --below 200 --points 200",
-        TINY,
+        render=known_optima.table,
     ),
     MeasuredTable("speeds", "docs/mappers.md", "speeds.csv", "python -m bench.speeds --skeletons 10", speeds.COLUMNS),
     MeasuredTable("relaxed", "docs/mappers.md", "relaxed.csv", "python -m bench.relaxed", relaxed.COLUMNS),
