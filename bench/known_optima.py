@@ -1,7 +1,7 @@
 """Methods without a proof on random tiny problems whose optimum is proven: a row per problem and method.
 
-``python -m bench.mappers --tiny 50`` has the enumeration of all trees for a proof, ``--below 200`` the method `exact` on
-other problems, whose value no method may be below. Rows that a CSV has stay, so an interrupted command is taken up.
+``python -m bench.mappers --tiny 50`` has the enumeration of all trees for a proof, ``--below 200`` the method `exact`
+on other problems, whose value no method may be below. Rows that a CSV has stay, so an interrupted command is taken up.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def solved(seed: int, reference: str) -> tuple[Problem, float] | None:
 
 
 def missing(path: Path, problems: int, names: Sequence[str], first: int) -> Iterator[tuple[int, list[str]]]:
-    """(seed, methods without a row), until so many problems have rows; whoever asks writes them, if there is a mapping."""
+    """(seed, methods without a row), until so many problems have rows; who asks writes them, if there is a mapping."""
     found = 0
     for seed in count(first):
         if found == problems:
