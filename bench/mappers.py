@@ -1,8 +1,8 @@
 """How far methods without a proof end from the optimum: ``python -m bench.mappers``. See docs/mappers.md.
 
 A cell is one method on one problem with one number of points; its row is written when its last seed ends. Runs are
-saved in a folder, so an interrupted command is taken up, and more seeds of a cell run only those that it lacks. The same
-seeds give the same values; only times differ.
+saved in a folder, so an interrupted command is taken up, and more seeds of a cell run only those that it lacks. The
+same seeds give the same values; only times differ.
 """
 
 from __future__ import annotations
