@@ -79,8 +79,10 @@ def measure(tiny: bool, problems: int, points: int, names: Sequence[str], path: 
     path = path or (TINY if tiny else BELOW)
     for seed, todo in missing(path, problems, names, 0 if tiny else OTHERS):
         known = solved(seed, "exhaustive" if tiny else "exact") if todo else None
-        for name in todo if known is not None else ():
-            problem, best = known
+        if known is None:
+            continue
+        problem, best = known
+        for name in todo:
             made = row(seed, name, problem, best, points, tiny)
             if is_below(made):
                 raise Defect(f"{name} finds {made['value']} on problem {seed}, the optimum is {best!r}")
