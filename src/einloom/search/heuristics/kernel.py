@@ -85,13 +85,7 @@ def price(
         for m in range(mem.shape[0]):
             flows[side, m] = 0.0
     stays = scal[10] > 0 and _together(items, count)
-    for t in range(rel.shape[0]):
-        below, child = count, -1
-        for q in range(count - 1, -1, -1):
-            if items[q, 0] == STORE and (items[q, 2] >> t) & 1:
-                if child >= 0 or not stays:
-                    _link(items, q, below, child, t, rel, values, written, joined, width, scal, flows)
-                below, child = q, items[q, 1]
+    _crossed(items, count, stays, rel, values, written, joined, width, scal[5] > 0, flows)
     done = scal[1]
     for q in range(count):
         if items[q, 0] == PAR:
@@ -140,61 +134,65 @@ def _together(items: Any, count: int) -> bool:
 
 
 @machine_code
-def _link(
+def _crossed(
     items: Any,
-    q: int,
-    below: int,
-    child: int,
-    t: int,
+    count: int,
+    stays: bool,
     rel: Any,
     values: Any,
     written: Any,
     joined: Any,
     width: Any,
-    scal: Any,
+    rmw: bool,
     flows: Any,
 ) -> None:
-    """Add what crosses one link, as `even._crossed` counts it."""
-    again, above, lacking, inside, inside_lacking, apart = 1.0, 1.0, 1.0, 1.0, 1.0, 1.0
-    still = child >= 0
-    for p in range(below - 1, -1, -1):
-        kind, n = items[p, 0], items[p, 2]
-        if kind == SPLIT:
-            still = False
-        elif kind == FOR:
-            if rel[t, items[p, 1]]:
-                still = False
-            elif not still:
-                again *= n
-        elif kind == PAR:
-            has = rel[t, items[p, 1]]
-            if p < q and has:
-                above *= n
-            elif p < q:
-                lacking *= n
-            elif has:
-                inside *= n
-            else:
-                inside_lacking *= n
-                if not joined[t, items[p, 3]]:
-                    apart *= n
-    m = items[q, 1]
-    w, v = width[t, m], values[t]
-    side = 1 if written[t] else 0
-    back = written[t] and (scal[5] > 0 or child < 0)
-    flows[side, m] += v * again * apart * lacking * w
-    flows[2 + side, m] += v / above * again * apart * w
-    if back:
-        flows[0, m] += v * (again - 1.0) * apart * lacking * w
-        flows[2, m] += v / above * (again - 1.0) * apart * w
-    if child >= 0:
-        w = width[t, child]
-        side = 1 - side
-        flows[side, child] += v * again * lacking * inside_lacking * w
-        flows[2 + side, child] += v / (above * inside) * again * w
-        if back:
-            flows[1, child] += v * (again - 1.0) * lacking * inside_lacking * w
-            flows[3, child] += v / (above * inside) * (again - 1.0) * w
+    """Add what crosses every link, as `even._crossed` counts it: for each tensor one walk from the outside in.
+
+    again: trips of the temporal loops so far that the tensor lacks; fetched: of those above the last loop that it has,
+    or split: they fetch a tile below anew. above, lacking: instances above the parent that need other values, or the
+    same; inside, inside_lacking, apart: those since then. stays: nothing moves below the innermost store.
+    """
+    for t in range(rel.shape[0]):
+        v, writes, parent = values[t], written[t], -1
+        again, fetched, above, lacking, inside, inside_lacking, apart = 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0
+        for p in range(count if stays else count + 1):
+            kind, child = SPLIT if p == count else items[p, 0], -1
+            if kind == FOR:
+                if rel[t, items[p, 1]]:
+                    fetched = again
+                else:
+                    again *= items[p, 2]
+                continue
+            if kind == PAR:
+                if rel[t, items[p, 1]]:
+                    inside *= items[p, 2]
+                else:
+                    inside_lacking *= items[p, 2]
+                    apart *= 1 if joined[t, items[p, 3]] else items[p, 2]
+                continue
+            if kind == STORE and (items[p, 2] >> t) & 1:
+                child = items[p, 1]
+            elif kind == SPLIT:
+                fetched = again
+            if parent >= 0 and (child >= 0 or p == count):
+                side, w = 1 if writes else 0, width[t, parent]
+                here, busiest = v * apart * lacking * w, v / above * apart * w
+                flows[side, parent] += here * fetched
+                flows[2 + side, parent] += busiest * fetched
+                if writes and (rmw or child < 0):
+                    flows[0, parent] += here * (fetched - 1.0)
+                    flows[2, parent] += busiest * (fetched - 1.0)
+                if child >= 0:
+                    w = width[t, child]
+                    there, busiest = v * lacking * inside_lacking * w, v / (above * inside) * w
+                    flows[1 - side, child] += there * fetched
+                    flows[3 - side, child] += busiest * fetched
+                    if writes and rmw:
+                        flows[1, child] += there * (fetched - 1.0)
+                        flows[3, child] += busiest * (fetched - 1.0)
+            if child >= 0:
+                above, lacking, parent = above * inside, lacking * inside_lacking, child
+                inside, inside_lacking, apart = 1.0, 1.0, 1.0
 
 
 @machine_code

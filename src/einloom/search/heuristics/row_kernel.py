@@ -44,25 +44,28 @@ def price_rows(
     """
     count, leaves = items.shape[0], ends.shape[0]
     path = np.zeros((count, 4), np.int64)
-    left = np.zeros(extents.shape[1], np.int64)
+    done = np.zeros(extents.shape[1], np.int64)
     used = np.zeros((sizes.shape[0], leaves))
     flows, out = np.zeros((4, mem.shape[0])), np.zeros(3)
+    sums = np.zeros((trips.shape[0], 3))
     for row in range(trips.shape[0]):
-        found[row] = np.inf
-        if not _fits(trips[row], least, tiles, divided, bits, sizes, used):
-            continue
-        energy = latency = traffic = 0.0
-        begin, legal = 0, True
-        for e in range(leaves):
-            size = _laid(trips[row], items, column, begin, ends[e], extents[e], left, path)
-            begin = ends[e]
+        found[row] = 0.0 if _fits(trips[row], least, tiles, divided, bits, sizes, used) else np.inf
+    begin = 0
+    for e in range(leaves):
+        for row in range(trips.shape[0]):
+            if found[row] > 0:
+                continue
+            size = _laid(trips[row], items, column, begin, ends[e], extents[e], done, path)
             if size < 0:
-                legal = False
-                break
+                found[row] = np.inf
+                continue
             price(path, size, rel[e], values[e], written[e], joined[e], width[e], mem, scal[e], flows, out)
-            energy, latency, traffic = energy + out[0], latency + out[1], traffic + out[2]
-        if legal:
-            found[row] = value_of(scal[0], energy, latency, traffic)
+            for n in range(3):
+                sums[row, n] += out[n]
+        begin = ends[e]
+    for row in range(trips.shape[0]):
+        if found[row] == 0:
+            found[row] = value_of(scal[0], sums[row, 0], sums[row, 1], sums[row, 2])
 
 
 @machine_code
@@ -73,9 +76,10 @@ def _fits(trips: Any, least: Any, tiles: Any, divided: Any, bits: Any, sizes: An
             return False
     used[:, :] = 0.0
     for t in range(tiles.shape[0]):
-        size = bits[t]
+        parts = 1.0
         for at in range(tiles[t, 3], tiles[t, 4]):
-            size /= trips[divided[at]]
+            parts *= trips[divided[at]]
+        size = bits[t] / parts
         m = tiles[t, 0]
         for leaf in range(tiles[t, 1], tiles[t, 2] + 1):
             used[m, leaf] += size
@@ -85,26 +89,26 @@ def _fits(trips: Any, least: Any, tiles: Any, divided: Any, bits: Any, sizes: An
 
 
 @machine_code
-def _laid(trips: Any, items: Any, column: Any, begin: int, end: int, extents: Any, left: Any, path: Any) -> int:
-    """Enter a path with the trips of a row into `path`, without loops of one trip; its items, or -1 if trips are no
-    divisors or do not multiply to the extents."""
+def _laid(trips: Any, items: Any, column: Any, begin: int, end: int, extents: Any, done: Any, path: Any) -> int:
+    """Enter a path with the trips of a row into `path`, without loops of one trip; its items, or -1 if trips do not
+    multiply to the extents."""
     size = 0
     for v in range(extents.shape[0]):
-        left[v] = extents[v]
+        done[v] = 1
     for at in range(begin, end):
         kind, n = items[at, 0], items[at, 2]
         if kind in (FOR, PAR):
             if column[at] >= 0:
                 n = trips[column[at]]
-            v = items[at, 1]
-            if left[v] % n:
-                return -1
-            left[v] //= n
             if n == 1:
                 continue
+            v = items[at, 1]
+            done[v] *= n
+            if n > extents[v] or done[v] > extents[v]:
+                return -1
         path[size, 0], path[size, 1], path[size, 2], path[size, 3] = kind, items[at, 1], n, items[at, 3]
         size += 1
     for v in range(extents.shape[0]):
-        if left[v] != 1:
+        if done[v] != extents[v]:
             return -1
     return size
