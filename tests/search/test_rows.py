@@ -123,14 +123,24 @@ def test_a_copy_moves_nothing_below_one_memory() -> None:
     assert together(np.array([[0, 0, 1, 0], [0, 1, 3, 0]]), 2)
 
 
-def test_a_row_is_laid_without_its_loops_of_one_trip() -> None:
+def test_trips_multiply_to_what_they_cover() -> None:
     """The same machine code as Python."""
-    items = np.array([[0, 0, 1, 0], [1, 0, 2, 0], [1, 1, 3, 0]])
-    path, left = np.zeros((3, 4), np.int64), np.zeros(2, np.int64)
-    column, extents = np.array([-1, 0, 1]), np.array([4, 3])
-    laid = row_kernel._laid.py_func
-    assert laid(np.array([4, 3]), items, column, 0, 3, extents, left, path) == 3
-    assert path.tolist() == [[0, 0, 1, 0], [1, 0, 4, 0], [1, 1, 3, 0]]
-    assert laid(np.array([2, 3]), items, column, 0, 3, extents, left, path) == -1  # half of the extent is left
-    assert laid(np.array([3, 3]), items, column, 0, 3, extents, left, path) == -1  # no divisor
-    assert laid(np.array([4, 1]), items, column, 0, 3, np.array([4, 1]), left, path) == 2
+    multiply = row_kernel._multiply.py_func
+    chain, ends, whole = np.array([0, 2, 1]), np.array([2, 3]), np.array([12.0, 5.0])
+    assert multiply(np.array([4, 5, 3]), chain, ends, whole)
+    assert not multiply(np.array([2, 5, 3]), chain, ends, whole)  # half of the extent is left
+    assert not multiply(np.array([4, 1, 3]), chain, ends, whole)
+    assert not multiply(np.array([5, 5, 3]), chain, ends, whole)  # no divisor
+
+
+def test_tiles_are_fetched_anew_below_loops_that_a_tensor_lacks() -> None:
+    """The same machine code as Python: above a loop that it has, or a split; at a leaf always."""
+    fill = row_kernel._fetched.py_func
+    begin, lacks, has, cut, link = (getattr(row_kernel, name) for name in ("BEGIN", "LACKS", "HAS", "CUT", "LINK"))
+    first = [(begin, 0), (lacks, 0), (has, 1), (lacks, 2), (link, 0), (cut, 0), (link, 1)]
+    walk = np.array([*first, (begin, 0), (lacks, 2), (link, 2)])
+    fetched = np.zeros(3)
+    fill(np.array([7, 2, 3]), walk, fetched)
+    assert fetched.tolist() == [7.0, 21.0, 1.0]
+    fill(np.array([7, 1, 3]), walk, fetched)  # a loop of one trip is none: the tile stays over all of them
+    assert fetched.tolist() == [1.0, 21.0, 1.0]

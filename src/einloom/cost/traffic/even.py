@@ -21,6 +21,8 @@ from ..formulas.components import component_time
 from ..formulas.terms import Number
 from .uneven import Counts, Step, crossed, done_by_busiest
 
+Move = tuple[int, Number, Number, bool]  # (memory, bits, bits of the busiest instance, whether they are written)
+
 
 @dataclass(frozen=True, slots=True)
 class PathCost:
@@ -114,11 +116,15 @@ class EvenPaths:
         traffic = tuple((a + b) * repeat for a, b in zip(read, written, strict=True))
         return PathCost(float(energy), float(latency), traffic)
 
-    def moves(
-        self, steps: tuple[Step, ...], filled: frozenset[tuple[int, str]]
-    ) -> list[tuple[int, Number, Number, bool]]:
-        """(memory, bits, bits of the busiest instance, whether they are written) of every link at both ends."""
-        found: list[tuple[int, Number, Number, bool]] = []
+    def moves(self, steps: tuple[Step, ...], filled: frozenset[tuple[int, str]]) -> list[Move]:
+        """What every link moves, at both ends."""
+        return [move for _, _, moved in self.links(steps, filled) for move in moved]
+
+    def links(
+        self, steps: tuple[Step, ...], filled: frozenset[tuple[int, str]] = frozenset()
+    ) -> list[tuple[str, int | None, list[Move]]]:
+        """(tensor, place of the store below, None for the leaf, what moves) of every link, from the outside in."""
+        found: list[tuple[str, int | None, list[Move]]] = []
         copy = self.einsum.kind == "copy"
         holders = _holders(steps, self.tensors)
         for one in self.tensors:
@@ -129,21 +135,29 @@ class EvenPaths:
                     continue
                 if child is None and copy and len({h[-1][1] for h in holders.values()}) == 1:
                     continue
-                below = None if child is None else child[0]
-                if steps[-1][2]:
-                    upper, lower = crossed(steps, one.variables, one.joined, place, below, self.extents, one.written)
-                else:
-                    upper, lower = _crossed(steps, one, place, below)
-                width = one.widths[memory]
-                found.append((memory, upper[0] * width, upper[1] * width, one.written))
-                back = one.written and (self.rmw or child is None)
-                if back:
-                    found.append((memory, (upper[0] - upper[2]) * width, (upper[1] - upper[3]) * width, False))
-                if child is not None:
-                    width = one.widths[child[1]]
-                    found.append((child[1], lower[0] * width, lower[1] * width, not one.written))
-                    if back:
-                        found.append((child[1], (lower[0] - lower[2]) * width, (lower[1] - lower[3]) * width, True))
+                moved = self._moved(steps, one, place, memory, child)
+                found.append((one.name, None if child is None else child[0], moved))
+        return found
+
+    def _moved(
+        self, steps: tuple[Step, ...], one: _Tensor, place: int, memory: int, child: tuple[int, int] | None
+    ) -> list[Move]:
+        """What one link moves. child: (place, memory) of the store below, None for the leaf."""
+        below = None if child is None else child[0]
+        if steps[-1][2]:
+            upper, lower = crossed(steps, one.variables, one.joined, place, below, self.extents, one.written)
+        else:
+            upper, lower = _crossed(steps, one, place, below)
+        width = one.widths[memory]
+        found = [(memory, upper[0] * width, upper[1] * width, one.written)]
+        back = one.written and (self.rmw or child is None)
+        if back:
+            found.append((memory, (upper[0] - upper[2]) * width, (upper[1] - upper[3]) * width, False))
+        if child is not None:
+            width = one.widths[child[1]]
+            found.append((child[1], lower[0] * width, lower[1] * width, not one.written))
+            if back:
+                found.append((child[1], (lower[0] - lower[2]) * width, (lower[1] - lower[3]) * width, True))
         return found
 
 

@@ -53,7 +53,6 @@ class Bursts:
     def __init__(self, problem: Problem, facts: Facts) -> None:
         self.problem, self.facts = problem, facts
         self._packed: dict[tuple[int, str | None], _Packed] = {}
-        self._stacked: dict[tuple[tuple[int, str | None], ...], EveryTable] = {}
         self._fixed: dict[object, _Fixed] = {}
 
     def able(self, state: State, i: int) -> bool:
@@ -96,13 +95,6 @@ class Bursts:
         if (i, unit) not in self._packed:
             self._packed[i, unit] = _Packed(self.problem, self.facts, i, unit)
         return self._packed[i, unit]
-
-    def stacked(self, facts: Facts, units: tuple[str | None, ...]) -> EveryTable:
-        """The tables of all Einsums in an order, on these units, made once."""
-        key = tuple(zip(facts.label, units, strict=True))
-        if key not in self._stacked:
-            self._stacked[key] = EveryTable(self, key)
-        return self._stacked[key]
 
     def run(
         self, state: State, i: int, rest: tuple[float, float, float], tries: int, points: int, heat: float, rng: Random
@@ -391,27 +383,3 @@ class _Fixed:
             if t >= 0 and not any(mask >> t & 1 for mask in self.held):
                 self.least[1 + t], self.home[t] = memory + 1, -1
         self.held[memory] |= tables.mask(frozenset(tensors))
-
-
-class EveryTable:
-    """The tables of all Einsums on their units, in arrays with the Einsums in front; what one lacks is empty."""
-
-    def __init__(self, bursts: Bursts, einsums: tuple[tuple[int, str | None], ...]) -> None:
-        facts = bursts.facts
-        self.tables = [bursts.packed(i, unit) for i, unit in einsums]
-        count = len(einsums)
-        tensors = max(len(one.tensors) for one in self.tables)
-        variables = max(len(one.variables) for one in self.tables)
-        memories, axes = len(facts.memories), len(facts.axes)
-        self.rel = np.zeros((count, tensors, variables), dtype=bool)
-        self.values, self.written = np.zeros((count, tensors)), np.zeros((count, tensors), dtype=bool)
-        self.joined = np.zeros((count, tensors, axes), dtype=bool)
-        self.width = np.zeros((count, tensors, memories))
-        self.extents = np.ones((count, variables), dtype=np.int64)
-        for e, one in enumerate(self.tables):
-            t, v = len(one.tensors), len(one.variables)
-            self.rel[e, :t, :v], self.values[e, :t], self.written[e, :t] = one.rel, one.values, one.written
-            self.joined[e, :t], self.width[e, :t] = one.joined, one.width
-            self.extents[e, :v] = [facts.extents[name] for name in one.variables]
-        self.mem, self.scal = self.tables[0].mem, np.array([one.scal for one in self.tables])
-        self.sizes = np.array([np.inf if m.size is None else float(m.size) for m in facts.memories])

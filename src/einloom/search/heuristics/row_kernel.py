@@ -1,7 +1,7 @@
 """Machine code that prices many choices of trips for one skeleton: a loop over rows, generic over data.
 
-Nothing is compiled for a problem or a skeleton. A path costs what `kernel.price` says of it. What goes in is packed by
-`rows`.
+Nothing is compiled for a problem or a skeleton. What a link moves is linear in how often the tile below it is fetched;
+only that depends on the row. What goes in is packed by `rows`.
 """
 
 from __future__ import annotations
@@ -10,62 +10,67 @@ from typing import Any
 
 import numpy as np
 
-from .kernel import FOR, PAR, price, value_of
+from .kernel import value_of
 from .machine_code import machine_code
+
+BEGIN, LACKS, HAS, CUT, LINK = 0, 1, 2, 3, 4  # see `_fetched`
 
 
 @machine_code
 def price_rows(
     trips: Any,
-    items: Any,
-    column: Any,
-    ends: Any,
-    extents: Any,
     least: Any,
     tiles: Any,
     divided: Any,
     bits: Any,
     sizes: Any,
-    rel: Any,
-    values: Any,
-    written: Any,
-    joined: Any,
-    width: Any,
-    mem: Any,
+    chain: Any,
+    ends: Any,
+    whole: Any,
+    walk: Any,
+    slopes: Any,
+    last: Any,
+    bases: Any,
+    floors: Any,
+    ports: Any,
     scal: Any,
     found: Any,
 ) -> None:
     """Fill `found` with the objective of every row, infinite where trips do not multiply to the extents or do not fit.
 
-    trips: int64 [rows, columns]; least: what each column needs at least. items: the paths of all Einsums, one after the
-    other, `ends` says where each ends, `column` where an item's trips stand (-1: as they are). extents: int64 [Einsums,
-    variables]. tiles: int64 [n, 5], rows (memory, first leaf, last leaf, begin, end of its columns in `divided`), of
-    `bits` when no column divides. The other arrays are those of `kernel.price`, with the Einsums in front.
+    trips: int64 [rows, columns]; least: what each column needs at least. tiles: int64 [n, 5], rows (memory, first leaf,
+    last leaf, begin, end of its columns in `divided`), of `bits` when no column divides. chain, ends, whole: see
+    `_multiply`; walk: see `_fetched`. slopes: float [links, 2 memories + 2], what each link adds whenever its tile is
+    fetched: seconds that each memory reads and writes, joules, bits through the objective's memory; last: after which
+    link an Einsum ends; bases: float [Einsums, 2 memories + 2], what it has besides; floors: seconds of its unit.
+    ports: whether a memory reads and writes by turns. scal: as in `kernel.price`, the same for all Einsums.
     """
-    count, leaves = items.shape[0], ends.shape[0]
-    path = np.zeros((count, 4), np.int64)
-    done = np.zeros(extents.shape[1], np.int64)
+    leaves, sums = last.shape[0], bases.shape[1]
     used = np.zeros((sizes.shape[0], leaves))
-    flows, out = np.zeros((4, mem.shape[0])), np.zeros(3)
-    sums = np.zeros((trips.shape[0], 3))
+    fetched, total = np.zeros(slopes.shape[0]), np.zeros(sums)
     for row in range(trips.shape[0]):
-        found[row] = 0.0 if _fits(trips[row], least, tiles, divided, bits, sizes, used) else np.inf
-    begin = 0
-    for e in range(leaves):
-        for row in range(trips.shape[0]):
-            if found[row] > 0:
-                continue
-            size = _laid(trips[row], items, column, begin, ends[e], extents[e], done, path)
-            if size < 0:
-                found[row] = np.inf
-                continue
-            price(path, size, rel[e], values[e], written[e], joined[e], width[e], mem, scal[e], flows, out)
-            for n in range(3):
-                sums[row, n] += out[n]
-        begin = ends[e]
-    for row in range(trips.shape[0]):
-        if found[row] == 0:
-            found[row] = value_of(scal[0], sums[row, 0], sums[row, 1], sums[row, 2])
+        found[row] = np.inf
+        if not _fits(trips[row], least, tiles, divided, bits, sizes, used):
+            continue
+        if not _multiply(trips[row], chain, ends, whole):
+            continue
+        _fetched(trips[row], walk, fetched)
+        energy = latency = traffic = 0.0
+        begin = 0
+        for e in range(leaves):
+            for s in range(sums):
+                total[s] = bases[e, s]
+            for link in range(begin, last[e]):
+                for s in range(sums):
+                    total[s] += slopes[link, s] * fetched[link]
+            begin, slowest = last[e], floors[e]
+            for m in range(ports.shape[0]):
+                reads, writes = total[2 * m], total[2 * m + 1]
+                slowest = max(slowest, reads + writes if ports[m] else max(reads, writes))
+            latency += slowest * scal[3]
+            energy += total[sums - 2] + scal[4] * slowest * scal[3]
+            traffic += total[sums - 1]
+        found[row] = value_of(scal, energy, latency, traffic)
 
 
 @machine_code
@@ -79,8 +84,7 @@ def _fits(trips: Any, least: Any, tiles: Any, divided: Any, bits: Any, sizes: An
         parts = 1.0
         for at in range(tiles[t, 3], tiles[t, 4]):
             parts *= trips[divided[at]]
-        size = bits[t] / parts
-        m = tiles[t, 0]
+        size, m = bits[t] / parts, tiles[t, 0]
         for leaf in range(tiles[t, 1], tiles[t, 2] + 1):
             used[m, leaf] += size
             if used[m, leaf] > sizes[m]:
@@ -89,26 +93,41 @@ def _fits(trips: Any, least: Any, tiles: Any, divided: Any, bits: Any, sizes: An
 
 
 @machine_code
-def _laid(trips: Any, items: Any, column: Any, begin: int, end: int, extents: Any, done: Any, path: Any) -> int:
-    """Enter a path with the trips of a row into `path`, without loops of one trip; its items, or -1 if trips do not
-    multiply to the extents."""
-    size = 0
-    for v in range(extents.shape[0]):
-        done[v] = 1
-    for at in range(begin, end):
-        kind, n = items[at, 0], items[at, 2]
-        if kind in (FOR, PAR):
-            if column[at] >= 0:
-                n = trips[column[at]]
-            if n == 1:
-                continue
-            v = items[at, 1]
-            done[v] *= n
-            if n > extents[v] or done[v] > extents[v]:
-                return -1
-        path[size, 0], path[size, 1], path[size, 2], path[size, 3] = kind, items[at, 1], n, items[at, 3]
-        size += 1
-    for v in range(extents.shape[0]):
-        if done[v] != extents[v]:
-            return -1
-    return size
+def _multiply(trips: Any, chain: Any, ends: Any, whole: Any) -> bool:
+    """True if the trips of each variable of each Einsum multiply to what they are to cover.
+
+    chain: the columns of their loops, one variable after the other, `ends` says where each ends.
+    """
+    begin = 0
+    for v in range(ends.shape[0]):
+        product = 1.0
+        for at in range(begin, ends[v]):
+            product *= trips[chain[at]]
+        if product != whole[v]:
+            return False
+        begin = ends[v]
+    return True
+
+
+@machine_code
+def _fetched(trips: Any, walk: Any, fetched: Any) -> None:
+    """Fill `fetched`: how often the tile below each link is fetched, as `even._crossed` counts it.
+
+    walk: int64 [n, 2], tensor by tensor of each Einsum its path from the outside in: a temporal loop that the tensor
+    lacks or has, and its column, a split or leaf, which cuts, and links with their numbers. Trips of the loops that it
+    lacks count above the last one that it has, or cut; loops of one trip are none.
+    """
+    again = counted = 1.0
+    for at in range(walk.shape[0]):
+        kind, n = walk[at, 0], walk[at, 1]
+        if kind == LACKS:
+            again *= trips[n]
+        elif kind == HAS:
+            if trips[n] > 1:
+                counted = again
+        elif kind == LINK:
+            fetched[n] = counted
+        elif kind == CUT:
+            counted = again
+        else:
+            again = counted = 1.0

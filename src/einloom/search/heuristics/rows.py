@@ -6,15 +6,17 @@ skeleton is prepared in a millisecond or two, because nothing is compiled for it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
 import numpy as np
 
+from ...cost.formulas import terms
+from ...cost.traffic.even import Move, instances
 from ...dataclass import dataclass
 from ...mapspace.ffm.encoding.rooms import held, own_tiles, tile_bits
-from ...mapspace.ffm.encoding.state import State, branch_items, frame_of, tidy, word
+from ...mapspace.ffm.encoding.state import SPLIT, State, Word, branch_items, frame_of, tidy, word
 from ..resources import unlimited
 from . import row_kernel
 from .bursts import Floats, Ints
@@ -46,8 +48,10 @@ class TripRows:
         assert self.able(points, state)
         self.points, self.state, self.facts = points, state, points.encoding.of(state)
         self.loops: list[OpenLoop] = []
-        self._tables = points.bursts.stacked(self.facts, tuple(own.unit for own in state.owns))
+        self._words = [word(self.facts, state, i) for i in range(self.facts.count)]
         self._paths()
+        self._chains()
+        self._links()
         self._rooms()
         self._least = np.array([2 if loop.shared else 1 for loop in self.loops], dtype=np.int64)
 
@@ -76,12 +80,12 @@ class TripRows:
 
         trips: int64 [rows, loops]. Values are those of `evaluate` to some units in the last place.
         """
-        rows, one = np.ascontiguousarray(trips, dtype=np.int64), self._tables
+        rows = np.ascontiguousarray(trips, dtype=np.int64)
         found = np.empty(len(rows))
         with unlimited():
             row_kernel.price_rows(
-                rows, self._items, self._column, self._ends, one.extents, self._least, self._tiles, self._divided,
-                self._bits, one.sizes, one.rel, one.values, one.written, one.joined, one.width, one.mem, one.scal,
+                rows, self._least, self._tiles, self._divided, self._bits, self._sizes, self._chain, self._chain_ends,
+                self._whole, self._walk, self._slopes, self._last, self._bases, self._floors, self._ports, self._scal,
                 found,
             )  # fmt: skip
         return found
@@ -105,13 +109,13 @@ class TripRows:
         return replace(old, shared=tuple(shared), owns=tuple(owns), known={})
 
     def _paths(self) -> None:
-        """Items of all paths, the column of each, and per Einsum the open loops above each of its items."""
+        """The column of each item of all paths, -1 for those that are no open loop; and those of shared loops."""
         facts, state = self.facts, self.state
         frame, columns = frame_of(facts, state), dict[tuple[int, int], int]()
-        made, column, ends = [], list[int](), []
+        self._columns: list[list[int]] = []
         self._shared: list[list[Above]] = []
-        for i in range(facts.count):
-            path, levels = word(facts, state, i)[:-1], list[Above]()
+        for i, path in enumerate(self._words):
+            levels, column = list[Above](), list[int]()
             for item in path:
                 place, level = -1, len(levels)
                 if item[0] in ("for", "par") and level < len(state.shared[i]):
@@ -124,10 +128,93 @@ class TripRows:
                     self.loops.append(OpenLoop(i, item[1], item[2], level < len(state.shared[i])))
                 column.append(place)
             self._shared.append(levels)
-            made.append(self._tables.tables[i].items(path))
-            ends.append(len(column))
-        self._items, self._column = np.concatenate(made), np.array(column, dtype=np.int64)
-        self._ends = np.array(ends, dtype=np.int64)
+            self._columns.append(column)
+
+    def _chains(self) -> None:
+        """The columns of the open loops of each variable, and what their trips multiply to."""
+        chain, ends, whole = list[int](), list[int](), list[float]()
+        for i, path in enumerate(self._words):
+            for v, extent in self.facts.full[i].items():
+                chain += [
+                    place for item, place in zip(path, self._columns[i], strict=True) if place >= 0 and item[1] == v
+                ]
+                ends.append(len(chain))
+                whole.append(extent / prod(item[3] for item in path if item[0] == "par" and item[2] == v))
+        self._chain, self._chain_ends = np.array(chain, dtype=np.int64), np.array(ends, dtype=np.int64)
+        self._whole = np.array(whole)
+
+    def _links(self) -> None:
+        """What each link adds whenever its tile is fetched, what an Einsum has besides, and how to count that.
+
+        `EvenPaths.links` is asked twice, for tiles that are fetched once and twice.
+        """
+        facts = self.facts
+        walk, slopes, last = list[tuple[int, int]](), list[Floats](), list[int]()
+        bases, floors = [], []
+        for i, path in enumerate(self._words):
+            even = self.points.even[facts.label[i]]
+            assert even is not None
+            once, twice = (even.links(_fetching(path, times)) for times in (1, 2))
+            base, floor = self._besides(i, path)
+            for (_, _, one), (_, _, other) in zip(once, twice, strict=True):
+                first, second = self._sums(one), self._sums(other)
+                slopes.append(second - first)
+                base = base + (2 * first - second)
+            walk += self._walked(i, path, [tensor for tensor, _, _ in once], last[-1] if last else 0)
+            last.append(len(slopes))
+            bases.append(base)
+            floors.append(floor)
+        self._walk, self._last = np.array(walk, dtype=np.int64).reshape(-1, 2), np.array(last, dtype=np.int64)
+        self._slopes = np.array(slopes, dtype=float).reshape(-1, 2 * len(facts.memories) + 2)
+        self._bases, self._floors = np.array(bases), np.array(floors)
+        self._ports = np.array([memory.ports == "shared" for memory in facts.memories])
+        self._sizes = np.array([np.inf if m.size is None else float(m.size) for m in facts.memories])
+        self._scal = self._scalars(0)
+
+    def _scalars(self, i: int) -> Floats:
+        """What the kernel of bursts knows of Einsum i on its unit and of the objective."""
+        return self.points.bursts.packed(self.facts.label[i], self.state.owns[i].unit).scal
+
+    def _besides(self, i: int, path: Word) -> tuple[Floats, float]:
+        """(sums, seconds) of the unit of Einsum i: its operations are shared by all instances."""
+        joules, operations, throughput = self._scalars(i)[:3]
+        sums = np.zeros(2 * len(self.facts.memories) + 2)
+        sums[-2] = joules
+        return sums, operations / instances(path) / throughput if throughput > 0 else 0.0
+
+    def _sums(self, moves: Sequence[Move]) -> Floats:
+        """Seconds that each memory reads and writes, joules, and bits through the objective's memory, of some moves."""
+        found = np.zeros(2 * len(self.facts.memories) + 2)
+        goal, repeat = self.points.problem.objective.memory, self.points.problem.workload.repeat
+        for m, bits, busiest, writes in moves:
+            memory = self.facts.memories[m]
+            throughput = memory.write_throughput if writes else memory.read_throughput
+            found[2 * m + writes] += 0.0 if throughput is None else terms.transfer_time(busiest, throughput)
+            energy = memory.write_energy if writes else memory.read_energy
+            found[-2] += terms.energy(bits * repeat, energy, memory.bits_per_access)
+            found[-1] += bits * repeat if memory.name == goal else 0
+        return found
+
+    def _walked(self, i: int, path: Word, linked: list[str], number: int) -> Iterator[tuple[int, int]]:
+        """The walks of all tensors of Einsum i, see `row_kernel._fetched`. linked: the tensor of each link, in order;
+        number: of the first."""
+        for tensor in dict.fromkeys(linked):
+            yield row_kernel.BEGIN, 0
+            left, held = linked.count(tensor), False
+            for item, place in zip(path, self._columns[i], strict=True):
+                if item[0] == "for":
+                    yield (row_kernel.HAS if item[1] in self.facts.relevant[i][tensor] else row_kernel.LACKS), place
+                elif item[0] == "split":
+                    yield row_kernel.CUT, 0
+                elif item[0] == "store" and tensor in item[2]:
+                    if held:
+                        yield row_kernel.LINK, number
+                        number, left = number + 1, left - 1
+                    held = True
+            if left:
+                yield row_kernel.CUT, 0
+                yield row_kernel.LINK, number
+                number += 1
 
     def _rooms(self) -> None:
         """Every tile in a memory of limited size: its bits if no open loop divided it, and which ones do."""
@@ -160,13 +247,12 @@ class TripRows:
     def _private(self) -> Iterator[Room]:
         """Tiles in the branches of Einsums."""
         facts, state = self.facts, self.state
-        begin = 0
         for i in range(facts.count):
-            path, end = word(facts, state, i)[:-1], int(self._ends[i])
+            path = self._words[i][:-1]
             branch = len(path) - len(branch_items(facts, state.owns[i], i))
             above = [
                 (int(place), item[1])
-                for item, place in zip(path, self._column[begin:end], strict=True)
+                for item, place in zip(path, self._columns[i][:-1], strict=True)
                 if item[0] == "for" and place >= 0
             ]
             passed = sum(1 for item in path[:branch] if item[0] == "for")
@@ -177,10 +263,14 @@ class TripRows:
                     for tensor in item[2]:
                         bits = weights[item[1], tensor]
                         yield item[1], i, i, *self._undivided(i, tensor, bits, above[:passed])
-            begin = end
 
     def _undivided(self, i: int, tensor: str, bits: int, above: list[Above]) -> tuple[float, list[int]]:
         """Bits of a tile below these open loops if none of them divided it, and the columns of those that do."""
         relevant = self.facts.relevant[i][tensor]
         columns = [place for place, variable in above if place >= 0 and variable in relevant]
         return float(bits * prod(self.loops[place].trips for place in columns)), columns
+
+
+def _fetching(path: Word, times: int) -> Word:
+    """The path without temporal loops, each of whose tiles is fetched so many times: by a loop above a split."""
+    return (("for", "", times), SPLIT, *(item for item in path if item[0] not in ("for", "split")))
