@@ -146,26 +146,25 @@ class TripRows:
     def _links(self) -> None:
         """What each link adds whenever its tile is fetched, what an Einsum has besides, and how to count that.
 
-        `EvenPaths.links` is asked twice, for tiles that are fetched once and twice.
+        `EvenPaths.links` is asked for tiles that are fetched an imaginary number of times: what it says of them is
+        imaginary, and real what is moved however often.
         """
-        facts = self.facts
-        walk, slopes, last = list[tuple[int, int]](), list[Floats](), list[int]()
-        bases, floors = [], []
+        facts, wide = self.facts, 2 * len(self.facts.memories) + 2
+        walk, last, links = list[tuple[int, int]](), list[int](), list[list[complex]]()
+        bases, floors = [], list[float]()
         for i, path in enumerate(self._words):
-            even = self.points.even[facts.label[i]]
+            even, begin = self.points.even[facts.label[i]], len(links)
             assert even is not None
-            once, twice = (even.links(_fetching(path, times)) for times in (1, 2))
-            base, floor = self._besides(i, path)
-            for (_, _, one), (_, _, other) in zip(once, twice, strict=True):
-                first, second = self._sums(one), self._sums(other)
-                slopes.append(second - first)
-                base = base + (2 * first - second)
-            walk += self._walked(i, path, [tensor for tensor, _, _ in once], last[-1] if last else 0)
-            last.append(len(slopes))
-            bases.append(base)
-            floors.append(floor)
+            moved = even.links((("for", "", 1j), SPLIT, *(item for item in path if item[0] not in ("for", "split"))))
+            walk += self._walked(i, path, [tensor for tensor, _, _ in moved], begin)
+            links += [self._sums(moves) for _, _, moves in moved]
+            joules, operations, throughput = self._scalars(i)[:3]
+            floors.append(operations / instances(path) / throughput if throughput > 0 else 0.0)
+            bases.append(np.array(links[begin:], dtype=complex).reshape(-1, wide).real.sum(axis=0))
+            bases[-1][-2] += joules
+            last.append(len(links))
         self._walk, self._last = np.array(walk, dtype=np.int64).reshape(-1, 2), np.array(last, dtype=np.int64)
-        self._slopes = np.array(slopes, dtype=float).reshape(-1, 2 * len(facts.memories) + 2)
+        self._slopes = np.ascontiguousarray(np.array(links, dtype=complex).reshape(-1, wide).imag)
         self._bases, self._floors = np.array(bases), np.array(floors)
         self._ports = np.array([memory.ports == "shared" for memory in facts.memories])
         self._sizes = np.array([np.inf if m.size is None else float(m.size) for m in facts.memories])
@@ -175,24 +174,19 @@ class TripRows:
         """What the kernel of bursts knows of Einsum i on its unit and of the objective."""
         return self.points.bursts.packed(self.facts.label[i], self.state.owns[i].unit).scal
 
-    def _besides(self, i: int, path: Word) -> tuple[Floats, float]:
-        """(sums, seconds) of the unit of Einsum i: its operations are shared by all instances."""
-        joules, operations, throughput = self._scalars(i)[:3]
-        sums = np.zeros(2 * len(self.facts.memories) + 2)
-        sums[-2] = joules
-        return sums, operations / instances(path) / throughput if throughput > 0 else 0.0
-
-    def _sums(self, moves: Sequence[Move]) -> Floats:
+    def _sums(self, moves: Sequence[Move]) -> list[complex]:
         """Seconds that each memory reads and writes, joules, and bits through the objective's memory, of some moves."""
-        found = np.zeros(2 * len(self.facts.memories) + 2)
-        goal, repeat = self.points.problem.objective.memory, self.points.problem.workload.repeat
+        memories, problem = self.facts.memories, self.points.problem
+        found, goal = [0j] * (2 * len(memories) + 2), problem.objective.memory
         for m, bits, busiest, writes in moves:
-            memory = self.facts.memories[m]
+            memory, moved = memories[m], bits * problem.workload.repeat
             throughput = memory.write_throughput if writes else memory.read_throughput
-            found[2 * m + writes] += 0.0 if throughput is None else terms.transfer_time(busiest, throughput)
+            if throughput is not None:
+                found[2 * m + writes] += terms.transfer_time(busiest, throughput)
             energy = memory.write_energy if writes else memory.read_energy
-            found[-2] += terms.energy(bits * repeat, energy, memory.bits_per_access)
-            found[-1] += bits * repeat if memory.name == goal else 0
+            found[-2] += terms.energy(moved, energy, memory.bits_per_access)
+            if memory.name == goal:
+                found[-1] += moved
         return found
 
     def _walked(self, i: int, path: Word, linked: list[str], number: int) -> Iterator[tuple[int, int]]:
@@ -269,8 +263,3 @@ class TripRows:
         relevant = self.facts.relevant[i][tensor]
         columns = [place for place, variable in above if place >= 0 and variable in relevant]
         return float(bits * prod(self.loops[place].trips for place in columns)), columns
-
-
-def _fetching(path: Word, times: int) -> Word:
-    """The path without temporal loops, each of whose tiles is fetched so many times: by a loop above a split."""
-    return (("for", "", times), SPLIT, *(item for item in path if item[0] not in ("for", "split")))
