@@ -14,7 +14,7 @@ from einloom.errors import BudgetExhausted, Defect, Infeasible
 from einloom.mapping.tree import Mapping
 from einloom.problem import Budget, Problem, objective
 from einloom.search.door import ask
-from einloom.search.registry import method
+from einloom.search.registry import SHIPPED, method
 from einloom.search.watcher import Watcher
 from einloom.testing.problems.drawing import draw
 
@@ -112,7 +112,7 @@ def gap(row: Row) -> float:
 def table(rows: Sequence[Row]) -> str:
     """A line per method, in Markdown."""
     lines = [f"| {' | '.join(HEADS)} |", f"|{' --- |' * len(HEADS)}"]
-    for name in dict.fromkeys(one["method"] for one in rows):
+    for name in sorted({one["method"] for one in rows}, key=SHIPPED.index):
         mine = [one for one in rows if one["method"] == name]
         gaps = [gap(one) for one in mine if one["value"]]
         points = " or ".join(dict.fromkeys(f"{int(one['points']):,}" for one in mine))

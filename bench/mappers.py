@@ -147,7 +147,7 @@ def counted(rows: Sequence[Row]) -> str:
     every, said = len(PROBLEMS) * len(heuristics()), []
     for points in MARKS:
         seeds = Counter(int(row["seeds"]) for row in rows if row["points"] == str(points))
-        parts = [f"{cells} have {n} seed{'s' if n > 1 else ''}" for n, cells in sorted(seeds.items(), reverse=True)]
+        parts = [f"{cells} with {n} seed{'s' if n > 1 else ''}" for n, cells in sorted(seeds.items(), reverse=True)]
         none = every - seeds.total()
         said.append(f"{points:,} points: {', '.join([*parts, *([f'{none} not measured'] if none else [])])}")
     return f"Of {every} cells in each column: {'; '.join(said)}."

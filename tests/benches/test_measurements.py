@@ -222,3 +222,44 @@ def test_auto_is_compared_cell_by_cell() -> None:
     lines = auto.table(made).split("\n")
     assert lines[2] == "| p | 1 | 3 of 3 seeds | 1 of 2 methods | one 20.0% |"
     assert lines[3] == "| all | | | 1 of 2, 50% | |"
+
+
+def test_cells_of_the_table_of_methods_say_how_many_seeds_they_have() -> None:
+    from bench import mappers
+
+    shared = {"problem": "16 matmuls, energy", "cpu_seconds": "1.5", "reference": "1.0", "proven": "True"}
+    made = [
+        {**shared, "method": "anneal", "points": "1000", "seeds": "3", "gaps": "0.3 0.1 0.2"},
+        {**shared, "method": "anneal", "points": "10000", "seeds": "1", "gaps": "0.05"},
+        {**shared, "method": "local", "points": "1000", "seeds": "2", "gaps": "- 0.1"},
+    ]
+    lines = mappers.table(made).split("\n")
+    assert lines[2] == "| 16 matmuls, energy | anneal | - | 20.0%, 30.0% (3) | 5.0% (1) | - | 1.5 |"
+    assert "nothing (2)" in lines[3]
+    assert "1,000 points: 1 with 3 seeds, 1 with 2 seeds, 79 not measured" in lines[-1]
+    assert "100,000 points: 81 not measured" in lines[-1]
+
+
+def test_known_optima_are_measured_a_row_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench import known_optima
+
+    from einloom.errors import Defect
+
+    asked: list[tuple[int, str]] = []
+
+    def row(seed: int, name: str, problem: object, best: float, points: int, ends: bool) -> dict[str, object]:
+        asked.append((seed, name))
+        value = {"one": 2.0, "other": 3.0, "wrong": 1.0}[name]
+        return {"problem": seed, "method": name, "points": points, "value": repr(value), "optimum": repr(best)}
+
+    monkeypatch.setattr(known_optima, "row", row)
+    monkeypatch.setattr(known_optima, "solved", lambda seed, _: None if seed == 1 else (None, 2.0))
+    path = tmp_path / "rows.csv"
+    known_optima.measure(True, 2, 50, ["one"], path)
+    known_optima.measure(True, 3, 50, ["one", "other"], path)
+    assert asked == [(0, "one"), (2, "one"), (0, "other"), (2, "other"), (3, "one"), (3, "other")]
+    with pytest.raises(Defect, match="problem 0"):
+        known_optima.measure(True, 1, 50, ["wrong"], path)
+    assert len(rows(path)) == 6
+    known_optima.forget(True, ["other"], path)
+    assert [one["method"] for one in rows(path)] == ["one"] * 3
