@@ -72,9 +72,11 @@ def measured(name: str, skeletons: int) -> dict[str, object]:
     row["changed_a_second"], row["unknown_a_second"] = priced(points, states[0])
     able = [state for state in states if TripRows.able(points, state)]
     blank = ("row_prepare_ms", "rows_a_second", "trees_a_second", "changes_a_second", "array_prepare_ms", "array_rows")
-    row |= dict.fromkeys(blank, "")
+    row |= dict.fromkeys((*blank, "one_by_one_loaded"), "")
     if able:
         row |= batches(points, able)
+        points.forget()
+        row["one_by_one_loaded"], _ = one_by_one(points, states[0])
         row["changes_a_second"] = changes(points, able[0])
         row |= arrays(points, able[0])
     return {**row, **stamp()}
@@ -185,6 +187,7 @@ COLUMNS = (
     Column("a draw that fits, ms", "sample_ms"),
     Column("`evaluate`, trees a second", _thousands("evaluate_a_second")),
     Column("moves proposed and priced, a second", _thousands("one_by_one")),
+    Column("the same with machine code loaded", _thousands("one_by_one_loaded")),
     Column("states with one Einsum changed, priced one by one, a second", _thousands("changed_a_second")),
     Column("states of which nothing is known", _thousands("unknown_a_second")),
     Column("one Einsum changed, machine code, a second", _thousands("changes_a_second")),

@@ -97,11 +97,14 @@ class EvenPaths:
             table[memory] += bits
             mine[memory] += own
         for m, (reading, writing, per) in enumerate(self.energies):
+            if not read[m] and not written[m]:
+                continue
             energy += terms.energy(read[m] * repeat, reading, per) + terms.energy(written[m] * repeat, writing, per)
         times = [
             seconds
             for m, memory in enumerate(self.machine.memories)
-            if (seconds := component_time(memory, own_read[m], own_written[m])) is not None
+            if (own_read[m] or own_written[m])
+            and (seconds := component_time(memory, own_read[m], own_written[m])) is not None
         ]
         unit = steps[-1][1]
         if unit is not None and self.einsum.kind != "copy":

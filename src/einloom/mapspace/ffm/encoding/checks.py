@@ -79,8 +79,9 @@ def _shared(facts: Facts, state: State, frame: Frame) -> Iterator[str]:
     """Neighbours agree in trips and axis, and each has a reason to share the loop (rule 7)."""
     for boundary, shares in enumerate(frame.cuts):
         left, right = state.shared[boundary], state.shared[boundary + 1]
-        if any(a[1:] != b[1:] for a, b in zip(left[:shares], right[:shares], strict=True)):
-            yield "shared loops"
+        for level in range(shares):
+            if left[level][1:] != right[level][1:]:
+                yield "shared loops"
     for i, loops in enumerate(state.shared):
         if loops:
             deepest = max((depth for n, depth, _ in frame.backings[i] if facts.floating[n].fuses), default=0)
@@ -92,6 +93,8 @@ def _shared(facts: Facts, state: State, frame: Frame) -> Iterator[str]:
 
 def _alike_tiles(facts: Facts, state: State, frame: Frame) -> Iterator[str]:
     """A shared loop that cuts unevenly cuts whole variables of equal extents, for all into the same tiles."""
+    if not any(own.covers for own in state.owns):
+        return
     for boundary, shares in enumerate(frame.cuts):
         for level in range(shares):
             cuts = []
@@ -155,10 +158,19 @@ def _path(facts: Facts, i: int, mine: Word) -> Iterator[str]:
     yield from filter(None, (_spatial_fault(facts, i, mine, unit),))
     yield from _fused(facts, i, mine)
     yield from _parts(facts, i, mine)
-    if facts.limits:
+    if facts.limits and _breaks_limits(facts, i, mine):
+        yield "limits of the mapspace"
+
+
+def _breaks_limits(facts: Facts, i: int, mine: Word) -> bool:
+    """True if a path breaks a limit, found once for all paths that differ in nothing that limits speak of."""
+    seen = mine if facts.limits_of_loops else tuple([item for item in mine if item[0] not in ("for", "split")])
+    key = facts.label[i], seen
+    if key not in facts.unlimited:
         path = _flat(facts, i, mine)
-        if next(unmet(facts.workload, facts.machine, facts.limits, facts.einsums[i].name, *path), None):
-            yield "limits of the mapspace"
+        broken = unmet(facts.workload, facts.machine, facts.limits, facts.einsums[i].name, *path)
+        facts.unlimited[key] = next(broken, None) is None
+    return not facts.unlimited[key]
 
 
 def _trips(facts: Facts, i: int, mine: Word) -> Iterator[str]:

@@ -122,6 +122,7 @@ class Facts:
         self.weighed: dict[object, tuple[int, ...]] = {}
         self.stored: dict[object, str | None] = {}  # by the stores of a path
         self.spread_over: dict[object, str | None] = {}  # by the spatial loops of a path
+        self.unlimited: dict[object, bool] = {}  # by what limits speak of
 
     def in_order(self, sequence: Sequence) -> Facts:
         """The tables with the Einsums in this order."""
@@ -168,6 +169,11 @@ class Facts:
             found._takes, found._spreads, found._most, found._least, found.spread_over = {}, {}, {}, {}, {}
             self._shares[left] = found
         return self._shares[left]
+
+    @cached_property
+    def limits_of_loops(self) -> bool:
+        """True if some limit speaks of temporal loops, or of the tiles below them."""
+        return bool(self.limits.loops or self.limits.tiles or any(one.rule == "once" for one in self.limits.holds))
 
     @property
     def free(self) -> bool:
@@ -219,7 +225,7 @@ class Facts:
     def forget(self) -> None:
         """Forget all paths, and what was found of them."""
         self.paths.clear()
-        for table in (self.judged, self.weighed, self.stored, self.spread_over):
+        for table in (self.judged, self.weighed, self.stored, self.spread_over, self.unlimited):
             table.clear()
 
     def _floating(self) -> list[Floating]:

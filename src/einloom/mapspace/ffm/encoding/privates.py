@@ -146,20 +146,21 @@ def mended(facts: Facts, state: State, i: int, old: Own, spatial: Spread, rng: R
     for _, v, n in spatial:
         left[v] //= n
     found: list[list[tuple[str, int]]] = []
+    outermost: dict[str, list[tuple[str, int]]] = {}
     for segment in reversed(segments):
         mine = []
         for v, n in segment:
             n = gcd(n, left[v])
             left[v] //= n
             mine.append((v, n))
+            outermost[v] = mine
         found.append(mine)
     found.reverse()
     for v in facts.einsums[i].variables:
-        at = next((at for at, segment in enumerate(found) if any(w == v for w, _ in segment)), 0)
-        if any(w == v for w, _ in found[at]):
-            found[at] = [(w, n * left[v]) if w == v else (w, n) for w, n in found[at]]
+        if left[v] > 1 and v in outermost:
+            outermost[v][:] = [(w, n * left[v]) if w == v else (w, n) for w, n in outermost[v]]
         elif left[v] > 1:
-            found[at].append((v, left[v]))
+            found[0].append((v, left[v]))
     own = Own(old.unit, tuple(stores), tuple(map(tuple, found)), spatial, tuple(raised), tuple(covers.items()))
     return recovered(facts, state, i, tidy(facts, below_anchored(facts, own)))
 

@@ -142,6 +142,8 @@ class SkeletonDraft:
         """Enter what the shared loops cover in the privates."""
         for i, loops in enumerate(shared):
             own = self.owns[i]
+            if not covers and not own.covers:
+                continue
             bound = {v for v, _, _ in loops}
             mine = [one for one in own.covers if one[0] not in bound]
             mine += [(v, covers[i, v]) for v in bound if covers.get((i, v), 0) > self.facts.extents[v]]

@@ -109,7 +109,6 @@ class Frame:
                     cuts[boundary] = max(cuts[boundary], depth)
         self.cuts = cuts
         self._places: dict[int, tuple[object, ...]] = {}
-        self._runs: dict[tuple[int, int], tuple[int, int]] = {}
 
     @cached_property
     def lengths(self) -> list[int]:
@@ -121,16 +120,20 @@ class Frame:
         """The Einsums that share the `level` outermost loops of Einsum i; all of them for 0."""
         if level <= 0:
             return 0, len(self.cuts)
-        found = self._runs.get((i, level))
-        if found is None:
-            first = last = i
-            while first > 0 and self.cuts[first - 1] >= level:
-                first -= 1
-            while last < len(self.cuts) and self.cuts[last] >= level:
-                last += 1
-            found = first, last
-            for member in range(first, last + 1):
-                self._runs[member, level] = found
+        return self._runs[level][i] if level < len(self._runs) else (i, i)
+
+    @cached_property
+    def _runs(self) -> list[list[tuple[int, int]]]:
+        """For each number of shared loops that there is the run of each Einsum."""
+        found: list[list[tuple[int, int]]] = []
+        for level in range(max(self.cuts, default=0) + 1):
+            row: list[tuple[int, int]] = []
+            first = 0
+            for last in range(self.facts.count):
+                if last == len(self.cuts) or self.cuts[last] < level:
+                    row += [(first, last)] * (last + 1 - first)
+                    first = last + 1
+            found.append(row)
         return found
 
     def parted(self, i: int, level: int) -> bool:
