@@ -132,7 +132,7 @@ def _keep_clipped(incumbent: Incumbent, found: Solution | None, wider: Workload)
 def first_unfused(search: Search, attempt: Attempt, dived: bool = False) -> None:
     """A first mapping by the search, if nothing is known and seconds are few: each Einsum alone. For networks, and for
     any cascade in which a dive has found nothing."""
-    asked = (dived or len(search.problem.workload.einsums) >= SHORT) and type(attempt) is Attempt and not attempt.tied
+    asked = (dived or len(search.problem.workload.einsums) >= SHORT) and attempt.plain and not attempt.tied
     if search.incumbent.best is not None or (search.budget.seconds or HASTE) >= HASTE or not asked:
         return
     search.drawing.allowed = False
@@ -168,7 +168,7 @@ def _hurries(search: Search, attempt: Attempt) -> bool:
     """True if a dive into few choices may be of use: seconds count, nothing is known, and Einsums, with even tiles, run
     one after the other."""
     known = search.incumbent.best is not None or search.options.limit is not None
-    plain = type(attempt) is Attempt and not any(signature.uneven for signature in attempt.signatures)
+    plain = attempt.plain and not any(signature.uneven for signature in attempt.signatures)
     count = len(search.problem.workload.einsums)
     return search.budget.seconds is not None and not known and plain and count > 1 and search.drawing.first is not None
 
