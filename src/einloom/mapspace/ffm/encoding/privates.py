@@ -64,8 +64,9 @@ def _left(facts: Facts, state: State, i: int, covers: dict[str, int] | None = No
 
 def _divides(facts: Facts, state: State, i: int, v: str, left: int, n: int) -> bool:
     """True if n instances may share what is left of a variable: unequally, too, if they are the first to cut it."""
-    uneven = may_cut(facts, i, v, state.shared[i]) and facts.may_be_uneven(i, v, "any")
-    return left % n == 0 or (uneven and n <= left)
+    if left % n == 0:
+        return True
+    return n <= left and may_cut(facts, i, v, state.shared[i]) and facts.may_be_uneven(i, v, "any")
 
 
 def _rest_of(facts: Facts, state: State, i: int, spatial: Spread) -> Spread | None:
@@ -369,12 +370,12 @@ def _segment(
 ) -> tuple[tuple[str, int], ...]:
     """The loops below a store; what they take leaves `left` and enters `tile`."""
     found = []
-    plain = facts.plain[i][tensor] is not None
+    relevant, plain = facts.relevant[i][tensor], facts.plain[i][tensor]
+    bits = 0 if plain is None or room is None else tile_bits(facts, i, memory, tensor, tile)
     for v in rng.sample(list(left), len(left)):
         options = divisors(left[v])
-        if room is not None and v in facts.relevant[i][tensor]:
-            if plain:
-                bits = tile_bits(facts, i, memory, tensor, tile)
+        if room is not None and v in relevant:
+            if plain is not None:
                 options = options[: bisect_right(options, room / bits)] if bits else options
             else:
                 options = tuple(n for n in options if _fits(facts, i, memory, tensor, {**tile, v: tile[v] * n}, room))
@@ -384,6 +385,7 @@ def _segment(
             found.append((v, n))
             left[v] //= n
             tile[v] *= n
+            bits *= 1 if plain is None else n ** plain.count(v)
     return tuple(found)
 
 
