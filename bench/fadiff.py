@@ -20,7 +20,7 @@ from einloom.workload.einsum import Workload
 
 from .cpu_time import heuristic, proving
 from .measured import Column, Row
-from .rows import append, had, stamp
+from .rows import had, replace, stamp
 
 RESULTS = Path(__file__).parent / "results" / "fadiff.csv"
 PUBLISHED = Path(__file__).parent / "published"
@@ -168,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for network, machine in PAPER:
         if (network, machine) not in known and network in (options.network or (network,)):
             made = row(network, machine, options.seconds, options.seeds, options.proof)
-            append(RESULTS, made)
+            replace(RESULTS, [made], ("network", "machine"), list(PAPER))
             print(*list(made.values())[:-3], sep=", ", flush=True)
 
 
