@@ -356,7 +356,7 @@ class Run:
                 raise
         known += [start.cost for start in self.incumbent.starts]
         self.watcher.stage("everything that no known point dominates")
-        return tied_front(attempt, known) if attempt.tied else front(attempt, attempt.hurried(), known)
+        return tied_front(attempt, known) if attempt.tied else front(attempt, attempt.heuristics()[0], known)
 
     def _point(self, problem: Problem, solution: Solution, repeats: int, proven: bool) -> FloatArray:
         """Energy and latency of one repeat of a solution for one goal, which is kept for its EDP."""

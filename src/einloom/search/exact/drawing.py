@@ -25,7 +25,7 @@ from .stops import Enough, Stops
 
 # Where no seconds are given the first mapping is drawn so many times later, and once more for so many Einsums: most
 # such searches have ended by then.
-PATIENT, DRAWN = 3, 30
+PATIENT, DRAWN = 8, 30
 SLICE = 0.05  # seconds of drawing at a time
 PROVING = 19  # seconds of search for one of drawing, without a budget
 ALONE = 5.0  # CPU seconds of drawing without a budget of seconds where spatial choices are too many to be listed

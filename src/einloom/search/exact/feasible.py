@@ -68,10 +68,14 @@ def heuristic(
 
 
 def _below_limits(incumbent: Incumbent, attempt: Attempt, steps: tuple[float, ...]) -> Solution | None:
-    """The best of what each heuristic finds first. steps: its limits, as shares above its bound."""
+    """The best of what each heuristic finds first. steps: its limits, as shares above its bound.
+
+    Where no window slides, what the quickest finds is enough if it is near the bound, and others try few limits.
+    """
     found: Solution | None = None
-    for quick in attempt.heuristics():
-        for limit in (quick.bound * (1 + step) for step in finer(steps, attempt.repetition)):
+    for number, quick in enumerate(attempt.heuristics()):
+        some = steps if attempt.slides or not number else steps[NEAR - 1 :: 2]
+        for limit in (quick.bound * (1 + step) for step in finer(some, attempt.repetition)):
             if limit >= incumbent.value:
                 break
             try:

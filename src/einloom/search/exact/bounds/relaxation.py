@@ -44,7 +44,7 @@ def einsum_bound(setting: Setting, classes: RankClasses, checkpoint: Callable[[]
 
 def _dived(setting: Setting, classes: RankClasses, floor: float, checkpoint: Callable[[], None]) -> float:
     """What some row costs, quickly found; infinite if none is."""
-    quick = replace(setting, rules=replace(setting.rules, heuristic=True))
+    quick = replace(setting, rules=replace(setting.rules, heuristic=True, deferral=False))
     for step in DIVES:
         limit = floor * (1 + step) if floor > 0 else np.inf
         best = _within(quick, classes, limit, checkpoint)

@@ -409,7 +409,10 @@ class Explorer:
         if len(grid) > LARGE:
             self.checkpoint()
             grid = grid.take(np.flatnonzero(self._wanted(structure, grid)))
-        index = np.flatnonzero(self._wanted(structure, grid) & self._room(levels, structure, own, grid))
+        wanted = self._wanted(structure, grid)
+        if not wanted.any():
+            return
+        index = np.flatnonzero(wanted & self._room(levels, structure, own, grid))
         if not len(index):
             return
         fixed, twice = np.zeros((len(index), len(self.setting.columns))), np.zeros(len(index), bool)

@@ -19,7 +19,7 @@ from ..numerics.uneven import balanced, met, tile_list
 from ..prices.traffic import Prices
 from .templates import FusedLoop, OwnStore
 
-KEPT = 1 << 20  # choices of tiles that are remembered at a time
+KEPT = 1 << 16  # choices of tiles that are remembered at a time
 LARGE = 1 << 14  # a grid of more is filtered before anything is worked out
 
 

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from ..numerics.pareto import IntArray
 from .rows import Backpointers, Rows, wrapped
 
+SHORT = 1 << 15  # rows that others were made from which are not worth leaving out
+
 
 class Compactor:
     """Cuts trails down. used: (trail, its rows that are of use), any number for each trail, whose sources keep their
@@ -50,7 +52,7 @@ class Compactor:
 
     def _cut(self, trail: Backpointers) -> tuple[IntArray, Backpointers]:
         rows = np.flatnonzero(self._used[id(trail)])
-        source, row = trail.source[rows], trail.row[rows]
+        source, row = trail.source.take(rows), trail.row.take(rows)
         numbered = id(trail) in self._numbered
         sources = [self._kept[id(before)][1] for before in trail.sources] if numbered else []
         for number, mine in _by_source(trail, rows):
@@ -60,7 +62,8 @@ class Compactor:
             if not numbered:
                 source[mine] = len(sources)
                 sources.append(before)
-        return rows, Backpointers(trail.x[rows], trail.marks[rows], trail.action, tuple(sources), source, row)
+        x, marks = trail.x.take(rows, axis=0), trail.marks.take(rows, axis=0)
+        return rows, Backpointers(x, marks, trail.action, tuple(sources), source, row)
 
     def trail(self, trail: Backpointers) -> Backpointers:
         """What is left of a trail."""
@@ -73,7 +76,9 @@ class Compactor:
 
 
 def shed(rows: Rows, since: Rows) -> Rows:
-    """The same rows, with no more of their history since others than what they were made from."""
+    """The same rows, with no more of their history since others than what they were made from; a short one stays."""
+    if sum(len(source.x) for source in rows.trail.sources) < SHORT:
+        return rows
     whole = (since.trail, *since.trail.sources)
     above = wrapped(rows).trail
     trail = Compactor([(above, np.arange(len(rows)))], whole).trail(above).sources[0]
@@ -82,6 +87,9 @@ def shed(rows: Rows, since: Rows) -> Rows:
 
 def _by_source(trail: Backpointers, rows: IntArray) -> Iterator[tuple[int, IntArray]]:
     """The sources that some of the rows were made from, by number, each with the places of its own among the rows."""
+    if len(trail.sources) == 1 and len(rows):
+        yield 0, np.arange(len(rows))
+        return
     numbers = trail.source[rows]
     order, counts = np.argsort(numbers, kind="stable"), np.bincount(numbers, minlength=1)
     ends = np.cumsum(counts)

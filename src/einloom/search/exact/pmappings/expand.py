@@ -37,8 +37,8 @@ from .rows import (
     promises,
 )
 
-CHUNK = 1 << 18  # rows of which the dominated ones go together
-GROWN = 1 << 16  # rows that get loops between two questions whether to stop
+CHUNK = 1 << 15  # rows of which the dominated ones go together
+GROWN = 1 << 15  # rows that get loops between two questions whether to stop
 
 
 Sliding = tuple[int, int, int]  # class of the next loop on the sliding tensor, its trips, its side
@@ -103,8 +103,9 @@ class Expansion:
         closing: bool,
         first: bool = True,
         below: NDArray[np.bool_] | None = None,
-    ) -> Iterator[Rows]:
-        """Loops above rows with open stores, innermost first, in every order that decides what those stores keep.
+    ) -> Iterator[tuple[Rows, bool]]:
+        """Loops above rows with open stores, innermost first, in every order that decides what those stores keep. With
+        each rows whether some loop stands there that `rest` does not allow.
 
         A store keeps its tile over loops that its tensor lacks until the first loop that it has: then it is charged.
         dims: classes still without a loop here. closing: nothing follows once all are charged; else loops that may
@@ -143,24 +144,28 @@ class Expansion:
 
     def _after(
         self, step: Rows, others: list[int], d: int, at: int, closing: bool, below: NDArray[np.bool_] | None
-    ) -> Iterator[Rows]:
+    ) -> Iterator[tuple[Rows, bool]]:
         """`ordered` after its loop over class d."""
         done = np.flatnonzero(step.marks[:, OPEN] == 0)
         if len(done) and closing:
-            yield step.take(done)
+            yield step.take(done), False
         elif len(done):
             ready = step.take(done)
             target = ready.marks[:, TARGET]
-            may = self.rest[target] if below is None else below[ready.marks[:, CONTEXT], target]
+            rest = self.rest[target]
+            may = rest if below is None else below[ready.marks[:, CONTEXT], target]
             may = may & np.isin(np.arange(len(self.prices.whole)), others)
             for x, index in self.loops(ready.x, ready.marks[:, SPREAD], may, at):
                 keep, promise = self.resolve(ready.x[index], x, ready.marks[index, PROMISE])
-                yield ready.derived(index[keep], ("loops", None), x=x[keep], promise=promise[keep])
+                further = ((x != ready.x[index]) & may[index] & ~rest[index]).any(axis=1)
+                for wide in (False,) if below is None else (False, True):
+                    some = np.flatnonzero(keep & (further == wide))
+                    yield ready.derived(index[some], ("loops", None), x=x[some], promise=promise[some]), wide
         left = np.flatnonzero(step.marks[:, OPEN] != 0)
         if len(left):
             step = step.take(left)
             kept = self.pruner.front(step, (CONTEXT, SPREAD, PLACED, TARGET), self.pruner.coming(step, at))
-            yield kept
+            yield kept, False
             yield from self.ordered(kept, others, at, closing, False, below)
 
     @cached_property

@@ -83,7 +83,7 @@ def closed(expansion: Expansion, rows: Rows, memory: int, checkpoint: Callable[[
         checkpoint()
         chosen, charged = rows.take(some), list[Rows]()
         absorbed = chosen.take(np.flatnonzero(chosen.marks[:, ABSORBED] > 0))
-        for part in chain((absorbed,), expansion.ordered(chosen, every, memory, True)):
+        for part in chain((absorbed,), (part for part, _ in expansion.ordered(chosen, every, memory, True))):
             whole, sound = expansion.charge(part, None, memory)
             charged.append(whole.take(np.flatnonzero(sound & expansion.pruner.hopeful(whole, memory, True))))
             if many(charged):
@@ -103,16 +103,15 @@ def many(parts: list[Rows]) -> bool:
     return sum(map(len, parts)) >= CHUNK + 2 * max(map(len, parts[:1]), default=0)
 
 
-def gathered(parts: Iterable[Rows]) -> Iterator[Rows]:
-    """The same rows in fewer parts."""
-    waiting: list[Rows] = []
-    for part in parts:
-        waiting.append(part)
-        if sum(map(len, waiting)) >= GROWN:
-            yield union(waiting)
-            waiting = []
-    if waiting:
-        yield union(waiting)
+def gathered(parts: Iterable[tuple[Rows, bool]]) -> Iterator[tuple[Rows, bool]]:
+    """The same rows in fewer parts, those of each kind apart."""
+    waiting: dict[bool, list[Rows]] = {False: [], True: []}
+    for part, kind in parts:
+        waiting[kind].append(part)
+        if sum(map(len, waiting[kind])) >= GROWN:
+            yield union(waiting[kind]), kind
+            waiting[kind] = []
+    yield from ((union(some), kind) for kind, some in waiting.items() if some)
 
 
 class _Sweep:
@@ -279,9 +278,7 @@ class _Sweep:
             unfresh = np.flatnonzero(marks[mine, FRESH] == 0)
             for some in (unfresh[i : i + PART] for i in range(0, len(unfresh), PART)):
                 self.checkpoint()
-                parts = self._put_off(parts, rows, mine[some], goal[some], memory, None)
-                if kept is not None:
-                    parts = self._put_off(parts, rows, mine[some], goal[some], memory, kept)
+                parts = self._put_off(parts, rows, mine[some], goal[some], memory, kept)
         if not parts:
             return rows.take(np.zeros(0, np.int64))
         self._asked(sum(map(len, parts)))
@@ -329,10 +326,10 @@ class _Sweep:
         `Expansion.below_kept`, for stores whose own charge is put off."""
         loose = rows.take(index)
         loose.marks[:, TARGET] = target
-        charges = (False, True) if kept is None else (True,)
         ordered = self.expansion.ordered(loose, list(range(len(self.prices.whole))), memory, False, True, kept)
-        for held in gathered(ordered):
+        for held, for_kept in gathered(ordered):
             every, goal = np.arange(len(held)), held.marks[:, TARGET]
+            charges = (True,) if for_kept else (False, True)
             found = self.expansion.store(held, every, goal, held.x, held.marks[:, PROMISE], memory, charges)
             parts = self._thinned([*parts, *(shed(part, rows) for part in found)], rows, memory)
         return parts
