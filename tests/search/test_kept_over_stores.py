@@ -3,9 +3,11 @@ then wants loops below it that would else stand above it (docs/model/pruning.md,
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,7 @@ from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact, ExactOptions, Rules
 from einloom.search.exact.pmappings.expand import Expansion
+from einloom.search.exact.pmappings.rows import Rows
 from einloom.search.exhaustive import Exhaustive
 from einloom.testing.problems.files import read_folder
 from einloom.workload.files import parse_workload
@@ -82,6 +85,29 @@ def test_exact_finds_what_all_trees_say(first: int) -> None:
 def test_with_every_loop_above_the_stores_that_it_moves_optima_are_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Expansion, "below_kept", lambda self, memory: None)
     assert missed(range(60, 80)) == [66, 76]
+
+
+def test_loops_for_kept_tiles_come_beside_all_others_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where charges that are put off meet loops: the rows that `rest` allows, each once, and others marked as such."""
+    real, seen = Expansion.ordered, list[int]()
+
+    def ordered(self: Expansion, rows: Rows, dims: list[int], at: int, *asked: Any) -> Iterator[tuple[Rows, bool]]:
+        found = list(real(self, rows, dims, at, *asked))
+        if len(asked) == 3 and asked[1] and asked[2] is not None:
+            apart = {kind: shown(part for part, mine in found if mine == kind) for kind in (False, True)}
+            assert apart[False] == shown(part for part, _ in real(self, rows, dims, at, *asked[:2], None))
+            assert not set(apart[False]) & set(apart[True])
+            seen.append(len(apart[True]))
+        yield from found
+
+    def shown(parts: Iterable[Rows]) -> list[tuple[bytes, bytes, bytes]]:
+        one = (zip(part.x, part.marks, part.cost, strict=True) for part in parts)
+        return sorted((x.tobytes(), marks.tobytes(), cost.tobytes()) for row in one for x, marks, cost in row)
+
+    monkeypatch.setattr(Expansion, "ordered", ordered)
+    for seed in (66, 76, 81):
+        best(Exact(), problem(seed))
+    assert sum(seen) > 0
 
 
 def test_a_tile_of_the_inner_memory_stays_while_the_outer_one_changes() -> None:

@@ -20,6 +20,8 @@ from einloom.search.method import Watcher
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
 from einloom.workload.selectors import selector
+from einloom.zoo.machine_by_name import load_machine
+from einloom.zoo.workload_by_name import load_workload
 from tiny_problems import tiny_problem
 
 
@@ -110,3 +112,16 @@ def test_the_first_dive_follows_no_window() -> None:
     assert len(looked) == 2
     assert looked[0] < looked[1]
     assert len(searched(tiny_problem(1)).heuristics()) == 1
+
+
+def test_where_charges_can_be_put_off_the_first_dive_puts_none_off() -> None:
+    """It looks at fewer rows than the second; a machine of two memories has nothing to put off."""
+    problem = Problem(load_workload("matmuls"), load_machine("nvdla"), Mapspace(), Objective("edp"))
+    looked = []
+    for dive in searched(problem).heuristics():
+        dive.lower_bound()
+        dive.counts.clear()
+        dive.run(dive.bound * 2)
+        looked.append(dive.counts["evaluated"])
+    assert len(looked) == 2
+    assert looked[0] < looked[1]

@@ -18,7 +18,7 @@ from einloom.search.exact.bounds.choices import Keys
 from einloom.search.exact.einsums.spatial import RankClasses
 from einloom.search.exact.fusion.explore import Explorer
 from einloom.search.exact.fusion.floors import Floors
-from einloom.search.exact.pmappings import expand
+from einloom.search.exact.pmappings import backpointers, expand
 from einloom.search.exact.pmappings import sweep as sweep_module
 from einloom.search.exact.pmappings.backpointers import Compactor
 from einloom.search.exact.pmappings.expand import Expansion
@@ -170,12 +170,15 @@ def unused(table: PmappingTable) -> int:
 
 
 def test_histories_hold_nothing_that_led_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loops that were tried above kept tiles go with the rows that lost."""
+    """Loops that were tried above kept tiles go with the rows that lost, where they are many."""
+    short = unused(sweep_module.sweep(uneven()))
+    monkeypatch.setattr(backpointers, "SHORT", 0)
     table = sweep_module.sweep(uneven())
     rows = sum(len(one) for levels in table.levels.values() for one in levels)
     monkeypatch.setattr(sweep_module, "shed", lambda rows, since: rows)
     before = unused(sweep_module.sweep(uneven()))
     assert before > rows > 1000 and unused(table) == 0
+    assert 0 < short <= before
 
 
 def test_loops_above_kept_tiles_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
