@@ -15,7 +15,7 @@ from einloom.errors import Defect, EinloomError, Infeasible
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Objective, Problem
-from einloom.search.exact import Exact, ExactOptions, attempt
+from einloom.search.exact import Exact, ExactOptions, explored_rows
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.bounds import arc_consistency
 from einloom.search.exact.einsums import spatial
@@ -109,7 +109,7 @@ def test_room_of_tiles_that_two_einsums_keep(size: int) -> None:
 
 
 def test_room_that_is_not_followed_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempt, "keeps", lambda *_: False)
+    monkeypatch.setattr(explored_rows, "keeps", lambda *_: False)
     with pytest.raises(Defect, match="LB holds 2 bits"):
         searched(two_weights(2))
 

@@ -16,8 +16,7 @@ import pytest
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
-from einloom.search.exact import Exact, ExactOptions
-from einloom.search.exact import attempt as attempts
+from einloom.search.exact import Exact, ExactOptions, least_costs
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.bounds import backings, reuse, unlisted
 from einloom.search.exact.bounds.weighted_sums import Lines
@@ -131,8 +130,8 @@ def unlimited(einsum: EinsumClass, tensors: tuple[int, ...], *_: object) -> Floa
 RULES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "room": (unlisted, "by_room", unlimited),
     "instances": (unlisted, "by_instances", unlimited),
-    "backings": (attempts, "barred", lambda workload, signatures, room: [frozenset()] * len(signatures)),
-    "points": (attempts, "MANY_RATIOS", ()),
+    "backings": (least_costs, "barred", lambda workload, signatures, room: [frozenset()] * len(signatures)),
+    "points": (least_costs, "MANY_RATIOS", ()),
 }
 
 

@@ -2,6 +2,7 @@
 
 Problems with labels come in, the `Result` of the best goes out; its certificate says of each what is proven. The exact
 search is asked of a later problem only whether it beats the best so far, so most are dismissed by their lower bound.
+Where seconds are counted the problems take turns, of which none takes all that is left.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from .method import Method, Recorder, Watcher
 from .starts import fitting, misfits, refusal
 
 BETTER = 1 - 4e-9  # of the best value so far: what is above this is not better, as `exact` compares
+TURN = 0.25  # of the seconds that are left goes to a turn; of many problems each but the first may be settled soon
+SHORTEST = 0.5  # seconds of a turn: in less a search has hardly begun
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,7 @@ class _Several:
         self.ended: Ended | None = None
         self.known: dict[int, Alternative] = {}
         self.reached: dict[int, float] = {}
+        self.last: dict[int, Ended | None] = {}
         self.witness = ""
         self.counts: dict[str, int] = {}
         self.started = time.monotonic()
@@ -83,10 +87,13 @@ class _Several:
         try:
             if self.method.able.cutoff and self.method.able.starts and not any(self.starts):
                 self.begin_evenly()
-                if not any(self.starts):
+                if not any(self.starts) and not self.turns:
                     self.look_around()
-            for i in self.order():
-                self.known[i] = self.alternative(i)
+            if self.turns:
+                self.take_turns()
+            else:
+                for i in self.order():
+                    self.known[i] = self.alternative(i, self.left())
         except KeyboardInterrupt:
             if self.best is None:
                 raise
@@ -101,6 +108,42 @@ class _Several:
                 raise BudgetExhausted(min(bounds), ended=self.ended)
             raise Infeasible(f"with {self.asked[-1].label}, as with the others: {self.witness}")
         return self.result(self.best)
+
+    @property
+    def turns(self) -> bool:
+        """True if a search that was cut off may go on later from what all know by then: it is worth asking again."""
+        able = self.method.able
+        return self.budget.seconds is not None and self.budget.steps is None and able.cutoff and able.starts
+
+    def take_turns(self) -> None:
+        """Ask every problem for some of the seconds that are left, the one that reached the best value first, then
+        those that may still be better for at least twice as long as before: the first might take the whole budget."""
+        waiting, turns = self.order(), dict[int, float]()
+        self.known = {i: self.unproven(i) for i in waiting}
+        while waiting:
+            for i in waiting:
+                left = self.left()
+                if left is None or left.seconds is None:
+                    return
+                turns[i] = max(SHORTEST, TURN * left.seconds, 2 * turns.get(i, 0.0))
+                alone = len(waiting) == 1 or left.seconds < turns[i] + SHORTEST
+                self.ask_on(i, left if alone else replace(left, seconds=turns[i]))
+            waiting = [i for i in self.order() if i in waiting and self.open(i)]
+
+    def ask_on(self, i: int, budget: Budget) -> None:
+        """Ask a problem once more; what was known of it stays."""
+        before, found = self.known[i], self.alternative(i, budget)
+        if found.value is not None:
+            self.reached[i] = min(self.reached.get(i, found.value), found.value)
+        if before.bound is not None and found.bound is not None:
+            found = replace(found, bound=max(before.bound, found.bound), value=self.reached.get(i))
+        self.known[i] = found
+
+    def open(self, i: int) -> bool:
+        """May the problem have something better than the best, and its search only wants more seconds?"""
+        bound = self.known[i].bound
+        better = bound is not None and (self.best is None or bound < self.best.value * BETTER)
+        return better and self.last.get(i) is Ended.SECONDS
 
     def begin_evenly(self) -> None:
         """Where tiles may be uneven and seconds are counted, take the best with perfect tiles, found in half of them.
@@ -184,25 +227,26 @@ class _Several:
             self.best = Result.of(problem, mapping, plain.cost, certificate=proof, method=self.method.name)
             self.watch.incumbent(plain.value)
 
-    def alternative(self, i: int) -> Alternative:
-        """What is proven of one problem; a better mapping becomes the best."""
+    def alternative(self, i: int, budget: Budget | None) -> Alternative:
+        """What is proven of one problem within a budget; a better mapping becomes the best."""
         each = self.asked[i]
         limit = None if self.best is None else self.best.value
-        budget = self.left()
         if budget is None:
             return self.unproven(i)
         try:
             below = None if limit is None else limit * BETTER
             found = ask(self.method, each.problem, budget, _Inner(self, each.label), self.starts[i], below)
         except Infeasible as error:
-            self.witness = error.witness
+            self.last[i], self.witness = None, error.witness
             return Alternative(each.label, limit if self.method.able.cutoff else None, self.reached.get(i))
         except BudgetExhausted as error:
-            self.ended = error.ended or self.ended
+            self.last[i], self.ended = error.ended, error.ended or self.ended
             return Alternative(each.label, error.bound if limit is None else min(limit, error.bound))
-        self.ended = found.ended or self.ended
+        self.last[i], self.ended = found.ended, found.ended or self.ended
         if limit is None or found.value < limit:
             self.best = found
+            if self.method.able.starts:
+                self.starts[i] = (found.mapping,)
         assert found.certificate is not None
         return Alternative(each.label, found.certificate.bound, found.value)
 

@@ -1,0 +1,103 @@
+"""Several problems under a budget of seconds take turns; with enough of them the best is proven as without a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from einloom.api import problems
+from einloom.errors import BudgetExhausted, Ended, Infeasible
+from einloom.problem import Budget, Guarantee
+from einloom.search import several
+from einloom.search.method import Recorder
+from einloom.search.several import Labelled, best_of
+from einloom.workload.build import build_workload
+from einloom.zoo.machine_by_name import load_machine
+
+
+def chain(seed: int) -> tuple[Labelled, ...]:
+    """Two convolutions in a row, cut into tiles of rows in every way, with perfect or uneven tiles."""
+    rng = Random(seed)
+    kernel, rows = rng.choice((1, 2)), rng.choice((4, 6))
+    workload = build_workload(
+        "chain",
+        ["T[y,x,l] = I[y+r,x+s,c] * A[l,r,s,c]", "Z[h,w,k] = T[h+u,w+v,l] * B[k,u,v,l]"],
+        {**dict.fromkeys("xrscwv", 1), "l": rng.choice((1, 2)), "k": 1, "y": rows + kernel - 1, "h": rows, "u": kernel},
+        bits=1,
+    )
+    machine = load_machine(f"simple:glb_bits={rng.choice((8, 12, 24))},dram_energy=10,glb_throughput=1")
+    goal, space = rng.choice(("energy", "latency", "edp")), rng.choice(("ffm", "ragged"))
+    return problems(workload, machine, goal, dataflow="fused-layer", space=space)
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first turns end before anything is proven."""
+    monkeypatch.setattr(several, "TURN", 1e-9)
+    monkeypatch.setattr(several, "SHORTEST", 1e-4)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_best_is_that_without_a_budget(seed: int, short: None) -> None:
+    asked = chain(seed)
+    try:
+        best = best_of(asked, "exact", Budget(), Recorder())
+    except Infeasible:
+        with pytest.raises(Infeasible):
+            best_of(asked, "exact", Budget(seconds=1000), Recorder())
+        return
+    found = best_of(asked, "exact", Budget(seconds=1000), Recorder())
+    assert found.value == pytest.approx(best.value, rel=1e-9)
+    assert found.certificate is not None and found.certificate.guarantee is Guarantee.OPTIMAL
+    assert found.ended is None
+
+
+def test_what_is_cut_off_has_a_bound_of_all(short: None) -> None:
+    """At every moment the bound is one of the optimum, and the value is that of a mapping."""
+    asked = chain(3)
+    best = best_of(asked, "exact", Budget(), Recorder())
+    gaps, bounds = [], []
+    for looks in (4, 16, 64, 256):
+        left = iter(range(looks))
+        stopped: Callable[[], bool] = lambda left=left: next(left, None) is None  # type: ignore[misc] # noqa: E731
+        try:
+            found = best_of(asked, "exact", Budget(seconds=1000), Recorder(stop=stopped))
+        except BudgetExhausted as error:
+            bounds.append(error.bound)
+            continue
+        assert found.certificate is not None
+        assert best.value <= found.value * (1 + 1e-12)
+        bounds.append(found.certificate.bound)
+        gaps.append(found.value - found.certificate.bound)
+    assert max(bounds) <= best.value * (1 + 1e-12)
+    assert gaps and gaps[-1] <= gaps[0]
+
+
+def test_each_has_a_turn_before_any_has_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that only searches move; the last problem has no mapping and is not asked again."""
+    asked, clock, turns = chain(3)[:3], [0.0], list[tuple[str, float]]()
+    first, second, third = (one.label for one in asked)
+    bounds = {first: 5e9, second: 1e9}
+    labels = {one.problem: one.label for one in asked}
+
+    def ask(method: Any, problem: Any, budget: Budget, *rest: Any) -> Iterator[None]:
+        label, seconds = labels[problem], budget.seconds or 0.0
+        turns.append((label, seconds))
+        clock[0] += seconds
+        if label == third:
+            raise Infeasible("nothing fits")
+        raise BudgetExhausted(bounds[label], ended=Ended.SECONDS)
+
+    monkeypatch.setattr(several, "ask", ask)
+    monkeypatch.setattr(several.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(several._Several, "begin_evenly", lambda self: None)
+    monkeypatch.setattr(several._Several, "look_around", lambda self: None)
+    monkeypatch.setattr(several._Several, "draw", lambda self: None)
+    with pytest.raises(BudgetExhausted) as error:
+        best_of(asked, "exact", Budget(seconds=64.0), Recorder())
+    assert turns[:3] == [(first, 16.0), (second, 12.0), (third, 9.0)]
+    assert turns[3:] == [(first, 27.0)]
+    assert error.value.bound == 1e9
