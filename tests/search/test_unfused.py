@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -53,6 +54,25 @@ def test_it_is_a_mapping_and_no_better_than_the_best(first: int) -> None:
         top = print_mapping(solution.mapping, asked.workload).splitlines()[0]
         assert set(asked.workload.intermediates) <= set(top.split(": ")[1].split())
     assert found >= 5
+
+
+def test_an_earlier_cutoff_does_not_matter() -> None:
+    """An attempt that found nothing below one, or had it met, says nothing of rows that it has not explored."""
+    looked = 0
+    for seed in range(40):
+        asked = replace(tiny_problem(seed), objective=Objective(GOALS[seed % 3]))
+        try:
+            attempt = attempt_of(asked)
+            fresh = unfused(attempt).value
+            bound = attempt.lower_bound()
+        except Infeasible:
+            continue
+        for share in (0.0, 1e-6, 0.2):
+            with suppress(Infeasible):
+                attempt.run(bound * (1 + share))
+            looked += attempt.consistency is not None
+            assert unfused(attempt).value == fresh
+    assert looked >= 60
 
 
 def test_optima_do_not_depend_on_it(monkeypatch: pytest.MonkeyPatch) -> None:

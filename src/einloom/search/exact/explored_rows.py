@@ -53,6 +53,11 @@ class ExploredRows(LeastCosts):
                 raise Infeasible("no combination of mappings stays within the limit")
         return blocks
 
+    def forget(self) -> None:
+        """Forget what was left out below an earlier cutoff: rows that were not explored below it may come now."""
+        self.cutoff = replace(self.cutoff, limit=np.inf, front=None)
+        self.consistency, self.setting = None, replace(self.setting, tracked=self.tracked)
+
     def _followed(self, wanted: dict[EinsumClass, Wanted]) -> tuple[int, ...]:
         """The memories whose room is followed along the cascade: of `tracked` not those further in than all that back
         something, where no own store within the cutoff outlives its Einsum."""

@@ -22,6 +22,7 @@ def unfused(attempt: Attempt) -> Solution:
     """Every Einsum at its best, with intermediates in the outermost memory. Infeasible if some Einsum has no such
     mapping; others may be better, as in all dives."""
     quick = attempt.heuristics()[0]
+    quick.forget()
     found: dict[object, PmappingGroup] = {}
     for i, signature in enumerate(quick.signatures):
         quick.watcher.stage("mapping Einsums alone", i, len(quick.signatures))
