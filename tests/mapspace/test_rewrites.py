@@ -31,6 +31,7 @@ from einloom.oracle.reference import evaluate_cascade, random_inputs
 from einloom.problem import Guarantee
 from einloom.report.text.results import summary
 from einloom.result import Result
+from einloom.search import several
 from einloom.search.method import Recorder
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Access, Einsum, Workload
@@ -459,13 +460,18 @@ def test_nothing_fits() -> None:
         solve(tiny_chain(), "simple", "pareto", dataflow="fused-layer")
 
 
-def test_an_ended_budget_leaves_a_bound() -> None:
-    """The first choice is solved, then the watcher asks to stop: of the others only what is compulsory is known."""
+def test_an_ended_budget_leaves_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first choice is solved, then the watcher asks to stop: of the others only what is compulsory is known.
+    With lower bounds of all, it is known to be the best by then."""
     machine = load_machine("simple:glb_bits=480")
     first = online_softmax(ROWS, 1)
     stopping: list[bool] = []
     watch = Recorder(stop=lambda: bool(stopping))
     watch.incumbent = lambda value, mapping=None: stopping.append(True)  # type: ignore[method-assign]
+    compared = solve(ROWS, machine, dataflow="flash-attention", watch=watch)
+    assert compared.certificate is not None and compared.certificate.guarantee is Guarantee.OPTIMAL
+    stopping.clear()
+    monkeypatch.setattr(several._Several, "compare", lambda self: None)
     found = solve(ROWS, machine, dataflow="flash-attention", watch=watch)
     assert found.workload == first and found.certificate is not None
     assert found.certificate.guarantee is Guarantee.BOUNDED and 0 < found.certificate.bound < found.value

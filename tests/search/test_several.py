@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -14,8 +16,9 @@ from einloom.mapspace.registry import space_for
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Alternative, Budget, Guarantee, Objective, Problem
 from einloom.result import Result
-from einloom.search.exact import Exact, first_feasible
-from einloom.search.method import Watcher
+from einloom.search import exact, several
+from einloom.search.exact import Exact, first_feasible, least_value
+from einloom.search.method import Method, Watcher
 from einloom.search.registry import method
 from einloom.search.several import Labelled, _Several, best_of
 from einloom.search.starts import fitting
@@ -86,13 +89,54 @@ def test_a_problem_without_a_mapping_is_not_searched_first() -> None:
     assert small.bound is not None and small.bound >= found.value * (1 - 1e-9)
 
 
+def dear(energy: float) -> Labelled:
+    """The pair on a machine whose outermost memory takes so much energy."""
+    machine = roomy(4096)
+    outer = replace(machine.memories[0], read_energy=energy, write_energy=energy)
+    levels = tuple(outer if x is machine.memories[0] else x for x in machine.levels)
+    return Labelled(f"{energy:g} J", replace(asked(4096), machine=replace(machine, levels=levels)))
+
+
+def test_the_least_bound_comes_first_and_dismisses_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    each = [dear(energy) for energy in (3000.0, 2000.0, 1000.0, 1500.0)]
+    values = [Exact().search(one.problem).value for one in each]
+    found = [least_value(one.problem, Budget(), Watcher()) for one in each]
+    assert all(whole and 0 < bound <= value * (1 + 1e-9) for (bound, whole), value in zip(found, values, strict=True))
+    bounds = {one.problem: (value, True) for one, value in zip(each, values, strict=True)}
+    bounds[each[1].problem] = values[2] / 2, False  # the budget ended
+    monkeypatch.setattr(exact, "least_value", lambda problem, *rest: bounds[problem])
+    searched = list[Problem]()
+    right = several.ask
+
+    def seen(method: Method, problem: Problem, *rest: Any) -> Result:
+        searched.append(problem)
+        return right(method, problem, *rest)
+
+    monkeypatch.setattr(several, "ask", seen)
+    best = best_of(each, "exact", Budget(), Watcher())
+    assert best.value == pytest.approx(values[2]) and best.certificate is not None
+    assert best.certificate.guarantee is Guarantee.OPTIMAL
+    assert searched == [each[1].problem]  # what a quick look found of the third is at its bound
+
+
+def test_a_bound_that_the_budget_cuts_short_is_said() -> None:
+    assert least_value(asked(4096), Budget(), Ended())[1] is False
+    must = tuple(
+        replace(x, size=1, must=selector("A")) if isinstance(x, Memory) and x.name == "GLB" else x
+        for x in roomy(1).levels
+    )
+    nowhere = replace(asked(1), machine=replace(roomy(1), levels=must))
+    assert least_value(nowhere, Budget(), Watcher()) == (inf, True)
+
+
 def test_no_mapping_anywhere_is_said() -> None:
     with pytest.raises(Infeasible, match="with second, as with the others"):
         best_of((Labelled("first", asked(511)), Labelled("second", asked(500))), "exact", Budget(), Watcher())
 
 
 def test_the_problem_with_the_best_start_is_solved_first() -> None:
-    """The cheaper the known mapping, the earlier; problems without one come last, in the order that was asked."""
+    """The cheaper the known mapping, the earlier; problems without one come last, in the order that was asked. Lower
+    bounds of all decide, once they are known."""
     plain = replace(asked(4096), mapspace=Mapspace())
     worse, better = space_for(PAIR, plain.machine, plain.mapspace).sample(Random(1)), Exact().search(plain).mapping
     assert worse is not None
@@ -100,6 +144,8 @@ def test_the_problem_with_the_best_start_is_solved_first() -> None:
     one = _Several(each, method("exact"), Budget(), Watcher(), [(), (worse,), (), (worse, better), ()])
     assert one.order() == [3, 1, 0, 2, 4]
     assert one.reached[3] < one.reached[1] and one.best is not None and one.best.value == one.reached[3]
+    one.least, one.guessed = {0: 2.0, 1: 4.0, 2: 1.0, 3: 5.0}, {4}
+    assert one.order() == [3, 2, 0, 1, 4]
 
 
 def test_with_a_start_for_any_of_the_problems_nobody_looks_around(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,11 +188,11 @@ def test_a_search_that_is_stopped_with_perfect_tiles_ends(monkeypatch: pytest.Mo
     problems = [Labelled(f"{lanes} lanes", uneven(lanes)) for lanes in (2, 3)]
     asked_of = list[str]()
 
-    def once(self: _Several, i: int) -> Alternative:
+    def once(self: _Several, i: int, budget: Budget | None) -> Alternative:
         asked_of.append(self.asked[i].problem.mapspace.name)
         if len(asked_of) > 1:
             raise KeyboardInterrupt
-        return right(self, i)
+        return right(self, i, budget)
 
     right = _Several.alternative
     monkeypatch.setattr(_Several, "alternative", once)

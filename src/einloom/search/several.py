@@ -1,8 +1,8 @@
 """The best of several problems with one objective, such as a cascade rewritten with every number of tiles.
 
 Problems with labels come in, the `Result` of the best goes out; its certificate says of each what is proven. The exact
-search is asked of a later problem only whether it beats the best so far, so most are dismissed by their lower bound.
-Where seconds are counted the problems take turns, of which none takes all that is left.
+search takes the problem with the least lower bound first, and is asked of a later one only whether it beats the best so
+far, so most are dismissed by their bound. Where seconds are counted the problems take turns, none of all that is left.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from types import MappingProxyType
 
 from ..dataclass import dataclass
@@ -23,8 +24,9 @@ from .method import Method, Recorder, Watcher
 from .starts import fitting, misfits, refusal
 
 BETTER = 1 - 4e-9  # of the best value so far: what is above this is not better, as `exact` compares
-TURN = 0.25  # of the seconds that are left goes to a turn; of many problems each but the first may be settled soon
+TURN = 0.5  # of the seconds that are left goes to a turn: the first problem has the least lower bound
 SHORTEST = 0.5  # seconds of a turn: in less a search has hardly begun
+COMPARED = 0.5  # of the seconds are spent at most on lower bounds of all, and a half of what is left of that on one
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +81,18 @@ class _Several:
         self.known: dict[int, Alternative] = {}
         self.reached: dict[int, float] = {}
         self.last: dict[int, Ended | None] = {}
+        self.least: dict[int, float] = {}
+        self.guessed = set(range(len(asked)))
         self.witness = ""
         self.counts: dict[str, int] = {}
         self.started = time.monotonic()
 
     def solve(self) -> Result:
         try:
-            if self.method.able.cutoff and self.method.able.starts and not any(self.starts):
-                self.begin_evenly()
+            if self.method.able.cutoff and self.method.able.starts:
+                if not any(self.starts):
+                    self.begin_evenly()
+                self.compare()
                 if not any(self.starts) and not self.turns:
                     self.look_around()
             if self.turns:
@@ -116,8 +122,8 @@ class _Several:
         return self.budget.seconds is not None and self.budget.steps is None and able.cutoff and able.starts
 
     def take_turns(self) -> None:
-        """Ask every problem for some of the seconds that are left, the one that reached the best value first, then
-        those that may still be better for at least twice as long as before: the first might take the whole budget."""
+        """Ask every problem for some of the seconds that are left, then those that may still be better for at least
+        twice as long as before: the first might take the whole budget."""
         waiting, turns = self.order(), dict[int, float]()
         self.known = {i: self.unproven(i) for i in waiting}
         while waiting:
@@ -161,17 +167,38 @@ class _Several:
         except (BudgetExhausted, Infeasible):
             return
         self.starts = [fitting(each.problem, (found.mapping,)) for each in self.asked]
+        self.least, self.guessed = quick.least, quick.guessed
         if quick.ended is Ended.STOPPED:
             self.order()
             raise KeyboardInterrupt
+
+    def compare(self) -> None:
+        """Find a lower bound of every problem with perfect tiles: those with the least are the most promising, also
+        with uneven ones. A bound takes a small part of a search, and tells most problems from the best."""
+        from .exact import least_value
+
+        spent = COMPARED * (self.budget.seconds or 0.0)
+        for i, each in enumerate(self.asked):
+            budget = self.left()
+            if budget is None or i in self.least:
+                continue
+            if budget.seconds is not None and self.budget.seconds is not None:
+                rest = budget.seconds - (self.budget.seconds - spent)
+                if rest <= 0:
+                    continue
+                budget = replace(budget, seconds=rest / 2)
+            even = _evenly(each.problem) if each.problem.mapspace.name == "ragged" else each.problem
+            self.least[i], whole = least_value(even, budget, _Even(self, each.label))
+            if whole:
+                self.guessed.discard(i)
 
     def look_around(self) -> None:
         """Take the first problem in which a quick look finds a mapping: it is the start of all, whatever the others
         cost. Else one that has no mapping, solved first, would take the whole budget."""
         from .exact import first_feasible
 
-        for i, each in enumerate(self.asked):
-            budget = self.left()
+        for i in self.order():
+            budget, each = self.left(), self.asked[i]
             if budget is None:
                 return
             mapping = first_feasible(each.problem, budget, _Inner(self, each.label))
@@ -194,8 +221,12 @@ class _Several:
 
         reached, bound = self.reached.get(i), 0.0
         if self.method.able.cutoff:
-            bound = compulsory(self.asked[i].problem)
+            bound = max(compulsory(self.asked[i].problem), self.bound(i) if self.bound(i) < inf else 0.0)
         return Alternative(self.asked[i].label, bound if reached is None else min(bound, reached), reached)
+
+    def bound(self, i: int) -> float:
+        """What was found of a problem before its search; infinite if it has no mapping."""
+        return 0.0 if self.asked[i].problem.mapspace.name == "ragged" else self.least.get(i, 0.0)
 
     def left(self) -> Budget | None:
         """What is left of the budget; None if that is nothing."""
@@ -211,11 +242,17 @@ class _Several:
         return replace(self.budget, seconds=seconds)
 
     def order(self) -> list[int]:
-        """The problems in the order in which they are solved: those with good starts first. The best start is kept."""
+        """The problems in the order in which they are solved: that with the best mapping so far, then by their lower
+        bounds and by what is known of them. The best start is kept."""
         for i, mappings in enumerate(self.starts):
             for mapping in mappings:
                 self.take(i, mapping)
-        return sorted(range(len(self.asked)), key=lambda i: self.reached.get(i, float("inf")))
+        first = min(self.reached, key=lambda i: self.reached[i], default=None)
+
+        def rank(i: int) -> tuple[bool, bool, float, float]:
+            return i != first, i in self.guessed, self.least.get(i, 0.0), self.reached.get(i, inf)
+
+        return sorted(range(len(self.asked)), key=rank)
 
     def take(self, i: int, mapping: Mapping) -> None:
         """A known mapping of one problem; it becomes the best if it is."""
@@ -231,10 +268,13 @@ class _Several:
         """What is proven of one problem within a budget; a better mapping becomes the best."""
         each = self.asked[i]
         limit = None if self.best is None else self.best.value
+        below = None if limit is None else limit * BETTER
+        if below is not None and self.bound(i) > below:
+            self.last[i] = None
+            return Alternative(each.label, limit, self.reached.get(i))
         if budget is None:
             return self.unproven(i)
         try:
-            below = None if limit is None else limit * BETTER
             found = ask(self.method, each.problem, budget, _Inner(self, each.label), self.starts[i], below)
         except Infeasible as error:
             self.last[i], self.witness = None, error.witness

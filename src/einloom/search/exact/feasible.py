@@ -5,6 +5,8 @@ Comes in: attempts and the incumbent. Goes out: solutions that are no optima; a 
 
 from __future__ import annotations
 
+from math import inf
+
 from ...errors import Infeasible
 from ...mapping.tree import Mapping
 from ...problem import Budget, Problem
@@ -45,6 +47,23 @@ def first_feasible(problem: Problem, budget: Budget, watcher: Watcher) -> Mappin
     except (Infeasible, Stopped, MemoryError):
         pass  # the search itself says so, too
     return None
+
+
+def least_value(problem: Problem, budget: Budget, watcher: Watcher) -> tuple[float, bool]:
+    """A lower bound of all mappings, as the search finds one first, infinite if there is none; and False if the budget
+    left it lower than that."""
+    stops, proven = Stops(budget, watcher), [0.0]
+    try:
+        with at_most(budget.memory):
+            attempt = attempt_for(problem, ExactOptions(), watcher, stops.counts, stops.check)
+            for bound in (attempt.begin, lambda: attempt.lower_bound(proven=proven.append)):
+                proven.append(bound())
+        whole = True
+    except Infeasible:
+        return inf, True
+    except (Stopped, MemoryError):
+        whole = False
+    return max(proven) * float(problem.workload.repeat**problem.objective.degree), whole
 
 
 def heuristic(
