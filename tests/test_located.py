@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -73,13 +72,11 @@ def test_broken_yaml(text: str, place: str, message: str) -> None:
     assert message in str(caught.value)
 
 
-def test_alias_bomb_is_refused_quickly() -> None:
+def test_alias_bomb_is_refused() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 20)]
-    start = time.perf_counter()
     with pytest.raises(SpecError, match="more than 50000 values"):
         read_text("\n".join(lines))
-    assert time.perf_counter() - start < 5
 
 
 def test_aliases_are_read() -> None:
@@ -89,10 +86,8 @@ def test_aliases_are_read() -> None:
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     large = tmp_path / "large.yaml"
     large.write_text("a: " + "x" * 10_000_000)
-    start = time.perf_counter()
     with pytest.raises(SpecError, match=r"10\.0 MB; einloom reads at most 5 MB"):
         read_file(large)
-    assert time.perf_counter() - start < 1
     binary = tmp_path / "binary.yaml"
     binary.write_bytes(b"\xff\xfe\x80")
     for path in (binary, tmp_path / "none.yaml", tmp_path, "a\0b.yaml"):

@@ -1,7 +1,8 @@
 """One mutant against the tests that reach it, in a copy of the repository: the working tree is never touched.
 
 Tests run quickest and most specific first, in three rounds, each a process of its own that stops at the first failure,
-with limits on time and memory. A mutant that no round notices survived.
+with limits on time and memory. A test that fails without the mutant too says nothing, and is left out from then on. A
+mutant that no round notices survived.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class Workshop:
 
     def __init__(self, root: Path, folder: Path, python: str = sys.executable) -> None:
         self.root, self.folder, self.python = root, folder, python
+        self.broken: set[str] = set()  # tests that fail, whatever the mutant
         shutil.rmtree(folder, ignore_errors=True)
         for name in tracked(root):
             target = folder / name
@@ -98,17 +100,29 @@ class Workshop:
         started, cpu = time.monotonic(), _children()
         target = self.folder / mutant.change.file
         ran = 0
-        target.write_text(mutant.changed, encoding="utf-8")
         try:
             for chosen in rounds(tests, most):
                 ran += len(chosen)
-                word, test = self._round(chosen)
-                if word != "survived":
-                    return Verdict(word, test, ran, len(tests), _children() - cpu, time.monotonic() - started)
+                while left := [test for test in chosen if test.name not in self.broken]:
+                    target.write_text(mutant.changed, encoding="utf-8")
+                    word, test = self._round(left)
+                    target.write_text(mutant.source, encoding="utf-8")
+                    if word == "survived":
+                        break
+                    if word != "caught" or not self._fails(test, left):
+                        return Verdict(word, test, ran, len(tests), _children() - cpu, time.monotonic() - started)
         finally:
             target.write_text(mutant.source, encoding="utf-8")
         word = "survived" if tests else "unreached"
         return Verdict(word, "", ran, len(tests), _children() - cpu, time.monotonic() - started)
+
+    def _fails(self, name: str, chosen: Sequence[Test]) -> bool:
+        """True if a test, or what is named in its place, fails without a mutant too."""
+        failed = [test for test in chosen if name in (test.name, test.file)]
+        if not failed or self._round(failed)[0] == "survived":
+            return False
+        self.broken |= {test.name for test in failed}
+        return True
 
     def _round(self, chosen: Sequence[Test]) -> tuple[str, str]:
         names, failed = self.folder / "chosen.json", self.folder / "failed.txt"

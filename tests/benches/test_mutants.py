@@ -222,6 +222,11 @@ def test_verdicts(project: Path, tmp_path: Path) -> None:
     assert trial("return found", "return found)", tests) == ("caught", "tests/test_sums.py", 2), "it cannot be imported"
     with pytest.raises(RuntimeError, match="record again"):
         trial("found = 0", "found = 1", [Test("tests/test_sums.py::test_gone", 0.1, 1)])
+    broken = shop.folder / "tests/test_broken.py"
+    broken.write_text("def test_broken(): assert False\n", encoding="utf-8")
+    fails = Test("tests/test_broken.py::test_broken", 0.001, 1)
+    assert trial("found = 0", "found = 1", [fails, *tests]) == ("caught", "test_total", 3)
+    assert trial("min(numbers)", "max(numbers)", [fails, *tests]) == ("survived", "", 3), "it fails without it too"
 
 
 def test_a_mutant_without_an_end_is_caught(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,6 +141,7 @@ def test_a_run_is_taken_up_and_what_it_finds_is_kept(tmp_path: Path) -> None:
         assert claim in check(read_folder(folder), seed).failed
 
 
+@pytest.mark.slow
 def test_further_seeds_complete_the_pairs_that_are_rare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bench.truth import runs
 
@@ -191,6 +192,7 @@ def test_a_pair_that_is_never_drawn_is_left(tmp_path: Path, monkeypatch: pytest.
     assert len(asked) == runs.MISSES
 
 
+@pytest.mark.slow
 def test_pairs_that_are_said_to_be_impossible_are() -> None:
     from bench.truth.impossible import every_pair, looked
 

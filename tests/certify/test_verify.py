@@ -177,6 +177,12 @@ def test_what_was_found_is_verified() -> None:
     assert ok, reasons
 
 
+def test_a_file_that_says_the_same_with_another_digest_was_changed() -> None:
+    data = json.loads(solved().to_json())
+    ok, reasons = verdict_of({**data, "digest": digest({**data, "name": "another"})})
+    assert not ok and any("the file was changed after it was written" in reason for reason in reasons)
+
+
 def test_there_are_fifty() -> None:
     assert len(EDITS) >= 50
 

@@ -1,4 +1,4 @@
-"""Large and long-winded files are read or refused within five CPU seconds and with a message of bounded length."""
+"""Large and long-winded files are read or refused with a message of bounded length; among the slow ones, in seconds."""
 
 from __future__ import annotations
 
@@ -24,30 +24,36 @@ def ranks(names: str, used: str) -> str:
     return f"{HEAD}ranks:\n{listed}einsums:\n{einsums}"
 
 
-@pytest.mark.parametrize(
-    ("text", "read"),
-    [
-        (HEAD + "".join(f"key{i}: 1\n" for i in range(MANY)), parse_workload),
-        (HEAD + "ranks: {m: 4}\neinsums:\n" + "- T[m = S[m]\n" * MANY, parse_workload),
-        (ranks("rank", "size"), parse_workload),
-        (MACHINE + "- {memroy: A, sise: 3}\n" * MANY, parse_machine),
-        (MACHINE + "- memory: A\n" + "".join(f"  sise{i}: 3\n" for i in range(MANY)), parse_machine),
-        (MACHINE + "- {memory: A, size: 3 KB, ports: shred, must: 'a &'}\n" * (MANY // 2), parse_machine),
-        (MACHINE + "- {memory: A}\n" * MANY, parse_machine),
-        ("!" * (MAX_YAML - 10), parse_machine),
-        ("- 1\n" * (MAX_YAML // 4), parse_machine),
-    ],
-    ids=["keys", "einsums", "ranks", "levels", "fields", "values", "names", "tag", "list"],
-)
+NAMES = ("keys", "einsums", "ranks", "levels", "fields", "values", "names", "tag", "list")
+MISTAKES = [
+    (HEAD + "".join(f"key{i}: 1\n" for i in range(MANY)), parse_workload),
+    (HEAD + "ranks: {m: 4}\neinsums:\n" + "- T[m = S[m]\n" * MANY, parse_workload),
+    (ranks("rank", "size"), parse_workload),
+    (MACHINE + "- {memroy: A, sise: 3}\n" * MANY, parse_machine),
+    (MACHINE + "- memory: A\n" + "".join(f"  sise{i}: 3\n" for i in range(MANY)), parse_machine),
+    (MACHINE + "- {memory: A, size: 3 KB, ports: shred, must: 'a &'}\n" * (MANY // 2), parse_machine),
+    (MACHINE + "- {memory: A}\n" * MANY, parse_machine),
+    ("!" * (MAX_YAML - 10), parse_machine),
+    ("- 1\n" * (MAX_YAML // 4), parse_machine),
+]
+
+
+@pytest.mark.parametrize(("text", "read"), MISTAKES, ids=NAMES)
 def test_many_mistakes(text: str, read: object) -> None:
     assert callable(read)
-    started = time.process_time()
     with pytest.raises(SpecError) as caught:
         read(text, "f.yaml")
-    assert time.process_time() - started < 5
     assert str(caught.value).count("\n") <= MAX_ERRORS
     assert len(str(caught.value)) < 100_000
     assert caught.value.file == "f.yaml"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("text", "read"), MISTAKES, ids=NAMES)
+def test_many_mistakes_take_at_most_five_cpu_seconds(text: str, read: object) -> None:
+    started = time.process_time()
+    test_many_mistakes(text, read)
+    assert time.process_time() - started < 5
 
 
 def test_a_long_cascade_is_read() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import numpy as np
 import pytest
 
 from einloom.api import problem, problems
@@ -13,9 +14,11 @@ from einloom.mapspace.registry import space_for
 from einloom.problem import Budget, Problem
 from einloom.search.door import ask
 from einloom.search.evaluator import Evaluator
+from einloom.search.heuristics import kernel
 from einloom.search.heuristics.bursts import Bursts
 from einloom.search.heuristics.points import Points
 from einloom.search.registry import method
+from kernels import interpret
 from tiny_problems import tiny_problem
 
 LARGE = [
@@ -69,6 +72,15 @@ def test_bursts_keep_the_rules_and_price_alike(workload: str, machine: str, goal
 
 def test_bursts_on_problems_with_every_feature_of_the_files() -> None:
     assert sum(compared(tiny_problem(seed), 2, Random(seed)) for seed in range(60)) > 60
+
+
+def test_bursts_keep_the_rules_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a compiler, on a few of these problems."""
+    assert interpret(monkeypatch) > 10
+    assert sum(compared(tiny_problem(seed), 1, Random(seed)) for seed in range(60, 80)) > 10
+    nothing = np.zeros((0, 2), np.int64)
+    loops = np.ones((2, 3), np.int64)
+    assert kernel.toggled(1, nothing, loops, loops, nothing) == -1  # type: ignore[arg-type]
 
 
 def test_a_burst_ends_with_the_budget_and_counts_its_points() -> None:

@@ -123,6 +123,19 @@ def test_exact_is_what_all_trees_say_after_dives(monkeypatch: pytest.MonkeyPatch
     assert sum(value < np.inf for value in dives) >= 10
 
 
+@pytest.mark.parametrize("length", [4, 5])
+def test_a_network_begins_with_each_einsum_alone(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(head_starts, "_keep_unfused", lambda *_: told.append("apart"))
+    monkeypatch.setattr(head_starts, "crowd", lambda _: head_starts.CROWDED + 1)
+    monkeypatch.setattr(head_starts, "SHORT", 5)
+    found = Exact().search(
+        problem(f"matmuls:n={length},m=16,kn=16", "simple:glb_bits=2048", "energy"), Budget(seconds=100)
+    )
+    assert found.certificate is not None and found.certificate.guarantee is Guarantee.OPTIMAL
+    assert told == ["apart"] * (length >= 5)
+
+
 def test_the_crowd_is_counted_without_listing() -> None:
     """No axis is in full use: the measure is no less than the number of choices, and not a hundred times as large."""
     attempt = begun(problem("residual-diamond", "tileflow-edge", "edp"))

@@ -26,6 +26,7 @@ from einloom.search.evaluator import Evaluator
 from einloom.search.exact import Exact
 from einloom.search.first import FirstMappings
 from einloom.search.heuristics import factors
+from einloom.search.heuristics.auto import Auto
 from einloom.search.heuristics.bursts import Bursts, prefix
 from einloom.search.heuristics.gradient import Descent, _unfused
 from einloom.search.heuristics.local import LocalSearch
@@ -49,7 +50,7 @@ def goals(asked: Problem) -> list[Objective]:
 def test_states_are_priced_as_their_trees() -> None:
     """By Einsum and by machine code, for every objective, on problems with all that files can say."""
     priced = in_machine_code = 0
-    for seed in range(60):
+    for seed in range(40):
         asked = Problem(*draw(seed).files.read, Objective("energy"))
         space, rng = space_for(asked.workload, asked.machine, asked.mapspace), Random(seed)
         points = [
@@ -131,6 +132,9 @@ def test_auto_searches_a_little_before_it_proves_where_points_are_counted() -> N
     found = ask(method("auto"), asked, Budget(steps=200))
     assert found.certificate is not None
     counts = dict(found.certificate.counts)
+    assert method("auto", {"points": "1"}).points == 1  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="at least 1"):
+        Auto(points=0)
     assert counts["evaluated"] > 50 and any(name.startswith("proposal: ") for name in counts)
     assert found.value == ask(method("auto"), asked).value == ask(method("exact"), asked).value
 

@@ -82,6 +82,7 @@ def test_exact_finds_what_all_trees_say(first: int) -> None:
     assert missed(range(first, first + 40)) == []
 
 
+@pytest.mark.slow
 def test_with_every_loop_above_the_stores_that_it_moves_optima_are_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Expansion, "below_kept", lambda self, memory: None)
     assert missed(range(60, 80)) == [66, 76]

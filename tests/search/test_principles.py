@@ -19,6 +19,7 @@ from einloom.result import Result
 from einloom.search.exact import Exact
 from einloom.search.exhaustive import Exhaustive
 from einloom.search.principles import Principles
+from einloom.search.principles.again import least_possible
 from einloom.search.principles.matmul import (
     OPERANDS,
     Accounting,
@@ -290,8 +291,11 @@ def test_a_pair_whose_first_output_is_wanted_too_is_refused() -> None:
 def test_other_problems_are_refused() -> None:
     workload = build_workload("one", ONE, dict.fromkeys("mkl", 4), bits=8)
     problem = asked(workload, 20, "once")
-    with pytest.raises(SpecError, match="traffic:DRAM"):
-        Principles().search(Problem(workload, problem.machine, Mapspace(), Objective("energy")))
+    energy = Problem(workload, problem.machine, Mapspace(), Objective("energy"))
+    for answer in (Principles().search, least_possible):
+        with pytest.raises(SpecError, match="traffic:DRAM"):
+            answer(energy)
+    assert least_possible(problem) == 8 * 3 * 16
     with pytest.raises(Infeasible, match="smaller than one value"):
         Principles().search(asked(workload, 2, "once"))
 

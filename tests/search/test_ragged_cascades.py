@@ -230,6 +230,7 @@ def right() -> dict[tuple[str, Objective], float | None]:
     return {(name, goal): optimum(of(LARGER[name], goal)) for name in LARGER for goal in GOALS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda f: f.__name__)
 def test_planted_mistakes_are_caught(mistake, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     known = right()

@@ -157,6 +157,7 @@ MISTAKES: dict[str, object] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_planted_mistake_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     uneven = [*SMALL.values(), over(8)]

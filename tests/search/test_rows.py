@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
 from random import Random
 
 import numpy as np
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from einloom.api import problem
 from einloom.cost.evaluate import evaluate, legality
 from einloom.errors import IllegalMapping
+from einloom.machine.levels import Memory
 from einloom.mapspace.divisors import primes
 from einloom.mapspace.ffm.encoding import State
 from einloom.mapspace.ffm.encoding.rooms import overflow
@@ -22,6 +25,7 @@ from einloom.search.heuristics import kernel, row_kernel
 from einloom.search.heuristics.points import Points
 from einloom.search.heuristics.rows import TripRows
 from einloom.testing.problems.drawing import draw
+from kernels import interpret
 
 Rows = NDArray[np.int64]
 
@@ -80,27 +84,48 @@ def keeps_rules(points: Points, state: State) -> bool:
     return overflow(points.facts, state) is not None or not legality(workload, machine, points.encoding.decode(state))
 
 
+def compared(asked: Problem, rng: Random, states: int = 3, rows_each: int = 12) -> tuple[int, int]:
+    """Rows near some states that are priced as their trees: those that fit, and those that do not."""
+    points, finite, overfull = points_of(asked), 0, 0
+    for _ in range(states):
+        state = points.encoding.sample(rng)
+        if state is None or not TripRows.able(points, state) or not keeps_rules(points, state):
+            continue
+        rows = TripRows(points, state)
+        if not rows.loops:
+            continue
+        tried = near(rows, rng, rows_each)
+        for row, found in zip(tried, rows.price(tried), strict=True):
+            if any(loop.shared and n < 2 for loop, n in zip(rows.loops, row, strict=True)):
+                assert found == float("inf")  # the runs below such a loop would be others
+                continue
+            true = value(points, rows, row)
+            assert found == pytest.approx(true, rel=1e-12), (asked.workload.name, row, found, true)
+            finite, overfull = finite + (true < float("inf")), overfull + (true == float("inf"))
+    return finite, overfull
+
+
 @pytest.mark.slow
 def test_every_row_is_priced_as_its_tree() -> None:
-    rng, finite, overfull = Random(5), 0, 0
-    for asked in drawn_problems():
-        points = points_of(asked)
-        for _ in range(3):
-            state = points.encoding.sample(rng)
-            if state is None or not TripRows.able(points, state) or not keeps_rules(points, state):
-                continue
-            rows = TripRows(points, state)
-            if not rows.loops:
-                continue
-            tried = near(rows, rng, 12)
-            for row, found in zip(tried, rows.price(tried), strict=True):
-                if any(loop.shared and n < 2 for loop, n in zip(rows.loops, row, strict=True)):
-                    assert found == float("inf")  # the runs below such a loop would be others
-                    continue
-                true = value(points, rows, row)
-                assert found == pytest.approx(true, rel=1e-12), (asked.workload.name, row, found, true)
-                finite, overfull = finite + (true < float("inf")), overfull + (true == float("inf"))
+    rng = Random(5)
+    finite, overfull = np.sum([compared(asked, rng) for asked in drawn_problems()], axis=0)
     assert finite > 300 and overfull > 30
+
+
+def leaky() -> Problem:
+    """What takes longer takes more energy."""
+    asked = problem("matmuls:n=2,m=16,kn=16", "simple:glb_bits=4096,glb_throughput=4", "energy")
+    memories = tuple(replace(one, leakage=7.0) if isinstance(one, Memory) else one for one in asked.machine.levels)
+    return replace(asked, machine=replace(asked.machine, levels=memories))
+
+
+def test_rows_are_priced_as_their_trees_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a compiler: few rows, on small problems and on one whose machine leaks."""
+    assert interpret(monkeypatch) > 10
+    rng = Random(5)
+    finite, overfull = np.sum([compared(asked, rng, 2, 4) for asked in islice(drawn_problems(), 3, 30)], axis=0)
+    assert finite > 60 and overfull > 2
+    assert compared(leaky(), rng)[0] > 6
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from einloom.mapspace.space import Mapspace
 from einloom.problem import Alternative, Budget, Guarantee, Objective, Problem
 from einloom.result import Result
 from einloom.search import exact, several
-from einloom.search.exact import Exact, first_feasible, least_value
+from einloom.search.exact import Exact, feasible, first_feasible, least_value
 from einloom.search.method import Method, Watcher
 from einloom.search.registry import method
 from einloom.search.several import Labelled, _Several, best_of
@@ -72,6 +72,12 @@ def test_a_glance_is_a_mapping_of_the_space_or_nothing() -> None:
     assert fitting(asked(4096), (found,)) == (found,)
     assert first_feasible(asked(64 * 8 - 1), Budget(), Watcher()) is None
     assert first_feasible(asked(4096), Budget(), Ended()) is None
+
+
+def test_a_glance_goes_on_to_higher_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is below the bound; twice the bound is not too little here."""
+    monkeypatch.setattr(feasible, "FIRST_FEASIBLE", (-0.5, 1.0))
+    assert first_feasible(asked(4096), Budget(), Watcher()) is not None
 
 
 def test_a_problem_without_a_mapping_is_not_searched_first() -> None:
