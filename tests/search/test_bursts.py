@@ -8,16 +8,21 @@ import numpy as np
 import pytest
 
 from einloom.api import problem, problems
+from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapspace.ffm.encoding import Encoding, NoProposal, State
 from einloom.mapspace.ffm.encoding.state import word
+from einloom.mapspace.limits.data import AxisLimit, HoldLimit, Limits, Numbers
 from einloom.mapspace.registry import space_for
-from einloom.problem import Budget, Problem
+from einloom.mapspace.space import Mapspace
+from einloom.problem import Budget, Objective, Problem
 from einloom.search.door import ask
 from einloom.search.evaluator import Evaluator
 from einloom.search.heuristics import kernel
 from einloom.search.heuristics.bursts import Bursts
 from einloom.search.heuristics.points import Points
 from einloom.search.registry import method
+from einloom.workload.build import build_workload
+from einloom.workload.selectors import selector
 from kernels import interpret
 from tiny_problems import tiny_problem
 
@@ -81,6 +86,30 @@ def test_bursts_keep_the_rules_in_python(monkeypatch: pytest.MonkeyPatch) -> Non
     nothing = np.zeros((0, 2), np.int64)
     loops = np.ones((2, 3), np.int64)
     assert kernel.toggled(1, nothing, loops, loops, nothing) == -1  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("limits", "able"),
+    [
+        (Limits(axes=(AxisLimit("X", Numbers(most=2), ("m",)),)), True),
+        (Limits(axes=(AxisLimit("X", Numbers(most=2)),)), False),
+        (Limits(holds=(HoldLimit("once", "GLB", selector("all")),)), False),
+    ],
+)
+def test_limits_that_the_kernel_lacks(limits: Limits, able: bool) -> None:
+    """How many instances all loops of an axis take together it does not count, nor what comes to a memory once."""
+    workload = build_workload("one", ("Z[m,n] = A[m,k] * B[k,n]",), {"m": 4, "n": 4, "k": 2}, bits=8)
+    levels = (
+        Memory("DRAM", None, 9.0, 9.0),
+        Memory("GLB", 128, 1.0, 1.0),
+        Fanout("PE", (Axis("X", 8),)),
+        ComputeUnit("MAC"),
+    )
+    asked = Problem(workload, Machine("m", levels), Mapspace(limits=limits), Objective("energy"))
+    space = space_for(asked.workload, asked.machine, asked.mapspace)
+    points = Points(asked, space, Evaluator(asked, space))
+    state = points.encoding.sample(Random(1))
+    assert state is not None and Bursts(asked, points.facts).able(state, 0) is able
 
 
 def test_a_burst_ends_with_the_budget_and_counts_its_points() -> None:

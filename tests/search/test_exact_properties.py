@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from einloom.api import problem
 from einloom.errors import BudgetExhausted, Infeasible
 from einloom.machine.levels import ComputeUnit, Fanout, Level, Machine, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Objective, Problem
-from einloom.search.exact import Exact, ExactOptions, Rules
+from einloom.search.exact import Exact, ExactOptions, Rules, branch_and_bound
 from einloom.workload.einsum import Access, Einsum, Index, Workload
 from einloom.workload.selectors import Selector, selector
 from einloom.zoo.machine_by_name import load_machine
@@ -174,3 +175,22 @@ def test_no_compute_unit_is_named_as_the_cause() -> None:
 def test_selectors_are_shared_values() -> None:
     """Machines compare by value, so equal problems share their tables."""
     assert selector("all") == Selector("all", ("name", "all"))
+
+
+@pytest.mark.parametrize(
+    ("workload", "machine", "goal", "dives"),
+    [
+        ("matmuls:n=3,m=64,kn=64", "simple:glb_bits=16384", "energy", 0),
+        ("matmuls:n=3,m=64,kn=64", "tpu-v4i", "latency", 0),
+        ("residual-diamond", "simple:dram_energy=10,glb_bits=512", "energy", 1),
+    ],
+)
+def test_an_optimum_next_to_the_bound_needs_no_dive(
+    workload: str, machine: str, goal: str, dives: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+    heuristic = branch_and_bound.heuristic
+    monkeypatch.setattr(branch_and_bound, "heuristic", lambda *given: made.append(given) or heuristic(*given))
+    found = Exact().search(problem(workload, machine, goal))
+    assert found.certificate is not None and found.certificate.guarantee is Guarantee.OPTIMAL
+    assert len(made) == dives

@@ -12,11 +12,13 @@ import pytest
 
 from einloom.certify.verify import verify
 from einloom.errors import Defect
-from einloom.machine.levels import Toll
-from einloom.problem import Problem
+from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory, Toll
+from einloom.mapspace.space import Mapspace
+from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact
 from einloom.search.exact.prices.columns import LinkPrices
 from einloom.search.exhaustive import Exhaustive
+from einloom.workload.build import build_workload
 from einloom.workload.selectors import selector
 from tiny_groups import group_problem
 from tiny_problems import tiny_problem
@@ -55,6 +57,26 @@ def test_exact_equals_exhaustive_with_tolls() -> None:
         seen["behind a fanout"] += bool(paid and problem.machine.fanouts)
         seen["binding"] += slowest in {toll.name for toll in problem.machine.tolls}
     assert seen["paid"] >= 40 and seen["behind a fanout"] >= 15 and seen["binding"] >= 5, seen
+
+
+@pytest.mark.parametrize(
+    ("name", "goal", "after"), [("ffm", "edp", 2), ("ragged", "energy", 1), ("ragged", "latency", 2)]
+)
+def test_copies_pay_tolls_also_with_uneven_tiles(name: str, goal: str, after: int) -> None:
+    """Five values over two instances, in front of the axis and behind it."""
+    workload = build_workload("copies", ("B[m] = copy(A[m])", "C[m] = exp(B[m])"), {"m": 5}, bits=1)
+    toll = Toll("T", 3.0, 1, 0.5, selector("all"), selector("all"))
+    levels: list[Level] = [
+        Memory("DRAM", None, 10.0, 10.0, read_throughput=1.0, write_throughput=1.0),
+        Fanout("PE", (Axis("X", 2),)),
+        Memory("GLB", 3, 1.0, 1.0, read_throughput=2.0, write_throughput=2.0, leakage=0.5),
+        ComputeUnit("MAC", 1.0, 0.5),
+    ]
+    levels.insert(after, toll)
+    problem = Problem(workload, Machine("m", tuple(levels)), Mapspace(name), Objective(goal))
+    result, every = Exact().search(problem), Exhaustive().search(problem)
+    assert every.complete and result.value == pytest.approx(every.value, rel=1e-9, abs=0)
+    assert any(a.component == "T" and a.count for a in result.cost.actions)
 
 
 def test_a_toll_priced_in_front_of_its_fanout_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

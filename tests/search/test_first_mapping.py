@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 
 from einloom.api import problem, verify
@@ -9,6 +11,7 @@ from einloom.errors import Ended
 from einloom.problem import Budget, Guarantee
 from einloom.search.exact import Exact, drawing
 from einloom.search.exact.stops import Stopped
+from einloom.search.method import Watcher
 from einloom.testing.hardest import HARDEST
 
 
@@ -22,6 +25,14 @@ def test_without_a_step(workload: str, machine: str, monkeypatch: pytest.MonkeyP
     assert found.ended is Ended.STEPS and found.certificate is not None
     assert found.certificate.guarantee is Guarantee.BOUNDED and 0 < found.certificate.bound < found.value
     assert verify(found, quick=True).ok
+
+
+def test_what_is_promised_is_no_worse_than_what_is_priced() -> None:
+    first = drawing.FirstMappings(problem("matmuls:n=2,m=16,kn=16", "simple:glb_bits=2048", "energy"), Watcher())
+    assert first.promised == first.value == inf
+    while first.best is None:
+        first.work(0.0)
+    assert 0 < first.promised <= first.value < inf
 
 
 def test_a_proof_is_the_same_with_drawn_mappings(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,13 +50,11 @@ def taken(nest: Nest, axis: str) -> int:
 
 
 def first_of_shares(split: Split) -> tuple[int, ...]:
-    """Per branch the first instance of its share, counted from the first of the split; 0 where nothing is shared out.
+    """Per branch of a concurrent split the first instance of its share, counted from the first of the split.
 
     Shares lie next to each other, in the order of the branches.
     """
-    if split.where is None or split.kind == "sequential":
-        return (0,) * len(split.branches)
-    parts = split.shares or tuple(taken(branch, split.where) for branch in split.branches)
+    parts = split.shares or tuple(taken(branch, split.where or "") for branch in split.branches)
     return tuple(sum(parts[:i]) for i in range(len(split.branches)))
 
 
