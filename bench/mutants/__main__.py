@@ -110,7 +110,12 @@ def try_all(root: Path, options: argparse.Namespace, reach: Reach, mutants: Sequ
 def again(root: Path, options: argparse.Namespace, reach: Reach) -> int:
     """Run once more what survived, wherever it stands by now, and put the new rows in the place of the old."""
     rows = table.read(options.output)
-    survived = [one for one in rows if one["seed"] == str(options.seed) and one["verdict"] in ("survived", "unreached")]
+    known = {one.identity: one.reason for one in table.equivalents()}
+    mine = [one for one in rows if one["seed"] == str(options.seed) and one["verdict"] in ("survived", "unreached")]
+    survived = [one for one in mine if table.identity(one) not in known]
+    for one in mine:
+        if one not in survived:
+            one["verdict"] = "equivalent"
     found = [mutant for one in survived if (mutant := found_again(root, one["file"], table.identity(one)))]
     seen = {mutant.identity for mutant in found}
     table.replace(options.output, [one for one in rows if one not in survived or table.identity(one) not in seen])
