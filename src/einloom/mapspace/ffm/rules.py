@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Mapping as Table
 from dataclasses import replace
-from functools import cached_property, lru_cache
-from itertools import pairwise, product
+from functools import cached_property
+from itertools import pairwise
 from math import prod
-from operator import mul
 from types import MappingProxyType
 
 from ...dataclass import dataclass
@@ -31,6 +30,7 @@ from ..limits.checks import share_allowed, total_allowed, unmet
 from ..limits.data import UNLIMITED, Limits
 from ..space import Mapspace
 from .concurrency import group_reasons
+from .full_use import divisors_up_to, least_iterations
 from .ragged import busiest, chains, done_by_busiest, ragged_reasons, spread_windows, windowed
 from .shares import axes_left
 
@@ -122,7 +122,7 @@ def least_work(
         for a in axes
     )
     full = tuple(i for i, a in enumerate(axes) if a.use == "full")
-    return _least_work(tuple(a.size for a in axes), full, takes, totals)
+    return least_iterations(tuple(a.size for a in axes), full, takes, totals)
 
 
 def allowed_instances(
@@ -139,40 +139,10 @@ def allowed_instances(
     barred = (e.access(t) for t in select(axis.only_irrelevant_to, workload, einsum))
     whole = variable not in padded and all(variable not in access.variables for access in barred)
     extent = workload.extents[variable]
-    every = _factors(extent, axis.size) if whole else (1,)
+    every = divisors_up_to(extent, axis.size) if whole else (1,)
     if whole and uneven:
         every = tuple(n for n in range(1, min(extent, axis.size) + 1) if -(-extent // -(-extent // n)) == n)
     return tuple(n for n in every if share_allowed(limits, einsum, axis.name, variable, n))
-
-
-@lru_cache(maxsize=4096)
-def _factors(extent: int, limit: int) -> tuple[int, ...]:
-    return tuple(f for f in range(1, min(extent, limit) + 1) if extent % f == 0)
-
-
-@lru_cache(maxsize=4096)
-def _least_work(
-    sizes: tuple[int, ...],
-    full: tuple[int, ...],
-    takes: tuple[tuple[int, tuple[tuple[int, ...], ...]], ...],
-    totals: tuple[tuple[int, ...] | None, ...],
-) -> int:
-    """The least iterations in an instance of the axes `full`. takes: per variable its extent and what it may take of
-    each axis; what does not divide it one axis takes, and no other."""
-    states = {(1,) * len(sizes): 1}
-    for extent, options in takes:
-        grown: dict[tuple[int, ...], int] = {}
-        for choice in product(*options):
-            if extent % prod(choice) and sum(n > 1 for n in choice) > 1:
-                continue
-            mine = -(-extent // prod(choice[i] for i in full))
-            for state, work in states.items():
-                used = tuple(map(mul, state, choice))
-                if all(u <= size for u, size in zip(used, sizes, strict=True)):
-                    grown[used] = min(work * mine, grown.get(used, work * mine))
-        states = grown
-    allowed = (w for s, w in states.items() if all(t is None or n in t for n, t in zip(s, totals, strict=True)))
-    return min(allowed, default=prod(extent for extent, _ in takes))
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,11 @@ from ....workload.orders import awaited
 from ....workload.selectors import select
 from ...limits.checks import may_back, may_hold, must_hold, share_allowed, total_allowed
 from ...space import Mapspace
+from ..full_use import Reach
 from ..ragged import spread_windows, windowed
 from ..rules import allowed_instances, full_use, least_work, padded_variables
 
-MOST_SPREADS = 20_000  # spatial choices of one Einsum that are listed
+MOST_SPREADS = 5_000  # spatial choices of one Einsum that are listed
 FEW_SPREADS = 20_000  # choices that are all looked at where tiles may be uneven
 DRAWN_SPREADS = 2000  # of more than those so many are drawn
 MOST_ORDERS = 256  # orders of the Einsums whose tables are remembered
@@ -497,27 +498,25 @@ class Facts:
 
     def _fullest(self, i: int, unit: str) -> tuple[Spread, ...]:
         names = [axis for axis in self.axes_of(i, unit) if self.machine.axes[axis].use == "full"]
-        slots = [(axis, v) for axis in names for v in self.einsums[i].variables if len(self.takes(i, axis, v)) > 1]
-        wanted = self.most(i, unit)
-        room = {axis: self.machine.axes[axis].size for axis in names}
-        best = [1] * (len(slots) + 1)
-        for at in range(len(slots) - 1, -1, -1):
-            best[at] = best[at + 1] * max(self.takes(i, *slots[at]))
-        found: list[Spread] = []
+        sizes, variables = tuple(self.machine.axes[axis].size for axis in names), self.einsums[i].variables
+        takes = [[self.takes(i, axis, v) for v in variables] for axis in names]
+        barred = (frozenset(a for a, each in enumerate(takes) if each[v] == (1,)) for v in range(len(variables)))
+        wanted, reach, found = self.most(i, unit), Reach(sizes, tuple(barred)), list[Spread]()
 
-        def choose(at: int, chosen: Spread, used: int, left: dict[str, int], room: dict[str, int]) -> None:
-            if len(found) >= MOST_SPREADS or used * min(best[at], prod(room.values())) < wanted:
+        def choose(a: int, v: int, chosen: Spread, used: int, left: tuple[int, ...], room: int) -> None:
+            if len(found) >= MOST_SPREADS or used * reach.most(a, v, left, room) < wanted:
                 return
-            if at == len(slots):
+            if a == len(names):
                 found.append(chosen)
-                return
-            axis, v = slots[at]
-            for n in reversed(self.takes(i, axis, v)):
-                if n <= room[axis] and left[v] % n == 0:
-                    more = (*chosen, (axis, v, n)) if n > 1 else chosen
-                    choose(at + 1, more, used * n, {**left, v: left[v] // n}, {**room, axis: room[axis] // n})
+            elif v == len(variables):
+                choose(a + 1, 0, chosen, used, left, sizes[a + 1] if a + 1 < len(sizes) else 1)
+            else:
+                for n in reversed(takes[a][v]):
+                    if n <= room and left[v] % n == 0:
+                        more = (*chosen, (names[a], variables[v], n)) if n > 1 else chosen
+                        choose(a, v + 1, more, used * n, (*left[:v], left[v] // n, *left[v + 1 :]), room // n)
 
-        choose(0, (), 1, {v: self.extents[v] for v in self.einsums[i].variables}, room)
+        choose(0, 0, (), 1, tuple(self.extents[v] for v in variables), sizes[0] if sizes else 1)
         allowed = [one for one in found if all(self.total_allowed(i, a, used_on(one, a)) for a in names)]
         return tuple(allowed)
 
