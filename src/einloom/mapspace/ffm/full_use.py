@@ -7,12 +7,14 @@ counts. Every other variable is an item of its own. So there are few states, how
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
 from math import prod
 
 Takes = tuple[tuple[int, tuple[tuple[int, ...], ...]], ...]
 """Per variable its extent, and what it may take of each axis, in ascending order."""
+Chosen = tuple[tuple[int, int, int], ...]
+"""Axis, variable and instances, of what takes more than one."""
 Left = tuple[int, ...]
 """What is left of each item; 0 where one axis cut it unevenly, and no other may take of it."""
 
@@ -116,3 +118,45 @@ class Reach:
             after = tuple(n // used for n, used in zip(rest, taken, strict=True))
             most = max(most, prod(taken) * self._most(axis + 1, after, after, following))
         return most
+
+
+class Fullest:
+    """The perfect choices that use so many instances of the axes, without dead ends where `Reach` knows what is left.
+
+    takes: of each axis what it may take of each variable, in ascending order. wanted: instances of all axes together.
+    """
+
+    def __init__(
+        self, sizes: tuple[int, ...], takes: tuple[tuple[tuple[int, ...], ...], ...], extents: Left, wanted: int
+    ) -> None:
+        self.sizes, self.takes, self.extents, self.wanted = sizes, takes, extents, wanted
+        axes = range(len(sizes))
+        barred = tuple(frozenset(a for a in axes if takes[a][v] == (1,)) for v in range(len(extents)))
+        self._reach = Reach(sizes, barred)
+
+    def choices(self, order: Callable[[tuple[int, ...]], Iterable[int]]) -> Iterator[Chosen]:
+        """All of them. order: in which an axis tries what it may take of a variable."""
+        return self._choices(order, 0, 0, (), 1, self.extents, self.sizes[0] if self.sizes else 1)
+
+    def _choices(
+        self,
+        order: Callable[[tuple[int, ...]], Iterable[int]],
+        a: int,
+        v: int,
+        chosen: Chosen,
+        used: int,
+        left: Left,
+        room: int,
+    ) -> Iterator[Chosen]:
+        if used * self._reach.most(a, v, left, room) < self.wanted:
+            return
+        if a == len(self.sizes):
+            yield chosen
+        elif v == len(left):
+            yield from self._choices(order, a + 1, 0, chosen, used, left, (*self.sizes, 1)[a + 1])
+        else:
+            for n in order(self.takes[a][v]):
+                if n <= room and left[v] % n == 0:
+                    more = (*chosen, (a, v, n)) if n > 1 else chosen
+                    after = left if n == 1 else (*left[:v], left[v] // n, *left[v + 1 :])
+                    yield from self._choices(order, a, v + 1, more, used * n, after, room // n)

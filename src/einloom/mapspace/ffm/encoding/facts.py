@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, reduce
-from itertools import product
+from itertools import islice, product
 from math import prod
 from operator import or_
 from random import Random
@@ -25,11 +25,12 @@ from ....workload.orders import awaited
 from ....workload.selectors import select
 from ...limits.checks import may_back, may_hold, must_hold, share_allowed, total_allowed
 from ...space import Mapspace
-from ..full_use import Reach
+from ..full_use import Chosen, Fullest
 from ..ragged import spread_windows, windowed
 from ..rules import allowed_instances, full_use, least_work, padded_variables
 
-MOST_SPREADS = 5_000  # spatial choices of one Einsum that are listed
+MOST_SPREADS = 1_000  # spatial choices of one Einsum that are listed
+DRAWN_FULLEST = 300  # of more, so many are drawn
 FEW_SPREADS = 20_000  # choices that are all looked at where tiles may be uneven
 DRAWN_SPREADS = 2000  # of more than those so many are drawn
 MOST_ORDERS = 256  # orders of the Einsums whose tables are remembered
@@ -449,7 +450,7 @@ class Facts:
         return total_allowed(self.limits, self.einsums[i].name, axis, instances)
 
     def spreads(self, i: int, unit: str) -> tuple[Spread, ...]:
-        """Choices on the full-use axes that use them as the space asks, at most `MOST_SPREADS` of them."""
+        """Choices on the full-use axes that use them as the space asks: all of few, some of many."""
         key = self.label[i], unit
         if key not in self._spreads:
             self._spreads[key] = self._uneven_spreads(i, unit) if self.ragged else self._fullest(i, unit)
@@ -497,28 +498,22 @@ class Facts:
         return work <= self.least_work(i, unit, windows)
 
     def _fullest(self, i: int, unit: str) -> tuple[Spread, ...]:
+        """All choices of full use if they are few, else `DRAWN_FULLEST` at random, always the same ones."""
         names = [axis for axis in self.axes_of(i, unit) if self.machine.axes[axis].use == "full"]
         sizes, variables = tuple(self.machine.axes[axis].size for axis in names), self.einsums[i].variables
-        takes = [[self.takes(i, axis, v) for v in variables] for axis in names]
-        barred = (frozenset(a for a, each in enumerate(takes) if each[v] == (1,)) for v in range(len(variables)))
-        wanted, reach, found = self.most(i, unit), Reach(sizes, tuple(barred)), list[Spread]()
+        takes = tuple(tuple(self.takes(i, axis, v) for v in variables) for axis in names)
+        fullest = Fullest(sizes, takes, tuple(self.extents[v] for v in variables), self.most(i, unit))
 
-        def choose(a: int, v: int, chosen: Spread, used: int, left: tuple[int, ...], room: int) -> None:
-            if len(found) >= MOST_SPREADS or used * reach.most(a, v, left, room) < wanted:
-                return
-            if a == len(names):
-                found.append(chosen)
-            elif v == len(variables):
-                choose(a + 1, 0, chosen, used, left, sizes[a + 1] if a + 1 < len(sizes) else 1)
-            else:
-                for n in reversed(takes[a][v]):
-                    if n <= room and left[v] % n == 0:
-                        more = (*chosen, (names[a], variables[v], n)) if n > 1 else chosen
-                        choose(a, v + 1, more, used * n, (*left[:v], left[v] // n, *left[v + 1 :]), room // n)
+        def allowed(choices: Iterable[Chosen]) -> tuple[Spread, ...]:
+            spreads = dict.fromkeys(tuple((names[a], variables[v], n) for a, v, n in one) for one in choices)
+            return tuple(one for one in spreads if all(self.total_allowed(i, a, used_on(one, a)) for a in names))
 
-        choose(0, 0, (), 1, tuple(self.extents[v] for v in variables), sizes[0] if sizes else 1)
-        allowed = [one for one in found if all(self.total_allowed(i, a, used_on(one, a)) for a in names)]
-        return tuple(allowed)
+        found, rng = tuple(islice(fullest.choices(reversed), MOST_SPREADS + 1)), Random(0)
+        if len(found) > MOST_SPREADS:
+            drawn = allowed(next(fullest.choices(lambda n: rng.sample(n, len(n)))) for _ in range(DRAWN_FULLEST))
+            if drawn:
+                return drawn
+        return allowed(found)
 
 
 def _compound(access: Access) -> frozenset[str]:
