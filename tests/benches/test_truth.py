@@ -71,6 +71,7 @@ def test_every_key_and_word_of_the_files_is_drawn() -> None:
     assert seen <= known()
 
 
+@pytest.mark.slow
 def test_problems_have_what_they_are_drawn_for() -> None:
     drawn = [draw(seed) for seed in range(5, 45)]
     assert sum(not one.lacks for one in drawn) >= 36

@@ -108,7 +108,10 @@ def test_a_shared_store_is_a_fault_where_stores_are_own() -> None:
     assert faults == {(False, None), (True, "store of several Einsums")}
 
 
-@pytest.mark.parametrize("name", ["random", "anneal", "genetic", "local", "dat", "gradient"])
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("genetic", "dat", "gradient")]
+
+
+@pytest.mark.parametrize("name", ["random", "anneal", "local", *SLOW])
 def test_methods_share_a_store(name: str) -> None:
     """The best mapping fetches E once for both Einsums."""
     asked = problem(RESIDUAL, {"m": 4}, buffer("T | E", size=16), outer=100.0)

@@ -31,8 +31,8 @@ from tiny_problems import tiny_problem
 SEEDS = json.loads((Path(__file__).parent / "quick_seeds.json").read_text())
 VARIANTS = 3
 CHUNK = 24
-# a sixth of the seeds every time, the others with the slow tests
-CHUNKS = [pytest.param(f, marks=() if f % (6 * CHUNK) == 0 else pytest.mark.slow) for f in range(0, len(SEEDS), CHUNK)]
+# a twelfth of the seeds every time, the others with the slow tests
+CHUNKS = [pytest.param(f, marks=() if f % (12 * CHUNK) == 0 else pytest.mark.slow) for f in range(0, len(SEEDS), CHUNK)]
 
 
 @dataclass(frozen=True)

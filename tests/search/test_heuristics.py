@@ -113,7 +113,7 @@ def test_an_einsum_without_a_unit_is_named(name: str) -> None:
         el.map("bert-base:layers=1", "tpu-v4i", method=name, seconds=3.0)
 
 
-@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("free", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("name", METHODS)
 def test_einsums_without_loops(name: str, free: bool) -> None:
     """Nothing to tile, and on a machine without prices nothing to pay: a mapping all the same."""

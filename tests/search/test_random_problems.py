@@ -24,7 +24,7 @@ from einloom.testing.problems.files import read_folder
 FOUND = Path(__file__).parent / "found"
 PROBLEMS, TOGETHER = 300, 20
 CHUNKS = [
-    pytest.param(first, marks=pytest.mark.slow if first % 60 != 0 else ()) for first in range(0, PROBLEMS, TOGETHER)
+    pytest.param(first, marks=pytest.mark.slow if first % 100 != 0 else ()) for first in range(0, PROBLEMS, TOGETHER)
 ]
 
 

@@ -103,7 +103,7 @@ def test_layers_of_a_network_are_cut_alike() -> None:
 
 
 @pytest.mark.usefixtures("short")
-@pytest.mark.parametrize("objective", ["energy", "traffic"])
+@pytest.mark.parametrize("objective", ["energy", pytest.param("traffic", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("layer", LAYERS)
 def test_the_optimum_is_that_without_segments(layer: str, objective: str) -> None:
     ran = 0
