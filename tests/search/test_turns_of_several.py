@@ -18,6 +18,7 @@ from einloom.search.method import Recorder
 from einloom.search.several import Labelled, best_of
 from einloom.workload.build import build_workload
 from einloom.zoo.machine_by_name import load_machine
+from tiny_groups import group_problem
 
 
 def chain(seed: int) -> tuple[Labelled, ...]:
@@ -66,6 +67,13 @@ def test_the_best_is_that_without_a_budget(seed: int, short: None) -> None:
     assert found.value == pytest.approx(best.value, rel=1e-9)
     assert found.certificate is not None and found.certificate.guarantee is Guarantee.OPTIMAL
     assert found.ended is None
+
+
+@pytest.mark.parametrize("seed", [3, 11, 26, 39, 59, 80])
+def test_a_bound_holds_for_einsums_that_run_at_the_same_time(seed: int) -> None:
+    problem = group_problem(seed)
+    bound, whole = least_value(problem, Budget(), Recorder())
+    assert whole and 0 < bound <= Exact().search(problem).value * (1 + 1e-9)
 
 
 def test_what_is_cut_off_has_a_bound_of_all(short: None) -> None:

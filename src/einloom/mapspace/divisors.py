@@ -13,6 +13,12 @@ def divisors(number: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=65536)
+def divisors_up_to(number: int, most: int) -> tuple[int, ...]:
+    """The divisors that are no larger than `most`, ascending; also of large numbers, for a small `most`."""
+    return tuple(n for n in range(1, min(number, most) + 1) if number % n == 0)
+
+
+@lru_cache(maxsize=65536)
 def primes(number: int) -> tuple[int, ...]:
     """The prime factors, each once, ascending."""
     found, factor = [], 2

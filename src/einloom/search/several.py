@@ -162,12 +162,12 @@ class _Several:
         even = [Labelled(each.label, _evenly(each.problem)) for each in self.asked]
         budget = replace(self.budget, seconds=seconds / 2)
         quick = _Several(even, self.method, budget, _Even(self, "perfect tiles"), [()] * len(even))
+        self.least, self.guessed = quick.least, quick.guessed
         try:
             found = quick.solve()
         except (BudgetExhausted, Infeasible):
             return
         self.starts = [fitting(each.problem, (found.mapping,)) for each in self.asked]
-        self.least, self.guessed = quick.least, quick.guessed
         if quick.ended is Ended.STOPPED:
             self.order()
             raise KeyboardInterrupt

@@ -11,17 +11,14 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
 from math import prod
 
+from ..divisors import divisors_up_to
+
 Takes = tuple[tuple[int, tuple[tuple[int, ...], ...]], ...]
 """Per variable its extent, and what it may take of each axis, in ascending order."""
 Chosen = tuple[tuple[int, int, int], ...]
 """Axis, variable and instances, of what takes more than one."""
 Left = tuple[int, ...]
 """What is left of each item; 0 where one axis cut it unevenly, and no other may take of it."""
-
-
-@lru_cache(maxsize=4096)
-def divisors_up_to(extent: int, limit: int) -> tuple[int, ...]:
-    return tuple(f for f in range(1, min(extent, limit) + 1) if extent % f == 0)
 
 
 @lru_cache(maxsize=4096)
@@ -58,16 +55,22 @@ def pooled(sizes: tuple[int, ...], takes: Takes) -> Takes:
     """The takes with pools in the place of their variables."""
     pools, alone = dict[tuple[bool, ...], int](), []
     for extent, options in takes:
-        free = tuple(one == divisors_up_to(extent, size) for one, size in zip(options, sizes, strict=True))
-        if all(may or one == (1,) for may, one in zip(free, options, strict=True)):
-            pools[free] = pools.get(free, 1) * extent
-        else:
+        free = _free(sizes, extent, options)
+        if free is None:
             alone.append((extent, options))
+        else:
+            pools[free] = pools.get(free, 1) * extent
     made = [
         (extent, tuple(divisors_up_to(extent, size) if may else (1,) for may, size in zip(free, sizes, strict=True)))
         for free, extent in pools.items()
     ]
     return (*made, *alone)
+
+
+def _free(sizes: tuple[int, ...], extent: int, options: tuple[tuple[int, ...], ...]) -> tuple[bool, ...] | None:
+    """For each axis whether it takes any divisor that fits, or nothing; None if some axis takes anything else."""
+    free = tuple(one == divisors_up_to(extent, size) for one, size in zip(options, sizes, strict=True))
+    return free if all(may or one == (1,) for may, one in zip(free, options, strict=True)) else None
 
 
 def _taken(left: Left, extents: tuple[int, ...], options: tuple[tuple[int, ...], ...], room: int) -> Iterator[Left]:
@@ -85,58 +88,66 @@ def _taken(left: Left, extents: tuple[int, ...], options: tuple[tuple[int, ...],
 
 
 class Reach:
-    """How many instances of axes perfect choices can still use, for a search that decides axis by axis, and on each
-    variable by variable. It is no less than they can, and just that where no limit speaks of an axis.
+    """The most instances of axes that perfect choices can still use, for a search that decides axis by axis, and on
+    each variable by variable; 0 if there is no choice.
 
-    sizes: of the axes. barred: of each variable the axes that take none of it.
+    sizes: of the axes. takes: of each variable; what does not divide its extent counts for nothing.
     """
 
-    def __init__(self, sizes: tuple[int, ...], barred: tuple[frozenset[int], ...]) -> None:
+    def __init__(self, sizes: tuple[int, ...], takes: Takes) -> None:
         self.sizes = sizes
-        self.pools = tuple(dict.fromkeys(barred))
-        self._of = tuple(self.pools.index(one) for one in barred)
+        even = [tuple(tuple(n for n in one if extent % n == 0) for one in options) for extent, options in takes]
+        kinds = [_free(sizes, extent, options) for (extent, _), options in zip(takes, even, strict=True)]
+        items = [
+            (v, options) if kind is None else kind for v, (kind, options) in enumerate(zip(kinds, even, strict=True))
+        ]
+        self._items = tuple(dict.fromkeys(items))
+        self._of = tuple(self._items.index(one) for one in items)
+        self._limited = {self._items.index(items[v]): even[v] for v, kind in enumerate(kinds) if kind is None}
         self._most = cache(self._found)
 
-    def most(self, axis: int, variable: int, left: tuple[int, ...], room: int) -> int:
+    def most(self, axis: int, variable: int, left: Left, room: int) -> int:
         """On this axis from this variable on, with so much room, and on all axes after it. left: of each variable."""
-        ahead, rest = [1] * len(self.pools), [1] * len(self.pools)
+        ahead, rest = [1] * len(self._items), [1] * len(self._items)
         for v, n in enumerate(left):
-            rest[self._of[v]] *= n
+            item = self._of[v]
+            rest[item] *= n
             if v >= variable:
-                ahead[self._of[v]] *= n
+                ahead[item] *= n
+            elif item in self._limited:
+                ahead[item] = 0  # this axis has taken of it
         return self._most(axis, tuple(ahead), tuple(rest), room)
 
-    def _found(self, axis: int, ahead: tuple[int, ...], rest: tuple[int, ...], room: int) -> int:
+    def _found(self, axis: int, ahead: Left, rest: Left, room: int) -> int:
         if axis == len(self.sizes):
             return 1
-        options = tuple(
-            (1,) if axis in barred else divisors_up_to(n, room) for barred, n in zip(self.pools, ahead, strict=True)
-        )
-        following = self.sizes[axis + 1] if axis + 1 < len(self.sizes) else 1
-        most = 0
+        options = tuple(self._options(axis, item, n, room) for item, n in enumerate(ahead))
+        following, most = (*self.sizes, 1)[axis + 1], 0
         for taken in _taken(ahead, ahead, options, room):
             after = tuple(n // used for n, used in zip(rest, taken, strict=True))
             most = max(most, prod(taken) * self._most(axis + 1, after, after, following))
         return most
 
+    def _options(self, axis: int, item: int, ahead: int, room: int) -> tuple[int, ...]:
+        """What the axis may take of what is ahead of an item."""
+        if item in self._limited:
+            return tuple(n for n in self._limited[item][axis] if ahead % n == 0) if ahead else (1,)
+        return divisors_up_to(ahead, room) if self._items[item][axis] else (1,)
+
 
 class Fullest:
-    """The perfect choices that use so many instances of the axes, without dead ends where `Reach` knows what is left.
+    """The perfect choices that use so many instances of the axes, found without dead ends.
 
-    takes: of each axis what it may take of each variable, in ascending order. wanted: instances of all axes together.
+    takes: of each variable. wanted: instances of all axes together.
     """
 
-    def __init__(
-        self, sizes: tuple[int, ...], takes: tuple[tuple[tuple[int, ...], ...], ...], extents: Left, wanted: int
-    ) -> None:
-        self.sizes, self.takes, self.extents, self.wanted = sizes, takes, extents, wanted
-        axes = range(len(sizes))
-        barred = tuple(frozenset(a for a in axes if takes[a][v] == (1,)) for v in range(len(extents)))
-        self._reach = Reach(sizes, barred)
+    def __init__(self, sizes: tuple[int, ...], takes: Takes, wanted: int) -> None:
+        self.sizes, self.takes, self.wanted = sizes, takes, wanted
+        self._reach = Reach(sizes, takes)
 
     def choices(self, order: Callable[[tuple[int, ...]], Iterable[int]]) -> Iterator[Chosen]:
         """All of them. order: in which an axis tries what it may take of a variable."""
-        return self._choices(order, 0, 0, (), 1, self.extents, self.sizes[0] if self.sizes else 1)
+        return self._choices(order, 0, 0, (), 1, tuple(extent for extent, _ in self.takes), (*self.sizes, 1)[0])
 
     def _choices(
         self,
@@ -155,7 +166,7 @@ class Fullest:
         elif v == len(left):
             yield from self._choices(order, a + 1, 0, chosen, used, left, (*self.sizes, 1)[a + 1])
         else:
-            for n in order(self.takes[a][v]):
+            for n in order(self.takes[v][1][a]):
                 if n <= room and left[v] % n == 0:
                     more = (*chosen, (a, v, n)) if n > 1 else chosen
                     after = left if n == 1 else (*left[:v], left[v] // n, *left[v + 1 :])

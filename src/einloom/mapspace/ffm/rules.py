@@ -26,11 +26,12 @@ from ...workload.einsum import Access, Workload
 from ...workload.orders import reordered
 from ...workload.parts import not_whole
 from ...workload.selectors import select
+from ..divisors import divisors_up_to
 from ..limits.checks import share_allowed, total_allowed, unmet
 from ..limits.data import UNLIMITED, Limits
 from ..space import Mapspace
 from .concurrency import group_reasons
-from .full_use import divisors_up_to, least_iterations
+from .full_use import least_iterations
 from .ragged import busiest, chains, done_by_busiest, ragged_reasons, spread_windows, windowed
 from .shares import axes_left
 

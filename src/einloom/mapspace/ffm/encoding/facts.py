@@ -29,8 +29,8 @@ from ..full_use import Chosen, Fullest
 from ..ragged import spread_windows, windowed
 from ..rules import allowed_instances, full_use, least_work, padded_variables
 
-MOST_SPREADS = 1_000  # spatial choices of one Einsum that are listed
-DRAWN_FULLEST = 300  # of more, so many are drawn
+MOST_SPREADS = 1_000  # spatial choices of one Einsum that are listed, in about 0.1 s
+DRAWN_FULLEST = 300  # of more, so many are drawn, in as long
 FEW_SPREADS = 20_000  # choices that are all looked at where tiles may be uneven
 DRAWN_SPREADS = 2000  # of more than those so many are drawn
 MOST_ORDERS = 256  # orders of the Einsums whose tables are remembered
@@ -470,7 +470,7 @@ class Facts:
             spread = tuple((axis, v, n) for (axis, v), n in zip(slots, choice, strict=True) if n > 1)
             if len(found) < MOST_SPREADS and self._full_enough(i, unit, spread, names):
                 found[spread] = None
-        return tuple(found) if every <= FEW_SPREADS else (*self._fullest(i, unit)[:DRAWN_SPREADS], *found)
+        return tuple(found) if every <= FEW_SPREADS else (*self._fullest(i, unit), *found)
 
     def _drawn_choice(self, i: int, slots: list[tuple[str, str]], rng: Random) -> tuple[int, ...]:
         """Instances of each slot at random: mostly as many as fit, or as few as make as many passes."""
@@ -501,8 +501,8 @@ class Facts:
         """All choices of full use if they are few, else `DRAWN_FULLEST` at random, always the same ones."""
         names = [axis for axis in self.axes_of(i, unit) if self.machine.axes[axis].use == "full"]
         sizes, variables = tuple(self.machine.axes[axis].size for axis in names), self.einsums[i].variables
-        takes = tuple(tuple(self.takes(i, axis, v) for v in variables) for axis in names)
-        fullest = Fullest(sizes, takes, tuple(self.extents[v] for v in variables), self.most(i, unit))
+        takes = tuple((self.extents[v], tuple(self.takes(i, axis, v) for axis in names)) for v in variables)
+        fullest = Fullest(sizes, takes, self.most(i, unit))
 
         def allowed(choices: Iterable[Chosen]) -> tuple[Spread, ...]:
             spreads = dict.fromkeys(tuple((names[a], variables[v], n) for a, v, n in one) for one in choices)
