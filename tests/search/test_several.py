@@ -152,6 +152,11 @@ def test_the_problem_with_the_best_start_is_solved_first() -> None:
     assert one.reached[3] < one.reached[1] and one.best is not None and one.best.value == one.reached[3]
     one.least, one.guessed = {0: 2.0, 1: 4.0, 2: 1.0, 3: 5.0}, {4}
     assert one.order() == [3, 2, 0, 1, 4]
+    value = one.reached[3]
+    one.uneven = {0: 0.1 * value, 1: 0.3 * value, 2: 0.3 * value, 3: 0.6 * value, 4: 0.0}
+    assert one.order() == [3, 0, 2, 1, 4]
+    one.uneven[3] = 0.2 * value  # far below the best mapping, which says little then
+    assert one.order() == [0, 3, 2, 1, 4]
 
 
 def test_with_a_start_for_any_of_the_problems_nobody_looks_around(monkeypatch: pytest.MonkeyPatch) -> None:

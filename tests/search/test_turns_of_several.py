@@ -42,7 +42,8 @@ def alone(asked: Labelled) -> float:
         found = Exact().search(asked.problem).value
     except Infeasible:
         found = inf
-    assert least_value(asked.problem, Budget(), Recorder())[0] <= found * (1 + 1e-9)
+    for brief in (False, True):
+        assert least_value(asked.problem, Budget(), Recorder(), brief)[0] <= found * (1 + 1e-9)
     return found
 
 
@@ -121,3 +122,15 @@ def test_each_has_a_turn_before_any_has_another(monkeypatch: pytest.MonkeyPatch)
         best_of(asked, "exact", Budget(seconds=64.0), Recorder())
     assert turns == [(first, 32.0), (second, 16.0), (third, 8.0), (first, 8.0)]
     assert error.value.bound == 1e9
+
+
+def test_cuts_are_dismissed_by_bounds_of_uneven_tiles() -> None:
+    """Of an image of a prime number of rows: whole it takes half of what perfect tiles do, and no cut can."""
+    cuts = ("tileflow-cc5", "tileflow-edge", "latency")
+    asked = problems(*cuts, dataflow="spread-tiled-convolution", space="ragged", full_use=True)
+    found = best_of(asked, "exact", Budget(seconds=1000), Recorder())
+    even = problems(*cuts, dataflow="spread-tiled-convolution", full_use=True)
+    assert found.value < 0.51 * best_of(even, "exact", Budget(), Recorder()).value
+    assert found.certificate is not None and found.certificate.guarantee is Guarantee.OPTIMAL
+    others = [each for each in found.certificate.alternatives if each.value is None]
+    assert len(others) == 3

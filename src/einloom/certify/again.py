@@ -92,7 +92,7 @@ def _below(problem: Problem, bound: float, route: str) -> SecondSolution:
     """The optimum if it is below `bound`, else nothing. The problem has a legal mapping: the one that is verified."""
     from ..search.exact import Exact, ExactOptions, Rules
 
-    options = ExactOptions(Rules(stationary=False, lowering=False, settled=False), limit=bound)
+    options = ExactOptions(Rules(stationary=False, lowering=False, settled=False), limit=bound, at_once=True)
     try:
         return _proven(Exact(options).search(problem), route)
     except Infeasible:

@@ -24,6 +24,7 @@ from .method import Method, Recorder, Watcher
 from .starts import fitting, misfits, refusal
 
 BETTER = 1 - 4e-9  # of the best value so far: what is above this is not better, as `exact` compares
+NEAR = 2.0  # times the bound of its problem: up to there the best known mapping says which problem comes first
 TURN = 0.5  # of the seconds that are left goes to a turn: the first problem has the least lower bound
 SHORTEST = 0.5  # seconds of a turn: in less a search has hardly begun
 COMPARED = 0.5  # of the seconds are spent at most on lower bounds of all, and a half of what is left of that on one
@@ -82,6 +83,7 @@ class _Several:
         self.reached: dict[int, float] = {}
         self.last: dict[int, Ended | None] = {}
         self.least: dict[int, float] = {}
+        self.uneven: dict[int, float] = {}
         self.guessed = set(range(len(asked)))
         self.witness = ""
         self.counts: dict[str, int] = {}
@@ -173,13 +175,16 @@ class _Several:
             raise KeyboardInterrupt
 
     def compare(self) -> None:
-        """Find a lower bound of every problem with perfect tiles: those with the least are the most promising, also
-        with uneven ones. A bound takes a small part of a search, and tells most problems from the best."""
+        """Find a lower bound of every problem with perfect tiles: those with the least are the most promising. A bound
+        takes a small part of a search, and tells most problems from the best. Of uneven tiles it is a brief one, and
+        the other decides between equals."""
         from .exact import least_value
 
         spent = COMPARED * (self.budget.seconds or 0.0)
         for i, each in enumerate(self.asked):
             budget = self.left()
+            if budget is not None and each.problem.mapspace.name == "ragged":
+                self.uneven[i], _ = least_value(each.problem, budget, _Inner(self, each.label), brief=True)
             if budget is None or i in self.least:
                 continue
             if budget.seconds is not None and self.budget.seconds is not None:
@@ -226,7 +231,7 @@ class _Several:
 
     def bound(self, i: int) -> float:
         """What was found of a problem before its search; infinite if it has no mapping."""
-        return 0.0 if self.asked[i].problem.mapspace.name == "ragged" else self.least.get(i, 0.0)
+        return (self.uneven if self.asked[i].problem.mapspace.name == "ragged" else self.least).get(i, 0.0)
 
     def left(self) -> Budget | None:
         """What is left of the budget; None if that is nothing."""
@@ -242,15 +247,18 @@ class _Several:
         return replace(self.budget, seconds=seconds)
 
     def order(self) -> list[int]:
-        """The problems in the order in which they are solved: that with the best mapping so far, then by their lower
-        bounds and by what is known of them. The best start is kept."""
+        """The problems in the order in which they are solved: that with the best mapping so far, unless its bound is
+        much lower, then by their lower bounds and by what is known of them. The best start is kept."""
         for i, mappings in enumerate(self.starts):
             for mapping in mappings:
                 self.take(i, mapping)
         first = min(self.reached, key=lambda i: self.reached[i], default=None)
+        if first in self.uneven and self.reached[first] > NEAR * self.uneven[first]:
+            first = None
 
-        def rank(i: int) -> tuple[bool, bool, float, float]:
-            return i != first, i in self.guessed, self.least.get(i, 0.0), self.reached.get(i, inf)
+        def rank(i: int) -> tuple[bool, bool, float, float, float]:
+            bounds = self.uneven.get(i, 0.0), self.least.get(i, 0.0)
+            return i != first, i in self.guessed, *bounds, self.reached.get(i, inf)
 
         return sorted(range(len(self.asked)), key=rank)
 

@@ -23,7 +23,7 @@ from .attempt import Attempt, Solution
 from .bounds.cutoff import BELOW, TIE, finer
 from .concurrent.first_attempt import attempt_for
 from .drawing import Drawer, Drawing
-from .feasible import CHAINED, HEURISTICS, NEAR, heuristic, heuristic_by_segments
+from .feasible import AT_ONCE, CHAINED, HEURISTICS, NEAR, heuristic, heuristic_by_segments
 from .front import front, tied_front
 from .head_starts import before_bounds, bounded, first_uneven, first_unfused, round_up
 from .incumbent import Incumbent
@@ -83,8 +83,8 @@ class Run:
         if not self.options.incumbent:
             return attempt.tiled("every").run(float("inf"))
         most = None if self.options.limit is None else self.options.limit / attempt.repeats * (1 + TIE)
-        if most is not None and self.incumbent.value <= most:
-            most = None
+        if most is not None and self.incumbent.value * BELOW <= most * (1 + TIE):
+            most = None  # the search looks only below what is known
         if most is None:
             before_bounds(self, attempt)
             self.incumbent.prove(attempt.begin() * attempt.repeats)
@@ -103,7 +103,7 @@ class Run:
     def _every_tile(self, attempt: Attempt, bound: float) -> Solution:
         """The best cascade where Einsums may cut ranks alike and unevenly."""
         rounded = attempt.tiled("rounded")
-        if bound > 0 and self._dives(rounded, None):
+        if bound > 0 and not self._begun_within(rounded, AT_ONCE):
             heuristic(self.incumbent, rounded, attempt, self.stops)
             bound = max(bound, attempt.bound)
             self.incumbent.prove(bound * attempt.repeats)
@@ -226,8 +226,16 @@ class Run:
         """The best cascade of at most this value, or Infeasible."""
         if not attempt.tied:
             return attempt.run(most)
+        rounded = attempt.tiled("rounded")
+        if not self.options.at_once:
+            self.incumbent.ceiling = most * (1 + TIE)
+            heuristic(self.incumbent, rounded, attempt, self.stops)
+            self.incumbent.prove(attempt.bound * attempt.repeats)
+        best = self.incumbent.best
+        if best is not None and best.value <= most:
+            return best if best.value <= attempt.bound * (1 + TIE) else self._refined(attempt, best, rounded)
         try:
-            return self._refined(attempt, attempt.tiled("rounded").run(most))
+            return self._refined(attempt, rounded.run(most))
         except Infeasible:
             if attempt.relaxes:
                 attempt.towards_least(most)
@@ -309,10 +317,14 @@ class Run:
 
     def _dives(self, attempt: Attempt, first: float | None) -> bool:
         """Whether to look for a quick solution: not where a known one is as near to the bound as that would be."""
-        start = self.incumbent.start
-        if start is not None and start.value <= attempt.hurried().bound * (1 + HEURISTICS[-1]):
+        if self._begun_within(attempt, HEURISTICS[-1]):
             return False
         return first is None or self._sums_up or self.budget != Budget()
+
+    def _begun_within(self, attempt: Attempt, share: float) -> bool:
+        """True if the search began with a mapping that costs no more than this share above the quick bound."""
+        start = self.incumbent.start
+        return start is not None and start.value <= attempt.hurried().bound * (1 + share)
 
     def _steps(self, attempt: Attempt, bound: float, first: float | None) -> list[float]:
         """Limits from the bound up, of which the last admits whatever is better than the best known mapping."""

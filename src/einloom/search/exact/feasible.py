@@ -49,15 +49,16 @@ def first_feasible(problem: Problem, budget: Budget, watcher: Watcher) -> Mappin
     return None
 
 
-def least_value(problem: Problem, budget: Budget, watcher: Watcher) -> tuple[float, bool]:
+def least_value(problem: Problem, budget: Budget, watcher: Watcher, brief: bool = False) -> tuple[float, bool]:
     """A lower bound of all mappings, as the search finds one first, infinite if there is none; and False if the budget
-    left it lower than that."""
+    left it lower than that. brief: only the bound that is known before spatial choices are listed."""
     stops, proven = Stops(budget, watcher), [0.0]
     try:
         with at_most(budget.memory):
             attempt = attempt_for(problem, ExactOptions(), watcher, stops.counts, stops.check)
-            for bound in (attempt.begin, lambda: attempt.lower_bound(proven=proven.append)):
-                proven.append(bound())
+            proven.append(attempt.begin())
+            if not brief:
+                proven.append(attempt.lower_bound(proven=proven.append))
         whole = True
     except Infeasible:
         return inf, True
@@ -83,7 +84,7 @@ def heuristic(
         if stops is not None:
             look(relaxed, stops)
         attempt.agreed, attempt.together = relaxed.agreed, relaxed.together
-    return _below_limits(incumbent, attempt, HEURISTICS)
+    return _below_limits(incumbent, attempt, HEURISTICS if relaxed is None else (AT_ONCE, *HEURISTICS))
 
 
 def _below_limits(incumbent: Incumbent, attempt: Attempt, steps: tuple[float, ...]) -> Solution | None:
@@ -94,7 +95,8 @@ def _below_limits(incumbent: Incumbent, attempt: Attempt, steps: tuple[float, ..
     found: Solution | None = None
     for number, quick in enumerate(attempt.heuristics()):
         some = steps if attempt.slides or not number else steps[NEAR - 1 :: 2]
-        for limit in (quick.bound * (1 + step) for step in finer(some, attempt.repetition)):
+        least = max(quick.bound, incumbent.bound / attempt.repeats)
+        for limit in (least * (1 + step) for step in finer(some, attempt.repetition)):
             if limit >= incumbent.value:
                 break
             try:

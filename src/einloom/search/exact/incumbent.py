@@ -23,7 +23,8 @@ class Incumbent:
     """The best solution (of one repeat) and the bound (of all repeats) so far.
 
     starts: the known mappings that the search began from. early: a mapping that
-    fuses nothing, or one of few choices, found before the search has one of its own.
+    fuses nothing, or one of few choices, found before the search has one of its own. ceiling: of the values that are
+    looked for.
     """
 
     def __init__(self, problem: Problem, watcher: Watcher) -> None:
@@ -31,7 +32,7 @@ class Incumbent:
         self.starts: list[Solution] = []
         self.best: Solution | None = None
         self.early: Solution | None = None
-        self.bound = 0.0
+        self.bound, self.ceiling = 0.0, np.inf
 
     def begin(self, mappings: Iterable[Mapping]) -> None:
         """Take the known mappings: the best of them is the best so far. Raises SpecError for one that does not fit."""
@@ -47,8 +48,8 @@ class Incumbent:
 
     @property
     def value(self) -> float:
-        """Of the best solution; infinite without one."""
-        return np.inf if self.best is None else self.best.value
+        """Of the best solution, or the ceiling if that is lower; what costs more is not looked for."""
+        return self.ceiling if self.best is None else min(self.best.value, self.ceiling)
 
     @property
     def provisional(self) -> bool:

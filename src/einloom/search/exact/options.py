@@ -16,7 +16,8 @@ class ExactOptions:
     consistency: rows and choices that no partner can save go before joining and before exploring. incumbent: bounds and
     a limit on the objective cut the tables and joins; off, nothing does. segments: energy and traffic are bounded, and
     searched, by segments of the cascade. limit: look only for mappings of at most this value, instead of raising
-    limits from the bound ("is anything better than this?"). start: mappings that are known already; the search looks
+    limits from the bound ("is anything better than this?"). at_once: nothing below the limit is expected, so that none
+    lower is tried before it. start: mappings that are known already; the search looks
     below the best of them and returns it if nothing is there.
     """
 
@@ -26,4 +27,5 @@ class ExactOptions:
     completions: bool = True
     segments: bool = True
     limit: float | None = None
+    at_once: bool = False
     start: tuple[Mapping, ...] = ()

@@ -1,0 +1,68 @@
+"""`exact` in the space `ragged` below a limit or from a start: the same optimum, and a poor one does no harm."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from einloom.api import problems
+from einloom.mapspace.registry import space_for
+from einloom.problem import Budget, Guarantee, Problem
+from einloom.search.exact import Exact, ExactOptions
+from einloom.testing.ragged import ragged_problem
+from optima import optimum, same
+
+SEEDS: list[tuple[int, float | None, bool]] = json.loads((Path(__file__).parent / "ragged_seeds.json").read_text())
+UNEVEN = [(seed, value) for seed, value, pays in SEEDS if pays and value is not None]
+ABOVE = (1 + 5e-5, 1.03, 1.4, 6.0)
+STEPS = 1_000_000
+
+
+@pytest.mark.parametrize("chunk", range(4))
+def test_below_any_limit_the_optimum_is_found(chunk: int) -> None:
+    """And nothing where the limit is lower, whether limits below it are tried or not."""
+    for seed, value in UNEVEN[chunk::4]:
+        problem = ragged_problem(seed)
+        for at_once in (False, True):
+            for share in ABOVE:
+                options = ExactOptions(limit=value * share, at_once=at_once)
+                assert same(optimum(problem, options), value), (seed, share, at_once)
+            assert optimum(problem, ExactOptions(limit=value * 0.9999, at_once=at_once)) is None, seed
+
+
+def test_from_any_start_the_optimum_is_found() -> None:
+    rng, poor = Random(3), 0
+    for seed, value in UNEVEN:
+        problem = ragged_problem(seed)
+        space = space_for(problem.workload, problem.machine, problem.mapspace)
+        start = space.sample(rng)
+        if start is not None:
+            poor += Exact(ExactOptions(start=(start,))).search(problem, Budget(steps=0)).value > 1.2 * value
+            for limit in (None, value * 1.2):
+                assert same(optimum(problem, ExactOptions(start=(start,), limit=limit)), value), seed
+    assert poor > 5
+
+
+def convolutions(height: int, width: int) -> Problem:
+    """Two convolutions on TileFlow's edge machine, for latency: uneven tiles take three quarters of perfect ones."""
+    asked = problems(
+        "tileflow-cc2", "tileflow-edge", "latency", dataflow="spread-tiled-convolution", space="ragged", full_use=True
+    )
+    return next(each.problem for each in asked if each.label == f"height={height}, width={width}")
+
+
+def test_a_poor_start_and_a_near_limit_are_no_harm() -> None:
+    """With the best perfect tiles as start, or a limit 0.7 % above the bound, tables of millions of rows were made."""
+    problem = convolutions(1, 3)
+    perfect = Exact().search(replace(problem, mapspace=replace(problem.mapspace, name="ffm")))
+    for options in (ExactOptions(start=(perfect.mapping,)), ExactOptions(limit=perfect.value * (1 - 4e-9))):
+        found = Exact(options).search(problem, Budget(steps=STEPS))
+        assert found.certificate is not None and found.certificate.guarantee is Guarantee.OPTIMAL
+        assert found.value < 0.8 * perfect.value
+    near = Exact(ExactOptions(limit=found.value)).search(convolutions(1, 1), Budget(steps=STEPS))
+    assert near.certificate is not None and near.certificate.guarantee is Guarantee.OPTIMAL
+    assert 0.99 * found.value < near.value < found.value
