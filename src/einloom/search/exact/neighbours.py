@@ -15,7 +15,7 @@ from .segments.neighbour_attempt import NeighbourAttempt
 from .stops import Enough, Stops
 
 MOST = 4  # Einsums that are looked at together
-WORTH = 200_000  # steps of a search from which on it is worth looking where few rows are
+WORTH = 50_000  # steps of a search from which on it is worth looking where few rows are
 
 
 def able(attempt: Attempt) -> bool:

@@ -19,6 +19,7 @@ from ..pmappings.prune import Pruner
 from ..pmappings.rows import PROMISE, Rows, promises
 
 PAIRS = 1 << 21  # compared at a time
+SHARED = 16  # times as many where few of them fit
 BEYOND = np.iinfo(np.int64).max  # above every code
 ASKED = 1 << 18  # pairs from which on it is asked whether to go on before
 
@@ -84,7 +85,10 @@ class Below:
 
     def _fronts(self, x: IntArray) -> tuple[IntArray, IntArray]:
         """(boundary, row) of distinct boundaries, sorted by boundary."""
-        step = max(1, PAIRS // max(len(self.rows), 1))
+        most = PAIRS
+        if not self.lattice.packed and len(x) * len(self.rows) > PAIRS:
+            most = int(PAIRS / max(self.lattice.share(self.rows.x, x), 1 / SHARED))
+        step = max(1, most // max(len(self.rows), 1))
         found = [self._some(x[i : i + step], i) for i in range(0, len(x), step)]
         if not found:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -93,7 +97,7 @@ class Below:
     def _some(self, x: IntArray, offset: int) -> tuple[IntArray, IntArray]:
         if len(x) * len(self.rows) > ASKED:
             self.checkpoint()
-        which, rows = np.nonzero(self._fits(x))
+        which, rows = self._fitting(x)
         if self.promises:
             kept = np.flatnonzero(self._kept(x[which], rows))
             which, rows = which[kept], rows[kept]
@@ -104,10 +108,12 @@ class Below:
             which, rows = which[kept], rows[kept]
         return which + offset, rows
 
-    def _fits(self, x: IntArray) -> NDArray[np.bool_]:
+    def _fitting(self, x: IntArray) -> tuple[IntArray, IntArray]:
+        """(boundary, row) of all pairs in which the row fits below the boundary, sorted."""
         if self.lattice.packed:
-            return self.lattice.divides(self.codes, self.lattice.codes(x))
-        return self.lattice.fits(self.rows.x, x)
+            which, rows = np.nonzero(self.lattice.divides(self.codes, self.lattice.codes(x)))
+            return which, rows
+        return self.lattice.pairs(self.rows.x, x)
 
     def _kept(self, x: IntArray, rows: IntArray) -> NDArray[np.bool_]:
         """Mask of pairs in which the promise of a sliding loop is kept between row and boundary."""

@@ -6,6 +6,7 @@ exponent, so that x divides y exactly if subtracting x's integer from y's with a
 from __future__ import annotations
 
 from functools import cached_property
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 from ....mapspace.divisors import divisors
 from .pareto import IntArray
 
+SPARSE = 0.05  # of all pairs: where fewer fit, they are found class by class
+FEW = 1 << 12  # pairs that are compared at once then
 DENSE = 1 << 16  # numbers up to this are ranked by a table, whatever their number
 
 
@@ -71,6 +74,32 @@ class Lattice:
     def fits(self, inner: IntArray, outer: IntArray) -> NDArray[np.bool_]:
         """[n, classes], [m, classes] extents -> [m, n]: may loops cut every extent of `outer` into that of `inner`?"""
         good = np.ones((len(outer), len(inner)), bool)
+        for one in self._suits(inner, outer):
+            good &= one.table[one.above][:, one.below]
+        return good
+
+    def pairs(self, inner: IntArray, outer: IntArray) -> tuple[IntArray, IntArray]:
+        """(row of `outer`, row of `inner`) of all that `fits` says, in this order.
+
+        Where few fit, rows are told apart class by class, so that most pairs are never looked at.
+        """
+        suits = sorted(self._suits(inner, outer), key=lambda one: one.share)
+        if prod(one.share for one in suits) > SPARSE:
+            which, row = np.nonzero(self.fits(inner, outer))
+            return which, row
+        found = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
+        _sparse_pairs(suits, np.arange(len(outer)), np.arange(len(inner)), found)
+        which, row = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        order = np.lexsort((row, which))
+        return which[order], row[order]
+
+    def share(self, inner: IntArray, outer: IntArray) -> float:
+        """Which part of all pairs fits, as if classes had nothing to do with each other."""
+        return prod(one.share for one in self._suits(inner, outer))
+
+    def _suits(self, inner: IntArray, outer: IntArray) -> list[_Suit]:
+        """What each class says of pairs, but where it says yes to all."""
+        found = []
         for d, (extent, uneven, loose) in enumerate(zip(self.extents, self.uneven, self.loose, strict=True)):
             above, row = distinct(outer[:, d])
             below, column = distinct(inner[:, d])
@@ -80,12 +109,39 @@ class Lattice:
             if uneven:
                 table |= above[:, None] == extent  # the outermost loop may leave a smaller last tile
             if not table.all():
-                good &= table[row][:, column]
-        return good
+                found.append(_Suit(table, row, column))
+        return found
 
     def divides(self, inner: IntArray, outer: IntArray) -> NDArray[np.bool_]:
         """[n], [m] codes -> [m, n]: does every extent of `inner` divide that of `outer`?"""
         return np.asarray((((outer | self._spare)[:, None] - inner) & self._spare) == self._spare)
+
+
+class _Suit:
+    """Which extents of one class go together: table [above, below], and the place of each row's extent in it."""
+
+    def __init__(self, table: NDArray[np.bool_], above: IntArray, below: IntArray) -> None:
+        self.table, self.above, self.below = table, above, below
+        counts = np.bincount(above, minlength=len(table)) @ table @ np.bincount(below, minlength=table.shape[1])
+        self.share = float(counts) / max(len(above) * len(below), 1)
+
+
+def _sparse_pairs(suits: list[_Suit], outer: IntArray, inner: IntArray, found: list[tuple[IntArray, IntArray]]) -> None:
+    """Add all pairs of these rows that suit every class. The first class tells the rows apart."""
+    if not len(outer) or not len(inner):
+        return
+    if not suits or len(outer) * len(inner) <= FEW:
+        good = np.ones((len(outer), len(inner)), bool)
+        for one in suits:
+            good &= one.table[one.above[outer][:, None], one.below[inner]]
+        which, row = np.nonzero(good)
+        found.append((outer[which], inner[row]))
+        return
+    first, *others = suits
+    values, places = first.above[outer], first.below[inner]
+    order = np.argsort(values, kind="stable")
+    for some in np.split(order, np.flatnonzero(np.diff(values[order])) + 1):
+        _sparse_pairs(others, outer[some], inner[first.table[values[some[0]], places]], found)
 
 
 def distinct(values: IntArray) -> tuple[IntArray, IntArray]:
