@@ -39,13 +39,8 @@ AT_BOUND, SUMMED = 1e-6, 0.01  # limits that are looked at before a dive: the se
 FEW, LOOKED = 5_000, 150_000  # rows of the first look after which there is a second, and of one that is given up
 NEXT_TO_BOUND = (1e-6, 0.004)  # limits below a first one, as shares above the bound
 ABOVE = (1e-6, 1e-3, 1e-2, 0.05)  # limits of rounded tiles, as shares above the relaxation
-NEARLY = (
-    1e-4,
-    2e-3,
-    6e-3,
-    0.015,
-    0.03,
-)  # limits of the relaxation before that of a known value, as shares above the bound
+# limits of the relaxation before that of a known value, as shares above the bound
+NEARLY = (1e-4, 2e-3, 6e-3, 0.015, 0.03, 0.06, 0.12, 0.25, 0.5)
 SOONER_THAN = 0.6  # they go up to this share of the way
 GOALS = (Objective("energy"), Objective("latency"), Objective("edp"))
 """Of a Pareto set's ends and its middle; the last comes first under a budget, because what is kept is judged by it."""
