@@ -51,10 +51,3 @@ def test_pairs_are_those_that_fit(few: int, sparse: float, monkeypatch: pytest.M
             if len(outer) and len(inner):
                 assert lattice.fits(inner, outer)[i, j] == suits(lattice, inner[j], outer[i])
     assert some > 15
-
-
-def test_shares_are_parts_of_all_pairs() -> None:
-    lattice = Lattice((6, 7), (False, True))
-    inner, outer = np.array([[2, 3], [3, 7], [6, 1]]), np.array([[6, 6], [2, 7], [3, 5]])
-    assert lattice.share(inner, outer) == pytest.approx((5 / 9) * (6 / 9))
-    assert Lattice((6,)).share(np.array([[1], [1]]), np.array([[6], [3]])) == 1.0

@@ -105,9 +105,8 @@ class Run:
         """The best cascade where Einsums may cut ranks alike and unevenly."""
         rounded = attempt.tiled("rounded")
         if bound > 0 and not self._begun_within(rounded, AT_ONCE):
-            heuristic(self.incumbent, rounded, attempt, self.stops)
+            self._dive(attempt, rounded)
             bound = max(bound, attempt.bound)
-            self.incumbent.prove(bound * attempt.repeats)
             self._nearer(rounded, bound)
         best = self.incumbent.best
         if best is not None and best.value <= bound * (1 + TIE):
@@ -119,6 +118,11 @@ class Run:
         except Infeasible:
             return self._raise_cutoff(attempt.tiled("every"), self._steps(attempt, bound, None))
         return self._refined(attempt, found)
+
+    def _dive(self, attempt: Attempt, rounded: Attempt) -> None:
+        """Look for a quick solution with rounded tiles; the attempt that bounds it may rise on the way."""
+        heuristic(self.incumbent, rounded, attempt, self.stops)
+        self.incumbent.prove(attempt.bound * attempt.repeats)
 
     def _nearer(self, rounded: Attempt, bound: float) -> None:
         """Where nothing near the bound is known: ranks rounded up, for no longer than the search has taken, then a dive
@@ -228,10 +232,9 @@ class Run:
         if not attempt.tied:
             return attempt.run(most)
         rounded = attempt.tiled("rounded")
-        if not self.options.at_once:
+        if attempt.bound > 0 and not self.options.at_once:
             self.incumbent.ceiling = most * (1 + TIE)
-            heuristic(self.incumbent, rounded, attempt, self.stops)
-            self.incumbent.prove(attempt.bound * attempt.repeats)
+            self._dive(attempt, rounded)
         best = self.incumbent.best
         if best is not None and best.value <= most:
             return best if best.value <= attempt.bound * (1 + TIE) else self._refined(attempt, best, rounded)

@@ -88,7 +88,8 @@ def heuristic(
 
 
 def _below_limits(incumbent: Incumbent, attempt: Attempt, steps: tuple[float, ...]) -> Solution | None:
-    """The best of what each heuristic finds first. steps: its limits, as shares above its bound.
+    """The best of what each heuristic finds first. steps: its limits, as shares above its bound, or above what is
+    proven if that is more.
 
     Where no window slides, what the quickest finds is enough if it is near the bound, and others try few limits.
     """

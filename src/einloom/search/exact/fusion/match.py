@@ -19,7 +19,6 @@ from ..pmappings.prune import Pruner
 from ..pmappings.rows import PROMISE, Rows, promises
 
 PAIRS = 1 << 21  # compared at a time
-SHARED = 16  # times as many where few of them fit
 BEYOND = np.iinfo(np.int64).max  # above every code
 ASKED = 1 << 18  # pairs from which on it is asked whether to go on before
 
@@ -85,10 +84,7 @@ class Below:
 
     def _fronts(self, x: IntArray) -> tuple[IntArray, IntArray]:
         """(boundary, row) of distinct boundaries, sorted by boundary."""
-        most = PAIRS
-        if not self.lattice.packed and len(x) * len(self.rows) > PAIRS:
-            most = int(PAIRS / max(self.lattice.share(self.rows.x, x), 1 / SHARED))
-        step = max(1, most // max(len(self.rows), 1))
+        step = max(1, PAIRS // max(len(self.rows), 1))
         found = [self._some(x[i : i + step], i) for i in range(0, len(x), step)]
         if not found:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)

@@ -73,10 +73,7 @@ class Lattice:
 
     def fits(self, inner: IntArray, outer: IntArray) -> NDArray[np.bool_]:
         """[n, classes], [m, classes] extents -> [m, n]: may loops cut every extent of `outer` into that of `inner`?"""
-        good = np.ones((len(outer), len(inner)), bool)
-        for one in self._suits(inner, outer):
-            good &= one.table[one.above][:, one.below]
-        return good
+        return _all_suit(self._suits(inner, outer), len(outer), len(inner))
 
     def pairs(self, inner: IntArray, outer: IntArray) -> tuple[IntArray, IntArray]:
         """(row of `outer`, row of `inner`) of all that `fits` says, in this order.
@@ -85,17 +82,13 @@ class Lattice:
         """
         suits = sorted(self._suits(inner, outer), key=lambda one: one.share)
         if prod(one.share for one in suits) > SPARSE:
-            which, row = np.nonzero(self.fits(inner, outer))
+            which, row = np.nonzero(_all_suit(suits, len(outer), len(inner)))
             return which, row
         found = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
         _sparse_pairs(suits, np.arange(len(outer)), np.arange(len(inner)), found)
         which, row = (np.concatenate(parts) for parts in zip(*found, strict=True))
         order = np.lexsort((row, which))
         return which[order], row[order]
-
-    def share(self, inner: IntArray, outer: IntArray) -> float:
-        """Which part of all pairs fits, as if classes had nothing to do with each other."""
-        return prod(one.share for one in self._suits(inner, outer))
 
     def _suits(self, inner: IntArray, outer: IntArray) -> list[_Suit]:
         """What each class says of pairs, but where it says yes to all."""
@@ -118,12 +111,21 @@ class Lattice:
 
 
 class _Suit:
-    """Which extents of one class go together: table [above, below], and the place of each row's extent in it."""
+    """Which extents of one class go together: table [above, below], and the place of each row's extent in it. share: of
+    all pairs of rows, those that go together."""
 
     def __init__(self, table: NDArray[np.bool_], above: IntArray, below: IntArray) -> None:
         self.table, self.above, self.below = table, above, below
         counts = np.bincount(above, minlength=len(table)) @ table @ np.bincount(below, minlength=table.shape[1])
         self.share = float(counts) / max(len(above) * len(below), 1)
+
+
+def _all_suit(suits: list[_Suit], outer: int, inner: int) -> NDArray[np.bool_]:
+    """[outer, inner]: do the two rows suit every class?"""
+    good = np.ones((outer, inner), bool)
+    for one in suits:
+        good &= one.table[one.above][:, one.below]
+    return good
 
 
 def _sparse_pairs(suits: list[_Suit], outer: IntArray, inner: IntArray, found: list[tuple[IntArray, IntArray]]) -> None:
