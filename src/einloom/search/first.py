@@ -123,16 +123,21 @@ class FirstMappings:
             self._offer()
         return self.best
 
+    def _begun(self) -> Points | None:
+        """The states of the problem, made once; None where it has none."""
+        problem = self.problem
+        if self._points is None and self._prices is None and not problem.workload.parted:
+            sequential = replace(problem.mapspace, concurrent="none")  # where points cost least; part of the space
+            space = space_for(problem.workload, problem.machine, sequential)
+            if isinstance(space, Ffm):
+                self._prices = Evaluator(problem, space, Budget(), _Quiet(self.watch))
+                with suppress(Infeasible):  # an Einsum without a unit: the search says so
+                    self._points = Points(problem, space, self._prices)
+        return self._points
+
     def _visits(self) -> Iterator[None]:
-        problem, rng = self.problem, Random(0)
-        sequential = replace(problem.mapspace, concurrent="none")  # where points cost least; it is part of the space
-        space = space_for(problem.workload, problem.machine, sequential)
-        if not isinstance(space, Ffm) or problem.workload.parted:
-            return
-        self._prices = Evaluator(problem, space, Budget(), _Quiet(self.watch))
-        try:
-            points = self._points = Points(problem, space, self._prices)
-        except Infeasible:  # an Einsum without a unit: the search says so
+        points, rng = self._begun(), Random(0)
+        if points is None:
             return
         found = None
         for draw in range(2 * PLAIN):
@@ -148,7 +153,7 @@ class FirstMappings:
 
     def go_on_near(self, mapping: Mapping) -> None:
         """Go on from a known mapping, if it has a state."""
-        points, rng = self._points, Random(1)
+        points, rng = self._begun(), Random(1)
         state = None if points is None else points.encoding.encode(mapping)
         if points is None or state is None or points.encoding.fault(state) is not None:
             return

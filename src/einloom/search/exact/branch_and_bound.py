@@ -25,7 +25,7 @@ from .concurrent.first_attempt import attempt_for
 from .drawing import Drawer, Drawing
 from .feasible import AT_ONCE, CHAINED, HEURISTICS, NEAR, heuristic, heuristic_by_segments
 from .front import front, tied_front
-from .head_starts import before_bounds, bounded, first_uneven, first_unfused, round_up
+from .head_starts import before_bounds, bounded, first_apart, first_uneven, first_unfused, round_up
 from .incumbent import Incumbent
 from .joining.completions import TooMany
 from .neighbours import large, look
@@ -143,10 +143,13 @@ class Run:
         bound = max(bound, attempt.bound)
         first, dived = attempt.first_limit(), None
         if bound > 0 and self._dives(attempt, first):
+            if self.budget.seconds is not None:
+                first_apart(self, attempt)
             sooner = self._soonest(attempt, bound)
             if sooner is not None:
                 return sooner
             dived = heuristic(self.incumbent, attempt)
+            first_apart(self, attempt)
             first_unfused(self, attempt, dived=True)
         best = self.incumbent.best
         if best is not None and best.value <= bound * (1 + TIE):

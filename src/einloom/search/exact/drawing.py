@@ -88,6 +88,13 @@ class Drawing:
             if known is not None:
                 self.first.go_on_near(known.mapping)
 
+    def begin_near(self, known: Solution | None) -> None:
+        """Go on drawing near a mapping that is better than what was drawn."""
+        if self.first is not None and known is not None:
+            repeats = self.incumbent.problem.workload.repeat**self.incumbent.problem.objective.degree
+            if known.value * repeats < self.first.promised:
+                self.first.go_on_near(known.mapping)
+
     @contextmanager
     def until(self, moment: float) -> Iterator[None]:
         """A ``with`` block in which `Enough` is raised after this moment of `time.process_time`."""

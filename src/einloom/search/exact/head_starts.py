@@ -32,6 +32,7 @@ from .stops import Enough, Stops, StopsOnly
 from .unfused import unfused
 
 HEAD = 0.25  # of a budget of seconds goes to uneven tiles before perfect ones, at most
+SPARSE = 100_000  # choices up to which every Einsum alone is mapped in a fraction of a CPU second
 CROWDED = 13_000_000  # choices from which on no cascade of the zoo is proven within a CPU second
 MANY = 1_000_000  # choices from which on a proof that takes longer than this second takes much longer
 LATE = 1.0  # CPU seconds of a search after which one of many choices looks at few
@@ -141,6 +142,20 @@ def first_unfused(search: Search, attempt: Attempt, dived: bool = False) -> None
         search.drawing.allowed = not search.drawing.chains
     except Infeasible:
         search.drawing.allowed = True
+
+
+def first_apart(search: Search, attempt: Attempt) -> None:
+    """A first mapping by the search where nothing is known and Einsums have few choices: each Einsum alone. What is
+    drawn goes on from it, if it is the better one."""
+    drawing, count = search.drawing, len(search.problem.workload.einsums)
+    asked = 1 < count < SHORT and attempt.plain and not attempt.tied and crowd(attempt) <= SPARSE
+    if search.incumbent.best is not None or not asked:
+        return
+    drawing.allowed = False
+    with suppress(Infeasible):
+        _keep_unfused(search, attempt, attempt.repeats)
+    drawing.allowed = True
+    drawing.begin_near(search.incumbent.best)
 
 
 def before_bounds(search: Search, attempt: Attempt) -> None:
