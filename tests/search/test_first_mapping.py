@@ -15,7 +15,10 @@ from einloom.search.method import Watcher
 from einloom.testing.hardest import HARDEST
 
 
-@pytest.mark.parametrize(("workload", "machine"), HARDEST)
+IN_PARTS = (("swin-t", "simple"), ("swin-t", "tileflow-edge"))  # a network whose tensors are written in parts
+
+
+@pytest.mark.parametrize(("workload", "machine"), (*HARDEST, *IN_PARTS))
 def test_without_a_step(workload: str, machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(mine: drawing.Drawing) -> None:
         raise Stopped(Ended.STEPS)

@@ -28,7 +28,7 @@ SEEDS = (*range(30), 178, 202, 225, 246)  # these: fewer instances work than the
 
 
 def attempt(asked: Problem) -> Attempt:
-    return Run(asked, ExactOptions(), Budget(), Watcher()).attempt()
+    return Run(asked, ExactOptions(), Budget(), Watcher(), None).attempt()
 
 
 @cache

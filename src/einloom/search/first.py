@@ -40,6 +40,7 @@ STALE = 3  # of them after which it gets new privates
 HEATS = (0.0, 0.03, 0.1, 0.3)  # temperatures of bursts
 ANEW = 0.1  # of the descents begin at a new state, the others near the best one
 KICKS = 4  # moves away from it, at most
+FITTING = 12  # steps to make the tiles of a proposal fit
 SHARED = 40  # proposals in a row for what Einsums share that may come to nothing
 CHECKING = 4  # seconds of drawing for one of pricing what was drawn as a whole
 LATEST = 0.2  # seconds of wall time that drawing takes at a time
@@ -126,7 +127,7 @@ class FirstMappings:
     def _begun(self) -> Points | None:
         """The states of the problem, made once; None where it has none."""
         problem = self.problem
-        if self._points is None and self._prices is None and not problem.workload.parted:
+        if self._points is None and self._prices is None:
             sequential = replace(problem.mapspace, concurrent="none")  # where points cost least; part of the space
             space = space_for(problem.workload, problem.machine, sequential)
             if isinstance(space, Ffm):
@@ -318,6 +319,8 @@ class FirstMappings:
             moved = points.encoding.propose(state, rng, shared, i)
         except NoProposal:
             return None
+        if shared and not points.encoding.fits(moved):
+            moved = points.encoding.fitted(moved, rng, FITTING) or moved
         return points.apart(moved), moved
 
 

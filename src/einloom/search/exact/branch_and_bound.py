@@ -25,7 +25,7 @@ from .concurrent.first_attempt import attempt_for
 from .drawing import Drawer, Drawing
 from .feasible import AT_ONCE, CHAINED, HEURISTICS, NEAR, heuristic, heuristic_by_segments
 from .front import front, tied_front
-from .head_starts import before_bounds, bounded, first_apart, first_uneven, first_unfused, round_up
+from .head_starts import before_bounds, bounded, first_apart, first_uneven, first_unfused, quick_below, round_up
 from .incumbent import Incumbent
 from .joining.completions import TooMany
 from .neighbours import large, look
@@ -36,6 +36,7 @@ from .stops import Enough, Stopped, Stops, StopsOnly
 
 CUTOFF_SCHEDULE = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
 AT_BOUND, SUMMED = 1e-6, 0.01  # limits that are looked at before a dive: the second where costs add up
+GLANCED = 30_000
 FEW, LOOKED = 5_000, 150_000  # rows of the first look after which there is a second, and of one that is given up
 NEXT_TO_BOUND = (1e-6, 0.004)  # limits below a first one, as shares above the bound
 ABOVE = (1e-6, 1e-3, 1e-2, 0.05)  # limits of rounded tiles, as shares above the relaxation
@@ -143,14 +144,13 @@ class Run:
         bound = max(bound, attempt.bound)
         first, dived = attempt.first_limit(), None
         if bound > 0 and self._dives(attempt, first):
-            if self.budget.seconds is not None:
-                first_apart(self, attempt)
-            sooner = self._soonest(attempt, bound)
+            apart = self.budget.seconds is not None and first_apart(self, attempt)
+            sooner = self._soonest(attempt, bound, GLANCED if apart else LOOKED)
             if sooner is not None:
                 return sooner
-            dived = heuristic(self.incumbent, attempt)
-            first_apart(self, attempt)
-            first_unfused(self, attempt, dived=True)
+            if not apart or not quick_below(self, attempt):
+                dived = heuristic(self.incumbent, attempt)
+                first_unfused(self, attempt, dived=True)
         best = self.incumbent.best
         if best is not None and best.value <= bound * (1 + TIE):
             return best
@@ -189,7 +189,7 @@ class Run:
         """True if a cascade costs the sum of its Einsums: then the best is often at the bound, or next to it."""
         return self.problem.objective.name in ("energy", "traffic")
 
-    def _soonest(self, attempt: Attempt, bound: float) -> Solution | None:
+    def _soonest(self, attempt: Attempt, bound: float, looked: int) -> Solution | None:
         """The best cascade next to the bound, or None. Where there is one, a dive may cost more than this; where no
         rows are at the bound, few are near it (docs/exact.md, the limit)."""
         further = SUMMED if self._sums_up else CUTOFF_SCHEDULE[1]
@@ -199,7 +199,7 @@ class Run:
             if self.incumbent.value <= limit:
                 return None
             try:
-                with self.stops.after(LOOKED):
+                with self.stops.after(looked):
                     solution = self._run(attempt, limit)
             except Enough:
                 return None
@@ -342,7 +342,7 @@ class Run:
         known = self.incumbent.value
         if known == np.inf:
             return limits
-        share = 1.0 if self.incumbent.provisional else SOONER
+        share = 1.0 if self.incumbent.provisional or known > bound * (1 + HEURISTICS[-1]) else SOONER
         return [*(limit for limit in limits if limit - bound < share * (known * BELOW - bound)), known * BELOW]
 
     def _raise_cutoff(self, attempt: Attempt, limits: list[float]) -> Solution:

@@ -90,10 +90,19 @@ class Drawing:
 
     def begin_near(self, known: Solution | None) -> None:
         """Go on drawing near a mapping that is better than what was drawn."""
-        if self.first is not None and known is not None:
-            repeats = self.incumbent.problem.workload.repeat**self.incumbent.problem.objective.degree
-            if known.value * repeats < self.first.promised:
-                self.first.go_on_near(known.mapping)
+        if self.first is not None and known is not None and known.value * self._repeats < self.first.promised:
+            self.first.go_on_near(known.mapping)
+
+    @property
+    def least(self) -> float:
+        """The least value of one repeat that is known, drawn or found."""
+        drawn = np.inf if self.first is None else self.first.value / self._repeats
+        return min(self.incumbent.value, drawn)
+
+    @property
+    def _repeats(self) -> int:
+        problem = self.incumbent.problem
+        return int(problem.workload.repeat**problem.objective.degree)
 
     @contextmanager
     def until(self, moment: float) -> Iterator[None]:
@@ -173,9 +182,8 @@ class Drawing:
         """The best mapping of a search that was cut off, found or drawn; None without any."""
         incumbent, first = self.incumbent, self.first
         if first is not None and incumbent.best is not None:
-            problem = incumbent.problem
-            value = incumbent.best.value * problem.workload.repeat**problem.objective.degree
-            useless = problem.objective.name != "pareto" and value <= first.promised
+            value = incumbent.best.value * self._repeats
+            useless = incumbent.problem.objective.name != "pareto" and value <= first.promised
             first = None if first.best is None or useless else first
         mapping = None if first is None else first.draw()
         drawn = [] if first is None or mapping is None else [incumbent.solution(mapping, first.cost)]

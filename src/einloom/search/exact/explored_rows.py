@@ -45,13 +45,16 @@ class ExploredRows(LeastCosts):
         self.consistency = None
         if self.options.consistency and cutoff.finite:
             self.watcher.stage("comparing neighbours")
-            self.consistency = Consistency(
-                self.problem.workload, self.least, cutoff, self.counts, together=self.together
-            )
+            self.consistency = self._consistency()
             blocks = self.consistency.filter(blocks)
             if not all(blocks):
                 raise Infeasible("no combination of mappings stays within the limit")
         return blocks
+
+    def _consistency(self, known: frozenset[int] | None = None) -> Consistency:
+        """What filters the rows of the Einsums whose rows are known."""
+        workload, pause = self.problem.workload, self.checkpoint
+        return Consistency(workload, self.least, self.cutoff, self.counts, known, self.together, pause)
 
     def forget(self) -> None:
         """Forget what was left out below an earlier cutoff: rows that were not explored below it may come now."""
@@ -133,7 +136,7 @@ class ExploredRows(LeastCosts):
     ) -> tuple[list[list[PmappingGroup]], list[FloatArray]]:
         """The rows so far that can be part of a cascade within the cutoff, and what they leave to each Einsum."""
         known = frozenset(i for i, blocks in enumerate(found) if blocks)
-        consistency = Consistency(self.problem.workload, self.least, self.cutoff, self.counts, known, self.together)
+        consistency = self._consistency(known)
         rows = consistency.filter(consistency.filled(found))
         if not all(rows):
             raise Infeasible("no combination of mappings stays within the limit")

@@ -58,6 +58,7 @@ def crowd(attempt: Attempt) -> int:
     the time that their bounds take. Like axes count as one; those in full use, which few choices fill, do not count."""
     found = 0
     for signature in dict.fromkeys(attempt.signatures):
+        attempt.checkpoint()
         classes = attempt.classes[signature]
         for option in signature.units:
             axes, shares = _axes(signature, option), Shares(classes, option, uneven=False)

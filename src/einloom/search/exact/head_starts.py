@@ -32,6 +32,8 @@ from .stops import Enough, Stops, StopsOnly
 from .unfused import unfused
 
 HEAD = 0.25  # of a budget of seconds goes to uneven tiles before perfect ones, at most
+APART = 0.5  # CPU seconds for all of them together, at most
+WIDE = 200_000  # steps of a quick pass below a mapping that is far from the bound
 SPARSE = 100_000  # choices up to which every Einsum alone is mapped in a fraction of a CPU second
 CROWDED = 13_000_000  # choices from which on no cascade of the zoo is proven within a CPU second
 MANY = 1_000_000  # choices from which on a proof that takes longer than this second takes much longer
@@ -144,18 +146,41 @@ def first_unfused(search: Search, attempt: Attempt, dived: bool = False) -> None
         search.drawing.allowed = True
 
 
-def first_apart(search: Search, attempt: Attempt) -> None:
+def first_apart(search: Search, attempt: Attempt) -> bool:
     """A first mapping by the search where nothing is known and Einsums have few choices: each Einsum alone. What is
-    drawn goes on from it, if it is the better one."""
+    drawn goes on from it, if it is the better one. False if there is none."""
     drawing, count = search.drawing, len(search.problem.workload.einsums)
     asked = 1 < count < SHORT and attempt.plain and not attempt.tied and crowd(attempt) <= SPARSE
     if search.incumbent.best is not None or not asked:
-        return
+        return False
     drawing.allowed = False
-    with suppress(Infeasible):
+    with suppress(Infeasible, Enough), drawing.until(time.process_time() + APART):
         _keep_unfused(search, attempt, attempt.repeats)
     drawing.allowed = True
     drawing.begin_near(search.incumbent.best)
+    return search.incumbent.best is not None
+
+
+def quick_below(search: Search, attempt: Attempt) -> bool:
+    """Mappings of the quick passes below what is known, each pass within some steps: near the bound or not. True if
+    all of them ended, so that they have nothing more."""
+    incumbent, drawing, whole = search.incumbent, search.drawing, True
+    drawing.allowed = False
+    for quick in attempt.heuristics():
+        quick.watcher.stage("looking below the Einsums alone")
+        try:
+            with search.stops.after(WIDE):
+                solution = quick.run(drawing.least * BELOW)
+        except Infeasible:
+            continue
+        except Enough:
+            whole = False
+        else:
+            incumbent.early = solution
+            incumbent.found(solution, attempt.repeats)
+    drawing.allowed = True
+    drawing.begin_near(incumbent.best)
+    return whole
 
 
 def before_bounds(search: Search, attempt: Attempt) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from ...errors import Infeasible
 from ...problem import Problem
 from ..method import Watcher
-from .bounds.backings import barred
+from .bounds.backings import Barred, barred
 from .bounds.choices import Agreement, Choices, Keys, wanted
 from .bounds.cutoff import TIE, Cutoff, settled
 from .bounds.neighbour_bounds import NeighbourBounds
@@ -94,7 +94,10 @@ class LeastCosts:
         machine = self.problem.machine
         never = barred(self.problem.workload, self.signatures, [room_of(memory) for memory in machine.memories])
         every = list(zip(self.signatures, never, strict=True))
-        found = {(sig, bar): unlisted_points(machine, sig, self.objectives, bar) for sig, bar in dict.fromkeys(every)}
+        found: dict[tuple[EinsumClass, Barred], FloatArray] = {}
+        for sig, bar in dict.fromkeys(every):
+            self.checkpoint()
+            found[sig, bar] = unlisted_points(machine, sig, self.objectives, bar)
         for i, one in enumerate(every):
             if not len(found[one]):
                 raise self._unmapped(i)

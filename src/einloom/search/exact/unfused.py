@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import Infeasible
 from .attempt import Attempt, Solution
 from .bounds.relaxation import column_limits
-from .einsums.holds import backing
+from .einsums.holds import chains_of
 from .fusion.explore import Explorer, PmappingGroup, Wanted
 from .numerics.pareto import FloatArray
 
@@ -51,7 +51,8 @@ def _apart(quick: Attempt, i: int) -> Wanted:
     signature, found = quick.signatures[i], Wanted()
     shared = [t for t, tensor in enumerate(signature.tensors) if tensor.fusable]
     for option in signature.units:
-        apart = [all(backing(held, t) == 0 for t in shared) for held in option.held]
+        chains = chains_of(option.held, len(signature.tensors))
+        apart = [all(mine[t][0] == 0 for t in shared) for mine in chains]
         found[option.unit] = np.repeat(np.array(apart)[:, None], len(quick.classes[signature].spreads(option)), axis=1)
     return found
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import cached_property
 from itertools import count
 from typing import Generic, Protocol, Self, TypeVar
@@ -79,7 +79,7 @@ Some = TypeVar("Some", bound=Costed)
 class Arcs(ABC, Generic[Some]):
     """Filters the rows of a cascade. least: least cost of each Einsum [n, c]; cutoff: which sums are of use. known: the
     Einsums whose rows are known; None: all. Of the others only the least costs are. together: what neighbours cost at
-    least together, if that is known.
+    least together, if that is known. pause: called for every Einsum; may raise.
 
     Einsums that have the same rows and the same neighbours lose the same rows: each such pattern is filtered once, so
     that repeated layers cost what the first ones and the last ones do.
@@ -95,7 +95,9 @@ class Arcs(ABC, Generic[Some]):
         counts: dict[str, int],
         known: frozenset[int] | None = None,
         together: NeighbourBounds | None = None,
+        pause: Callable[[], None] = lambda: None,
     ) -> None:
+        self.pause = pause
         self.workload = workload
         self.least = least
         self.cutoff = cutoff
@@ -157,6 +159,7 @@ class Arcs(ABC, Generic[Some]):
         self.ahead = []
         self.rest = Rest(np.array([self._cost(mine).min(axis=0) for mine in blocks]))
         for i, mine in enumerate(blocks):
+            self.pause()
             good = ~self.lines.beyond(before[i] + self._cost(mine) + after[i])
             self._lost(int((~good).sum()))
             kept.append(self._shrunk(mine, good))
@@ -193,6 +196,7 @@ class Arcs(ABC, Generic[Some]):
         floor = np.zeros(self._cost(blocks[0]).shape[1])
         tables: dict[str, FloatArray] = {}
         for i in order:
+            self.pause()
             mine, uses, cost = blocks[i], self._own[i], self._cost(blocks[i])
             bound = np.broadcast_to(floor, cost.shape).copy()
             for tensor in uses.keys() & tables.keys():

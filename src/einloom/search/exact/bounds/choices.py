@@ -17,7 +17,7 @@ import numpy as np
 from ....dataclass import dataclass
 from ....workload.einsum import Workload
 from ..einsums.classes import EinsumClass, UnitOption
-from ..einsums.holds import backing
+from ..einsums.holds import chains_of
 from ..einsums.spatial import RankClasses
 from ..fusion.explore import Wanted
 from ..fusion.floors import Floors
@@ -89,15 +89,15 @@ class Keys:
 
     def on(self, floors: Floors, option: UnitOption) -> Choices:
         """Every choice of an Einsum on one unit."""
-        tensors = range(len(floors.classes.signature.tensors))
-        backed = [[backing(held, t) for t in tensors] for held in option.held]
+        every = chains_of(option.held, len(floors.classes.signature.tensors))
+        backed = [[chain[0] for chain in chains] for chains in every]
         places = {(t, m) for each in backed for t, m in enumerate(each)}
         numbers = {(t, m): self.of(floors, option, t, m) for t, m in sorted(places)}
         keys = np.concatenate([np.stack([numbers[t, m] for t, m in enumerate(each)], axis=1) for each in backed])
         cost = np.concatenate([floors.settled(option, held) for held in option.held])
         held, spread = np.divmod(np.arange(len(cost)), len(floors.classes.spreads(option)))
-        every = Choices(option.unit, cost, keys, held, spread)
-        return every.take(np.flatnonzero((keys >= 0).all(axis=1)))
+        found = Choices(option.unit, cost, keys, held, spread)
+        return found.take(np.flatnonzero((keys >= 0).all(axis=1)))
 
 
 class Agreement(Arcs[Choices]):

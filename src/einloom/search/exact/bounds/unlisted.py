@@ -6,7 +6,7 @@ every choice of spatial loops. The argument: docs/model/pruning.md, "Compulsory 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import field
 from functools import cached_property
 from itertools import pairwise
@@ -20,7 +20,7 @@ from ....machine.levels import Machine, Memory
 from ....mapspace.divisors import divisors
 from ....problem import Objective
 from ..einsums.classes import AxisSignature, EinsumClass, UnitOption
-from ..einsums.holds import Placement, backing
+from ..einsums.holds import Chain, chains_of
 from ..einsums.spatial import padded
 from ..numerics.pareto import FloatArray, skyline
 from ..prices.columns import leakage
@@ -31,7 +31,6 @@ from .reuse import by_instances, by_room
 MOST = 1 << 12  # choices of stores that are priced together; of more, each column is bounded alone
 CLOSER = 256  # choices of stores that are looked at closely, those that move least first
 LATENCY = Objective("latency")
-Chain = tuple[int, ...]  # the memories that hold a tensor, outermost first
 Chains = tuple[Chain, ...]  # of each tensor
 Rank = tuple[tuple[int, int], ...]
 
@@ -102,14 +101,9 @@ class _OnUnit:
 
     def _placed(self) -> list[Chains]:
         """The memories that hold each tensor, in every choice of stores."""
-        every = (tuple(tuple(m for m, h in enumerate(held) if t in h) for t in self._tensors) for held in self._holding)
-        return list(dict.fromkeys(every))
-
-    @property
-    def _holding(self) -> Sequence[Placement]:
-        """The choices of stores in which no memory backs what it has no room for."""
-        held = self.option.held
-        return [one for one in held if not any(backing(one, t) == m for t, m in self.barred)] or held
+        every = chains_of(self.option.held, len(self._tensors))
+        fitting = [chains for chains in every if not any(chains[t][0] == m for t, m in self.barred)]
+        return list(dict.fromkeys(fitting or every))
 
     def _values(self, moved: FloatArray, objectives: tuple[Objective, ...]) -> FloatArray:
         """Additive objectives of choices of stores [n, objectives]. moved [n, 2 memories]: bits read, then bits

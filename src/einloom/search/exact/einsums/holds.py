@@ -15,11 +15,29 @@ from ....workload.einsum import Workload
 from ....workload.selectors import select
 
 Placement = tuple[frozenset[int], ...]
+Chain = tuple[int, ...]  # the memories that hold a tensor, outermost first
 
 
 def backing(held: Placement, tensor: int) -> int:
     """The outermost memory that holds the tensor."""
     return next(m for m, tensors in enumerate(held) if tensor in tensors)
+
+
+@lru_cache(maxsize=16)
+def chains_of(held: tuple[Placement, ...], count: int) -> tuple[tuple[Chain, ...], ...]:
+    """Of every choice, the memories that hold each of so many tensors. Many Einsums of a network have equal choices."""
+    known: dict[Chain, Chain] = {}  # there are few, each in many choices
+    found = []
+    for one in held:
+        chains = (tuple(m for m, tensors in enumerate(one) if t in tensors) for t in range(count))
+        found.append(tuple(known.setdefault(chain, chain) for chain in chains))
+    return tuple(found)
+
+
+@lru_cache(maxsize=64)
+def backings_of(held: tuple[Placement, ...], count: int) -> tuple[frozenset[int], ...]:
+    """Of each of so many tensors, the memories that back it in some choice."""
+    return tuple(frozenset(chains[t][0] for chains in chains_of(held, count)) for t in range(count))
 
 
 def homes(workload: Workload, machine: Machine, einsum: str) -> dict[str, int | None]:

@@ -17,7 +17,7 @@ from ....mapspace.divisors import divisors
 from ...resources import growth_left
 from ..numerics.uneven import smallest_tiles, tile_list
 from .classes import AxisSignature, EinsumClass, UnitOption
-from .holds import Placement, backing
+from .holds import Placement, backing, backings_of
 
 SpatialChoice = tuple[tuple[int, ...], ...]
 OFTEN = 1 << 8  # choices between two questions whether to stop
@@ -358,8 +358,7 @@ def _uneven_instances(classes: RankClasses, option: UnitOption, axis: AxisSignat
     many, where the mapspace speaks of numbers, or where sums stay in the instances that each has begun.
     """
     s, extent = classes.signature, classes.extents[d]
-    shared = [t for t, tensor in enumerate(s.tensors) if tensor.fusable]
-    deepest = max((option.above[backing(held, t)] for held in option.held for t in shared), default=0)
+    deepest = _deepest(s, option)
     sums = any(t.output and i not in axis.joined and not classes.relevant(i, d) for i, t in enumerate(s.tensors))
     partners = s.tiling == "every" and any(v in s.tied for v in classes.members[d])
     if partners or axis.fanout < deepest or axis.shares or axis.totals or sums or s.copy:
@@ -461,13 +460,19 @@ def _apart(
 
 def like_axes(s: EinsumClass, option: UnitOption, axes: list[AxisSignature]) -> list[list[int]]:
     """Groups of axes whose loops may change places: `_apart` says when."""
-    shared = {t for t, tensor in enumerate(s.tensors) if tensor.fusable}
-    deepest = max((option.above[backing(held, t)] for held in option.held for t in shared), default=0)
+    deepest = _deepest(s, option)
     marks = [
         (axis.fanout, replace(axis, size=0)) if axis.fanout >= deepest else (axis.fanout, i)
         for i, axis in enumerate(axes)
     ]
     return [[i for i, mark in enumerate(marks) if mark == one] for one in dict.fromkeys(marks)]
+
+
+def _deepest(s: EinsumClass, option: UnitOption) -> int:
+    """Fanouts above the innermost memory that backs what Einsums share in some choice of stores."""
+    backings = backings_of(option.held, len(s.tensors))
+    shared = (backings[t] for t, tensor in enumerate(s.tensors) if tensor.fusable)
+    return max((option.above[m] for memories in shared for m in memories), default=0)
 
 
 def together(spread: SpatialChoice, groups: list[list[int]]) -> SpatialChoice:
@@ -508,7 +513,7 @@ def _fewer(classes: RankClasses, option: UnitOption) -> dict[SpatialChoice, Spat
 def _backs_behind_fanouts(s: EinsumClass, option: UnitOption) -> bool:
     """True if in some choice of stores a memory behind a fanout backs something."""
     homes = (tensor.home for tensor in s.tensors if tensor.housed)
-    backs = (backing(held, t) for held in option.held for t in range(len(s.tensors)))
+    backs = (m for memories in backings_of(option.held, len(s.tensors)) for m in memories)
     return any(option.above[m] for m in (*homes, *backs))
 
 
