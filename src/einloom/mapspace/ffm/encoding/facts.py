@@ -6,6 +6,7 @@ number of its place; with `order: free` there are tables for each order, and wha
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
@@ -33,6 +34,7 @@ MOST_SPREADS = 1_000  # spatial choices of one Einsum that are listed, in about 
 DRAWN_FULLEST = 300  # of more, so many are drawn, in as long
 FEW_SPREADS = 20_000  # choices that are all looked at where tiles may be uneven
 DRAWN_SPREADS = 2000  # of more than those so many are drawn
+IDLE_DRAWS = 500  # draws in a row that bring nothing new, after which no more are drawn
 MOST_ORDERS = 256  # orders of the Einsums whose tables are remembered
 Sequence = tuple[int, ...]  # for each place the number of an Einsum in the program; program order itself is ()
 Spread = tuple[tuple[str, str, int], ...]
@@ -466,10 +468,14 @@ class Facts:
             choices: Iterable[tuple[int, ...]] = product(*(self.takes(i, *slot) for slot in slots))
         else:
             choices = (self._drawn_choice(i, slots, rng) for _ in range(4 * DRAWN_SPREADS))
+        idle = 0
         for choice in choices:
             spread = tuple((axis, v, n) for (axis, v), n in zip(slots, choice, strict=True) if n > 1)
-            if len(found) < MOST_SPREADS and self._full_enough(i, unit, spread, names):
+            idle = 0 if spread not in found and self._full_enough(i, unit, spread, names) else idle + 1
+            if not idle:
                 found[spread] = None
+            if len(found) == MOST_SPREADS or (every > FEW_SPREADS and idle == IDLE_DRAWS):
+                break
         return tuple(found) if every <= FEW_SPREADS else (*self._fullest(i, unit), *found)
 
     def _drawn_choice(self, i: int, slots: list[tuple[str, str]], rng: Random) -> tuple[int, ...]:
@@ -477,10 +483,11 @@ class Facts:
         room = {axis: self.machine.axes[axis].size for axis, _ in slots}
         left, chosen = dict(self.full[i]), dict[tuple[str, str], int]()
         for axis, v in rng.sample(slots, len(slots)):
-            options = [n for n in self.takes(i, axis, v) if n <= min(room[axis], left[v])]
-            n = options[-1] if rng.random() < 0.7 else rng.choice(options)
+            options = self.takes(i, axis, v)  # ascending, often of hundreds
+            fit = bisect_right(options, min(room[axis], left[v]))
+            n = options[fit - 1] if rng.random() < 0.7 else options[rng.randrange(fit)]
             fewer = -(-left[v] // -(-left[v] // n))
-            n = fewer if fewer in options and rng.random() < 0.5 else n
+            n = fewer if options[bisect_left(options, fewer)] == fewer and rng.random() < 0.5 else n
             chosen[axis, v] = n
             room[axis] //= n
             left[v] = -(-left[v] // n)
