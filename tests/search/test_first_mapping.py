@@ -14,7 +14,6 @@ from einloom.search.exact.stops import Stopped
 from einloom.search.method import Watcher
 from einloom.testing.hardest import HARDEST
 
-
 IN_PARTS = (("swin-t", "simple"), ("swin-t", "tileflow-edge"))  # a network whose tensors are written in parts
 
 

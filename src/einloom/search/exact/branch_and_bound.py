@@ -36,8 +36,9 @@ from .stops import Enough, Stopped, Stops, StopsOnly
 
 CUTOFF_SCHEDULE = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
 AT_BOUND, SUMMED = 1e-6, 0.01  # limits that are looked at before a dive: the second where costs add up
-GLANCED = 30_000
 FEW, LOOKED = 5_000, 150_000  # rows of the first look after which there is a second, and of one that is given up
+GLANCED = 30_000  # of one that is given up where quick passes look below Einsums alone next
+FAR = 2.0  # times the bound: quick passes look below what is further off, and limits rise to it step by step
 NEXT_TO_BOUND = (1e-6, 0.004)  # limits below a first one, as shares above the bound
 ABOVE = (1e-6, 1e-3, 1e-2, 0.05)  # limits of rounded tiles, as shares above the relaxation
 # limits of the relaxation before that of a known value, as shares above the bound
@@ -145,10 +146,14 @@ class Run:
         first, dived = attempt.first_limit(), None
         if bound > 0 and self._dives(attempt, first):
             apart = self.budget.seconds is not None and first_apart(self, attempt)
-            sooner = self._soonest(attempt, bound, GLANCED if apart else LOOKED)
+            sooner = self._soonest(attempt, bound, GLANCED if apart and not self._sums_up else LOOKED)
             if sooner is not None:
                 return sooner
-            if not apart or not quick_below(self, attempt):
+            far = apart and self.incumbent.value > bound * FAR
+            whole = far and quick_below(self, attempt)
+            if far and self.incumbent.value <= bound * FAR:
+                dived = self.incumbent.own()
+            elif not whole:
                 dived = heuristic(self.incumbent, attempt)
                 first_unfused(self, attempt, dived=True)
         best = self.incumbent.best
@@ -342,7 +347,7 @@ class Run:
         known = self.incumbent.value
         if known == np.inf:
             return limits
-        share = 1.0 if self.incumbent.provisional or known > bound * (1 + HEURISTICS[-1]) else SOONER
+        share = 1.0 if self.incumbent.provisional or known > bound * FAR else SOONER
         return [*(limit for limit in limits if limit - bound < share * (known * BELOW - bound)), known * BELOW]
 
     def _raise_cutoff(self, attempt: Attempt, limits: list[float]) -> Solution:

@@ -56,6 +56,11 @@ class Incumbent:
         """True while the search has found no mapping of its own: there is none, or an early one."""
         return self.best is self.early
 
+    def own(self) -> Solution | None:
+        """The best solution, from now on one of the search's own."""
+        self.early = None
+        return self.best
+
     def found(self, solution: Solution, repeats: int) -> None:
         """Keep a solution if it is the best. repeats: of its value in that of the whole problem."""
         if self.best is None or solution.value < self.best.value:
