@@ -17,7 +17,7 @@ from einloom.testing.hardest import HARDEST
 IN_PARTS = (("swin-t", "simple"), ("swin-t", "tileflow-edge"))  # a network whose tensors are written in parts
 
 
-@pytest.mark.parametrize(("workload", "machine"), (*HARDEST, *IN_PARTS))
+@pytest.mark.parametrize(("workload", "machine"), [*HARDEST, *IN_PARTS])
 def test_without_a_step(workload: str, machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(mine: drawing.Drawing) -> None:
         raise Stopped(Ended.STEPS)
