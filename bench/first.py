@@ -139,30 +139,55 @@ def pairs(every: bool) -> Iterator[tuple[str, str]]:
 
 def table(rows: list[dict[str, str]]) -> str:
     """One line for each machine: how soon first mappings are known, and how near they and the later ones are."""
-    lines = [
-        "| machine | pairs | mapped | first mapping, CPU s: median, most | first bound, most, CPU s | proven "
-        "| gap of the others: median, most | answer after the stop, most, CPU s | peak, MB |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    names = tuple(f"gap after {moment:g} s: median, most" for moment in MOMENTS)
+    heads = (
+        "machine",
+        "pairs",
+        "mapped",
+        "first mapping, CPU s: median, most",
+        "first bound, most, CPU s",
+        "proven",
+        *names,
+        "answer after the stop, most, CPU s",
+        "peak, MB",
+    )
+    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
     for machine in dict.fromkeys(one["machine"] for one in rows):
         mine = [one for one in rows if one["machine"] == machine]
-        mapped = [one for one in mine if one["first_s"]]
-        soon = sorted(float(one["first_s"]) for one in mapped)
-        gaps = sorted(float(one["gap"]) for one in mapped if one["ended"] != "proof")
-        proven = sum(one["ended"] in ("proof", "infeasible") for one in mine)
+        soon = sorted(float(one["first_s"]) for one in mine if one["first_s"])
         cells = (
             machine,
             len(mine),
-            len(mapped),
-            f"{soon[len(soon) // 2]:.2g}, {soon[-1]:.2g}" if soon else "-",
+            len(soon),
+            f"{_middle(soon):.2g}, {soon[-1]:.2g}" if soon else "-",
             f"{max(float(one['bound_s']) for one in mine):.2g}",
-            proven,
-            f"{gaps[len(gaps) // 2]:.1%}, {gaps[-1]:.1%}" if gaps else "-",
+            sum(one["ended"] in ("proof", "infeasible") for one in mine),
+            *(_spread([one[f"gap_{moment:g}s"] for one in mine]) for moment in MOMENTS),
             f"{max(float(one['late_s']) for one in mine):.2g}",
             max(int(one["peak_mb"]) for one in mine),
         )
         lines.append("| " + " | ".join(map(str, cells)) + " |")
-    return "\n".join(lines) + "\n"
+    every = "; ".join(f"after {moment:g} s {_within(rows, moment)}" for moment in MOMENTS)
+    return "\n".join([*lines, "", f"All pairs, proofs included: {every}."]) + "\n"
+
+
+def _middle(values: Sequence[float]) -> float:
+    return sorted(values)[len(values) // 2]
+
+
+def _spread(gaps: Sequence[str]) -> str:
+    """The median and the most of the gaps that were known at a moment; of a proof it is 0."""
+    known = [float(gap) for gap in gaps if gap]
+    return f"{_middle(known):.1%}, {max(known):.1%}" if known else "-"
+
+
+def _within(rows: Sequence[dict[str, str]], moment: float) -> str:
+    """How many pairs have a gap of at most so much at a moment."""
+    known = [float(gap) for one in rows if (gap := one[f"gap_{moment:g}s"])]
+    if not known:
+        return "nothing is known"
+    counts = ", ".join(f"{sum(gap <= most for gap in known)} at most {most:.0%}" for most in (0.0, 0.1, 0.5, 0.9))
+    return f"{len(known)} have a mapping, the median gap is {_middle(known):.1%}, of {counts}"
 
 
 def hard_table(rows: list[dict[str, str]]) -> str:

@@ -162,14 +162,14 @@ TABLES: tuple[MeasuredTable, ...] = (
         "first",
         "docs/first.md",
         "first.csv",
-        "python -m bench.first --seconds 1",
+        "python -m bench.first --seconds 10",
         render=first.table,
     ),
     MeasuredTable(
         "first-hardest",
         "docs/first.md",
         "first-hardest.csv",
-        "python -m bench.first --hardest --seconds 3",
+        "python -m bench.first --hardest --seconds 60",
         render=first.hard_table,
     ),
     MeasuredTable(

@@ -18,6 +18,8 @@ from .skeletons import NoProposal, Rank, SkeletonDraft
 from .state import Own, State
 
 MENDS = 60  # steps of `fitted` before it gives up
+NETWORK = 100  # Einsums from which on draws begin with the same privates for Einsums that are alike, which fit
+TRIED = 12  # tensors of a network that may be fused in a draw: each takes as long as all Einsums need to agree anew
 GOALS = (1.0, 0.5, 0.25, 0.125)  # parts of a memory that a shared tile may take
 
 
@@ -96,11 +98,15 @@ def _alone(facts: Facts, state: State, i: int, rng: Random) -> State | None:
 
 def sampled(facts: Facts, rng: Random, fuse: float | None = None) -> State | None:
     """A state that keeps the rules and fits; None if this draw gave none. fuse: how many tensors are tried."""
-    state = plain(facts, rng) or joined(facts, rng)
+    network = facts.count > NETWORK
+    state = (unfused(facts, rng) if network else plain(facts, rng)) or joined(facts, rng)
     if state is None:
         return None
     keen = rng.random() if fuse is None else fuse
+    some = rng.sample(range(len(facts.floating)), min(TRIED, len(facts.floating))) if network else None
     for number, tensor in enumerate(facts.floating):
+        if some is not None and number not in some and min(tensor.homes, default=0) == 0:
+            continue
         homes = [home for home in tensor.homes if home > 0]
         if homes and (rng.random() < keen or min(tensor.homes) > 0):
             try:

@@ -171,13 +171,26 @@ class RankClasses:
     def _untaken(self, option: UnitOption, fanouts: range, dims: Iterable[int]) -> NDArray[np.bool_]:
         """Mask of the spatial choices in which none of these classes takes more than one instance of these fanouts."""
         axes = [axis for axis in self.signature.axes if axis.fanout < option.fanouts]
-        upper, chosen = [i for i, axis in enumerate(axes) if axis.fanout in fanouts], tuple(dims)
-        return np.array(
-            [all(spread[i][d] == 1 for i in upper for d in chosen) for spread in self.spreads(option)], bool
-        )
+        upper, chosen = tuple(i for i, axis in enumerate(axes) if axis.fanout in fanouts), tuple(dims)
+        if (option, upper, chosen) not in self._masks:
+            spreads = _watched(self.spreads(option), self.checkpoint)
+            mask = [all(spread[i][d] == 1 for i in upper for d in chosen) for spread in spreads]
+            self._masks[option, upper, chosen] = np.array(mask, bool)
+        return self._masks[option, upper, chosen]
 
-    def suited(self, option: UnitOption, held: Placement) -> NDArray[np.bool_]:
-        """Mask of the spatial choices that a choice of stores goes with.
+    @cached_property
+    def _masks(self) -> dict[object, NDArray[np.bool_]]:
+        return {}
+
+    def behind(self, option: UnitOption, held: Placement) -> int:
+        """Of a choice of stores all that `suited` asks: the fanouts above which a copy has its spatial loops."""
+        if not self.signature.copy:
+            return option.fanouts
+        tensors = enumerate(self.signature.tensors)
+        return max(option.above[tensor.home if tensor.housed else backing(held, t)] for t, tensor in tensors)
+
+    def suited(self, option: UnitOption, behind: int) -> NDArray[np.bool_]:
+        """Mask of the spatial choices that a choice of stores goes with, if it is so far `behind` fanouts.
 
         A copy has spatial loops only above a backing store behind their fanout (rule 10). What is housed behind a
         fanout must be complete there: an output has no loop above its home that it reduces, nothing persistent has any.
@@ -185,8 +198,7 @@ class RankClasses:
         every, tensors = range(len(self.members)), self.signature.tensors
         good = np.ones(len(self.spreads(option)), bool)
         if self.signature.copy:
-            places = (tensor.home if tensor.housed else backing(held, t) for t, tensor in enumerate(tensors))
-            good &= self._untaken(option, range(max(option.above[m] for m in places), option.fanouts), every)
+            good &= self._untaken(option, range(behind, option.fanouts), every)
         for t, tensor in enumerate(tensors):
             if tensor.housed and (tensor.output or tensor.persistent):
                 dims = (d for d in every if tensor.persistent or not self.relevant(t, d))

@@ -300,9 +300,11 @@ class Explorer:
         if not self.signature.copy and not any(tensor.housed for tensor in self.signature.tensors):
             yield every, np.ones(len(self.classes.spreads(option)), bool)
             return
-        masks = np.array([self.classes.suited(option, held) for held in option.held])
+        behind = np.array([self.classes.behind(option, held) for held in option.held])
+        numbers = np.unique(behind)
+        masks = np.array([self.classes.suited(option, int(number)) for number in numbers])
         for mask in np.unique(masks, axis=0):
-            yield every[(masks == mask).all(axis=1)], mask
+            yield every[np.isin(behind, numbers[(masks == mask).all(axis=1)])], mask
 
     def _remainders(self, option: UnitOption, expansion: Expansion) -> Iterator[tuple[Place, int, Rows]]:
         """For every place of a fused part, the complete rows below it."""
