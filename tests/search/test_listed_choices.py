@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from math import prod
 from random import Random
 
+import numpy as np
 import pytest
 
-from einloom.api import verify
-from einloom.errors import Ended
+from einloom.api import problem, verify
+from einloom.errors import Ended, Infeasible
 from einloom.machine.levels import NOTHING, Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Problem, objective
 from einloom.search.exact import Exact
+from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.einsums import spatial
 from einloom.search.exact.einsums.classes import UnitOption, signature
+from einloom.search.exact.einsums.holds import Placement, backing
 from einloom.search.exact.einsums.spatial import RankClasses, like_axes, together
 from einloom.search.exact.einsums.users import Users
+from einloom.search.exact.fusion.explore import Explorer
+from einloom.search.exact.options import ExactOptions
+from einloom.search.method import Watcher
+from einloom.testing.problems.drawing import Wanted, draw_with
 from einloom.workload.build import build_workload
 from einloom.workload.selectors import selector
 
@@ -159,3 +167,58 @@ def test_they_are_counted_before_they_are_listed(monkeypatch: pytest.MonkeyPatch
                     again.spreads(option)
     spatial._every_spread.cache_clear()
     assert tried >= 10
+
+
+def goes_with(classes: RankClasses, option: UnitOption, held: Placement, spread: spatial.SpatialChoice) -> bool:
+    """Rule 10, and what is complete at a home behind a fanout, of one choice of stores and spatial loops."""
+    s = classes.signature
+    axes = [axis for axis in s.axes if axis.fanout < option.fanouts]
+    backs = [tensor.home if tensor.housed else backing(held, t) for t, tensor in enumerate(s.tensors)]
+    for axis, row in zip(axes, spread, strict=True):
+        used = {d for d, n in enumerate(row) if n > 1}
+        if s.copy and used and axis.fanout >= max(option.above[m] for m in backs):
+            return False
+        for t, tensor in enumerate(s.tensors):
+            outside = tensor.housed and axis.fanout < option.above[tensor.home]
+            wrong = used if tensor.persistent else {d for d in used if tensor.output and not classes.relevant(t, d)}
+            if outside and wrong:
+                return False
+    return True
+
+
+def problems_with_copies_or_homes() -> Iterator[Problem]:
+    """Drawn problems whose homes are inner memories, and a layer that begins with a copy."""
+    yield problem("gpt3-6.7b:batch=1,tokens=4", "tileflow-edge", "energy")
+    for seed in range(30):
+        drawn_one = draw_with(Wanted(("home by role",)), seed)
+        if drawn_one is not None:
+            workload, machine, mapspace = drawn_one.files.read
+            yield Problem(workload, machine, mapspace, objective("energy", machine))
+
+
+def test_choices_of_stores_go_with_spatial_ones_by_definition() -> None:
+    rng, seen = Random(0), {"copy": [0, 0], "home": [0, 0]}
+    for asked in problems_with_copies_or_homes():
+        try:
+            attempt = Attempt(asked, ExactOptions(), Watcher(), {}, pass_)
+        except Infeasible:
+            continue
+        for classes in attempt.classes.values():
+            s, columns = classes.signature, len(attempt.setting.columns)
+            if not s.copy and not any(tensor.housed for tensor in s.tensors):
+                continue
+            explorer = Explorer(attempt.setting, classes, np.full(columns, np.inf), {}, pass_)
+            for option in s.units:
+                spreads, found = classes.spreads(option), list(explorer._suited(option))
+                assert sorted(i for some, _ in found for i in some) == list(range(len(option.held)))
+                for some, mask in found:
+                    for _ in range(40):
+                        i, j = int(rng.choice(some)), rng.randrange(len(spreads))
+                        right = goes_with(classes, option, option.held[i], spreads[j])
+                        assert right == bool(mask[j])
+                        seen["copy" if s.copy else "home"][right] += 1
+    assert min(seen["copy"]) > 20 and sum(seen["home"]) > 100, seen
+
+
+def pass_() -> None:
+    """Goes on."""
