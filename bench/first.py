@@ -186,8 +186,9 @@ def _within(rows: Sequence[dict[str, str]], moment: float) -> str:
     known = [float(gap) for one in rows if (gap := one[f"gap_{moment:g}s"])]
     if not known:
         return "nothing is known"
-    counts = ", ".join(f"{sum(gap <= most for gap in known)} at most {most:.0%}" for most in (0.0, 0.1, 0.5, 0.9))
-    return f"{len(known)} have a mapping, the median gap is {_middle(known):.1%}, of {counts}"
+    counts = ", ".join(f"at most {most:.0%} for {sum(gap <= most for gap in known)}" for most in (0.1, 0.5, 0.9))
+    proven = sum(gap == 0 for gap in known)
+    return f"{len(known)} have a mapping, with a median gap of {_middle(known):.1%}: none for {proven}, {counts}"
 
 
 def hard_table(rows: list[dict[str, str]]) -> str:
