@@ -78,7 +78,7 @@ PLANTS = (
         (
             f"{EXACT}.einsums.spatial",
             "_backs_behind_fanouts",
-            "(backing(held, t) for held in option.held for t in range(len(s.tensors)))",
+            "(m for memories in backings_of(option.held, len(s.tensors)) for m in memories)",
             "(m for held in option.held for m, tensors in enumerate(held) if tensors)",
         ),
         needs=("copy held behind a fanout",),

@@ -38,7 +38,7 @@ CUTOFF_SCHEDULE = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  #
 AT_BOUND, SUMMED = 1e-6, 0.01  # limits that are looked at before a dive: the second where costs add up
 FEW, LOOKED = 5_000, 150_000  # rows of the first look after which there is a second, and of one that is given up
 GLANCED = 30_000  # of one that is given up where quick passes look below Einsums alone next
-FAR = 2.0  # times the bound: quick passes look below what is further off, and limits rise to it step by step
+FAR = 2.0  # times the bound: quick passes look below what is further off
 NEXT_TO_BOUND = (1e-6, 0.004)  # limits below a first one, as shares above the bound
 ABOVE = (1e-6, 1e-3, 1e-2, 0.05)  # limits of rounded tiles, as shares above the relaxation
 # limits of the relaxation before that of a known value, as shares above the bound
@@ -347,7 +347,7 @@ class Run:
         known = self.incumbent.value
         if known == np.inf:
             return limits
-        share = 1.0 if self.incumbent.provisional or known > bound * FAR else SOONER
+        share = 1.0 if self.incumbent.provisional else SOONER
         return [*(limit for limit in limits if limit - bound < share * (known * BELOW - bound)), known * BELOW]
 
     def _raise_cutoff(self, attempt: Attempt, limits: list[float]) -> Solution:
