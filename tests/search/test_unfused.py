@@ -14,9 +14,9 @@ import pytest
 from einloom.api import problem
 from einloom.errors import Ended, Infeasible
 from einloom.mapping.text import print_mapping
-from einloom.mapspace.ffm.encoding import Encoding
+from einloom.mapspace.ffm.encoding import Encoding, sample
 from einloom.mapspace.ffm.encoding.alike import alike
-from einloom.problem import Budget, Objective
+from einloom.problem import Budget, Guarantee, Objective
 from einloom.search.checked import priced
 from einloom.search.exact import Exact, head_starts
 from einloom.search.exact import branch_and_bound as engine
@@ -28,7 +28,6 @@ from einloom.testing.ragged import ragged_problem
 from optima import optimum, same
 from tiny_problems import tiny_problem
 
-LAYERS = {"nvdla": 0.6875310562693661, "ffm-edge-vector": 0.0077810}  # J s of GPT-3 6.7B, proven
 GOALS = ("energy", "latency", "edp")
 SEEDS: list[tuple[int, float | None, bool]] = json.loads((Path(__file__).parent / "ragged_seeds.json").read_text())
 
@@ -131,10 +130,12 @@ def test_looking_below_that_ends_early_leaves_the_proof_as_it_is(monkeypatch: py
 
 @pytest.mark.parametrize(("machine", "steps", "most"), [("nvdla", 100_000, 1.05), ("ffm-edge-vector", 100_000, 1.01)])
 def test_a_layer_has_a_good_mapping_soon(machine: str, steps: int, most: float) -> None:
-    """By counted steps: below a twentieth above the optimum where a proof takes a million."""
+    """By counted steps, beside the optimum that a search without a budget proves, which begins in another way."""
     asked = problem("gpt3-6.7b", machine, "edp")
+    best = Exact().search(asked)
+    assert best.certificate is not None and best.certificate.guarantee is Guarantee.OPTIMAL
     found = Exact().search(asked, Budget(seconds=1e6, steps=steps))
-    assert found.ended is Ended.STEPS and found.value <= most * LAYERS[machine]
+    assert found.ended is Ended.STEPS and found.value <= most * best.value
 
 
 def within_seconds(asked: engine.Problem) -> float | None:
@@ -156,14 +157,15 @@ def test_a_network_is_drawn_once_for_einsums_that_are_alike() -> None:
         assert len(mine) == 1
 
 
-def test_a_network_is_drawn_soon() -> None:
-    """Drawn states of 643 Einsums are legal, some of them fused; each took nine seconds when all tensors were tried."""
+def test_few_tensors_of_a_network_are_fused_in_a_draw() -> None:
+    """Drawn states of 643 Einsums are legal; each took nine seconds when all tensors were tried."""
     asked = problem("llama3-8b-net", "tpu-v4i-free", "energy")
     encoding = Encoding(asked.workload, asked.machine, asked.mapspace)
     drawn = [encoding.sample(Random(seed)) for seed in range(4)]
     states = [state for state in drawn if state is not None]
     assert len(states) >= 3 and any(any(state.homes) for state in states)
     assert all(encoding.fault(state) is None for state in states)
+    assert all(sum(map(bool, state.homes)) <= sample.TRIED for state in states)
 
 
 def uneven(first: int, last: int) -> list[tuple[engine.Problem, float | None]]:

@@ -471,9 +471,10 @@ class Facts:
         idle = 0
         for choice in choices:
             spread = tuple((axis, v, n) for (axis, v), n in zip(slots, choice, strict=True) if n > 1)
-            idle = 0 if spread not in found and self._full_enough(i, unit, spread, names) else idle + 1
-            if not idle:
-                found[spread] = None
+            if spread not in found and self._full_enough(i, unit, spread, names):
+                found[spread], idle = None, 0
+            else:
+                idle += 1
             if len(found) == MOST_SPREADS or (every > FEW_SPREADS and idle == IDLE_DRAWS):
                 break
         return tuple(found) if every <= FEW_SPREADS else (*self._fullest(i, unit), *found)

@@ -103,12 +103,11 @@ def sampled(facts: Facts, rng: Random, fuse: float | None = None) -> State | Non
     if state is None:
         return None
     keen = rng.random() if fuse is None else fuse
-    some = rng.sample(range(len(facts.floating)), min(TRIED, len(facts.floating))) if network else None
+    numbers = range(len(facts.floating))
+    tried = rng.sample(numbers, min(TRIED, len(numbers))) if network else numbers
     for number, tensor in enumerate(facts.floating):
-        if some is not None and number not in some and min(tensor.homes, default=0) == 0:
-            continue
         homes = [home for home in tensor.homes if home > 0]
-        if homes and (rng.random() < keen or min(tensor.homes) > 0):
+        if homes and ((number in tried and rng.random() < keen) or min(tensor.homes) > 0):
             try:
                 state = bring_home(facts, state, number, rng.choice(homes), rng.choice(GOALS), rng)
             except NoProposal:
