@@ -13,6 +13,7 @@ from einloom.cost.evaluate import legality, price
 from einloom.cost.room.occupancy import occupancy
 from einloom.cost.traffic.even import EvenPaths
 from einloom.cost.traffic.paths import paths
+from einloom.cost.traffic.windowed import WindowPaths
 from einloom.mapping.normal import normal_form
 from einloom.mapping.tree import Mapping
 from einloom.mapspace.ffm.encoding import Encoding, NoProposal, State
@@ -52,10 +53,11 @@ def priced_alike(encoding: Encoding, state: State) -> None:
             one = price(w, m, paths(w, Mapping(nodes_of(facts, i, path.word))), "einsum", ())
             assert (one.energy, one.latency) == pytest.approx(value, rel=1e-12)
             assert tuple(one.traffic(memory.name) for memory in m.memories) == bits
-        if EvenPaths.able(w, m, einsum.name):
-            even = EvenPaths(w, m, einsum.name).cost(path.word, path.filled)
-            assert (even.energy, even.latency) == pytest.approx(value, rel=1e-12)
-            assert even.traffic == bits
+        for closed in (EvenPaths, WindowPaths):
+            if closed.able(w, m, einsum.name) and closed(w, m, einsum.name).takes(path.word, path.filled):
+                one = closed(w, m, einsum.name).cost(path.word, path.filled)
+                assert (one.energy, one.latency) == pytest.approx(value, rel=1e-12)
+                assert one.traffic == bits
 
 
 def reached(encoding: Encoding, most: int, steps: int = 40_000) -> set[State]:

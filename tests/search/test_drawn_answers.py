@@ -75,9 +75,12 @@ def test_the_better_of_what_was_found_and_drawn_is_the_answer() -> None:
 
 
 class Early(FirstMappings):
-    """Draws at once, and the search looks only below what was drawn."""
+    """Draws at once, one mapping, and the search looks only below that."""
 
     eager, limits = True, True
+
+    def work(self, until: float) -> None:
+        self.draw()
 
 
 LIMITED = (1045, 1050, 1280, 1283, 1396, 1416, 1601, 1743)  # tiny problems whose search looks below what was drawn

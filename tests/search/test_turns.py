@@ -12,12 +12,14 @@ from einloom.api import problem
 from einloom.mapspace.registry import space_for
 from einloom.problem import Budget
 from einloom.search.evaluator import Evaluator, Stop
+from einloom.search.first import FirstMappings
 from einloom.search.heuristics.anneal import Anneal
 from einloom.search.heuristics.dat import Dat
 from einloom.search.heuristics.genetic import Genetic
 from einloom.search.heuristics.points import Points
 from einloom.search.heuristics.turns import SELDOM, WALKS, Turns
 from einloom.search.method import Recorder, Watcher
+from einloom.workload.build import build_workload
 
 
 @pytest.fixture(autouse=True)
@@ -72,11 +74,29 @@ def test_no_turn_begins_after_the_seconds_of_the_search() -> None:
 
 
 def test_where_a_point_costs_a_walk_of_windows_the_proof_has_nearly_all_seconds() -> None:
-    turns = Turns(problem("mobilenet-block", "two-level", "energy"), Recorder(), True)
-    while turns.best is None:
+    """Windows are walked where what is written is strided; those of a convolution are priced in closed form."""
+    strided = build_workload("strided", ["O[2*p+q,m] = I[p+r,q] * W[r,m]"], {"p": 4, "q": 2, "r": 2, "m": 4}, bits=8)
+    for asked, walks in (
+        (problem(strided, "two-level", "energy"), True),
+        (problem("mobilenet-block", "two-level", "energy"), False),
+    ):
+        turns = Turns(asked, Recorder(), True)
+        while turns.best is None:
+            turns.work(0.0)
         turns.work(0.0)
-    turns.work(0.0)
-    assert (turns.early, turns.hurried) == (WALKS, SELDOM)
+        assert ((turns.early, turns.hurried) == (WALKS, SELDOM)) == walks
+
+
+def test_turns_go_on_near_a_known_mapping() -> None:
+    asked = problem("matmuls:n=3,m=16,kn=16", "simple:glb_bits=2048", "energy")
+    first, turns = FirstMappings(asked, Watcher()), Turns(asked, Recorder(), True)
+    known = first.draw()
+    assert known is not None
+    turns.go_on_near(known)
+    assert turns.promised == first.value
+    for _ in range(2):
+        turns.work(0.0)
+    assert turns.best is not None and turns.value <= first.value and turns.counts["evaluated"] > 1
 
 
 def test_a_search_within_another_ends_alone() -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import count
 from operator import itemgetter
 from random import Random
 
@@ -26,7 +27,7 @@ from ..mapspace.ffm.space import Ffm
 from ..mapspace.registry import space_for
 from ..problem import Budget, Problem
 from .evaluator import SURELY, Evaluator
-from .heuristics.points import INFINITE, Points, Sums, Valued
+from .heuristics.points import INFINITE, Points, Sums, Valued, accepted, changed_paths
 from .method import Watcher
 
 AFTER = 0.3  # seconds of a search without a mapping before one is drawn
@@ -38,10 +39,15 @@ ROUNDS = 3  # of so many proposals, at most, for each Einsum of its kind, before
 TIRED = 25  # rounds in a row that brought nothing to an Einsum, after which it is left alone
 STALE = 3  # of them after which it gets new privates
 HEATS = (0.0, 0.03, 0.1, 0.3)  # temperatures of bursts
+DESCENDING = 1.0  # seconds of drawing in which states go down, before annealing: it is better soon, and worse later
 ANEW = 0.1  # of the descents begin at a new state, the others near the best one
 KICKS = 4  # moves away from it, at most
-FITTING = 12  # steps to make the tiles of a proposal fit
 SHARED = 40  # proposals in a row for what Einsums share that may come to nothing
+HOT, WARM, COLD = 0.3, 0.1, 0.001  # temperatures of annealing: first from a new state, from the best, and last
+ROUND, LONGER, ALIKE = 600, 1.5, 4  # steps of the first rounds; longer by so much after as many rounds
+RESHAPED = 0.3  # of the steps change what Einsums share
+STEPPED, STEP = 24, 100  # proposals for the privates of an Einsum in a step, and in machine code
+FITTING = 12  # steps to make the tiles of a proposal fit
 CHECKING = 4  # seconds of drawing for one of pricing what was drawn as a whole
 LATEST = 0.2  # seconds of wall time that drawing takes at a time
 LOADS = 0.5  # seconds of drawing after which machine code is loaded, if it has been compiled before
@@ -71,7 +77,7 @@ class FirstMappings:
     search looks only below what was drawn.
     """
 
-    eager, early, hurried, limits = False, EARLY, HURRIED, False
+    eager, early, hurried, limits = False, EARLY, float(HURRIED), False
 
     def __init__(self, problem: Problem, watch: Watcher, machine_code: bool = False) -> None:
         self.problem, self.watch, self._machine_code = problem, watch, machine_code
@@ -169,8 +175,8 @@ class FirstMappings:
         yield from self._walk(points, found, rng)
 
     def _walk(self, points: Points, found: Valued | None, rng: Random) -> Iterator[None]:
-        """Descents, from one state and then from near the best or from new ones, without an end."""
-        while True:
+        """Descents, from one state and then from near the best or from new ones; later annealing, without an end."""
+        while self._spent < DESCENDING:
             if found is not None:
                 yield from self._descent(points, found, rng)
             anew = rng.random() < ANEW
@@ -178,6 +184,39 @@ class FirstMappings:
             yield
             if anew and found is not None:
                 found = yield from self._polished(points, found, rng)
+        for number in count():
+            found, hot = (self._drawn(points, rng, None), HOT) if number % 2 else (self._top, WARM)
+            yield
+            if found is not None and found[0] < INFINITE:
+                yield from self._cooled(points, found, rng, int(ROUND * LONGER ** (number // ALIKE)), hot)
+
+    def _cooled(self, points: Points, now: Valued, rng: Random, steps: int, hot: float) -> Iterator[None]:
+        """One round of annealing, from hot to cold."""
+        for step in range(steps):
+            heat, near = hot * (COLD / hot) ** (step / steps), None
+            if points.facts.floating and rng.random() < RESHAPED:
+                near = self._near(points, now[1], rng, 1.0)
+                if near is not None and near[0] < INFINITE:
+                    for i in changed_paths(now[1], near[1]):
+                        near = self._stepped(points, near, rng, i, 0.0)
+                        yield
+            else:
+                near = self._stepped(points, now, rng, rng.randrange(points.facts.count), heat)
+            if near is not None and near[0] < INFINITE and accepted(near[0], now[0], heat, rng):
+                now = near
+            yield
+
+    def _stepped(self, points: Points, found: Valued, rng: Random, i: int, heat: float) -> Valued:
+        """The state after some proposals for the privates of Einsum i, annealed at this temperature."""
+        if points.additive and self._fast(points) and points.bursts.able(found[1], i):
+            done = points.bursts.run(found[1], i, points.sums(found[1], {i}), STEP, STEP, heat, rng)
+            self._seen((points.apart(done.best), done.best))
+            return points.apart(done.state), done.state
+        for _ in range(STEPPED if points.closed[i] is not None else TRIES):
+            near = self._near(points, found[1], rng, 0.0, i)
+            if near is not None and near[0] < INFINITE and accepted(near[0], found[0], heat, rng):
+                found = self._seen(near)
+        return found
 
     def _offer(self) -> None:
         """Have the state that is ready priced as a whole, and kept if it is the best."""
@@ -284,7 +323,7 @@ class FirstMappings:
     def _descent(self, points: Points, found: Valued, rng: Random) -> Iterator[None]:
         """Better states one move away; what changes for Einsums that share something else changes their privates."""
         count, failed = points.facts.count, 0
-        while failed < SHARED and points.facts.floating:
+        while failed < SHARED and points.facts.floating and self._spent < DESCENDING:
             before = found[0]
             near = self._near(points, found[1], rng, 0.5)
             if near is not None and near[0] < float("inf"):

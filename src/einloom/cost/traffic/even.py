@@ -34,8 +34,8 @@ class PathCost:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tensor:
-    """What does not change from path to path. joined: axes over which instances count once above."""
+class TensorOnPath:
+    """A tensor of the Einsum, on any path. joined: axes over which instances count once above."""
 
     name: str
     variables: frozenset[str]
@@ -68,7 +68,7 @@ class EvenPaths:
         simple = all(index.simple for access in workload.einsum(einsum).accesses for index in access.indices)
         return simple and not machine.tolls and not any(isinstance(m, Link) for m in machine.memories)
 
-    def _tensor(self, name: str) -> _Tensor:
+    def _tensor(self, name: str) -> TensorOnPath:
         access = self.einsum.access(name)
         written = name == self.einsum.output.tensor
         joined = {
@@ -76,7 +76,7 @@ class EvenPaths:
             for axis in self.machine.axes.values()
             if name in select(axis.reduce if written else axis.multicast, self.workload, self.einsum.name)
         }
-        return _Tensor(
+        return TensorOnPath(
             name,
             frozenset(access.variables),
             prod(self.workload.extents[v] for v in access.variables),
@@ -119,9 +119,17 @@ class EvenPaths:
         traffic = tuple((a + b) * repeat for a, b in zip(read, written, strict=True))
         return PathCost(float(energy), float(latency), traffic)
 
+    def takes(self, steps: tuple[Step, ...], filled: frozenset[tuple[int, str]]) -> bool:
+        """True if a path can be priced here."""
+        return True
+
     def moves(self, steps: tuple[Step, ...], filled: frozenset[tuple[int, str]]) -> list[Move]:
         """What every link moves, at both ends."""
         return [move for _, _, moved in self.links(steps, filled) for move in moved]
+
+    def values(self, steps: tuple[Step, ...], one: TensorOnPath, child: int | None) -> int:
+        """Values of a tensor in all its tiles at `child` (None: the leaf), each tile counted once."""
+        return one.values
 
     def links(
         self, steps: tuple[Step, ...], filled: frozenset[tuple[int, str]] = frozenset()
@@ -143,14 +151,14 @@ class EvenPaths:
         return found
 
     def _moved(
-        self, steps: tuple[Step, ...], one: _Tensor, place: int, memory: int, child: tuple[int, int] | None
+        self, steps: tuple[Step, ...], one: TensorOnPath, place: int, memory: int, child: tuple[int, int] | None
     ) -> list[Move]:
         """What one link moves. child: (place, memory) of the store below, None for the leaf."""
         below = None if child is None else child[0]
         if steps[-1][2]:
             upper, lower = crossed(steps, one.variables, one.joined, place, below, self.extents, one.written)
         else:
-            upper, lower = _crossed(steps, one, place, below)
+            upper, lower = _crossed(steps, one, self.values(steps, one, below), place, below)
         width = one.widths[memory]
         found = [(memory, upper[0] * width, upper[1] * width, one.written)]
         back = one.written and (self.rmw or child is None)
@@ -174,7 +182,7 @@ def instances(steps: tuple[Step, ...]) -> int:
     return found
 
 
-def _holders(steps: tuple[Step, ...], tensors: tuple[_Tensor, ...]) -> dict[str, list[tuple[int, int]]]:
+def _holders(steps: tuple[Step, ...], tensors: tuple[TensorOnPath, ...]) -> dict[str, list[tuple[int, int]]]:
     """(place, memory) of the stores of each tensor, from the outside in."""
     found: dict[str, list[tuple[int, int]]] = {one.name: [] for one in tensors}
     for place, step in enumerate(steps):
@@ -185,8 +193,10 @@ def _holders(steps: tuple[Step, ...], tensors: tuple[_Tensor, ...]) -> dict[str,
     return found
 
 
-def _crossed(steps: tuple[Step, ...], one: _Tensor, parent: int, child: int | None) -> tuple[Counts, Counts]:
-    """Values that cross a link, counted at the parent and at the child (docs/model/moves.md).
+def _crossed(
+    steps: tuple[Step, ...], one: TensorOnPath, values: int, parent: int, child: int | None
+) -> tuple[Counts, Counts]:
+    """Values that cross a link, counted at the parent and at the child (docs/model/moves.md). values: of all tiles.
 
     Walks outwards from the child: loops that the tensor lacks, directly above it, keep the tile; a loop that it has, or
     a split, ends that. The leaf keeps nothing. Spatial loops above the side at which we count belong to its instances.
@@ -213,21 +223,22 @@ def _crossed(steps: tuple[Step, ...], one: _Tensor, parent: int, child: int | No
                 unjoined *= 1 if axis in one.joined else trips
         elif kind == "split":
             still = False
-    up = _counts(one, again, unjoined, above_lacking, above)
-    return up, up if child is None else _counts(one, again, 1, above_lacking * inside_lacking, above * inside)
+    mine = values, one.written
+    up = _counts(*mine, again, unjoined, above_lacking, above)
+    return up, up if child is None else _counts(*mine, again, 1, above_lacking * inside_lacking, above * inside)
 
 
-def _counts(one: _Tensor, again: Number, unjoined: int, instances: int, parts: int) -> Counts:
+def _counts(values: int, written: bool, again: Number, unjoined: int, instances: int, parts: int) -> Counts:
     """instances: that need the same values; parts: that need different ones. What is written for the first time is
     asked of written tensors alone."""
     every, busiest = again * unjoined * instances, again * unjoined
     first = (
-        (terms.evenly_crossed(one.values, unjoined * instances, 1), terms.evenly_crossed(one.values, unjoined, parts))
-        if one.written
+        (terms.evenly_crossed(values, unjoined * instances, 1), terms.evenly_crossed(values, unjoined, parts))
+        if written
         else (0, 0)
     )
     return (
-        terms.evenly_crossed(one.values, every, 1),
-        terms.evenly_crossed(one.values, busiest, parts),
+        terms.evenly_crossed(values, every, 1),
+        terms.evenly_crossed(values, busiest, parts),
         *first,
     )

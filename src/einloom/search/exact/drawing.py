@@ -81,10 +81,10 @@ class Drawing:
             self.first.early, self.first.hurried = SOON, TURNS
             self._at = self._clock()
 
-    def go_on_near(self, known: Solution | None) -> None:
-        """Draw for half of the time; near a mapping, if one is known."""
+    def go_on_near(self, known: Solution | None, turns: float = 1.0) -> None:
+        """Draw from now on for one second in so many of the search besides; near a mapping, if one is known."""
         if self.first is not None:
-            self.first.hurried = 1
+            self.first.hurried, self._again = turns, 0.0
             if known is not None:
                 self.first.go_on_near(known.mapping)
 
@@ -130,12 +130,13 @@ class Drawing:
             self._again = begun + took + took * turns
             self.end_if_met()
 
-    def draw_on(self) -> None:
-        """Draw for what is left of a budget of seconds, or for some seconds without one; not under a budget of steps.
+    def draw_on(self, seconds: float = np.inf) -> None:
+        """Draw for so many CPU seconds, for what is left of a budget of seconds, or for some seconds without one; not
+        under a budget of steps.
 
         Raises Stopped or AtTheBound as `checkpoint` does.
         """
-        until = time.process_time() + (ALONE if self.budget.seconds is None else np.inf)
+        until = time.process_time() + min(seconds, ALONE if self.budget.seconds is None else np.inf)
         while self.first is not None and self.budget.steps is None and time.process_time() < until:
             self.first.work(time.process_time() + SLICE)
             if self.first.best is None:

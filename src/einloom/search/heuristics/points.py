@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ...cost.evaluate import evaluate, price
 from ...cost.traffic.even import EvenPaths
 from ...cost.traffic.paths import paths
+from ...cost.traffic.windowed import WindowPaths
 from ...errors import SpecError
 from ...mapping.tree import Mapping
 from ...mapspace.ffm.encoding import SHARED, Encoding, NoProposal, State
@@ -75,7 +76,11 @@ class Points:
             EvenPaths(workload, machine, name) if EvenPaths.able(workload, machine, name) else None
             for name in workload.names
         ]
-        self.plain = None not in self.even  # no point costs a walk of windows
+        self.plain = None not in self.even  # every index is one variable
+        self.closed = [
+            WindowPaths(workload, machine, name) if even is None and WindowPaths.able(workload, machine, name) else even
+            for name, even in zip(workload.names, self.even, strict=True)
+        ]
         self._costs: dict[KnownPath, tuple[float, float, int]] = {}
         self.best: Valued | None = None  # of all states met
         self.machine_code = False  # known to be compiled
@@ -152,8 +157,11 @@ class Points:
         if found is None:
             if len(self._costs) >= LARGEST:
                 self._costs.clear()
-            whole = mine.filled and self.even[facts.label[i]] is None
-            found = self._costs[mine] = self._in_tree(state, i) if whole else self._path_cost(facts.label[i], mine)
+            label = facts.label[i]
+            closed = self.closed[label]
+            able = closed is not None and closed.takes(mine.word, mine.filled)
+            whole = mine.filled and not able
+            found = self._costs[mine] = self._in_tree(state, i) if whole else self._path_cost(label, mine)
         return found
 
     def forget(self) -> None:
@@ -183,9 +191,9 @@ class Points:
         if "bursts" in self.__dict__ and not path.filled and self.bursts.prices(i):  # loaded
             energy, latency, traffic = self.bursts.price(i, mine)
             return energy, latency, int(traffic)
-        even = self.even[i]
-        if even is not None:
-            one = even.cost(mine, path.filled)
+        closed = self.closed[i]
+        if closed is not None and closed.takes(mine, path.filled):
+            one = closed.cost(mine, path.filled)
             return one.energy, one.latency, one.traffic[self.facts.number[memory]] if memory else 0
         found = price(workload, machine, paths(workload, Mapping(nodes_of(self.facts, i, mine))), "einsum", ())
         return found.energy, found.latency, found.traffic(memory) if memory else 0

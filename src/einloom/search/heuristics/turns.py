@@ -15,6 +15,7 @@ from random import Random
 
 from ...dataclass import dataclass
 from ...errors import MissingExtra
+from ...mapping.tree import Mapping
 from ...problem import Budget, Problem
 from ..first import FirstMappings
 from ..method import Watcher
@@ -48,12 +49,12 @@ class _Turn:
 class Turns(FirstMappings):
     """The first mapping at once, then the methods by turns: tiles by programs, annealing, a genetic search, annealing.
 
-    A problem gets turns if machine code is in the cache, energy, latency or traffic add over Einsums whose indices are
-    plain variables, and there are no more than `LARGEST` of these; else descents from draws, as `exact` alone has them.
+    A problem gets turns if machine code is in the cache, energy, latency or traffic add over Einsums that are priced in
+    closed form, and there are no more than `LARGEST` of these; else what `exact` alone draws.
     seed: of all methods. seconds: from now, that the proof and these may take together, if they are bounded.
     """
 
-    eager, early, hurried, limits = True, TOGETHER, BESIDE, True
+    eager, early, hurried, limits = True, TOGETHER, float(BESIDE), True
 
     def __init__(
         self, problem: Problem, watch: Watcher, machine_code: bool = False, seed: int = 0, seconds: float | None = None
@@ -86,9 +87,18 @@ class Turns(FirstMappings):
             if turns is None and self.best is not None and self._points is not None:
                 turns = self._able(self._points)
             if turns:
-                break
-        if not turns:
-            return
+                yield from self._by_turns()
+
+    def go_on_near(self, mapping: Mapping) -> None:
+        """Turns from a known mapping, if it has a state and the problem gets turns."""
+        super().go_on_near(mapping)
+        points = self._points
+        if points is not None and self._ready is not None and self._able(points):
+            points.value(self._ready[1])
+            self._pieces = self._by_turns()
+
+    def _by_turns(self) -> Iterator[None]:
+        """A turn of a method after the other, each a piece, without an end."""
         rng, longer = Random(self.seed), 1.0
         for number, turn in enumerate(cycle(self._turns)):
             yield
@@ -100,7 +110,7 @@ class Turns(FirstMappings):
         """True if turns are worth it; else the proof gets more of the seconds where a point costs a walk."""
         if not points.additive or points.facts.count > LARGEST or not self._loads:
             return False
-        if not points.plain:
+        if None in points.closed:
             self.early, self.hurried = WALKS, SELDOM
             return False
         return points.machine_code or points.load()
