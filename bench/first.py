@@ -7,7 +7,8 @@ the answer, what ended the search, and the most memory that the process held. CP
 names. The objective is EDP, or what the machine has numbers for. A pair that is in the CSV already is skipped.
 
 ``--hardest`` takes the twenty pairs of which the tests want a first mapping without a step, into a CSV of its own, with
-the gap after 60 CPU seconds, too, where they ran so long.
+the gap after 60 CPU seconds, too, where they ran so long. ``--networks`` takes whole networks, which are left out else,
+into another.
 """
 
 from __future__ import annotations
@@ -39,9 +40,10 @@ from .rows import ROOT, append, had, stamp
 
 CSV = ROOT / "bench" / "results" / "first.csv"
 HARDEST_CSV = ROOT / "bench" / "results" / "first-hardest.csv"
+NETWORKS_CSV = ROOT / "bench" / "results" / "first-networks.csv"
 MOMENTS = (1.0, 3.0, 10.0)
 LONG = (*MOMENTS, 60.0)
-NETWORKS = 50  # Einsums above which a workload is left out without --all
+NETWORKS = 50  # Einsums above which a workload is one of --networks
 LOST = 60  # seconds after which a process that has not answered is killed, for each second of the budget
 
 
@@ -129,10 +131,10 @@ def apart(make: Callable[[], dict[str, object]], patience: float) -> dict[str, o
     return found
 
 
-def pairs(every: bool) -> Iterator[tuple[str, str]]:
-    """All pairs; without `every`, none of whole networks."""
+def pairs(networks: bool) -> Iterator[tuple[str, str]]:
+    """The pairs of whole networks, or all others."""
     for one in zoo.workloads():
-        if every or len(load_workload(one.name).einsums) <= NETWORKS:
+        if networks == (len(load_workload(one.name).einsums) > NETWORKS):
             for machine in zoo.machines():
                 yield one.name, machine.name
 
@@ -210,15 +212,16 @@ def main(words: Sequence[str] | None = None) -> int:
     """Measure what is not in the CSV yet; exits with 1 if a pair has neither a mapping nor a proof of none."""
     parser = argparse.ArgumentParser(prog="python -m bench.first", description=__doc__.split("\n")[0])
     parser.add_argument("--seconds", type=float, default=3.0, help="CPU seconds of each search (default 3)")
-    parser.add_argument("--all", action="store_true", help="whole networks, too")
+    parser.add_argument("--networks", action="store_true", help="whole networks alone")
     parser.add_argument("--only", nargs="*", default=(), metavar="NAME", help="these workloads or machines alone")
     parser.add_argument("--hardest", action="store_true", help="the twenty hardest pairs alone")
     parser.add_argument("--csv", type=Path)
     options = parser.parse_args(words)
-    path, moments = options.csv or (HARDEST_CSV if options.hardest else CSV), LONG if options.hardest else MOMENTS
+    usual = HARDEST_CSV if options.hardest else NETWORKS_CSV if options.networks else CSV
+    path, moments = options.csv or usual, LONG if options.hardest else MOMENTS
     known = had(path, "workload", "machine")
     ends: Counter[str] = Counter()
-    for workload, machine in HARDEST if options.hardest else pairs(options.all):
+    for workload, machine in HARDEST if options.hardest else pairs(options.networks):
         if (workload, machine) in known or (options.only and not {workload, machine} & set(options.only)):
             continue
         made = partial(row, workload, machine, options.seconds, moments)

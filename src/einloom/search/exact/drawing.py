@@ -32,7 +32,7 @@ ALONE = 5.0  # CPU seconds of drawing without a budget of seconds where spatial 
 LOADS_FROM = 2.0  # seconds of a budget from which it is worth it to load machine code for drawing
 HASTE = 30.0  # seconds of a budget from which on a dive has a better mapping of a network before its end
 SOON = 0.2  # seconds of drawing for half of the time, beside dives into few choices
-TURNS = 6  # seconds of these for one of drawing after that
+TURNS = 6.0  # seconds of these for one of drawing after that
 CLOSING = 2  # times the pricing of what was drawn is left to the end of a search, or one part in so many of its seconds
 Drawer = Callable[[Problem, Watcher, bool], FirstMappings]
 
@@ -100,6 +100,11 @@ class Drawing:
         return min(self.incumbent.value, drawn)
 
     @property
+    def leads(self) -> bool:
+        """True if a drawn mapping is better than what the search has found."""
+        return self.first is not None and self.first.promised < self.incumbent.value * self._repeats
+
+    @property
     def _repeats(self) -> int:
         problem = self.incumbent.problem
         return int(problem.workload.repeat**problem.objective.degree)
@@ -130,13 +135,12 @@ class Drawing:
             self._again = begun + took + took * turns
             self.end_if_met()
 
-    def draw_on(self, seconds: float = np.inf) -> None:
-        """Draw for so many CPU seconds, for what is left of a budget of seconds, or for some seconds without one; not
-        under a budget of steps.
+    def draw_on(self) -> None:
+        """Draw for what is left of a budget of seconds, or for some seconds without one; not under a budget of steps.
 
         Raises Stopped or AtTheBound as `checkpoint` does.
         """
-        until = time.process_time() + min(seconds, ALONE if self.budget.seconds is None else np.inf)
+        until = time.process_time() + (ALONE if self.budget.seconds is None else np.inf)
         while self.first is not None and self.budget.steps is None and time.process_time() < until:
             self.first.work(time.process_time() + SLICE)
             if self.first.best is None:

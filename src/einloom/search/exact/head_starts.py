@@ -38,13 +38,12 @@ SPARSE = 100_000  # choices up to which every Einsum alone is mapped in a fracti
 CROWDED = 13_000_000  # choices from which on no cascade of the zoo is proven within a CPU second
 MANY = 1_000_000  # choices from which on a proof that takes longer than this second takes much longer
 LATE = 1.0  # CPU seconds of a search after which one of many choices looks at few
-FIRST = 0.2  # of a budget of seconds is drawn before few choices are looked at, at most
-BRIEFLY = 1.0  # CPU seconds of that, at most
-DIVING = 0.25  # of a budget of seconds goes to few choices, at most
-LONGEST = 4.0  # CPU seconds of them, at most
+DIVING = 0.4  # of a budget of seconds goes to few choices, at most
+LONGEST = 6.0  # CPU seconds of them, at most
 NETWORK = Few(40, 2, 16, 1)  # of each Einsum of a network, which is mapped alone
 SLIDING = Few(60, 2, 30, 1)  # looked at before the others where windows slide: tables are many then
 FEW = (Few(60, 4, 60, 1), Few(150, 2, 60, 1), Few(60, 8, 100, 1), Few(150, 8, 200, 2))  # looked at one after the other
+SLOW = 1 / 3  # of that time is long for one of them: then no more are looked at where what is drawn is better
 SEARCHING = 0.25  # CPU seconds of the search for one of drawing where it would not end soon
 PACKED = 10_000_000_000  # choices from which on the second comes first
 ABOVE_FEW = (0.02, 0.5, 4.0, 100.0)  # limits of them, as shares above what they cost at least
@@ -221,16 +220,18 @@ def first_among_few(search: Search, attempt: Attempt, size: int) -> None:
     mapped alone. size: how many choices there are."""
     incumbent, drawing, network = search.incumbent, search.drawing, _network(search)
     drawing.at_once()
-    drawing.draw_on(min(FIRST * (search.budget.seconds or np.inf), BRIEFLY))
     most = min(DIVING * (search.budget.seconds or np.inf), LONGEST)
     with suppress(Enough), drawing.until(time.process_time() + most):
         for few in (NETWORK,) if network else _ladder(attempt, size):
+            begun = time.process_time()
             with suppress(Infeasible):
                 quick = among_few(attempt, few)
                 if network:
                     _keep_unfused(search, quick, attempt.repeats)
                 else:
                     _dive(incumbent, quick, attempt.repeats)
+            if drawing.leads and time.process_time() - begun > SLOW * most:
+                break
     drawing.go_on_near(incumbent.best, SEARCHING if size > CROWDED else 1.0)
 
 
