@@ -160,3 +160,47 @@ def test_remembered_fills_are_those_that_are_asked_for() -> None:
         for held in order:
             alone = Floors(quick.setting, FewSpreads(signature, lambda: None, dict(classes.few)))
             assert np.array_equal(known.of(option, held), alone.of(option, held))
+
+
+@pytest.mark.parametrize(("took", "better", "looked"), [(0.0, True, 4), (1.0, False, 4), (1.0, True, 1)])
+def test_slow_looks_end_where_what_is_drawn_is_better(
+    took: float, better: bool, looked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each look at few choices takes so much of the time for all of them and finds nothing."""
+    run = Run(problem("conv-chain", "tileflow-edge", "edp"), ExactOptions(), Budget(seconds=1000), Watcher())
+    seen, now = list[Few](), [0.0]
+
+    def nothing(attempt: Attempt, few: Few) -> Attempt:
+        seen.append(few)
+        now[0] += took * head_starts.SLOW * head_starts.LONGEST * 1.01
+        raise Infeasible("nothing is among them")
+
+    monkeypatch.setattr(head_starts, "FEW", head_starts.FEW[:4])
+    monkeypatch.setattr(head_starts, "SLIDING", head_starts.FEW[0])
+    monkeypatch.setattr(head_starts, "_ladder", lambda attempt, size: head_starts.FEW)
+    monkeypatch.setattr(head_starts, "among_few", nothing)
+    monkeypatch.setattr(head_starts.time, "process_time", lambda: now[0])
+    monkeypatch.setattr(type(run.drawing), "leads", property(lambda self: better))
+    head_starts.first_among_few(run, run.attempt(), head_starts.CROWDED + 1)
+    assert len(seen) == looked
+
+
+def test_drawing_leads_where_it_has_the_better_mapping() -> None:
+    run = Run(problem("conv-chain", "tileflow-edge", "edp"), ExactOptions(), Budget(seconds=1000), Watcher())
+    assert not run.drawing.leads and run.drawing.first is not None
+    drawn = run.drawing.first.draw()
+    assert drawn is not None and run.drawing.leads
+    run.incumbent.found(run.incumbent.solution(drawn), 1)
+    assert not run.drawing.leads
+
+
+def test_drawing_goes_on_at_once_and_has_most_of_the_time_where_choices_are_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(head_starts, "_ladder", lambda attempt, size: ())
+    for size, turns in ((head_starts.CROWDED + 1, head_starts.SEARCHING), (head_starts.CROWDED, 1.0)):
+        run = Run(problem("conv-chain", "tileflow-edge", "edp"), ExactOptions(), Budget(seconds=1000), Watcher())
+        run.drawing._again = float("inf")
+        head_starts.first_among_few(run, run.attempt(), size)
+        assert run.drawing.first is not None and run.drawing.first.hurried == turns
+        assert run.drawing._again == 0.0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from einloom.mapspace.ffm.encoding.skeletons import SkeletonDraft
 from einloom.mapspace.ffm.encoding.state import Own, word
 from einloom.mapspace.registry import space_for
 from einloom.problem import Budget, Objective, Problem, keeps_time
+from einloom.search import first
 from einloom.search.door import ask
 from einloom.search.evaluator import Evaluator
 from einloom.search.exact import Exact
@@ -359,3 +362,25 @@ def test_first_mappings_are_looked_for_near_others() -> None:
     near = [FirstMappings._near(points, state, rng, 0.5) for _ in range(60)]
     moved = [one for one in near if one is not None]
     assert len(moved) > 20 and all(found != state and value == points.apart(found) for value, found in moved)
+
+
+def test_drawing_anneals_after_a_second_from_the_best_and_from_new_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each round begins at the best state or at a drawn one, and what is kept is legal and never gets worse."""
+    asked = problem("conv-chain:c=4,h=8,w=8,l=4,k=4", "tileflow-edge", "edp")
+    drawing, begun, cooled = FirstMappings(asked, Watcher()), list[tuple[float, float, float]](), FirstMappings._cooled
+
+    def counted(self: Any, points: Points, now: Any, rng: Random, steps: int, hot: float) -> Any:
+        begun.append((hot, now[0], self._top[0]))
+        return cooled(self, points, now, rng, 5, hot)
+
+    monkeypatch.setattr(FirstMappings, "_cooled", counted)
+    drawing._spent = first.DESCENDING
+    values = []
+    while len(begun) < 6:
+        drawing.work(0.0)
+        values.append(drawing.value)
+    assert drawing.best is not None and legality(asked.workload, asked.machine, drawing.best) == ()
+    assert all(later <= sooner for sooner, later in pairwise(values))
+    assert [hot for hot, _, _ in begun] == [first.WARM, first.HOT] * 3
+    assert all(value == best for hot, value, best in begun if hot == first.WARM)
+    assert any(value > best for hot, value, best in begun if hot == first.HOT)
