@@ -52,7 +52,7 @@ CHECKING = 4  # seconds of drawing for one of pricing what was drawn as a whole
 LATEST = 0.2  # seconds of wall time that drawing takes at a time
 LOADS = 0.5  # seconds of drawing after which machine code is loaded, if it has been compiled before
 EARLY = 1.0  # seconds of drawing after the first mapping, with a budget, in which search and drawing take turns
-HURRIED = 4  # seconds of search for one of drawing after that
+HURRIED = 4.0  # seconds of search for one of drawing after that
 
 
 @dataclass
@@ -77,7 +77,7 @@ class FirstMappings:
     search looks only below what was drawn.
     """
 
-    eager, early, hurried, limits = False, EARLY, float(HURRIED), False
+    eager, early, hurried, limits = False, EARLY, HURRIED, False
 
     def __init__(self, problem: Problem, watch: Watcher, machine_code: bool = False) -> None:
         self.problem, self.watch, self._machine_code = problem, watch, machine_code
@@ -212,7 +212,8 @@ class FirstMappings:
             done = points.bursts.run(found[1], i, points.sums(found[1], {i}), STEP, STEP, heat, rng)
             self._seen((points.apart(done.best), done.best))
             return points.apart(done.state), done.state
-        for _ in range(STEPPED if points.closed[i] is not None else TRIES):
+        label = points.encoding.of(found[1]).label[i]
+        for _ in range(TRIES if points.closed[label] is None else STEPPED):
             near = self._near(points, found[1], rng, 0.0, i)
             if near is not None and near[0] < INFINITE and accepted(near[0], found[0], heat, rng):
                 found = self._seen(near)

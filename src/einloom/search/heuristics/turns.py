@@ -32,7 +32,7 @@ LONGEST = 2.0  # seconds of a turn
 ELITE = 4  # states that turns begin from, at most
 LARGEST = 40  # Einsums of a cascade in which a turn can change something
 SOLVER = 256 << 20  # bytes of room before integer programs are solved, whose solver is another library
-TOGETHER, BESIDE = 0.8, 9  # seconds of drawing by turns with the proof; of the proof for each of drawing after that
+TOGETHER, BESIDE = 0.8, 9.0  # seconds of drawing by turns with the proof; of the proof for each of drawing after that
 PART, MOST = 1 / 6, 1 / 3  # of a budget of seconds is drawn by turns with the proof; at most, while it is worth it
 GAIN = 0.99  # of the best value: a turn that ends above this was not worth it
 WALKS, SELDOM = 0.05, 49  # the same where a point costs a walk of windows
@@ -54,7 +54,7 @@ class Turns(FirstMappings):
     seed: of all methods. seconds: from now, that the proof and these may take together, if they are bounded.
     """
 
-    eager, early, hurried, limits = True, TOGETHER, float(BESIDE), True
+    eager, early, hurried, limits = True, TOGETHER, BESIDE, True
 
     def __init__(
         self, problem: Problem, watch: Watcher, machine_code: bool = False, seed: int = 0, seconds: float | None = None
