@@ -14,7 +14,7 @@ from einloom.api import problem
 from einloom.cost.evaluate import evaluate
 from einloom.errors import Infeasible
 from einloom.problem import Budget, Guarantee, Problem
-from einloom.search.exact import Exact, head_starts
+from einloom.search.exact import Exact, drawing, head_starts
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.branch_and_bound import Run
 from einloom.search.exact.einsums.spatial import like_axes, together
@@ -203,4 +203,6 @@ def test_drawing_goes_on_at_once_and_has_most_of_the_time_where_choices_are_many
         run.drawing._again = float("inf")
         head_starts.first_among_few(run, run.attempt(), size)
         assert run.drawing.first is not None and run.drawing.first.hurried == turns
-        assert run.drawing._again == 0.0
+        assert run.drawing._again == 0.0 and run.drawing._turns(run.drawing.first) == turns
+        run.drawing._drawn = drawing.FAVOURED + 1
+        assert run.drawing._turns(run.drawing.first) == 1.0

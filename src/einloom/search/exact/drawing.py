@@ -33,6 +33,7 @@ LOADS_FROM = 2.0  # seconds of a budget from which it is worth it to load machin
 HASTE = 30.0  # seconds of a budget from which on a dive has a better mapping of a network before its end
 SOON = 0.2  # seconds of drawing for half of the time, beside dives into few choices
 TURNS = 6.0  # seconds of these for one of drawing after that
+FAVOURED = 10.0  # seconds of drawing, at most, while it has more of the time than the search
 CLOSING = 2  # times the pricing of what was drawn is left to the end of a search, or one part in so many of its seconds
 Drawer = Callable[[Problem, Watcher, bool], FirstMappings]
 
@@ -131,9 +132,13 @@ class Drawing:
             self._drawn += took if known else 0.0
             patient = self.chains and (self.budget.seconds is None or self.budget.seconds >= HASTE)
             early = self._drawn < self.first.early
-            turns = PROVING if self.budget == Budget() or patient else 1 if early else self.first.hurried
+            turns = PROVING if self.budget == Budget() or patient else 1 if early else self._turns(self.first)
             self._again = begun + took + took * turns
             self.end_if_met()
+
+    def _turns(self, first: FirstMappings) -> float:
+        """Seconds of the search for one of drawing; after some of these no less than one, because bounds may rise."""
+        return max(first.hurried, 1.0) if self._drawn > FAVOURED else first.hurried
 
     def draw_on(self) -> None:
         """Draw for what is left of a budget of seconds, or for some seconds without one; not under a budget of steps.
