@@ -78,7 +78,7 @@ def test_a_padded_convolution(seed: int) -> None:
 
 
 RULES = ("stationary", "lowering", "dominance", "limits", "settled")
-PRUNED = (*SEEDS[:60], 72, 248, 321, 1542, 1615)
+PRUNED = (*SEEDS[:60], 72, 248, 321, 1542, 1615, 2016, 2186)
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
+from crowded import UNBOUNDED, crowded_machine, workload
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact, ExactOptions, least_costs
@@ -24,9 +24,6 @@ from einloom.search.exact.einsums.classes import EinsumClass
 from einloom.search.exact.numerics.pareto import FloatArray
 from einloom.search.exhaustive import Exhaustive
 from einloom.search.method import Watcher
-from einloom.workload.build import build_workload
-from einloom.workload.einsum import Workload
-from einloom.workload.notation import parse_einsum
 
 WORKLOADS = (
     ("Z[m,n] = A[m,k] * B[k,n]", "m=4 n=4 k=4"),
@@ -38,6 +35,15 @@ WORKLOADS = (
     ("A[m,l] = Q[m,k] * K[l,k]; B[m] = A[m,l]; C[m,l] = A[m,l] * B[m]", "m=4 l=4 k=2"),
     ("Y[m,n] = A[m,k] * B[k,n]; Z[m,j] = Y[m,n] * C[n,j]", "m=4 n=2 k=2 j=4"),
 )
+UNEVEN = (
+    ("Z[m,n] = A[m,k] * B[k,n]", "m=5 n=3 k=4"),
+    ("Z[m,n] = A[m,k] * B[k,n]", "m=7 n=3 k=3"),
+    ("O[p,k] = I[p+r,c] * W[k,r,c]", "p=5 r=2 k=3 c=3"),
+    ("A[m,l] = Q[m,k] * K[l,k]; B[m] = A[m,l]; C[m,l] = A[m,l] * B[m]", "m=5 l=3 k=3"),
+    ("Y[m,n] = A[m,k] * B[k,n]; Z[m,j] = Y[m,n] * C[n,j]", "m=5 n=3 k=2 j=3"),
+    ("Y[p,k] = X[p+r] * W[r,k]; Z[q] = Y[q+s,k] * V[s,k]", "p=5 q=4 r=2 s=2 k=3"),
+    ("Y[m,n] = A[m,k] * B[k,n]; Z[m,j] = Y[m,n] * C[n,j]", "m=3 n=5 k=3 j=2"),
+)
 TINY = (
     ("Z[m,n] = A[m,k] * B[k,n]", "m=2 n=2 k=2"),
     ("Z[n] = A[k] * B[k,n]", "n=3 k=2"),
@@ -46,40 +52,16 @@ TINY = (
 )
 
 
-def workload(text: str, sizes: str) -> Workload:
-    extents = {name: int(size) for name, size in (pair.split("=") for pair in sizes.split())}
-    shapes = {"I": (2 * extents["p"],)} if "2*p" in text else {}
-    einsums = [parse_einsum(one) for one in text.split("; ")]
-    return build_workload("w", einsums, extents, bits={"default": 1}, shapes=shapes)
-
-
-def machine(rng: Random) -> Machine:
-    """A memory with everything, perhaps instances, a buffer of a few elements, perhaps another one."""
-
-    def memory(name: str, size: int | None, cost: int) -> Memory:
-        rate = rng.choice((None, 1.0, 2.0, 8.0))
-        ports = rng.choice(("shared", "separate"))
-        return Memory(name, size, cost, cost, 1, rate, rate, ports=ports)
-
-    levels: list[Any] = [memory("MM", None, rng.choice((1, 5, 20)))]
-    inner = [memory("GLB", rng.randint(2, 6), rng.choice((0, 1, 3)))]
-    if rng.random() < 0.3:
-        inner.insert(0, memory("L2", rng.randint(4, 12), 4))
-    if rng.random() < 0.6:
-        inner.insert(rng.randrange(len(inner) + 1), Fanout("f", (Axis("x", rng.choice((2, 3, 4))),)))
-    return Machine("m", (*levels, *inner, ComputeUnit("MAC", rng.choice((1.0, 4.0)), rng.choice((0.0, 1.0)))))
-
-
-def asked(seed: int, among: Sequence[tuple[str, str]] = WORKLOADS) -> Problem:
+def asked(seed: int, among: Sequence[tuple[str, str]] = WORKLOADS, space: str = "ffm") -> Problem:
     rng = Random(seed)
     text, sizes = among[seed % len(among)]
     goal = rng.choice((Objective("energy"), Objective("latency"), Objective("edp"), Objective("traffic", "MM")))
-    return Problem(workload(text, sizes), machine(rng), Mapspace(), goal)
+    return Problem(workload(text, sizes), crowded_machine(rng), Mapspace(name=space), goal)
 
 
+RAGGED = (0, 1, 2, 7, 8, 14, 15, 16, 21, 29, 30, 35, 43, 53, 54, 63, 64, 67, 71, 84, 85, 90, 99, 113, 155, 160, 223)
 SEEDS = (0, 3, 8, 12, 16, 23, 31, 36, 42, 45, 59, 189, 205)
 MORE = range(300)
-UNBOUNDED = ExactOptions(incumbent=False, consistency=False, completions=False, segments=False)
 
 
 def case(problem: Problem, value: float) -> tuple[Attempt, float]:
@@ -87,9 +69,11 @@ def case(problem: Problem, value: float) -> tuple[Attempt, float]:
 
 
 @cache
-def cases(seeds: Sequence[int] = SEEDS) -> tuple[tuple[Attempt, float], ...]:
+def cases(
+    seeds: Sequence[int] = SEEDS, among: Sequence[tuple[str, str]] = WORKLOADS, space: str = "ffm"
+) -> tuple[tuple[Attempt, float], ...]:
     """Problems with their optima, by a search that uses no bound."""
-    problems = map(asked, seeds)
+    problems = (asked(seed, among, space) for seed in seeds)
     return tuple(case(problem, Exact(UNBOUNDED).search(problem).value) for problem in problems)
 
 
@@ -155,7 +139,7 @@ _held, _meets, _served = reuse._held, reuse._meets, reuse._served
 _room, _instances = unlisted.by_room, unlisted.by_instances
 
 MISTAKES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
-    "an element less of room": (unlisted, "by_room", lambda e, t, bits, room: _room(e, t, bits, room - 1)),
+    "an element less of room": (unlisted, "by_room", lambda *one: _room(*one[:-1], one[-1] - 1)),
     "half of the instances": (unlisted, "by_instances", lambda e, t, v, most: _instances(e, t, v, max(1, most // 2))),
     "tiles one larger": (reuse, "_held", lambda *one: _held(*one) + 1),
     "windows serve once": (reuse, "_meets", lambda e, box, window, slides: np.ones(len(box))),
@@ -178,6 +162,46 @@ MISTAKES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
 def test_mistakes_are_seen(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     known = cases()
     monkeypatch.setattr(*MISTAKES[mistake])
+    above = places(known)["above"]
+    reuse.by_room.cache_clear()
+    reuse.by_instances.cache_clear()
+    assert above > 0
+
+
+# ---- uneven tiles ---------------------------------------------------------------------------------------------------
+
+FEW_BOXES = 24  # so few that extents of these sizes fall into cells
+
+
+@pytest.mark.parametrize("boxes", [FEW_BOXES, reuse.BOXES])
+def test_no_uneven_mapping_is_below(boxes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = cases(RAGGED, UNEVEN, "ragged")
+    monkeypatch.setattr(reuse, "BOXES", boxes)
+    found = places(known)
+    assert not found["above"] and found["at it"] >= 5, found
+
+
+@pytest.mark.slow
+def test_no_uneven_mapping_of_many_is_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = cases(range(400), UNEVEN, "ragged")
+    assert not places(known)["above"]
+    monkeypatch.setattr(reuse, "BOXES", FEW_BOXES)
+    assert not places(known)["above"]
+
+
+UNEVEN_MISTAKES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
+    "all loops below what is backed": (reuse, "_below", lambda einsum, tensor: frozenset(range(len(einsum.extents)))),
+    "lower corners": (reuse, "_tightened", lambda e, stores, room, cut, low, high: low.astype(float)),
+    "an element less of room": MISTAKES["an element less of room"],
+    "half of the instances": MISTAKES["half of the instances"],
+}
+
+
+@pytest.mark.parametrize("mistake", UNEVEN_MISTAKES)
+def test_uneven_mistakes_are_seen(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = cases(RAGGED, UNEVEN, "ragged")
+    monkeypatch.setattr(reuse, "BOXES", FEW_BOXES)
+    monkeypatch.setattr(*UNEVEN_MISTAKES[mistake])
     above = places(known)["above"]
     reuse.by_room.cache_clear()
     reuse.by_instances.cache_clear()

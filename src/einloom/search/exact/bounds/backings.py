@@ -42,8 +42,6 @@ def whole(workload: Workload, signatures: Sequence[EinsumClass], tensor: str) ->
         return 1
     names = dict.fromkeys((*workload.writers.get(tensor, ()), *workload.consumers[tensor]))
     users = [(name, signatures[workload.position[name]]) for name in names]
-    if any(signature.uneven for _, signature in users):
-        return 1
     needed, total = _needed(workload, names), 1
     for r in range(len(workload.tensor(tensor).shape)):
         seen = [(name, s, s.tensors[workload.einsum(name).tensors.index(tensor)]) for name, s in users]

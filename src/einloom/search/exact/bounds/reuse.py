@@ -9,53 +9,113 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from math import inf
+from math import inf, prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....mapspace.divisors import divisors
 from ..einsums.classes import EinsumClass, TensorSignature
 from ..numerics.pareto import FloatArray, IntArray, skyline
 
 BOXES = 1 << 15  # boxes of one tensor, or ways to share instances, that are listed; of more nothing is said
+FEWEST = 4  # parts into which the extents of a variable that may be cut unevenly are cut at least
 
 
 @lru_cache(maxsize=256)
-def by_room(einsum: EinsumClass, tensors: tuple[int, ...], bits: tuple[int, ...], room: int) -> FloatArray:
+def by_room(
+    einsum: EinsumClass, tensors: tuple[int, ...], bits: tuple[int, ...], backed: tuple[int, ...], room: int
+) -> FloatArray:
     """The most iterations that a fetched element serves in an instance [choices, tensors], of own stores of a memory.
 
-    bits: of an element of each. room: bits of an instance that the stores may take together. Of no choice if an element
-    of each does not fit.
+    bits: of an element of each, then of the intermediates that the memory backs. room: bits of an instance that the
+    stores may take together. Of no choice if an element of each does not fit.
     """
-    every, stores = np.array(einsum.extents)[None], [einsum.tensors[t] for t in tensors]
+    every, stores = np.array(einsum.extents)[None], [einsum.tensors[t] for t in (*tensors, *backed)]
     if sum(bits) > room:
         return np.zeros((0, len(tensors)))
+    own, inside = stores[: len(tensors)], [_below(einsum, einsum.tensors[t]) for t in backed]
     found = []
     for outer, first in enumerate(stores):
-        for slides in (None, *(u for u, tensor in enumerate(stores) if tensor.slides and u != outer)):
+        whole = frozenset[int]().union(
+            *(some for some, t in zip(inside, backed, strict=True) if first is not einsum.tensors[t])
+        )
+        for slides in (None, *(u for u, tensor in enumerate(own) if tensor.slides and u != outer)):
             held = dict.fromkeys((outer, *(() if slides is None else (slides,))))
-            inside = frozenset[int]().union(*(stores[i].variables for i in held))
-            box = _boxes(einsum, [(stores[i], bits[i]) for i in held], room - sum(bits) + sum(bits[i] for i in held))
+            cut = frozenset[int]().union(*(stores[i].variables for i in held)) - whole
+            left = room - sum(bits) + sum(bits[i] for i in held)
+            box = _boxes(einsum, [(stores[i], bits[i]) for i in held], left, cut)
             if box is None:
                 return np.full((1, len(tensors)), inf)
-            extents = np.where([v in inside for v in range(every.size)], box, every).astype(float)
-            uses = (_served(einsum, one, extents, one is first or slides is not None) for one in stores)
+            extents = np.where([v in cut for v in range(every.size)], box, every).astype(float)
+            uses = (_served(einsum, one, extents, one is first or slides is not None) for one in own)
             found.append(np.stack(list(uses), axis=1))
     return _most(np.concatenate(found))
 
 
-def _boxes(einsum: EinsumClass, stores: Sequence[tuple[TensorSignature, int]], room: int) -> IntArray | None:
+def _below(einsum: EinsumClass, tensor: TensorSignature) -> frozenset[int]:
+    """The variables of which every loop stands below the backing store of an intermediate (rule 6)."""
+    return frozenset(v for v in range(len(einsum.extents)) if tensor.fused_rank(v) is None)
+
+
+def _boxes(
+    einsum: EinsumClass, stores: Sequence[tuple[TensorSignature, int]], room: int, cut: frozenset[int]
+) -> FloatArray | None:
     """The extents [boxes, variables] whose tiles fit together, with the bits of an element of each; None if they are
-    too many."""
-    every, box = np.array(einsum.extents), np.ones((1, len(einsum.extents)), np.int64)
-    for v in sorted(frozenset[int]().union(*(tensor.variables for tensor, _ in stores))):
-        takes = np.array(divisors(einsum.extents[v]), np.int64)
-        wider = np.repeat(box, len(takes), axis=0)
-        wider[:, v] = np.tile(takes, len(box))
-        box = wider[sum(_held(tensor, every, wider) * bits for tensor, bits in stores) <= room]
-        if len(box) > BOXES:
+    too many. Variables other than those of `cut` are whole. Of variables that may be cut unevenly, a box is the upper
+    corner of a cell of extents, of which the lower one fits: at most what the room leaves beside that."""
+    every, variables = np.array(einsum.extents), sorted(cut)
+    low = np.where([v in cut for v in range(len(every))], 1, every)[None]
+    high = low[_fitting(stores, every, low, room)]
+    low = high
+    even = prod(len(divisors(einsum.extents[v])) for v in variables if v not in einsum.uneven)
+    count = _parts(BOXES / even, sum(v in einsum.uneven for v in variables))
+    for v in variables:
+        whole = einsum.extents[v]
+        takes = _cells(whole, count) if v in einsum.uneven else np.array(divisors(whole))[:, None]
+        low, high = (np.repeat(box, len(takes), axis=0) for box in (low, high))
+        low[:, v], high[:, v] = (np.tile(takes[:, end], len(low) // len(takes)) for end in (0, -1))
+        fits = _fitting(stores, every, low, room)
+        low, high = low[fits], high[fits]
+        if len(low) > BOXES:
             return None
-    return box
+    return _tightened(einsum, stores, room, cut, low, high)
+
+
+def _fitting(
+    stores: Sequence[tuple[TensorSignature, int]], every: IntArray, box: IntArray, room: int
+) -> NDArray[np.bool_]:
+    """Mask of the boxes whose tiles fit together."""
+    return np.asarray(sum(_held(tensor, every, box) * bits for tensor, bits in stores) <= room)
+
+
+def _parts(boxes: float, variables: int) -> int:
+    """Into how many parts each of so many variables may be cut for so many boxes in all."""
+    return max(FEWEST, int(boxes ** (1 / variables))) if variables else FEWEST
+
+
+def _cells(most: int, count: int) -> IntArray:
+    """The first and the last number of about so many parts of 1 ... most, one each at first, then growing alike."""
+    bounds = np.unique(np.rint(np.geomspace(1, most + 1, count + 1)).astype(np.int64))
+    return np.stack([bounds[:-1], bounds[1:] - 1], axis=1)
+
+
+def _tightened(
+    einsum: EinsumClass,
+    stores: Sequence[tuple[TensorSignature, int]],
+    room: int,
+    cut: frozenset[int],
+    low: IntArray,
+    high: IntArray,
+) -> FloatArray:
+    """The upper corners, each extent cut to what fits beside the others of the lower corner."""
+    every, found = np.array(einsum.extents), high.astype(float)
+    held = np.stack([_held(tensor, every, low) * bits for tensor, bits in stores], axis=1)
+    for v in cut & einsum.uneven - einsum.windows:  # it indexes plain ranks alone
+        mine = [i for i, (tensor, _) in enumerate(stores) if v in tensor.variables]
+        left = room - np.delete(held, mine, axis=1).sum(axis=1)
+        found[:, v] = np.minimum(found[:, v], low[:, v] * left / held[:, mine].sum(axis=1))
+    return found
 
 
 def _held(tensor: TensorSignature, extents: IntArray, box: IntArray) -> FloatArray:
@@ -99,17 +159,21 @@ def _meets(einsum: EinsumClass, box: FloatArray, window: Sequence[int], slides: 
 def by_instances(einsum: EinsumClass, tensors: tuple[int, ...], spread: frozenset[int], most: int) -> FloatArray:
     """How many instances one move of each tensor may serve at most [choices, tensors]. spread: the variables of which
     loops may be spatial; most: instances in all."""
-    groups: dict[tuple[bool, ...], int] = {}
+    groups: dict[tuple[bool, ...], tuple[int, bool]] = {}
     for v in spread:
         lacks = tuple(v not in einsum.tensors[t].variables for t in tensors)
-        groups[lacks] = groups.get(lacks, 1) * einsum.extents[v]
-    groups = {lacks: extent for lacks, extent in groups.items() if any(lacks)}
+        extent, uneven = groups.get(lacks, (1, False))
+        groups[lacks] = extent * einsum.extents[v], uneven or v in einsum.uneven
+    groups = {lacks: group for lacks, group in groups.items() if any(lacks)}
+    even = prod(len(divisors(extent)) for extent, uneven in groups.values() if not uneven)
+    count = _parts(BOXES / even, sum(uneven for _, uneven in groups.values()))
     served, left = np.ones((1, len(tensors))), np.array([most])
-    for lacks, extent in groups.items():
-        takes = np.array(divisors(extent))
-        served = np.repeat(served, len(takes), axis=0) * np.where(lacks, np.tile(takes, len(left))[:, None], 1)
-        left, taken = np.repeat(left, len(takes)), np.tile(takes, len(left))
-        served, left = served[taken <= left], (left // taken)[taken <= left]
+    for lacks, (extent, uneven) in groups.items():
+        takes = _cells(min(extent, most), count) if uneven else np.array(divisors(extent))[:, None]
+        low, high = (np.tile(takes[:, end], len(left)) for end in (0, -1))
+        left = np.repeat(left, len(takes))
+        served = np.repeat(served, len(takes), axis=0) * np.where(lacks, np.minimum(high, left)[:, None], 1)
+        served, left = served[low <= left], (left // low)[low <= left]
         if len(left) > BOXES:
             return np.full((1, len(tensors)), inf)
     return _most(served)

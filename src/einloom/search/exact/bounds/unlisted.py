@@ -182,7 +182,7 @@ class _OnUnit:
         of how tensors share its room and its instances. What passes it by on the way to the unit is the innermost's."""
         above, last = self.option.above, m == len(self.option.above) - 1
         none = np.zeros((1, 2 * len(self.machine.memories)))
-        if self.einsum.copy or self.einsum.uneven or any(tensor.joins for tensor in self.einsum.tensors):
+        if self.einsum.copy or any(tensor.joins for tensor in self.einsum.tensors):
             return none
         parents = {t: max(p for p in chains[t] if p < m) for t in self._tensors if chains[t][0] < m}
         own = [t for t in parents if m in chains[t] and self._filled(t, parents[t])]
@@ -190,10 +190,14 @@ class _OnUnit:
         if not own and not past:
             return none
         room, bits = room_of(self.machine.memories[m]), tuple(self.einsum.tensors[t].bits[m] for t in own)
-        others = (self.einsum.tensors[t] for t in self._tensors if m == chains[t][0])
+        others = [t for t in self._tensors if m == chains[t][0]]
+        backed = {
+            t: n for t in others if self.einsum.tensors[t].intermediate and (n := self.einsum.tensors[t].backed[m])
+        }
         uses = np.full((1, len(own)), inf)
         if own and room is not None and all(bits):
-            uses = by_room(self.einsum, tuple(own), bits, room - sum(tensor.backed[m] for tensor in others))
+            room -= sum(self.einsum.tensors[t].backed[m] for t in others if t not in backed)
+            uses = by_room(self.einsum, tuple(own), (*bits, *backed.values()), tuple(backed), room)
         axes = [a for a in self.einsum.axes if min(above[parents[t]] for t in (*own, *past)) <= a.fanout < above[m]]
         spread = frozenset(range(len(self.einsum.extents))) - self._outside
         together = by_instances(self.einsum, (*own, *past), spread, prod(axis.size for axis in axes))

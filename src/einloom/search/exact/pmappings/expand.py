@@ -6,7 +6,7 @@ dropped before they are built.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
@@ -41,6 +41,7 @@ CHUNK = 1 << 15  # rows of which the dominated ones go together
 GROWN = 1 << 15  # rows that get loops between two questions whether to stop
 
 
+Fits = Callable[[IntArray, IntArray], NDArray[np.bool_]]  # extents, row -> mask
 Sliding = tuple[int, int, int]  # class of the next loop on the sliding tensor, its trips, its side
 
 
@@ -80,9 +81,16 @@ class Expansion:
         return self.levels.multiples[key]
 
     def loops(
-        self, x: IntArray, spread: IntArray, may: NDArray[np.bool_], at: int
+        self,
+        x: IntArray,
+        spread: IntArray,
+        may: NDArray[np.bool_],
+        at: int,
+        fits: Fits | None = None,
     ) -> Iterator[tuple[IntArray, IntArray]]:
-        """Every choice of one loop per class that a row may have (trips 1 included): (extents, row), in chunks."""
+        """Every choice of one loop per class that a row may have (trips 1 included): (extents, row), in chunks.
+
+        fits: asked of (extents, row) after every class; what it refuses, no larger extents make right."""
         dims = [d for d in range(len(self.prices.whole)) if may[:, d].any()]
         counts = np.ones(len(x), np.int64)
         for d in dims:
@@ -93,6 +101,11 @@ class Expansion:
             index, grown = np.arange(some.start, some.stop), x[some]
             for d in dims:
                 grown, index, _ = self._loop(d, at, 1).grow(grown, index, d, spread[index], may[index, d])
+                if fits is not None:
+                    kept = np.flatnonzero(fits(grown, index))
+                    if len(kept) < len(index):
+                        self.pruner.count("capacity", len(index) - len(kept))
+                        grown, index = grown.take(kept, axis=0), index[kept]
             yield grown, index
 
     def ordered(
@@ -133,6 +146,11 @@ class Expansion:
             self.classes.checkpoint()
             x, index, _ = multiples.grow(start.x[some], np.arange(some.start, some.stop), d, start.marks[some, SPREAD])
             index, x = index[sound[index]], x[sound[index]]
+            if not closing:
+                context, placed = start.marks[index, CONTEXT], start.marks[index, PLACED]
+                fits = self.pruner.roomy(x, start.occupied[index], context, placed, at)
+                self.pruner.count("capacity", int((~fits).sum()))
+                index, x = index[fits], x[fits]
             keep, promise = self.resolve(start.x[index], x, charged.marks[index, PROMISE])
             index, x, promise = index[keep], x[keep], promise[keep]
             step = charged.take(index)
@@ -155,7 +173,8 @@ class Expansion:
             rest = self.rest[target]
             may = rest if below is None else below[ready.marks[:, CONTEXT], target]
             may = may & np.isin(np.arange(len(self.prices.whole)), others)
-            for x, index in self.loops(ready.x, ready.marks[:, SPREAD], may, at):
+            fits = self.fits(ready.marks[:, CONTEXT], ready.marks[:, PLACED], ready.occupied, at)
+            for x, index in self.loops(ready.x, ready.marks[:, SPREAD], may, at, fits):
                 keep, promise = self.resolve(ready.x[index], x, ready.marks[index, PROMISE])
                 further = ((x != ready.x[index]) & may[index] & ~rest[index]).any(axis=1)
                 for wide in (False,) if below is None else (False, True):
@@ -167,6 +186,10 @@ class Expansion:
             kept = self.pruner.front(step, (CONTEXT, SPREAD, PLACED, TARGET), self.pruner.coming(step, at))
             yield kept, False
             yield from self.ordered(kept, others, at, closing, False, below)
+
+    def fits(self, context: IntArray, placed: IntArray, occupied: IntArray, at: int) -> Fits:
+        """Tells at which extents at a memory rows of these marks leave room for what they have still to place there."""
+        return lambda x, index: self.pruner.roomy(x, occupied[index], context[index], placed[index], at)
 
     @cached_property
     def rest(self) -> NDArray[np.bool_]:
@@ -337,7 +360,8 @@ class Expansion:
         if memory in self.levels.limited:
             at = self.levels.limited.index(memory)
             occupied[:, at] += self.prices.tile_bits(target, x, memory)
-            fits = np.flatnonzero(occupied[:, at] <= self.levels.capacity(memory))
+            context, placed = rows.marks[index, CONTEXT], rows.marks[index, PLACED] | (1 << target)
+            fits = np.flatnonzero(self.pruner.roomy(x, occupied, context, placed, memory))
             if len(fits) < len(index):
                 self.pruner.count("capacity", len(index) - len(fits))
                 index, x, promise, target, occupied = index[fits], x[fits], promise[fits], target[fits], occupied[fits]
@@ -356,7 +380,7 @@ class Expansion:
         if choice is not None:
             promise = np.tile(_promise(choice), (len(index), 1))
         placed = marks[:, PLACED] | (1 << target)
-        good = self.pruner.within(cost, marks, memory, placed)
+        good = self.pruner.within(cost, marks, memory, placed, x, occupied)
         if not deferred:
             good = good[~self.prices.again(memory, target, x, marks[:, SPREAD])[good]]
         return rows.derived(

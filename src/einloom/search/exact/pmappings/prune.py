@@ -6,6 +6,8 @@ optimal mapping may need.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,7 +17,10 @@ from ..numerics.narrow import every, varying
 from ..numerics.pareto import FloatArray, IntArray, skyline
 from .cost_to_go import CostToGo
 from .levels import Levels
+from .room_to_go import RoomToGo
 from .rows import ABSORBED, CONTEXT, FRESH, NEXT, OPEN, PLACED, RIMS, SIDE, SPREAD, TARGET, TOP, TRIPS, Rows
+
+WORTH = 64  # rows of which it is worth asking what room leaves to their missing stores
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,7 @@ class Rules:
 
     deferral, sliding: rows in which a store keeps its tile, or part of it, over loops further out. Off, the space is
     smaller.
+    room: stores that are missing cost at least what the room that is left for them allows.
     relaxed: what the rows of a relaxation of uneven tiles do not leave goes before the tiles themselves are explored.
     settled: times that nothing can be added to any more count once, as the least latency that the row can have. Not for
     rows whose busy seconds are added to those of other Einsums.
@@ -38,6 +44,7 @@ class Rules:
     dominance: bool = True
     limits: bool = True
     settled: bool = True
+    room: bool = True
     relaxed: bool = True
     heuristic: bool = False
 
@@ -69,18 +76,61 @@ class Pruner:
         """So many more rows were looked at or went by `rule`."""
         self.counts[rule] = self.counts.get(rule, 0) + number
 
-    def within(self, cost: FloatArray, marks: IntArray, memory: int, placed: IntArray) -> IntArray:
+    def within(
+        self, cost: FloatArray, marks: IntArray, memory: int, placed: IntArray, x: IntArray, occupied: IntArray
+    ) -> IntArray:
         """Rows at `memory` whose cost so far, with the least cost of all that is still to come, is within the limits.
 
-        marks: of the rows, with `placed` instead of the stores placed.
+        marks, x, occupied: of the rows, with `placed` instead of the stores placed.
         """
         if not self._bounded or not len(cost):
             return np.arange(len(cost))
         arrays, context = self.levels.at(memory), marks[:, CONTEXT]
-        total = cost + arrays.later[context, arrays.mine[context] & ~placed, marks[:, SPREAD]]
+        missing = arrays.mine[context] & ~placed
+        total = cost + arrays.later[context, missing, marks[:, SPREAD]]
         kept = np.flatnonzero(every(total <= self.limits))
+        if self.rules.room and memory in self._rooms:
+            kept = kept[self._fitting(total[kept], marks[kept], memory, missing[kept], x[kept], occupied[kept])]
         self.count("slack", len(cost) - len(kept))
         return kept
+
+    def _fitting(
+        self, total: FloatArray, marks: IntArray, memory: int, missing: IntArray, x: IntArray, occupied: IntArray
+    ) -> NDArray[np.bool_]:
+        """Mask of the rows within the limits if what is missing also has to fit into the memory together."""
+        good = np.ones(len(total), bool)
+        groups = (marks[:, CONTEXT] << self.levels.tensors) | missing
+        left = self.levels.capacity(memory) - occupied[:, self.levels.limited.index(memory)]
+        for group in np.flatnonzero(np.bincount(groups)).tolist() if len(groups) >= WORTH else ():
+            context, stores = divmod(group, 1 << self.levels.tensors)
+            if stores.bit_count() > 1:
+                mine = np.flatnonzero(groups == group)
+                more = self._rooms[memory].of(x[mine], left[mine], context, stores, marks[mine, SPREAD])
+                if more is not None:
+                    good[mine] = every(total[mine] + more <= self.limits)
+        return good
+
+    @cached_property
+    def _rooms(self) -> dict[int, RoomToGo]:
+        """By memory that is limited and not the outermost."""
+        return {memory: RoomToGo(self.levels, memory) for memory in self.levels.limited if memory > 0}
+
+    def roomy(
+        self, x: IntArray, occupied: IntArray, context: IntArray, placed: IntArray, memory: int
+    ) -> NDArray[np.bool_]:
+        """Mask of rows at extents x of `memory` that leave room for what is not placed there yet: at least the tiles
+        that these stores would have now, because loops only make them larger."""
+        if not memory or memory not in self.levels.limited:
+            return np.ones(len(x), bool)
+        taken = occupied[:, self.levels.limited.index(memory)].copy()
+        missing = self.levels.at(memory).mine[context] & ~placed
+        for t in range(self.levels.tensors):
+            mine = np.flatnonzero(missing >> t & 1)
+            if len(mine) == len(x):
+                taken += self.levels.prices.tile_bits(t, x, memory)
+            elif len(mine):
+                taken[mine] += self.levels.prices.tile_bits(t, x.take(mine, axis=0), memory)
+        return np.asarray(taken <= self.levels.capacity(memory))
 
     def hopeful(self, rows: Rows, memory: int, boundary: bool) -> NDArray[np.bool_]:
         """Mask of rows at `memory` within the limits. boundary: rows of the outermost memory's base are meant too."""
@@ -88,7 +138,8 @@ class Pruner:
         if memory == 0 and boundary:
             good[self.promising(rows, 0)] = True
         else:
-            good[self.within(rows.cost, rows.marks, memory, rows.marks[:, PLACED])] = True
+            placed = rows.marks[:, PLACED]
+            good[self.within(rows.cost, rows.marks, memory, placed, rows.x, rows.occupied)] = True
         return good
 
     def promising(self, rows: Rows, memory: int) -> IntArray:

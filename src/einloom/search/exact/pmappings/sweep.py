@@ -251,6 +251,9 @@ class _Sweep:
         rows.marks[:, CONTEXT] = order[first[context[repeat]] + within]
         self._asked(len(rows))
         rows = rows.take(np.flatnonzero(self.pruner.hopeful(rows, memory, False)))
+        marks = rows.marks
+        fits = self.pruner.roomy(rows.x, rows.occupied, marks[:, CONTEXT], marks[:, PLACED], memory)
+        rows = rows.take(np.flatnonzero(fits))
         done = [rows]
         while len(rows):
             rows = self._grow(rows, memory)
@@ -302,7 +305,8 @@ class _Sweep:
             some = np.flatnonzero((wide != rest).any(axis=1))
             index, target, rest, wide = index[some], target[some], rest[some], wide[some]
         may = expansion.may_stand(marks[index, TOP], wide)
-        for x, i in expansion.loops(rows.x[index], marks[index, SPREAD], may, memory):
+        fits = expansion.fits(marks[index, CONTEXT], marks[index, PLACED], rows.occupied[index], memory)
+        for x, i in expansion.loops(rows.x[index], marks[index, SPREAD], may, memory, fits):
             self.checkpoint()
             keep, promise = expansion.resolve(rows.x[index[i]], x, marks[index[i], PROMISE])
             if kept is not None:

@@ -66,14 +66,18 @@ class LinkCharge:
         """True if the instances of an axis count once."""
         return self.busiest if fanout < self.top else fanout < self.bottom and self.tensor in joined
 
-    def share(self, whole: IntArray, d: int, low: int, high: int) -> IntArray:
-        """Per choice the extent of class d that instances have which do not count once: of the fanouts from `low` to
-        `high`."""
+    def together(self, d: int, low: int, high: int) -> IntArray:
+        """Instances of class d that count once, of the fanouts from `low` to `high`, per choice."""
         total = np.ones(len(self.price), np.int64)
         for fanout, joined, row in self.links.crossing(low, high, d):
             if self.counts_once(fanout, joined):
                 total = total * row
-        return np.asarray(terms.trips_of(int(whole[d]), total))
+        return total
+
+    def share(self, whole: IntArray, d: int, low: int, high: int) -> IntArray:
+        """Per choice the extent of class d that instances have which do not count once: of the fanouts from `low` to
+        `high`."""
+        return np.asarray(terms.trips_of(int(whole[d]), self.together(d, low, high)))
 
 
 Way = Literal["down", "up"]

@@ -7,7 +7,7 @@ each distinct tile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from itertools import product
 from math import prod
@@ -422,21 +422,27 @@ class Prices:
         parts, skipped = self.parts(tensor, parent, child)
         if tensor in self.compound and self.classes.signature.tensors[tensor].output:
             return np.zeros_like(skipped)
-        spread = np.arange(len(skipped))
+        elements: IntArray | int = self.accessed(tensor, child) if tensor in self.compound else self.elements(tensor)
+        cost, every = -self.elements(tensor) * skipped, np.arange(len(skipped))
+        for part in parts:
+            count = np.broadcast_to(elements, len(every)).astype(np.float64)
+            for _, entries in self.least_entries(part, tensor, child):
+                count = count * entries
+            cost = cost + part.amount(count, self.elements(tensor), every)[:, None] * part.price
+        return np.asarray(cost)
+
+    def least_entries(self, part: LinkCharge, tensor: int, child: int) -> Iterator[tuple[int, IntArray]]:
+        """Per class that the tensor lacks and choice how often its loops enter a tile in `child` at least, where tiles
+        need not divide: the largest tile that an instance may have."""
+        spread = np.arange(len(part.price))
         x = terms.trips_of(self.whole, self.links.instances[child])
         if self.classes.integer:
             x = np.where(self.uneven, np.maximum(self.links.widest[child], 1), x)
-        elements: IntArray | int = self.accessed(tensor, child) if tensor in self.compound else self.elements(tensor)
-        cost = -self.elements(tensor) * skipped
-        for part in parts:
-            count = np.broadcast_to(elements, len(spread)).astype(np.float64)
-            for d in np.flatnonzero(~self.relevant[tensor]).tolist():
-                entries = self._entries(part, d, x[:, d], spread, child, None, None)
-                if self.classes.integer and self.uneven[d]:  # a tile may be kept
-                    entries = np.minimum(entries, self.links.beginning(part, d, 0, self.links.above[child]))
-                count = count * entries
-            cost = cost + part.amount(count, self.elements(tensor), spread)[:, None] * part.price
-        return np.asarray(cost)
+        for d in np.flatnonzero(~self.relevant[tensor]).tolist():
+            entries = self._entries(part, d, x[:, d], spread, child, None, None)
+            if self.classes.integer and self.uneven[d]:  # a tile may be kept
+                entries = np.minimum(entries, self.links.beginning(part, d, 0, self.links.above[child]))
+            yield d, entries
 
     def accessed(self, tensor: int, child: int) -> IntArray:
         """Per choice at least how many elements of the tensor reach a memory, over all instances.
