@@ -104,7 +104,7 @@ class Expansion:
                 if fits is not None:
                     kept = np.flatnonzero(fits(grown, index))
                     if len(kept) < len(index):
-                        self.pruner.count("capacity", len(index) - len(kept))
+                        self.pruner.overfull(len(index) - len(kept))
                         grown, index = grown.take(kept, axis=0), index[kept]
             yield grown, index
 
@@ -149,7 +149,7 @@ class Expansion:
             if not closing:
                 context, placed = start.marks[index, CONTEXT], start.marks[index, PLACED]
                 fits = self.pruner.roomy(x, start.occupied[index], context, placed, at)
-                self.pruner.count("capacity", int((~fits).sum()))
+                self.pruner.overfull(int((~fits).sum()))
                 index, x = index[fits], x[fits]
             keep, promise = self.resolve(start.x[index], x, charged.marks[index, PROMISE])
             index, x, promise = index[keep], x[keep], promise[keep]

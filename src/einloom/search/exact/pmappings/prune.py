@@ -20,7 +20,7 @@ from .levels import Levels
 from .room_to_go import RoomToGo
 from .rows import ABSORBED, CONTEXT, FRESH, NEXT, OPEN, PLACED, RIMS, SIDE, SPREAD, TARGET, TOP, TRIPS, Rows
 
-WORTH = 64  # rows of which it is worth asking what room leaves to their missing stores
+WORTH = 1 << 13  # rows of which it is worth asking what room leaves to their missing stores
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,11 @@ class Pruner:
     def count(self, rule: str, number: int) -> None:
         """So many more rows were looked at or went by `rule`."""
         self.counts[rule] = self.counts.get(rule, 0) + number
+
+    def overfull(self, number: int) -> None:
+        """So many rows were looked at before they had a store more, and leave too little room."""
+        self.count("evaluated", number)
+        self.count("capacity", number)
 
     def within(
         self, cost: FloatArray, marks: IntArray, memory: int, placed: IntArray, x: IntArray, occupied: IntArray
