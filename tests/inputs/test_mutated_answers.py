@@ -29,7 +29,7 @@ def check(answers: Any, files: int, seed: int, folder: Path) -> None:
 
 
 def test_some_files(answers: Any, tmp_path: Path) -> None:
-    check(answers, 120, 5, tmp_path)
+    check(answers, 60, 5, tmp_path)
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ def check(fuzz: Any, files: int, seed: int, folder: Path) -> None:
 
 
 def test_some_files(fuzz: Any, tmp_path: Path) -> None:
-    check(fuzz, 500, 7, tmp_path)
+    check(fuzz, 250, 7, tmp_path)
 
 
 @pytest.mark.slow

@@ -29,6 +29,7 @@ from einloom.zoo.workload_by_name import load_workload
 TILEFLOW_EDGE = 262_144  # cycles of TileFlow's published Bert-S mapping, which is not legal (docs/tileflow.md)
 
 
+@pytest.mark.slow
 def test_two_shapes() -> None:
     """Restrictions that contain each other order their optima; every tree is legal and inside."""
     names = ("flat-m", "flat-h", "flat-r", "flash-attention")
