@@ -80,7 +80,7 @@ def heuristic(
         near = attempt.hurried().bound * (1 + HEURISTICS[NEAR - 1])
         if found is not None or incumbent.value <= near:
             return found
-        relaxed.sharpen()
+        relaxed.sharpen(lambda bound: incumbent.prove(bound * relaxed.repeats))
         if stops is not None:
             look(relaxed, stops)
         attempt.agreed, attempt.together = relaxed.agreed, relaxed.together

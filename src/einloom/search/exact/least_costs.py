@@ -139,8 +139,11 @@ class LeastCosts:
         """What an Einsum costs at least in every row that this pass knows of it."""
         return einsum_bound(setting, self.classes[sig], self.checkpoint)
 
-    def sharpen(self) -> None:
-        """Raise the least costs to those of every Einsum with its backing stores, their room and fused loops, alone."""
+    def sharpen(self, proven: Callable[[float], None] = lambda bound: None) -> None:
+        """Raise the least costs to those of every Einsum with its backing stores, their room and fused loops, alone.
+
+        proven: hears of the bound as it rises.
+        """
         for column, objective in enumerate(self.objectives):
             setting = replace(
                 self.setting,
@@ -152,7 +155,12 @@ class LeastCosts:
             for i, sig in enumerate(self.signatures):
                 self.watcher.stage(f"bounding {objective} with shared room", i, len(self.signatures))
                 if sig not in found:
-                    found[sig] = alone_bound(setting, self.classes[sig], self.least[i, column], self.checkpoint)
+
+                    def rising(least: float, at: tuple[int, int] = (i, column)) -> None:
+                        self.least[at] = least
+                        proven(self.bound)
+
+                    found[sig] = alone_bound(setting, self.classes[sig], self.least[i, column], self.checkpoint, rising)
                 self.least[i, column] = found[sig]
                 if not np.isfinite(found[sig]):
                     raise self._unmapped(i)

@@ -16,7 +16,7 @@ from .cutoff import TIE
 
 RELAXATION_CUTOFFS = (1e-9, 0.03, 0.08, 0.15, 0.25, 0.4, 0.6, 0.85, 1.2, 1.6, 2.2, 3.0, 4.5, 8.0, 20.0, 100.0, np.inf)
 DIVES = (0.25, 1.2, 4.5, 20.0, np.inf)  # limits of a dive for a row that shows how far the exact pass has to look
-ALONE_CUTOFFS = (1e-6, 0.25, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0, np.inf)
+ALONE_CUTOFFS = (1e-6, 0.1, 0.25, 0.4, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 64.0, np.inf)
 
 
 def einsum_bound(setting: Setting, classes: RankClasses, checkpoint: Callable[[], None] = lambda: None) -> float:
@@ -60,10 +60,14 @@ def _within(setting: Setting, classes: RankClasses, limit: float, checkpoint: Ca
 
 
 def alone_bound(
-    setting: Setting, classes: RankClasses, floor: float, checkpoint: Callable[[], None] = lambda: None
+    setting: Setting,
+    classes: RankClasses,
+    floor: float,
+    checkpoint: Callable[[], None] = lambda: None,
+    proven: Callable[[float], None] = lambda least: None,
 ) -> float:
     """The least objective value of the Einsum with its backing stores, the room that they take and fused loops, its
-    partners ignored; infinite if it has no mapping. floor: a lower bound of it.
+    partners ignored; infinite if it has no mapping. floor: a lower bound of it. proven: hears of it as it rises.
 
     Every row of an Einsum in a cascade is one of these. Much above `einsum_bound` where memories are small.
     """
@@ -73,6 +77,8 @@ def alone_bound(
         best = min((float(group.cost.min()) for group in explorer.blocks()), default=np.inf)
         if best <= limit:
             return max(best, floor)
+        if np.isfinite(limit):
+            proven(max(limit, floor))
     return float("inf")
 
 

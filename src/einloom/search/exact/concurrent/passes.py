@@ -121,10 +121,10 @@ class ConcurrentAttempt(Attempt):
     def _choices(self) -> list[list[Choices]] | None:
         return self.sequential._choices
 
-    def sharpen(self) -> None:
+    def sharpen(self, proven: Callable[[float], None] = lambda bound: None) -> None:
         """Nothing if there may be groups: members with shared room may add less than alone."""
         if not self.candidates.members:
-            super().sharpen()
+            super().sharpen(proven)
 
     @property
     def narrows(self) -> bool:
