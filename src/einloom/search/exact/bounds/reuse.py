@@ -34,12 +34,10 @@ def by_room(
     every, stores = np.array(einsum.extents)[None], [einsum.tensors[t] for t in (*tensors, *backed)]
     if sum(bits) > room:
         return np.zeros((0, len(tensors)))
-    own, inside = stores[: len(tensors)], [_below(einsum, einsum.tensors[t]) for t in backed]
+    own, inside = stores[: len(tensors)], {i: _below(einsum, stores[i]) for i in range(len(tensors), len(stores))}
     found = []
     for outer, first in enumerate(stores):
-        whole = frozenset[int]().union(
-            *(some for some, t in zip(inside, backed, strict=True) if first is not einsum.tensors[t])
-        )
+        whole = frozenset[int]().union(*(below for i, below in inside.items() if i != outer))
         for slides in (None, *(u for u, tensor in enumerate(own) if tensor.slides and u != outer)):
             held = dict.fromkeys((outer, *(() if slides is None else (slides,))))
             cut = frozenset[int]().union(*(stores[i].variables for i in held)) - whole
@@ -65,9 +63,8 @@ def _boxes(
     too many. Variables other than those of `cut` are whole. Of variables that may be cut unevenly, a box is the upper
     corner of a cell of extents, of which the lower one fits: at most what the room leaves beside that."""
     every, variables = np.array(einsum.extents), sorted(cut)
-    low = np.where([v in cut for v in range(len(every))], 1, every)[None]
-    high = low[_fitting(stores, every, low, room)]
-    low = high
+    least = np.where([v in cut for v in range(len(every))], 1, every)[None]
+    low = high = least[_fitting(stores, every, least, room)]
     even = prod(len(divisors(einsum.extents[v])) for v in variables if v not in einsum.uneven)
     count = _parts(BOXES / even, sum(v in einsum.uneven for v in variables))
     for v in variables:

@@ -94,7 +94,7 @@ class Pruner:
         missing = arrays.mine[context] & ~placed
         total = cost + arrays.later[context, missing, marks[:, SPREAD]]
         kept = np.flatnonzero(every(total <= self.limits))
-        if self.rules.room and memory in self._rooms:
+        if self.rules.room and len(kept) >= WORTH and memory in self._rooms:
             kept = kept[self._fitting(total[kept], marks[kept], memory, missing[kept], x[kept], occupied[kept])]
         self.count("slack", len(cost) - len(kept))
         return kept
@@ -106,7 +106,7 @@ class Pruner:
         good = np.ones(len(total), bool)
         groups = (marks[:, CONTEXT] << self.levels.tensors) | missing
         left = self.levels.capacity(memory) - occupied[:, self.levels.limited.index(memory)]
-        for group in np.flatnonzero(np.bincount(groups)).tolist() if len(groups) >= WORTH else ():
+        for group in np.flatnonzero(np.bincount(groups)).tolist():
             context, stores = divmod(group, 1 << self.levels.tensors)
             if stores.bit_count() > 1:
                 mine = np.flatnonzero(groups == group)
