@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from einloom.errors import Defect
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import ExactOptions, attempt
+from einloom.search.exact.drawing import Drawing
 from einloom.search.exact.einsums.orders import JoinStep
 from einloom.search.exact.joining import completions
 from einloom.search.exact.joining.completions import Completions
@@ -67,6 +69,38 @@ PROBLEMS = [
     *(layers(count, bits, objective) for count, bits in ((1, 100), (2, 200)) for objective in OBJECTIVES),
     *(branches(bits, objective) for bits in (100,) for objective in OBJECTIVES),
 ]
+
+
+def test_it_asks_whether_to_go_on_before_every_match_of_a_state_and_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step of many states with many blocks takes seconds: a budget ends it, and a drawn mapping at the bound."""
+    asked, matched, since = [0], completions.matching_pairs, []
+
+    def once(left: IntArray, right: IntArray) -> tuple[IntArray, IntArray]:
+        since.append(asked[0])
+        return matched(left, right)
+
+    def checkpoint(drawing: Drawing) -> None:
+        asked[0] += 1
+
+    monkeypatch.setattr(completions, "matching_pairs", once)
+    monkeypatch.setattr(Drawing, "checkpoint", checkpoint)
+    optimum(layers(2, 200, "energy"))
+    assert len(since) > 10 and all(before < after for before, after in pairwise(since))
+
+
+def test_more_joins_than_can_be_kept_are_given_up_within_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, gathered, made = layers(1, 100, "energy"), completions._gathered, list[int]()
+
+    def counted(parts: Any, checkpoint: Callable[[], None]) -> Any:
+        made.append(sum(len(left) for some in parts.values() for left, _, _ in some))
+        return gathered(parts, checkpoint)
+
+    monkeypatch.setattr(completions, "_gathered", counted)
+    best = optimum(asked)
+    most = max(made)
+    made.clear()
+    monkeypatch.setattr(completions, "MOST_EDGES", most - 1)
+    assert same(optimum(asked), best) and made and max(made) < most
 
 
 def test_without_the_rule_the_optimum_is_the_same() -> None:

@@ -34,6 +34,7 @@ from einloom.search.exact.einsums.classes import _loop_limits
 from einloom.search.exact.einsums.users import Users
 from einloom.search.exact.fusion.floors import Floors
 from einloom.search.exact.fusion.templates import Alone, FusedTemplate, LentStore
+from einloom.search.exact.numerics import pareto
 from einloom.search.exact.numerics.pareto import IntArray, pack, skyline
 from einloom.search.exact.pmappings.expand import Expansion
 from einloom.search.exact.pmappings.rows import PROMISE, Rows
@@ -469,6 +470,17 @@ def test_of_rows_with_many_equal_numbers_stay_those_that_no_other_beats(compiled
             if not any(other[0] == one[0] and other != one and all(map(le, other[1:], one[1:])) for other in rows)
         }
         assert sorted((int(keys[i]), *values[i].tolist()) for i in kept) == sorted(best)
+
+
+def test_machine_code_asks_whether_to_go_on_and_keeps_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In pieces of five comparisons, within a group and from one to the next."""
+    rng = np.random.default_rng(3)
+    keys, values = rng.integers(0, 3, 200), rng.integers(0, 9, (200, 4)).astype(np.float64)
+    whole = skyline(keys, values, compiled=False)
+    asked: list[None] = []
+    monkeypatch.setattr(pareto, "COMPARED", 5)
+    assert skyline(keys, values, True, lambda: asked.append(None)).tolist() == whole.tolist()
+    assert len(asked) > 50
 
 
 def test_a_recorder_adds_up_counts() -> None:

@@ -241,19 +241,23 @@ class Completions:
         starts = list(states.starts.values())
         meeting = joiner.meeting(position, [one for one, _ in known])
         parts: dict[Compatibility, list[tuple[IntArray, IntArray, IntArray]]] = {}
-        start = 0
+        start = edges = 0
         rows = self._rows[position]
         for block, tiles in zip(rows.blocks, rows.tiles, strict=True):
             mine = joiner.accesses(position, block)
             for number in meeting.with_block(joiner.axes(block.structure.loops), mine):
+                joiner.checkpoint()
                 before, left_tiles = known[number]
                 left, right = matching_pairs(left_tiles, tiles[:, : len(before.axes)])
                 after = joiner.after(step, before, block, mine) if len(left) else None
                 if after is not None:
+                    edges += len(left)
+                    if edges > MOST_EDGES:
+                        raise TooMany
                     made = tiles[right][:, : len(after.axes)]
                     parts.setdefault(after, []).append((left + starts[number], right + start, made))
             start += len(tiles)
-        return _gathered({there.near(after): some for after, some in parts.items()})
+        return _gathered({there.near(after): some for after, some in parts.items()}, joiner.checkpoint)
 
     # ---- bounds -----------------------------------------------------------------------------------------------------
 
@@ -273,6 +277,7 @@ class Completions:
         behind = {done: least.copy() for done, least in endless.items()}
         behind[0] = np.zeros((1, width))
         for edge in self._edges:
+            self.joiner.checkpoint()
             joins, rows = edge.joins, self._rows[edge.step.position]
             if edge.step.before in self._passing:
                 behind[edge.step.before] = np.maximum(behind[edge.step.before], self._passing[edge.step.before][0])
@@ -282,6 +287,7 @@ class Completions:
         self.ahead = {**endless, last: np.zeros_like(endless[last])}
         self.through = [np.full_like(rows.cost, np.inf) for rows in self._rows]
         for edge in reversed(self._edges):
+            self.joiner.checkpoint()
             (position, before), joins = edge.step, edge.joins
             if edge.step.done in self._passing:
                 self.ahead[edge.step.done] = np.maximum(self.ahead[edge.step.done], self._passing[edge.step.done][1])
@@ -359,10 +365,13 @@ def _rows(mine: list[PmappingGroup], lines: Lines) -> _Rows:
     return _Rows(mine, tiles, kind, _least(kind, cost, np.full((start, cost.shape[1]), np.inf)))
 
 
-def _gathered(parts: dict[Compatibility, list[tuple[IntArray, IntArray, IntArray]]]) -> _Joins:
+def _gathered(
+    parts: dict[Compatibility, list[tuple[IntArray, IntArray, IntArray]]], checkpoint: Callable[[], None]
+) -> _Joins:
     """The joins, with equal states after them as one."""
     tiles, columns, start = {}, [], 0
     for after, some in parts.items():
+        checkpoint()
         left, right, made = (np.concatenate(column) for column in zip(*some, strict=True))
         _, first, inverse = np.unique(pack(made), return_index=True, return_inverse=True)
         tiles[after] = made[first]

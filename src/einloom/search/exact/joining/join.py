@@ -169,6 +169,7 @@ class Joiner:
             self.checkpoint()
             mine = self.accesses(position, block)
             for partial in (partials[number] for number in meeting.with_block(self.axes(block.structure.loops), mine)):
+                self.checkpoint()
                 if not self.follows(position, partial.compatibility, block):
                     continue
                 left, right = matching_pairs(partial.tiles, block.tiles[:, : len(partial.compatibility.axes)])
@@ -490,12 +491,13 @@ class Joiner:
             whole = parts[0]
         if not self.setting.rules.dominance or len(whole) < 2:
             return whole
+        self.checkpoint()
         n = len(whole)
         room = (whole.alive, whole.peak, whole.lasting)
         values = np.concatenate([self._compared(whole), *(x.reshape(n, -1).astype(float) for x in room)], axis=1)
         used = values.max(axis=0) > values.min(axis=0)
         chosen = np.ascontiguousarray(values[:, used]) if used.any() else np.ascontiguousarray(values[:, :1])
-        kept = skyline(pack(whole.tiles), chosen)
+        kept = skyline(pack(whole.tiles), chosen, checkpoint=self.checkpoint)
         self.counts["dominated joins"] = self.counts.get("dominated joins", 0) + n - len(kept)
         return whole.take(kept)
 

@@ -6,6 +6,7 @@ kernel that is loaded only when an input is large enough to pay for it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -19,13 +20,21 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 COMPILED_FROM = 60_000_000  # numbers compared by NumPy before loading the compiled kernel pays
 LOADED_FROM = 100  # rows from which it is used once it is loaded
+COMPARED = 10_000_000  # rows compared by the kernel between checkpoints
+Checkpoint = Callable[[], None]
 
 
-def skyline(keys: IntArray, values: FloatArray, compiled: bool | None = None) -> IntArray:
+def _go_on() -> None:
+    """No checkpoint."""
+
+
+def skyline(
+    keys: IntArray, values: FloatArray, compiled: bool | None = None, checkpoint: Checkpoint = _go_on
+) -> IntArray:
     """Indices of the rows that stay, sorted by key.
 
     keys: [n]; rows compete only within a key. values: [n, c], smaller is better; of equal rows the first stays.
-    compiled: force one implementation; None picks by work.
+    compiled: force one implementation; None picks by work. checkpoint: asked now and then whether to go on.
     """
     n = len(values)
     if n == 0:
@@ -34,7 +43,7 @@ def skyline(keys: IntArray, values: FloatArray, compiled: bool | None = None) ->
     sorted_keys = keys[order]
     starts = np.ones(n, bool)
     starts[1:] = sorted_keys[1:] != sorted_keys[:-1]
-    return np.asarray(order[ordered_skyline(starts, values, order, compiled)])
+    return np.asarray(order[ordered_skyline(starts, values, order, compiled, checkpoint)])
 
 
 def ordered(keys: IntArray, values: FloatArray) -> IntArray:
@@ -94,7 +103,11 @@ def ranking(values: FloatArray) -> tuple[FloatArray, ...]:
 
 
 def ordered_skyline(
-    starts: NDArray[np.bool_], values: FloatArray, rows: IntArray, compiled: bool | None = None
+    starts: NDArray[np.bool_],
+    values: FloatArray,
+    rows: IntArray,
+    compiled: bool | None = None,
+    checkpoint: Checkpoint = _go_on,
 ) -> NDArray[np.bool_]:
     """Mask of the places in `rows` (numbers of rows of `values`) that stay.
 
@@ -105,10 +118,10 @@ def ordered_skyline(
         return starts
     if columns == 2:
         return _sweep(starts, values[rows, 1])
-    if compiled is None:
-        return _either(starts, np.ascontiguousarray(values[rows]))
     ranked = np.ascontiguousarray(values[rows])
-    return np.asarray(_compiled()(starts, ranked)) if compiled else _peel(starts, ranked)
+    if compiled is None:
+        return _either(starts, ranked, checkpoint)
+    return _by_kernel(starts, ranked, checkpoint) if compiled else _peel(starts, ranked)
 
 
 class _Effort:
@@ -117,12 +130,24 @@ class _Effort:
     spent = 0
 
 
-def _either(starts: NDArray[np.bool_], ranked: FloatArray) -> NDArray[np.bool_]:
+def _either(starts: NDArray[np.bool_], ranked: FloatArray, checkpoint: Checkpoint) -> NDArray[np.bool_]:
     """By NumPy until it has compared so much that the kernel is worth loading, then by the kernel."""
     if _compiled.cache_info().currsize and len(ranked) >= LOADED_FROM:
-        return np.asarray(_compiled()(starts, ranked))
+        return _by_kernel(starts, ranked, checkpoint)
     keep = _peel(starts, ranked, COMPILED_FROM)
-    return keep if len(keep) else np.asarray(_compiled()(starts, ranked))
+    return keep if len(keep) else _by_kernel(starts, ranked, checkpoint)
+
+
+def _by_kernel(starts: NDArray[np.bool_], ranked: FloatArray, checkpoint: Checkpoint) -> NDArray[np.bool_]:
+    """Sort-filter skyline in machine code, some comparisons at a time."""
+    keep = np.zeros(len(ranked), np.bool_)
+    front = np.empty(len(ranked), np.int64)
+    at = size = 0
+    while at < len(ranked):
+        at, size = _compiled()(starts, ranked, keep, front, at, size, COMPARED)
+        if at < len(ranked):
+            checkpoint()
+    return keep
 
 
 def _sweep(starts: NDArray[np.bool_], second: FloatArray) -> NDArray[np.bool_]:
@@ -172,18 +197,22 @@ def _compiled() -> Any:
 def _kernel() -> Any:
     import numba
 
-    @numba.njit("boolean[::1](boolean[::1], float64[:, ::1])", cache=True)
-    def kernel(starts: Any, ranked: Any) -> Any:
+    @numba.njit(
+        "UniTuple(int64, 2)(boolean[::1], float64[:, ::1], boolean[::1], int64[::1], int64, int64, int64)", cache=True
+    )
+    def kernel(starts: Any, ranked: Any, keep: Any, front: Any, at: Any, size: Any, most: Any) -> Any:
+        """Goes on from row `at`, where the front of the group has `size` rows, until it has compared `most` or more."""
         n, columns = ranked.shape
-        keep = np.zeros(n, np.bool_)
-        front = np.empty(n, np.int64)
-        size = 0
-        for i in range(n):
+        compared = 0
+        for i in range(at, n):
+            if compared >= most:
+                return i, size
             if starts[i]:
                 size = 0
             dominated = False
             for f in range(size):
                 j = front[f]
+                compared += 1
                 worse = True
                 for c in range(columns):
                     if ranked[j, c] > ranked[i, c]:
@@ -199,6 +228,6 @@ def _kernel() -> Any:
                 keep[i] = True
                 front[size] = i
                 size += 1
-        return keep
+        return n, size
 
     return kernel
