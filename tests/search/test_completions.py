@@ -16,11 +16,13 @@ from einloom.errors import Defect
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import ExactOptions, attempt
+from einloom.search.exact.concurrent.first_attempt import attempt_for
 from einloom.search.exact.drawing import Drawing
 from einloom.search.exact.einsums.orders import JoinStep
 from einloom.search.exact.joining import completions
 from einloom.search.exact.joining.completions import Completions
 from einloom.search.exact.numerics.pareto import FloatArray, IntArray
+from einloom.search.method import Watcher
 from einloom.workload.build import build_workload
 from einloom.zoo.machine_by_name import load_machine
 from optima import enumerated, optimum, same, searched
@@ -157,6 +159,29 @@ def test_without_rooms_they_are_exact(count: int, bits: int, monkeypatch: pytest
     assert known <= best * (1 + 1e-9)
     known, best = least(layers(count, 10**6, "energy"), 1.2, monkeypatch)
     assert known == pytest.approx(best, rel=1e-12)
+
+
+def proven(asked: Problem, best: float) -> tuple[list[float], float]:
+    """(what a pass below four times the optimum says that everything costs at least, the value that it finds)."""
+    heard, one = list[float](), attempt_for(asked, ExactOptions(), Watcher(), {}, lambda: None)
+    one.lower_bound()
+    return heard, one.run(best * 4, heard.append).value
+
+
+def test_limits_of_joins_that_find_nothing_are_bounds() -> None:
+    """Ascending and at most the optimum, which is what the next limit admits."""
+    tiny = [one for one in map(tiny_problem, SEEDS) if one.objective.name != "pareto" and one.workload.repeat == 1]
+    tight = [layers(n, bits, name) for n, bits in ((1, 80), (2, 80), (2, 100), (2, 150)) for name in ("energy", "edp")]
+    asked = [(one, optimum(one, ExactOptions(completions=False))) for one in (*PROBLEMS, *tight)]
+    asked += [(one, enumerated(one)) for one in tiny if not one.mapspace.places]
+    several = 0
+    for one, best in asked:
+        if best is not None:
+            heard, found = proven(one, best)
+            assert found == pytest.approx(best, rel=1e-9)
+            assert heard == sorted(heard) and all(bound <= best * (1 + 1e-9) for bound in heard)
+            several += len(heard) > 3
+    assert several == len(tight)
 
 
 def _most(groups: IntArray, values: FloatArray, known: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -28,7 +29,7 @@ from .traceback import Piece, piece, tree
 
 WORTH = 2000  # rows from which it is worth knowing what completes a cascade
 # limits of joins, as shares above the least that rows without rooms cost
-NEARER = (1e-6, 1e-5, 5e-5, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2)
+NEARER = (1e-6, 1e-5, 5e-5, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,10 @@ class Attempt(ExploredRows):
         """A limit to try before all others, if one is worth it."""
         return None
 
-    def run(self, limit: float) -> Solution:
-        """The best cascade whose value is at most `limit` (others may come out too), or Infeasible."""
-        return self.towards(replace(self.cutoff, limit=limit * (1 + TIE)))
+    def run(self, limit: float, proven: Callable[[float], None] = lambda bound: None) -> Solution:
+        """The best cascade whose value is at most `limit` (others may come out too), or Infeasible. proven: hears of
+        values that no cascade of these rows has less than, as they rise."""
+        return self.towards(replace(self.cutoff, limit=limit * (1 + TIE)), proven)
 
     def towards_least(self, limit: float, bounded: tuple[Attempt, ...] = ()) -> float:
         """The least value of a relaxation if it is at most `limit`, or Infeasible. bounded: attempts of which it is the
@@ -89,15 +91,15 @@ class Attempt(ExploredRows):
         partials = self.joined(self._ready(blocks), blocks, cutoff)
         return min(float(self.cutoff.value(partial.cost).min()) for partial in partials)
 
-    def towards(self, cutoff: Cutoff) -> Solution:
-        """The best cascade that is not beyond `cutoff` (others may come out too), or Infeasible."""
+    def towards(self, cutoff: Cutoff, proven: Callable[[float], None] = lambda bound: None) -> Solution:
+        """The best cascade that is not beyond `cutoff` (others may come out too), or Infeasible. proven: see `run`."""
         blocks = self._rows(cutoff)
         joiner = self._ready(blocks)
         for nearer in self._nearer(joiner.completions, cutoff):
             try:
                 return self.best(self.joined(joiner, blocks, nearer))
             except Infeasible:
-                continue
+                proven(nearer.limit)
         return self.best(self.joined(joiner, blocks, cutoff))
 
     def complete(self, cutoff: Cutoff) -> list[Partial]:

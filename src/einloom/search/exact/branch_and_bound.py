@@ -223,7 +223,10 @@ class Run:
         self.watcher.stage(f"looking below {most * attempt.repeats:.6g}")
         solution = None
         try:
-            solution = attempt.run(most)
+            if isinstance(attempt, Attempt) and attempt.complete_space:
+                solution = attempt.run(most, self._rising(attempt))
+            else:
+                solution = attempt.run(most)
         except Infeasible:
             if not np.isfinite(most):
                 raise
