@@ -96,13 +96,7 @@ class ProblemTrees:
     @cached_property
     def front(self) -> list[tuple[float, float]]:
         """(energy, latency) of the costs that no other beats, ascending in energy."""
-        found: list[tuple[float, float]] = []
-        for energy, latency in sorted((cost.energy, cost.latency) for _, cost in self.trees):
-            if found and same(found[-1][0], energy) and latency < found[-1][1]:
-                found[-1] = (energy, latency)
-            elif not found or latency < found[-1][1] * (1 - SAME):
-                found.append((energy, latency))
-        return found
+        return beaten_by_none((cost.energy, cost.latency) for _, cost in self.trees)
 
     @property
     def large(self) -> bool:
@@ -117,6 +111,18 @@ class ProblemTrees:
         if self.large:
             return []
         return Random(self.seed).sample(self.trees, min(SIMULATED, len(self.trees)))
+
+
+def beaten_by_none(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Those of the points (energy, latency) that no other beats, ascending in energy; of equal energies, but for
+    rounding, the last."""
+    found: list[tuple[float, float]] = []
+    for energy, latency in sorted(points):
+        if found and same(found[-1][0], energy) and latency < found[-1][1]:
+            found[-1] = (energy, latency)
+        elif not found or latency < found[-1][1] * (1 - SAME):
+            found.append((energy, latency))
+    return found
 
 
 def same(a: float, b: float) -> bool:
@@ -171,8 +177,9 @@ def _sound(problem: Problem, found: Result) -> Iterator[str]:
 
 
 def _same_front(mine: list[tuple[float, float]], theirs: list[tuple[float, float]]) -> Iterator[str]:
-    agree = len(mine) == len(theirs)
-    if not (agree and all(same(a, b) for x, y in zip(mine, theirs, strict=True) for a, b in zip(x, y, strict=True))):
+    alike = beaten_by_none(mine)
+    agree = len(alike) == len(theirs)
+    if not (agree and all(same(a, b) for x, y in zip(alike, theirs, strict=True) for a, b in zip(x, y, strict=True))):
         yield f"pareto: exact has {mine}, all trees {theirs}"
 
 
