@@ -6,7 +6,7 @@ every choice of spatial loops. The argument: docs/model/pruning.md, "Compulsory 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import field
 from functools import cached_property
 from itertools import pairwise
@@ -59,6 +59,7 @@ class _OnUnit:
     barred: Barred = frozenset()
     _known: dict[tuple[AxisSignature, frozenset[int]], int] = field(default_factory=dict)
     _counted: dict[int, tuple[int, int]] = field(default_factory=dict)
+    _together_on: dict[tuple[tuple[AxisSignature, ...], frozenset[int]], int] = field(default_factory=dict)
 
     def points(self, objectives: tuple[Objective, ...]) -> FloatArray:
         """As `unlisted_points`, of one unit."""
@@ -269,16 +270,33 @@ class _OnUnit:
 
         joined: of axes that join the tensor, or of the others.
         """
-        lacking = set(range(len(self.einsum.extents))) - self.einsum.tensors[t].variables
-        axes = (axis for axis in self.einsum.axes if top <= axis.fanout < bottom)
-        some = [axis for axis in axes if joined is None or (t in axis.joined) == joined]
-        return min(prod(self._taken(axis, lacking) for axis in some), self._lacking(t))
+        lacking = frozenset(range(len(self.einsum.extents))) - self.einsum.tensors[t].variables
+        axes = [axis for axis in self.einsum.axes if top <= axis.fanout < bottom]
+        return self._spread([axis for axis in axes if joined is None or (t in axis.joined) == joined], lacking)
 
     def _used(self, fanouts: int) -> int:
         """Most instances that the first `fanouts` fanouts can have in use."""
-        every = range(len(self.einsum.extents))
-        most = prod(self._taken(axis, every) for axis in self.einsum.axes if axis.fanout < fanouts)
-        return min(most, prod(self.einsum.extents))
+        every = frozenset(range(len(self.einsum.extents)))
+        return self._spread([axis for axis in self.einsum.axes if axis.fanout < fanouts], every)
+
+    def _spread(self, axes: Sequence[AxisSignature], variables: frozenset[int]) -> int:
+        """Most instances of some axes along some variables: no more than each axis can have of all of them, nor each
+        variable on all of the axes."""
+        if (known := self._together_on.get((key := tuple(axes), variables))) is None:
+            along = prod(self._along_one(axes, v) for v in variables)
+            known = self._together_on[key, variables] = min(along, prod(self._taken(axis, variables) for axis in axes))
+        return known
+
+    def _along_one(self, axes: Sequence[AxisSignature], v: int) -> int:
+        """Most instances of the axes along one variable."""
+        extent, found = self.einsum.extents[v], {1}
+        for axis in axes:
+            takes = [n for n in self._takes(axis, v) if n > 1]
+            if v in self.einsum.uneven:
+                found = {min(extent, max(found) * max(takes, default=1))}
+            else:
+                found |= {n * take for n in found for take in takes if extent % (n * take) == 0}
+        return max(found)
 
     def _taken(self, axis: AxisSignature, variables: Collection[int]) -> int:
         """Most instances that loops over these variables can take of an axis."""
