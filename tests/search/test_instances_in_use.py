@@ -19,6 +19,7 @@ from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Objective, Problem
 from einloom.search.exact.bounds import unlisted
 from einloom.search.exact.branch_and_bound import Run
+from einloom.search.exact.einsums.classes import AxisSignature
 from einloom.search.exact.options import ExactOptions
 from einloom.search.exhaustive import Exhaustive
 from einloom.search.method import Watcher
@@ -112,12 +113,12 @@ def test_what_is_missed_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert places()["at it"] < right["at it"]
 
 
-def one_axis(mine: unlisted._OnUnit, axes: tuple[unlisted.AxisSignature, ...], v: int) -> int:
+def one_axis(mine: unlisted._OnUnit, axes: tuple[AxisSignature, ...], v: int) -> int:
     """The instances of one axis alone."""
     return max((n for axis in axes for n in mine._takes(axis, v)), default=1)
 
 
-def evenly(mine: unlisted._OnUnit, axes: tuple[unlisted.AxisSignature, ...], v: int) -> int:
+def evenly(mine: unlisted._OnUnit, axes: tuple[AxisSignature, ...], v: int) -> int:
     """Of a variable that may be cut unevenly, what divides it."""
     takes = [n for axis in axes for n in mine._takes(axis, v) if mine.einsum.extents[v] % n == 0]
     return max(takes, default=1)
