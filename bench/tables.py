@@ -166,6 +166,13 @@ TABLES: tuple[MeasuredTable, ...] = (
         render=first.table,
     ),
     MeasuredTable(
+        "first-networks",
+        "docs/first.md",
+        "first-networks.csv",
+        "python -m bench.first --networks --seconds 10",
+        render=first.table,
+    ),
+    MeasuredTable(
         "first-hardest",
         "docs/first.md",
         "first-hardest.csv",
