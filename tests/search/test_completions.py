@@ -122,9 +122,9 @@ def test_repeated_layers_are_joined_once(monkeypatch: pytest.MonkeyPatch) -> Non
     steps: list[int] = []
     right = Completions._step
 
-    def counted(self: Completions, step: JoinStep, states: completions._States) -> completions._Joins:
+    def counted(self: Completions, step: JoinStep, states: completions._States, most: int) -> completions._Joins:
         steps.append(step.position)
-        return right(self, step, states)
+        return right(self, step, states, most)
 
     monkeypatch.setattr(Completions, "_step", counted)
     many = []

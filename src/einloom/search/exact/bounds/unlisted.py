@@ -59,7 +59,7 @@ class _OnUnit:
     barred: Barred = frozenset()
     _known: dict[tuple[AxisSignature, frozenset[int]], int] = field(default_factory=dict)
     _counted: dict[int, tuple[int, int]] = field(default_factory=dict)
-    _together_on: dict[tuple[tuple[AxisSignature, ...], frozenset[int]], int] = field(default_factory=dict)
+    _spreads: dict[tuple[tuple[AxisSignature, ...], frozenset[int]], int] = field(default_factory=dict)
 
     def points(self, objectives: tuple[Objective, ...]) -> FloatArray:
         """As `unlisted_points`, of one unit."""
@@ -282,12 +282,13 @@ class _OnUnit:
     def _spread(self, axes: Sequence[AxisSignature], variables: frozenset[int]) -> int:
         """Most instances of some axes along some variables: no more than each axis can have of all of them, nor each
         variable on all of the axes."""
-        if (known := self._together_on.get((key := tuple(axes), variables))) is None:
-            along = prod(self._along_one(axes, v) for v in variables)
-            known = self._together_on[key, variables] = min(along, prod(self._taken(axis, variables) for axis in axes))
-        return known
+        key = tuple(axes), variables
+        if key not in self._spreads:
+            by_variable = prod(self._taken_by(axes, v) for v in variables)
+            self._spreads[key] = min(by_variable, prod(self._taken(axis, variables) for axis in axes))
+        return self._spreads[key]
 
-    def _along_one(self, axes: Sequence[AxisSignature], v: int) -> int:
+    def _taken_by(self, axes: Sequence[AxisSignature], v: int) -> int:
         """Most instances of the axes along one variable."""
         extent, found = self.einsum.extents[v], {1}
         for axis in axes:

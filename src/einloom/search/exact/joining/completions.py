@@ -194,10 +194,8 @@ class Completions:
                 pattern = (self._pattern(step), states.key)
                 if pattern not in known:
                     self.joiner.checkpoint()
-                    known[pattern] = self._step(step, states)
+                    known[pattern] = self._step(step, states, MOST_EDGES - edges)
                     edges += len(known[pattern].left)
-                    if edges > MOST_EDGES:
-                        raise TooMany
                 mine.append(known[pattern])
             same = tuple(map(id, mine))
             if same not in united:
@@ -234,7 +232,8 @@ class Completions:
         rank = access.rank_of(variable)
         return rank is not None and access.indices[rank].simple and self.joiner.workload.tied(tensor, rank)
 
-    def _step(self, step: JoinStep, states: _States) -> _Joins:
+    def _step(self, step: JoinStep, states: _States, most: int) -> _Joins:
+        """All joins of a step. Raises TooMany where there are more than `most`."""
         joiner, here, there = self.joiner, self._frame(step.before), self._frame(step.done)
         position = step.position
         known = [(here.far(one), tiles) for one, tiles in states.tiles.items()]
@@ -252,7 +251,7 @@ class Completions:
                 after = joiner.after(step, before, block, mine) if len(left) else None
                 if after is not None:
                     edges += len(left)
-                    if edges > MOST_EDGES:
+                    if edges > most:
                         raise TooMany
                     made = tiles[right][:, : len(after.axes)]
                     parts.setdefault(after, []).append((left + starts[number], right + start, made))

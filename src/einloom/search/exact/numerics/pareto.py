@@ -20,7 +20,7 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 COMPILED_FROM = 60_000_000  # numbers compared by NumPy before loading the compiled kernel pays
 LOADED_FROM = 100  # rows from which it is used once it is loaded
-COMPARED = 10_000_000  # rows compared by the kernel between checkpoints
+COMPARED = 10_000_000  # pairs of rows compared by the kernel between checkpoints
 Checkpoint = Callable[[], None]
 
 
