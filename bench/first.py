@@ -7,13 +7,15 @@ the answer, what ended the search, and the most memory that the process held. CP
 names. The objective is EDP, or what the machine has numbers for. A pair that is in the CSV already is skipped.
 
 ``--hardest`` takes the twenty pairs of which the tests want a first mapping without a step, into a CSV of its own, with
-the gap after 60 CPU seconds, too, where they ran so long. ``--networks`` takes whole networks, which are left out else,
-into another.
+the gap after 60 CPU seconds, too, where they ran so long; ``--open`` takes all others that the usual CSV has no proof
+of, one machine after the other in turn, so that a part of them is like the whole. ``--networks`` takes whole networks,
+which are left out else, into another.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import resource
@@ -23,6 +25,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 
 from einloom import zoo
@@ -40,6 +43,7 @@ from .rows import ROOT, append, had, stamp
 
 CSV = ROOT / "bench" / "results" / "first.csv"
 HARDEST_CSV = ROOT / "bench" / "results" / "first-hardest.csv"
+OPEN_CSV = ROOT / "bench" / "results" / "first-open.csv"
 NETWORKS_CSV = ROOT / "bench" / "results" / "first-networks.csv"
 MOMENTS = (1.0, 3.0, 10.0)
 LONG = (*MOMENTS, 60.0)
@@ -139,6 +143,18 @@ def pairs(networks: bool) -> Iterator[tuple[str, str]]:
                 yield one.name, machine.name
 
 
+def unproven() -> Iterator[tuple[str, str]]:
+    """The pairs of the usual CSV that have no proof and are none of the hardest, of each machine in turn."""
+    with CSV.open(newline="") as stream:
+        rows = [one for one in csv.DictReader(stream) if one["ended"] not in ("proof", "infeasible")]
+    by_machine: dict[str, list[str]] = {}
+    for one in rows:
+        if (one["workload"], one["machine"]) not in HARDEST:
+            by_machine.setdefault(one["machine"], []).append(one["workload"])
+    for turn in zip_longest(*by_machine.values()):
+        yield from ((name, machine) for name, machine in zip(turn, by_machine, strict=True) if name is not None)
+
+
 def table(rows: list[dict[str, str]]) -> str:
     """One line for each machine: how soon first mappings are known, and how near they and the later ones are."""
     names = tuple(f"gap after {moment:g} s: median, most" for moment in MOMENTS)
@@ -215,13 +231,14 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--networks", action="store_true", help="whole networks alone")
     parser.add_argument("--only", nargs="*", default=(), metavar="NAME", help="these workloads or machines alone")
     parser.add_argument("--hardest", action="store_true", help="the twenty hardest pairs alone")
+    parser.add_argument("--open", action="store_true", help="the pairs without a proof alone")
     parser.add_argument("--csv", type=Path)
     options = parser.parse_args(words)
-    usual = HARDEST_CSV if options.hardest else NETWORKS_CSV if options.networks else CSV
-    path, moments = options.csv or usual, LONG if options.hardest else MOMENTS
+    usual = HARDEST_CSV if options.hardest else OPEN_CSV if options.open else NETWORKS_CSV if options.networks else CSV
+    path, moments = options.csv or usual, LONG if options.hardest or options.open else MOMENTS
     known = had(path, "workload", "machine")
     ends: Counter[str] = Counter()
-    for workload, machine in HARDEST if options.hardest else pairs(options.networks):
+    for workload, machine in HARDEST if options.hardest else unproven() if options.open else pairs(options.networks):
         if (workload, machine) in known or (options.only and not {workload, machine} & set(options.only)):
             continue
         made = partial(row, workload, machine, options.seconds, moments)
