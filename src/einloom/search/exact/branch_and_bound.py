@@ -241,7 +241,8 @@ class Run:
     def _at_most(self, attempt: Attempt, most: float) -> Solution:
         """The best cascade of at most this value, or Infeasible."""
         if not attempt.tied:
-            return attempt.run(most)
+            chained = self._chained_at_most(attempt, most) if self.options.at_once else None
+            return chained or attempt.run(most)
         rounded = attempt.tiled("rounded")
         if attempt.bound > 0 and not self.options.at_once:
             self.incumbent.ceiling = most * (1 + TIE)
@@ -255,6 +256,20 @@ class Run:
             if attempt.relaxes:
                 attempt.towards_least(most)
             return attempt.tiled("every").run(most)
+
+    def _chained_at_most(self, attempt: Attempt, most: float) -> Solution | None:
+        """The best cascade of at most this value by its segments, or Infeasible; None where there are too few."""
+        chain = Chain.of(attempt) if attempt.bound > 0 else None
+        if chain is None:
+            return None
+        for bound in chain.rising():
+            attempt.agreed = max(attempt.agreed, bound)
+            if bound > most * (1 + TIE):
+                raise Infeasible("no combination of segments stays within the limit")
+        try:
+            return chain.run(most)
+        except TooMany:
+            return None
 
     def _refined(self, attempt: Attempt, found: Solution, rounded: Attempt | None = None) -> Solution:
         """The best of all tiles, given a solution: where the relaxation finds nothing below it, that.

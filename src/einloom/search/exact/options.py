@@ -17,8 +17,8 @@ class ExactOptions:
     a limit on the objective cut the tables and joins; off, nothing does. segments: energy and traffic are bounded, and
     searched, by segments of the cascade. limit: look only for mappings of at most this value, instead of raising
     limits from the bound ("is anything better than this?"). at_once: nothing below the limit is expected, so that none
-    lower is tried before it. start: mappings that are known already; the search looks below the best of them and
-    returns it if nothing is there.
+    lower is tried before it, and the bound by segments rises to it first, if there are some. start: mappings that are
+    known already; the search looks below the best of them and returns it if nothing is there.
     """
 
     rules: Rules = field(default_factory=Rules)
