@@ -36,8 +36,8 @@ CASES = (
 )
 
 
-def optimum(asked: Problem, seconds: float) -> float | None:
-    """What `exact` finds within a budget of seconds; None where there is no mapping."""
+def optimum(asked: Problem, seconds: float | None) -> float | None:
+    """What `exact` finds within a budget of seconds, or without one; None where there is no mapping."""
     try:
         return Exact().search(asked, Budget(seconds=seconds)).value
     except Infeasible:
@@ -84,8 +84,12 @@ def test_what_a_dive_finds_is_a_mapping_of_the_space(workload: str, machine: str
     raise AssertionError("nothing within a hundred times the least")
 
 
+@pytest.mark.parametrize("budget", [Budget(seconds=1e6), Budget(), Budget(steps=10**12)], ids=["s", "none", "steps"])
 @pytest.mark.parametrize(("workload", "machine"), [("residual-diamond", SMALL), ("matmuls", "tpu-v4i")])
-def test_a_proof_is_the_same_after_dives(workload: str, machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proof_is_the_same_after_dives(
+    workload: str, machine: str, budget: Budget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a budget of seconds and without any; under one of steps, where no clock decides, there are none."""
     asked = problem(workload, machine, "edp")
     alone = Exact().search(asked)
     dived: list[float] = []
@@ -95,11 +99,11 @@ def test_a_proof_is_the_same_after_dives(workload: str, machine: str, monkeypatc
         first(search, attempt, size)
         dived.append(search.incumbent.value)
 
-    monkeypatch.setattr(head_starts, "CROWDED", -1)
+    monkeypatch.setattr(head_starts, "CROWDED", 0)
     monkeypatch.setattr(head_starts, "LONGEST", 1.0)
     monkeypatch.setattr(head_starts, "first_among_few", counted)
-    found = Exact().search(asked, Budget(seconds=1e6))
-    assert len(dived) == 1 and dived[0] < np.inf
+    found = Exact().search(asked, budget)
+    assert len(dived) == (budget.steps is None) and all(value < np.inf for value in dived)
     assert found.certificate is not None and found.certificate.guarantee is Guarantee.OPTIMAL
     assert found.value == pytest.approx(alone.value, rel=1e-9)
 
@@ -119,7 +123,7 @@ def test_exact_is_what_all_trees_say_after_dives(monkeypatch: pytest.MonkeyPatch
     for seed in SEEDS[:240]:
         asked = tiny_problem(seed)
         if len(asked.workload.einsums) > 1:
-            assert same(optimum(asked, seconds=1e6), enumerated(asked)), seed
+            assert same(optimum(asked, seconds=1e6 if seed % 2 else None), enumerated(asked)), seed
     assert sum(value < np.inf for value in dives) >= 10
 
 
@@ -206,3 +210,15 @@ def test_drawing_goes_on_at_once_and_has_most_of_the_time_where_choices_are_many
         assert run.drawing._again == 0.0 and run.drawing._turns(run.drawing.first) == turns
         run.drawing._drawn = drawing.FAVOURED + 1
         assert run.drawing._turns(run.drawing.first) == 1.0
+
+
+def test_drawing_without_a_budget_has_a_share_as_long_as_nothing_near_the_bound_is_known() -> None:
+    run = Run(problem("conv-chain", "tileflow-edge", "edp"), ExactOptions(), Budget(), Watcher())
+    first, found = run.drawing.first, run.drawing
+    assert first is not None and found._patient(first) == first.hurried < drawing.PROVING
+    found._drawn = drawing.UNASKED
+    assert found._patient(first) == max(first.hurried, drawing.FURTHER) < drawing.PROVING
+    first.draw()
+    for share, turns in ((1.01, drawing.PROVING), (0.99, max(first.hurried, drawing.FURTHER))):
+        run.incumbent.bound = first.value / drawing.FAR * share
+        assert found._patient(first) == turns

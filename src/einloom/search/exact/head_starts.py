@@ -192,8 +192,8 @@ def before_bounds(search: Search, attempt: Attempt) -> None:
 
 
 def bounded(search: Search, attempt: Attempt, enough: float, proven: Callable[[float], None]) -> float:
-    """The attempt's lower bound; a search of seconds whose Einsums have many choices looks at few of them before, or
-    when bounding has taken long (docs/exact.md, few choices)."""
+    """The attempt's lower bound; a search whose Einsums have many choices looks at few of them before, or when bounding
+    has taken long (docs/exact.md, few choices)."""
     size = crowd(attempt) if _hurries(search, attempt) else 0
     if size > CROWDED:
         first_among_few(search, attempt, size)
@@ -207,12 +207,13 @@ def bounded(search: Search, attempt: Attempt, enough: float, proven: Callable[[f
 
 
 def _hurries(search: Search, attempt: Attempt) -> bool:
-    """True if a dive into few choices may be of use: seconds count, nothing is known, and Einsums, with even tiles, run
-    one after the other."""
+    """True if a dive into few choices may be of use: steps are not counted, nothing is known, and Einsums, with even
+    tiles, run one after the other."""
     known = search.incumbent.best is not None or search.options.limit is not None
     plain = attempt.plain and not any(signature.uneven for signature in attempt.signatures)
     count = len(search.problem.workload.einsums)
-    return search.budget.seconds is not None and not known and plain and count > 1 and search.drawing.first is not None
+    timed = search.budget.seconds is not None or search.budget.steps is None
+    return timed and not known and plain and count > 1 and search.drawing.first is not None
 
 
 def first_among_few(search: Search, attempt: Attempt, size: int) -> None:
