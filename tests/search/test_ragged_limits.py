@@ -12,7 +12,8 @@ import pytest
 from einloom.api import problems
 from einloom.mapspace.registry import space_for
 from einloom.problem import Budget, Guarantee, Problem
-from einloom.search.exact import Exact, ExactOptions
+from einloom.search.exact import Exact, ExactOptions, head_starts
+from einloom.search.exact.branch_and_bound import Run
 from einloom.testing.ragged import ragged_problem
 from optima import optimum, same
 
@@ -45,6 +46,26 @@ def test_from_any_start_the_optimum_is_found() -> None:
             for limit in (None, value * 1.2):
                 assert same(optimum(problem, ExactOptions(start=(start,), limit=limit)), value), seed
     assert poor > 5
+
+
+@pytest.mark.parametrize("brief", [0.0, 60.0])
+def test_perfect_tiles_before_are_no_harm(brief: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a budget, and where Einsums have very many choices, uneven tiles are looked for below the best perfect
+    ones, or below what was known of these after so many seconds."""
+    kept: list[float] = []
+    keep = head_starts._keep_perfect
+
+    def heard(search: Run, repeats: int, most: float | None = None) -> None:
+        keep(search, repeats, most)
+        kept.append(search.incumbent.value)
+
+    monkeypatch.setattr(head_starts, "CROWDED", 0)
+    monkeypatch.setattr(head_starts, "LONGEST", brief)
+    monkeypatch.setattr(head_starts, "_keep_perfect", heard)
+    for seed, value in UNEVEN[:24]:
+        assert same(optimum(ragged_problem(seed)), value), seed
+    known = [value for value in kept if value < float("inf")]
+    assert len(kept) == 24 and (len(known) > 12 if brief else len(known) < len(kept))
 
 
 def convolutions(height: int, width: int) -> Problem:

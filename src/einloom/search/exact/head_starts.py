@@ -62,6 +62,8 @@ class Search(Protocol):
 
     def within(self, problem: Problem, watcher: Watcher) -> Self: ...
 
+    def attempt(self) -> Attempt: ...
+
     def solve(self) -> Solution: ...
 
 
@@ -69,7 +71,11 @@ def first_uneven(search: Search, attempt: Attempt) -> None:
     """Mappings to start from where tiles need not divide and seconds count: uneven ones that fuse nothing, then the
     best perfect ones, which are in the space, too (docs/exact.md, the limit)."""
     seconds, stops, drawing = search.budget.seconds, search.stops, search.drawing
-    if seconds is None or not any(signature.uneven for signature in attempt.signatures):
+    if not any(signature.uneven for signature in attempt.signatures):
+        return
+    if seconds is None:
+        if search.budget.steps is None:
+            _keep_perfect(search, attempt.repeats, LONGEST)
         return
     drawing.allowed, stops.until = False, stops.started + HEAD * seconds
     with suppress(Infeasible, Enough):
@@ -88,18 +94,23 @@ def _keep_unfused(search: Search, attempt: Attempt, repeats: int) -> None:
     search.incumbent.found(search.incumbent.early, repeats)
 
 
-def _keep_perfect(search: Search, repeats: int) -> None:
-    """Keep the best mapping with perfect tiles, or the best so far of them if the budget ends."""
+def _keep_perfect(search: Search, repeats: int, brief: float | None = None) -> None:
+    """Keep the best mapping with perfect tiles, or the best so far of them if the budget ends. brief: seconds that this
+    may take where Einsums have very many choices; nothing is looked for else."""
     known = search.incumbent.best
     perfect = replace(search.problem, mapspace=replace(search.problem.mapspace, name="ffm"))
     inner = search.within(perfect, _PerfectTiles(search.watcher))
+    if brief is not None:
+        if search.incumbent.best is not None or crowd(inner.attempt()) <= CROWDED:
+            return
+        inner.stops.until = time.monotonic() + brief
     inner.drawing.go_on(search.drawing)
     inner.incumbent.best = inner.incumbent.early = known
     try:
         inner.incumbent.best = inner.solve()
     except AtTheBound as met:
         inner.incumbent.best = met.solution
-    except Infeasible:
+    except (Infeasible, Enough):
         pass
     finally:
         if inner.incumbent.best is not None:
