@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import einloom as el
+from einloom.api import problem
 from einloom.cli import main
 from einloom.cost.evaluate import legality
 from einloom.diagnose.conflict import Blame
@@ -143,3 +144,15 @@ def test_the_command_line_says_so_too(tmp_path: Path) -> None:
     said = "einloom: no mapping of the space is legal: GLB.size 20 bit and GLB.must all leave no mapping of Z"
     assert said in found.output
     assert "leave no mapping" not in CliRunner().invoke(main, [*asked, "--budget-memory", "4 GiB"]).output
+
+
+def test_an_einsum_that_no_unit_executes_is_named_without_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 500 alike Einsums the search for conflicts would take seconds, and say the same."""
+    asked = problem("bert-base", "tpu-v4i")
+    with pytest.raises(Infeasible) as met:
+        el.map("bert-base", "tpu-v4i")
+    monkeypatch.setattr(Asker, "feasible", lambda *_: pytest.fail("a search was run"))
+    told = "no compute unit of tpu-v4i executes Einsum N0 (map)"
+    assert met.value.witness == named(asked, met.value.witness) == told
+    with pytest.raises(pytest.fail.Exception):
+        named(asked, "something else")

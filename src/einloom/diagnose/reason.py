@@ -30,7 +30,8 @@ def named(problem: Problem, witness: str, seconds: float = SECONDS, watch: Watch
 
     As in ``Z needs at least 24 bits in GLB for tiles of A, B, Z, but GLB holds 20``.
     """
-    if problem.mapspace.name not in SPACES:
+    unexecuted = (problem.machine.unexecuted(einsum) for einsum in problem.workload.einsums)
+    if problem.mapspace.name not in SPACES or witness in unexecuted:
         return witness
     blame = Blame(Asker(watch or Watcher(), seconds), problem, constraints(problem))
     conflict, helpful = obstacles(blame)

@@ -307,6 +307,12 @@ class Machine(Drawn):
         """The units that may execute `einsum`, in the order of the list."""
         return tuple(unit for unit in self.units if unit.accepts(einsum))
 
+    def unexecuted(self, einsum: Einsum) -> str | None:
+        """Why `einsum` has no mapping at all: no unit executes it. None if one does, or none is needed."""
+        if einsum.kind == "copy" or self.units_for(einsum):
+            return None
+        return f"no compute unit of {self.name} executes Einsum {einsum.name} ({einsum.kind})"
+
     def must_hold(self, memory: Memory, workload: Workload, einsum: str, held_above: Collection[str]) -> frozenset[str]:
         return select(memory.must, workload, einsum, held_above)
 

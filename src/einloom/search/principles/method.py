@@ -94,8 +94,8 @@ def checked(problem: Problem) -> tuple[Roles, ...]:
         for memory in machine.memories[1:]:
             if machine.must_hold(memory, problem.workload, part.einsum, ()) < {*part.tensors}:
                 raise _refused(f"{memory.name} does not have to hold every operand of {part.einsum}")
-        if not machine.units_for(problem.workload.einsum(part.einsum)):
-            raise Infeasible(f"no compute unit of {machine.name} executes {part.einsum}")
+        if (why := machine.unexecuted(problem.workload.einsum(part.einsum))) is not None:
+            raise Infeasible(why)
     buffer_values(problem)
     return parts
 

@@ -91,9 +91,9 @@ class Facts:
         self.units: list[list[str | None]] = [
             [None] if e.kind == "copy" else [unit.name for unit in machine.units_for(e)] for e in self.einsums
         ]
-        for einsum, units in zip(self.einsums, self.units, strict=True):
-            if not units:
-                raise Infeasible(f"no compute unit of {machine.name} executes Einsum {einsum.name} ({einsum.kind})")
+        for einsum in self.einsums:
+            if (why := machine.unexecuted(einsum)) is not None:
+                raise Infeasible(why)
         self.floating = self._floating()
         self.floats = {one.name: i for i, one in enumerate(self.floating)}
         self.floats_of = [[n for n, one in enumerate(self.floating) if i in one.users] for i in range(self.count)]

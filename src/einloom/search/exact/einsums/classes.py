@@ -244,8 +244,8 @@ def signature(users: Users, position: int, merge: bool, limits: Limits = UNLIMIT
     tiles = (*_tile_limits(workload, machine, limits, name, variables, number), *_whole(tensors, extents))
     copy = einsum.kind == "copy"
     units: list[ComputeUnit | None] = [None] if copy else list(machine.units_for(einsum))
-    if not units:
-        raise Infeasible(f"no compute unit of {machine.name} executes Einsum {name} ({einsum.kind})")
+    if (why := machine.unexecuted(einsum)) is not None:
+        raise Infeasible(why)
     options = tuple(_options(users, limits, name, units, tensors, tiles))
     if not options:
         asked = [str(x) for x in (*limits.holds, *limits.backs, *limits.tiles)]
