@@ -155,9 +155,9 @@ def unproven() -> Iterator[tuple[str, str]]:
         yield from ((name, machine) for name, machine in zip(turn, by_machine, strict=True) if name is not None)
 
 
-def table(rows: list[dict[str, str]]) -> str:
+def table(rows: list[dict[str, str]], moments: Sequence[float] = MOMENTS) -> str:
     """One line for each machine: how soon first mappings are known, and how near they and the later ones are."""
-    names = tuple(f"gap after {moment:g} s: median, most" for moment in MOMENTS)
+    names = tuple(f"gap after {moment:g} s: median, most" for moment in moments)
     heads = (
         "machine",
         "pairs",
@@ -180,12 +180,12 @@ def table(rows: list[dict[str, str]]) -> str:
             f"{_middle(soon):.2g}, {soon[-1]:.2g}" if soon else "-",
             f"{max(float(one['bound_s']) for one in mine):.2g}",
             sum(one["ended"] in ("proof", "infeasible") for one in mine),
-            *(_spread([one[f"gap_{moment:g}s"] for one in mine]) for moment in MOMENTS),
+            *(_spread([one[f"gap_{moment:g}s"] for one in mine]) for moment in moments),
             f"{max(float(one['late_s']) for one in mine):.2g}",
             max(int(one["peak_mb"]) for one in mine),
         )
         lines.append("| " + " | ".join(map(str, cells)) + " |")
-    every = "; ".join(f"after {moment:g} s {_within(rows, moment)}" for moment in MOMENTS)
+    every = "; ".join(f"after {moment:g} s {_within(rows, moment)}" for moment in moments)
     return "\n".join([*lines, "", f"All pairs, proofs included: {every}."]) + "\n"
 
 
@@ -207,6 +207,11 @@ def _within(rows: Sequence[dict[str, str]], moment: float) -> str:
     counts = ", ".join(f"at most {most:.0%} for {sum(gap <= most for gap in known)}" for most in (0.1, 0.5, 0.9))
     proven = sum(gap == 0 for gap in known)
     return f"{len(known)} have a mapping, with a median gap of {_middle(known):.1%}: none for {proven}, {counts}"
+
+
+def open_table(rows: list[dict[str, str]]) -> str:
+    """One line for each machine with pairs that had no proof after ten seconds."""
+    return table(rows, LONG)
 
 
 def hard_table(rows: list[dict[str, str]]) -> str:

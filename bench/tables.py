@@ -173,6 +173,13 @@ TABLES: tuple[MeasuredTable, ...] = (
         render=first.table,
     ),
     MeasuredTable(
+        "first-open",
+        "docs/first.md",
+        "first-open.csv",
+        "python -m bench.first --open --seconds 60",
+        render=first.open_table,
+    ),
+    MeasuredTable(
         "first-hardest",
         "docs/first.md",
         "first-hardest.csv",

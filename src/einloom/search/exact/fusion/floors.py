@@ -11,6 +11,7 @@ from ..einsums.classes import UnitOption
 from ..einsums.holds import Placement
 from ..einsums.spatial import RankClasses, SpatialChoice
 from ..model import Setting
+from ..numerics.narrow import slices
 from ..numerics.pareto import FloatArray
 from ..prices.columns import LinkPrices, objective_columns
 from ..prices.traffic import Prices
@@ -76,9 +77,13 @@ class Floors:
 
     def settled(self, option: UnitOption, held: Placement) -> FloatArray:
         """The same in the sums that make the objective [spatial choices, settled columns]."""
-        return objective_columns(
-            self.setting.machine, self.setting.columns, self.of(option, held), self.setting.objective
-        )
+        cost, found = self.of(option, held), []
+        for mine in slices(len(cost)):
+            self.checkpoint()
+            found.append(
+                objective_columns(self.setting.machine, self.setting.columns, cost[mine], self.setting.objective)
+            )
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
     def least(self) -> float:
         """A quick lower bound on the Einsum's objective, over all choices; infinite if there is none."""

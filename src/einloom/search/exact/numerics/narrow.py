@@ -1,4 +1,4 @@
-"""Questions about arrays of many short rows, column by column: NumPy reduces short rows slowly, one after the other."""
+"""Arrays of many short rows: asked column by column, since NumPy reduces short rows slowly, and taken in pieces."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 MANY = 128  # rows from which on columns are quicker
+PIECE = 1 << 18  # rows between two looks at what stops a search
+
+
+def slices(rows: int) -> list[slice]:
+    """Consecutive slices of at most PIECE rows that make up so many; one, empty, of none."""
+    return [slice(first, min(first + PIECE, rows)) for first in range(0, max(rows, 1), PIECE)]
 
 
 def every(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -21,7 +21,7 @@ from ....machine.levels import Fanout, Machine, Toll
 from ....problem import Objective
 from ..einsums.classes import AxisSignature, UnitOption
 from ..einsums.spatial import RankClasses, SpatialChoice, like_axes, most_work, together
-from ..numerics.narrow import largest
+from ..numerics.narrow import PIECE, largest, multiplied
 from ..numerics.pareto import FloatArray, IntArray
 from ..numerics.uneven import largest_tile
 
@@ -146,6 +146,7 @@ class LinkPrices:
         total = np.ones((len(self.spreads), len(self.classes.members)), np.int64)
         self.classes.checkpoint()
         for fanout, _, row in self._axes:
+            self._look()
             if top <= fanout < bottom:
                 total = total * row
         return total
@@ -376,17 +377,20 @@ class LinkPrices:
             share = share * (extent / upper[:, d] / terms.trips_of(extent, upper[:, d]))
         return np.asarray(share)
 
-    def _copies(self, tensor: int, top: int, bottom: int) -> tuple[FloatArray, FloatArray]:
+    def _copies(self, tensor: int, top: int, bottom: int) -> tuple[NDArray[Any], FloatArray]:
         """How often one element counts where `top` fanouts stand above, if it comes from or goes behind `bottom` ones:
         (over all instances, as a share in the busiest one), per choice."""
         mine = np.array(self.classes.relevance[tensor], bool)
         here, apart = self.between(0, top), np.ones(len(self.spreads), np.int64)
         for fanout, joined, row in self._axes:
+            self._look()
             if top <= fanout < bottom and tensor not in joined:
-                apart = apart * row[:, ~mine].prod(axis=1)
+                apart = apart * multiplied(row[:, ~mine])
+        self._look()
+        every = multiplied(here[:, ~mine]) * apart
         if any(self.classes.uneven):
-            return here[:, ~mine].prod(axis=1) * apart, apart * self._share(tensor, top)
-        return here[:, ~mine].prod(axis=1) * apart, apart / here[:, mine].prod(axis=1)
+            return every, apart * self._share(tensor, top)
+        return every, apart / multiplied(here[:, mine])
 
     def copied(self, source: int, target: int) -> tuple[FloatArray, FloatArray]:
         """Prices per element of a copy's leaf: (read of tensor 1, write of tensor 0); zero within one memory."""
@@ -450,6 +454,7 @@ class LinkPrices:
         per_access = level.read_energy if action == "read" else level.write_energy
         throughput = level.read_throughput if action == "read" else level.write_throughput
         for i, column in enumerate(self.columns):
+            self._look()
             if column.kind == "energy":
                 vector[:, i] = terms.energy(total * bits, per_access, level.bits_per_access)
             elif column.memory == memory:
@@ -458,6 +463,11 @@ class LinkPrices:
                 elif column.port in ("shared", action) and throughput is not None:
                     vector[:, i] = terms.transfer_time(one * bits, throughput)
         return vector
+
+    def _look(self) -> None:
+        """Look at what stops the search, where an array has so many rows that each step takes long."""
+        if len(self.spreads) > PIECE:
+            self.classes.checkpoint()
 
     @cached_property
     def compute(self) -> FloatArray:

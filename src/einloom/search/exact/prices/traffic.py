@@ -21,7 +21,7 @@ from ....mapspace.divisors import divisors
 from ....mapspace.limits.data import Numbers
 from ..einsums.spatial import RankClasses
 from ..numerics.multiples import ragged_ranges
-from ..numerics.narrow import multiplied
+from ..numerics.narrow import multiplied, slices
 from ..numerics.pareto import FloatArray, IntArray, pack
 from ..numerics.uneven import balanced, ceil, filled, largest_tile, met, smallest_tiles
 from .columns import LinkCharge, LinkPrices
@@ -491,15 +491,18 @@ class Prices:
         """Operations and the traffic of the innermost stores, per choice: `inner` is the memory of each tensor's."""
         if inner in self._leaves:
             return self._leaves[inner]
-        spread = np.arange(len(self.links.spreads))
-        x = np.ones((len(spread), len(self.whole)), np.int64)
         cost = self.links.compute.copy()
-        if self.classes.signature.copy:
-            read, write = self.links.copied(inner[1], inner[0])
-            cost += read * self.moved(1, x, spread, None)[:, None] + write * self.moved(0, x, spread, None)[:, None]
-        else:
+        copied = self.links.copied(inner[1], inner[0]) if self.classes.signature.copy else None
+        for mine in slices(len(cost)):
+            self.classes.checkpoint()
+            spread = np.arange(len(cost))[mine]
+            x = np.ones((len(spread), len(self.whole)), np.int64)
+            if copied is not None:
+                read, write = (amount[mine] for amount in copied)
+                come, go = self.moved(1, x, spread, None), self.moved(0, x, spread, None)
+                cost[mine] += read * come[:, None] + write * go[:, None]
+                continue
             for t, memory in enumerate(inner):
-                self.classes.checkpoint()
-                cost += self.charged((t, memory, None), x, spread)
+                cost[mine] += self.charged((t, memory, None), x, spread)
         self._leaves[inner] = cost
         return cost
