@@ -21,6 +21,7 @@ from einloom.search.exact.einsums.spatial import like_axes, together
 from einloom.search.exact.few_choices import Few, FewSpreads, among_few, crowd
 from einloom.search.exact.fusion.floors import Floors
 from einloom.search.exact.options import ExactOptions
+from einloom.search.first import HURRIED
 from einloom.search.method import Watcher
 from einloom.search.starts import fitting
 from optima import enumerated, same
@@ -215,10 +216,37 @@ def test_drawing_goes_on_at_once_and_has_most_of_the_time_where_choices_are_many
 def test_drawing_without_a_budget_has_a_share_as_long_as_nothing_near_the_bound_is_known() -> None:
     run = Run(problem("conv-chain", "tileflow-edge", "edp"), ExactOptions(), Budget(), Watcher())
     first, found = run.drawing.first, run.drawing
-    assert first is not None and found._patient(first) == first.hurried < drawing.PROVING
-    found._drawn = drawing.UNASKED
-    assert found._patient(first) == max(first.hurried, drawing.FURTHER) < drawing.PROVING
+    assert first is not None and found._unhurried(first) == first.hurried < drawing.PROVING
+    found._drawn = drawing.SHARED
+    assert found._unhurried(first) == max(first.hurried, drawing.FURTHER) < drawing.PROVING
     first.draw()
     for share, turns in ((1.01, drawing.PROVING), (0.99, max(first.hurried, drawing.FURTHER))):
         run.incumbent.bound = first.value / drawing.FAR * share
-        assert found._patient(first) == turns
+        assert found._unhurried(first) == turns
+
+
+@pytest.mark.parametrize(
+    ("workload", "goal", "seconds", "turns"),
+    [
+        ("conv-chain", "edp", None, HURRIED),
+        ("matmuls:n=24,m=64,kn=64", "energy", None, drawing.PROVING),
+        ("matmuls:n=24,m=64,kn=64", "energy", 1000.0, drawing.PROVING),
+        ("matmuls:n=24,m=64,kn=64", "energy", 20.0, 1.0),
+        ("matmuls:n=24,m=64,kn=64", "edp", None, HURRIED),
+    ],
+)
+def test_a_dive_into_segments_that_is_soon_done_leaves_little_to_drawing(
+    workload: str, goal: str, seconds: float | None, turns: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Drawing takes a second; so many later it has its next turn."""
+    now = [0.0]
+    monkeypatch.setattr(drawing.time, "process_time", lambda: now[0])
+    run = Run(problem(workload, "tileflow-edge", goal), ExactOptions(), Budget(seconds), Watcher())
+
+    def work(until: float) -> None:
+        now[0] += 1.0
+
+    monkeypatch.setattr(run.drawing.first, "work", work)
+    run.drawing._at = -np.inf
+    run.drawing.checkpoint()
+    assert run.drawing._again == 1.0 + turns

@@ -22,7 +22,7 @@ from ..method import Watcher
 from .attempt import Attempt, Solution
 from .bounds.cutoff import BELOW, TIE, finer
 from .concurrent.first_attempt import attempt_for
-from .drawing import Drawer, Drawing
+from .drawing import FAR, Drawer, Drawing
 from .feasible import AT_ONCE, CHAINED, HEURISTICS, NEAR, heuristic, heuristic_by_segments
 from .front import front, tied_front
 from .head_starts import before_bounds, bounded, first_apart, first_uneven, first_unfused, quick_below, round_up
@@ -38,7 +38,6 @@ CUTOFF_SCHEDULE = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  #
 AT_BOUND, SUMMED = 1e-6, 0.01  # limits that are looked at before a dive: the second where costs add up
 FEW, LOOKED = 5_000, 150_000  # rows of the first look after which there is a second, and of one that is given up
 GLANCED = 30_000  # of one that is given up where quick passes look below Einsums alone next
-FAR = 2.0  # times the bound: quick passes look below what is further off
 NEXT_TO_BOUND = (1e-6, 0.004)  # limits below a first one, as shares above the bound
 ABOVE = (1e-6, 1e-3, 1e-2, 0.05)  # limits of rounded tiles, as shares above the relaxation
 # limits of the relaxation before that of a known value, as shares above the bound

@@ -27,8 +27,12 @@ from .stops import Enough, Stops
 # such searches have ended by then.
 PATIENT, DRAWN = 8, 100
 SLICE = 0.05  # seconds of drawing at a time
-PROVING = 19  # seconds of search for one of drawing, without a budget, where a mapping is near the bound
-FAR, UNASKED, FURTHER = 2.0, 8.0, 3.0  # times the bound; seconds of drawing beyond it by halves; then seconds for one
+PROVING = 19  # seconds of search for one of drawing, without a budget, where a mapping is near the bound or soon found
+FAR = 2.0  # times the bound: what is known is near it up to there
+SHARED = (
+    8.0  # seconds of drawing without a budget, while nothing near is known, for which it has the share that it asks
+)
+FURTHER = 3.0  # seconds of search for one of drawing after these, at least
 ALONE = 5.0  # CPU seconds of drawing without a budget of seconds where spatial choices are too many to be listed
 LOADS_FROM = 2.0  # seconds of a budget from which it is worth it to load machine code for drawing
 HASTE = 30.0  # seconds of a budget from which on a dive has a better mapping of a network before its end
@@ -133,8 +137,12 @@ class Drawing:
             self._drawn += took if known else 0.0
             patient = self.chains and (self.budget.seconds is None or self.budget.seconds >= HASTE)
             early = self._drawn < self.first.early
-            open_end = self.budget == Budget()
-            turns = self._patient(self.first) if open_end or patient else 1 if early else self._turns(self.first)
+            if patient:
+                turns: float = PROVING
+            elif self.budget == Budget():
+                turns = self._unhurried(self.first)
+            else:
+                turns = 1.0 if early else self._turns(self.first)
             self._again = begun + took + took * turns
             self.end_if_met()
 
@@ -142,12 +150,11 @@ class Drawing:
         """Seconds of the search for one of drawing; after some of these no less than one, because bounds may rise."""
         return max(first.hurried, 1.0) if self._drawn > FAVOURED else first.hurried
 
-    def _patient(self, first: FirstMappings) -> float:
-        """Seconds of the search for one of drawing where it has time: few as long as it knows nothing near the bound,
-        because somebody may stop it."""
+    def _unhurried(self, first: FirstMappings) -> float:
+        """The same without a budget: few as long as nothing near the bound is known, because somebody may stop it."""
         if self.least <= FAR * self.incumbent.bound / self._repeats:
             return PROVING
-        return first.hurried if self._drawn < UNASKED else max(first.hurried, FURTHER)
+        return first.hurried if self._drawn < SHARED else max(first.hurried, FURTHER)
 
     def draw_on(self) -> None:
         """Draw for what is left of a budget of seconds, or for some seconds without one; not under a budget of steps.
