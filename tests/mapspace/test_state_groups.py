@@ -35,6 +35,7 @@ SLOW, MAC = ComputeUnit("SLOW", 0.5, 0.5, kinds=("map",)), ComputeUnit("MAC", 1.
 PAIR = ("T[m] = exp(X[m])", "Z[m] = exp(T[m])")
 FLAT = ("T[m,n] = exp(X[m,n])", "Z[m,n] = exp(T[m,n])")
 THREE = ("S[m] = exp(X[m])", "T[m] = exp(S[m])", "Z[m] = exp(T[m])")
+CHAINS = ("S[m] = exp(X[m])", "P[m] = exp(Y[m])", "T[m] = exp(S[m])", "Z[m] = exp(P[m])")
 COPIED = ("S[m] = exp(X[m])", "I[m] = copy S[m]", "Z[m] = exp(I[m])")
 FAN, FULL = Fanout("PE", (Axis("X", 2),)), Fanout("PE", (Axis("X", 4, use="full"),))
 
@@ -61,6 +62,7 @@ CASES = {
     "uneven": problem(PAIR, {"m": 3}, Mapspace("ragged", concurrent="shared"), buffer("T")),
     "copy": problem(COPIED, {"m": 2}, Mapspace(concurrent="shared"), buffer("S | I")),
     "free": problem((PAIR[0], "Y[m] = exp(W[m])", PAIR[1]), {"m": 2}, ANY_ORDER, buffer("T")),
+    "two chains": problem(CHAINS, {"m": 2}, replace(ANY_ORDER, max_fused_loops=1), buffer("S | P")),
     "shared stores": problem(
         ("T[m] = exp(E[m])", "Z[m] = add(T[m], E[m])"),
         {"m": 2},

@@ -10,6 +10,7 @@ import pytest
 from einloom.cost.formulas.pipeline import Edge
 from einloom.machine.levels import ComputeUnit, Machine, Memory
 from einloom.mapping.legality.concurrency import has_concurrent
+from einloom.mapping.tree import Split
 from einloom.mapspace.ffm.enumerate import candidates, ordered
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
@@ -68,6 +69,16 @@ def crossing() -> Problem:
     return asked(texts, None, (*units, ComputeUnit("MAC", throughput=1 / 3, kinds=("multiply",))))
 
 
+def test_two_chains_that_interleave_are_a_group() -> None:
+    """S and T, P and Z exchange a tile each, and no tile passes between the two chains."""
+    problem = ordered_group_problem(580)
+    found = searched(problem)
+    assert found is not None and same(found.value, enumerated(problem))
+    assert same(optimum(replace(problem, mapspace=replace(problem.mapspace, order="program"))), found.value)
+    (split,) = (node for node in found.mapping.nest if isinstance(node, Split))
+    assert len(split.branches) == 4
+
+
 def test_the_order_decides_how_many_slots_a_tile_takes() -> None:
     """With room for seven bits T runs before S: 2 + 1 s. In the order of the program that takes eight."""
     for size, free, program in ((8, 3.0, 3.0), (7, 3.0, 5.0), (6, 5.0, 5.0)):
@@ -85,25 +96,27 @@ def test_the_optimum_is_that_of_the_best_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "sets"),
+    ("texts", "most", "sets"),
     [
         (
             ("S[m] = exp(X[m])", "T[m] = exp(S[m])", "V[m] = exp(Y[m])", "Z[m] = add(S[m], T[m])", "R[m] = exp(V[m])"),
-            [(0, 1, 3), (1, 3), (2, 4)],
+            5,
+            [(0, 1, 2, 3, 4), (0, 1, 3), (1, 2, 3, 4), (1, 3), (2, 4)],
         ),
         # U passes from the first to the second and the last, and the third has to run in between
         (
             ("U[m] = exp(X[m])", "V[m] = exp(U[m])", "W[m] = exp(V[m])", "Z[m] = add(W[m], U[m])"),
+            3,
             [(1, 2), (1, 2, 3), (2, 3)],
         ),
     ],
 )
-def test_sets_that_hang_together_and_have_nobody_in_between(
-    texts: tuple[str, ...], sets: list[tuple[int, ...]]
+def test_sets_that_hang_together_or_interleave_and_have_nobody_in_between(
+    texts: tuple[str, ...], most: int, sets: list[tuple[int, ...]]
 ) -> None:
     workload = build_workload("w", texts, {"m": 2}, bits=1)
     nothing: dict[str, Any] = dict.fromkeys(("signatures", "slots", "capacities", "insides", "least"), ())
-    assert Candidates(workload, most=3, apart=False, free=True, **nothing)._linked() == sets
+    assert Candidates(workload, most=most, apart=False, free=True, **nothing)._linked() == sets
 
 
 def _as_in_the_program(
@@ -126,6 +139,7 @@ def _numbered_by_place(self: GroupJoiner, last: int, group: OpenGroup) -> tuple[
 
 
 MISTAKES: dict[str, tuple[object, str, object, Problem]] = {
+    "only what hangs together": (Candidates, "_interleave", lambda *_: False, ordered_group_problem(580)),
     "neighbours of the program": (Candidates, "_linked", Candidates._neighbours, ordered_group_problem(0)),
     "one slot": (GroupJoiner, "_slots", lambda self, memory, distance: 1, meeting(6)),
     "slots of the program": (GroupJoiner, "_standing", _as_in_the_program, meeting(7)),

@@ -25,37 +25,16 @@ from einloom.search.exact.segments.cuts import CutPoint, cuts
 from einloom.search.exact.segments.known_rows import Exploration, KnownRows
 from einloom.search.exact.segments.segment import Table
 from einloom.search.method import Watcher
-from einloom.workload.build import build_workload
 from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.workload_by_name import load_workload
 from optima import best_of_all, optimum, same, searched
+from stacked_layers import LAYERS, stacked
 from tiny_problems import tiny_problem
 
 SEEDS = json.loads((Path(__file__).parent / "tiny_seeds.json").read_text())
-LAYERS = {
-    "feed forward": (
-        "A{i}[m,n] = {x}[m,d] * U{i}[d,n]",
-        "B{i}[m,d] = A{i}[m,n] * V{i}[n,d]",
-        "{y}[m,d] = add(B{i}[m,d], {x}[m,d])",
-    ),
-    "residual": ("A{i}[m] = relu({x}[m])", "{y}[m] = add(A{i}[m], {x}[m])"),
-    "tied weights": ("{y}[m,d] = {x}[m,d] * W[d]",),
-    "masked": ("A{i}[m,d] = {x}[m,d] * W{i}[d]", "{y}[m,d] = add(A{i}[m,d], M[m,d])"),
-    "norm": ("S{i}[m] = {x}[m,d]", "{y}[m,d] = div({x}[m,d], S{i}[m])"),
-}
 SIZES = {"feed forward": ((2, 100), (3, 200))}  # layers and bits; the others have less to search
 WITHOUT = ExactOptions(segments=False)
 EVERY_LOOP = ExactOptions(Rules(stationary=False, lowering=False, settled=False), at_once=True)
-
-
-def stacked(layer: str, count: int, bits: int, objective: str = "energy", size: int = 2) -> Problem:
-    """So many equal layers on one buffer of so many bits."""
-    texts = LAYERS[layer]
-    einsums = [text.format(i=i, x=f"Y{i - 1}" if i else "X", y=f"Y{i}") for i in range(count) for text in texts]
-    ranks = {v for text in texts for v in "mnd" if v in text.replace("add", "").replace("div", "")}
-    workload = build_workload(layer, einsums, dict.fromkeys(sorted(ranks), size), bits=8)
-    machine = load_machine(f"simple:dram_energy=50,glb_bits={bits}")
-    return Problem(workload, machine, Mapspace("ffm"), Objective(objective, "DRAM" if objective == "traffic" else None))
 
 
 @pytest.fixture(params=[1, 2], ids=["every place", "two Einsums at least"])

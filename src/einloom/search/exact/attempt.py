@@ -15,13 +15,15 @@ from ...mapping.normal import normal_form
 from ...mapping.tree import Mapping
 from .bounds.cutoff import TIE, Cutoff
 from .bounds.relaxed_rows import RelaxedRows
+from .bounds.weighted_sums import Lines
 from .einsums.classes import fuses_below_fanout
 from .einsums.orders import JoinStep, Layer, layers
 from .explored_rows import ExploredRows
 from .fusion.explore import PmappingGroup
 from .fusion.serving import Serving
 from .fusion.templates import Alone
-from .joining.completions import Completions
+from .joining.compatibility import Compatibility
+from .joining.completions import Completions, Passing
 from .joining.join import ChosenRow, Joiner, Partial, RemainingCost
 from .numerics.pareto import FloatArray, IntArray
 from .numerics.uneven import Tiling
@@ -113,8 +115,21 @@ class Attempt(ExploredRows):
         rows = sum(len(block) for mine in {id(mine): mine for mine in blocks}.values() for block in mine)
         if self.completes and self.consistency is not None and rows >= WORTH:
             self.watcher.stage("joining without rooms")
-            joiner.completions = Completions.of(joiner, self.consistency.lines, blocks, self.layers)
+            lines = self.consistency.lines
+            joiner.completions = Completions.of(joiner, lines, blocks, self.layers, self._passing(lines))
         return joiner
+
+    def _passing(self, lines: Lines) -> Passing:
+        """What neighbours cost at least together on both sides of where some of them end, for any state of a join
+        there."""
+        if self.together is None:
+            return {}
+        both = np.stack([self.together.before(lines, self.least), self.together.after(lines, self.least)], axis=1)
+
+        def at(place: int) -> Callable[[Compatibility], FloatArray]:
+            return lambda state: both[place]
+
+        return {(1 << place) - 1: at(place) for place in self.together.ends}
 
     def join_of(self, blocks: list[list[PmappingGroup]]) -> Joiner:
         """A joiner for these blocks."""

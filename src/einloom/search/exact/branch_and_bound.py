@@ -23,12 +23,12 @@ from .attempt import Attempt, Solution
 from .bounds.cutoff import BELOW, TIE, finer
 from .concurrent.first_attempt import attempt_for
 from .drawing import FAR, Drawer, Drawing
-from .feasible import AT_ONCE, CHAINED, HEURISTICS, NEAR, heuristic, heuristic_by_segments
+from .feasible import AT_ONCE, CHAINED, HEURISTICS, NEAR, heuristic, heuristic_by_segments, nearest
 from .front import front, tied_front
 from .head_starts import before_bounds, bounded, first_apart, first_uneven, first_unfused, quick_below, round_up
 from .incumbent import Incumbent
 from .joining.completions import TooMany
-from .neighbours import large, look
+from .neighbours import alike, large, look, look_at_segments
 from .numerics.pareto import FloatArray
 from .options import ExactOptions
 from .segments.chain import Chain
@@ -148,11 +148,13 @@ class Run:
             sooner = self._soonest(attempt, bound, GLANCED if apart and not self._sums_up else LOOKED)
             if sooner is not None:
                 return sooner
+            dived = self._by_segments(attempt)
+            bound = max(bound, attempt.bound)
             far = apart and self.incumbent.value > bound * FAR
             whole = far and quick_below(self, attempt)
             if far and self.incumbent.value <= bound * FAR:
                 dived = self.incumbent.own()
-            elif not whole:
+            elif not whole and dived is None:
                 dived = heuristic(self.incumbent, attempt)
                 first_unfused(self, attempt, dived=True)
         best = self.incumbent.best
@@ -162,6 +164,15 @@ class Run:
             nearer = [] if first is None else [*next_to(bound, first), first]
             return self._raise_cutoff(attempt, [*(limit for limit in nearer if limit < dived.value), dived.value])
         return self._raise_cutoff(attempt, self._steps(attempt, bound, first))
+
+    def _by_segments(self, attempt: Attempt) -> Solution | None:
+        """A quick solution next to the bound; where there is none, alike segments are looked at, which may raise it."""
+        every = alike(attempt)
+        found = nearest(self.incumbent, attempt) if every else None
+        if every and found is None:
+            look_at_segments(attempt, every, self.stops)
+            self.incumbent.prove(attempt.bound * attempt.repeats)
+        return found
 
     def _chained(self, attempt: Attempt) -> Solution | None:
         """The best cascade by its segments, or None: it has too few, or costs much more than they say."""
@@ -197,7 +208,7 @@ class Run:
         """The best cascade next to the bound, or None. Where there is one, a dive may cost more than this; where no
         rows are at the bound, few are near it (docs/exact.md, the limit)."""
         further = SUMMED if self._sums_up else CUTOFF_SCHEDULE[1]
-        alone = finer(CUTOFF_SCHEDULE, attempt.repetition)[:1] if self._sums_up else ()
+        alone = finer(CUTOFF_SCHEDULE, attempt.repetition)[:1] if self._sums_up else (AT_BOUND,)
         for step in (AT_BOUND, further) if attempt.repetition <= 2 else alone:
             limit, before = bound * (1 + step), self.stops.evaluated
             if self.incumbent.value <= limit:
@@ -241,6 +252,8 @@ class Run:
         """The best cascade of at most this value, or Infeasible."""
         if not attempt.tied:
             chained = self._chained_at_most(attempt, most) if self.options.at_once else None
+            if chained is None:
+                look_at_segments(attempt, alike(attempt), self.stops)
             return chained or attempt.run(most)
         rounded = attempt.tiled("rounded")
         if attempt.bound > 0 and not self.options.at_once:

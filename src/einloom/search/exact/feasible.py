@@ -87,6 +87,20 @@ def heuristic(
     return _below_limits(incumbent, attempt, HEURISTICS if relaxed is None else (AT_ONCE, *HEURISTICS))
 
 
+def nearest(incumbent: Incumbent, attempt: Attempt) -> Solution | None:
+    """What the quickest heuristic finds below the first limit of a dive, or None."""
+    quick = attempt.heuristics()[0]
+    limit = quick.bound * (1 + finer(HEURISTICS, attempt.repetition)[0])
+    if limit >= incumbent.value:
+        return None
+    try:
+        solution = quick.run(limit)
+    except Infeasible:
+        return None
+    incumbent.found(solution, attempt.repeats)
+    return solution
+
+
 def _below_limits(incumbent: Incumbent, attempt: Attempt, steps: tuple[float, ...]) -> Solution | None:
     """The best of what each heuristic finds first. steps: its limits, as shares above its bound, or above what is
     proven if that is more.

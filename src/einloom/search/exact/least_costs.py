@@ -169,7 +169,7 @@ class LeastCosts:
     def neighbouring(self, together: NeighbourBounds) -> None:
         """Take what neighbours cost at least together into the bound."""
         self.together = together
-        lines = Lines.of(self.cutoff, self.least, MANY_RATIOS)
+        lines = Lines.of(self.cutoff, self.least, MANY_RATIOS, raised=True)
         self.agreed = max(self.agreed, float(lines.value(together.before(lines, self.least)[-1:])[0]))
 
     def _agree(self) -> float:
@@ -249,7 +249,7 @@ class LeastCosts:
 
     def _beside(self, together: NeighbourBounds) -> FloatArray:
         """Per Einsum the most of each settled column that is of use beside what is known of all others together."""
-        lines = Lines.of(self.cutoff, self.least)
+        lines = Lines.of(self.cutoff, self.least, raised=True)
         rests = together.before(lines, self.least)[:-1] + together.after(lines, self.least)[1:]
         return lines.most(rests, lines.extend(self.least))
 

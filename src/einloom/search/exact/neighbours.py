@@ -1,20 +1,28 @@
 """Which neighbouring Einsums are looked at together for a better bound, and for how long.
 
 Comes in: an attempt, and how long the search has taken. Goes out: the attempt with what neighbours cost at least
-together (`segments/neighbour_attempt.py`, `bounds/neighbour_bounds.py`).
+together (`segments/neighbour_attempt.py`, `bounds/neighbour_bounds.py`): a few Einsums that share an intermediate, or
+the segments of a long cascade that occur again and again.
 """
 
 from __future__ import annotations
 
 import time
+from collections import Counter
+from itertools import accumulate, pairwise
 
 from ...workload.einsum import Workload
 from .attempt import Attempt
 from .bounds.neighbour_bounds import NeighbourBounds
+from .segments.chain import SHORT
+from .segments.cuts import cuts
 from .segments.neighbour_attempt import NeighbourAttempt
+from .segments.segment import Segment, segments
 from .stops import Enough, Stops
 
 MOST = 4  # Einsums that are looked at together
+OFTEN = 5  # segments of a kind from which on it is looked at
+SEARCHED = 1_000_000  # steps that all of them may take
 WORTH = 50_000  # steps of a search from which on it is worth looking where few rows are
 
 
@@ -73,3 +81,33 @@ def look(attempt: Attempt, stops: Stops) -> None:
         stops.until = outer
     if least:
         attempt.neighbouring(NeighbourBounds(known.weights, least, frozenset(done)))
+
+
+def alike(attempt: Attempt) -> list[Segment]:
+    """The segments of a long cascade whose objective is a product of sums, if some occur often; else none. Those of one
+    kind are one."""
+    workload, total = attempt.problem.workload, attempt.least.sum(axis=0)
+    long = len(workload.einsums) >= SHORT and len(total) == 2 and (total > 0).all()
+    if not long or attempt.tied or not able(attempt) or not attempt.options.segments:
+        return []
+    every = segments(attempt, cuts(workload), (1.0, float(total[0] / total[1])))
+    return every if max(Counter(every).values()) >= OFTEN else []
+
+
+def look_at_segments(attempt: Attempt, every: list[Segment], stops: Stops) -> None:
+    """Raise the bound of an attempt by those of its segments that occur often. Rooms count within a segment, so what
+    the cascade costs above the bound is no longer what all of its layers do."""
+    often = [kind for kind, times in Counter(every).most_common() if times >= OFTEN]
+    try:
+        with stops.after(SEARCHED):
+            for number, kind in enumerate(often):
+                attempt.watcher.stage("bounding segments", number, len(often))
+                kind.begin()
+                kind.learn()
+    except Enough:
+        pass
+    spans = pairwise(accumulate((len(kind.signatures) for kind in every), initial=0))
+    known = {span: kind.sum for span, kind in zip(spans, every, strict=True) if kind.sum > 0}
+    weights = often[0].cutoff.weights if often else None
+    if known and weights is not None:
+        attempt.neighbouring(NeighbourBounds(weights, known))

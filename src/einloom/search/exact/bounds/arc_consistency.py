@@ -106,7 +106,7 @@ class Arcs(ABC, Generic[Some]):
         self._keys: dict[int, dict[Use, IntArray]] = {}
         self._tables: dict[tuple[int, Use], FloatArray] = {}
         self._sums = least.sum(axis=0)
-        self.lines = Lines.of(cutoff, least)
+        self.lines = Lines.of(cutoff, least, raised=together is not None)
         each = self.lines, least
         self._outside = None if together is None else (together.before(*each), together.after(*each))
         self._shared = [self._uses(i) for i in range(len(workload.einsums))]

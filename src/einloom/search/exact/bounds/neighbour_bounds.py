@@ -26,6 +26,11 @@ class NeighbourBounds:
     least: Mapping[Neighbours, float]
     done: frozenset[Neighbours] = frozenset()
 
+    @property
+    def ends(self) -> list[int]:
+        """The places at which neighbours begin or end."""
+        return sorted({place for some in self.least for place in some})
+
     def before(self, lines: Lines, least: FloatArray) -> FloatArray:
         """What the Einsums before each place cost at least, in the columns of `lines` [n + 1, columns]. least: of each
         Einsum alone [n, settled columns]."""

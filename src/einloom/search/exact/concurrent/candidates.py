@@ -191,17 +191,25 @@ class Candidates:
                     yield tuple(range(first, stop))
 
     def _linked(self) -> list[tuple[int, ...]]:
-        """Einsums that are neighbours in some order and linked by intermediates that stay among them.
+        """Einsums that may be neighbours in some order, each two linked by an intermediate that stays among them.
 
-        Whatever the order, each two neighbours of such a group are linked just if all of them hang together.
+        If all hang together by such intermediates, each two neighbours are linked in every order. If they fall into
+        parts, these have to interleave: then there are orders in which they are, and the join sees to it.
         """
         links = {frozenset(users) for users in self._users.values() if 1 < len(users) <= self.most}
         found, fresh = set(links), links
         while fresh:
-            grown = {one | link for one in fresh for link in links if one & link and len(one | link) <= self.most}
-            fresh = grown - found
+            pairs = ((one, link) for one in fresh for link in links if len(one | link) <= self.most)
+            fresh = {one | link for one, link in pairs if one & link or self._interleave(one, link)} - found
             found |= fresh
         return sorted(tuple(sorted(one)) for one in found if self._convex(one))
+
+    def _interleave(self, some: frozenset[int], others: frozenset[int]) -> bool:
+        """True if neither must have run before the others begin."""
+        first, second = (sum(1 << i for i in members) for members in (some, others))
+        before = self._earlier
+        ordered = all(first & ~before[i] == 0 for i in others) or all(second & ~before[i] == 0 for i in some)
+        return not ordered
 
     def _convex(self, members: frozenset[int]) -> bool:
         """True if no other Einsum has to run after one of them and before another."""

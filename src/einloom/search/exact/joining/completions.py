@@ -31,7 +31,7 @@ from .compatibility import Compatibility
 from .join import Joiner
 from .matching import matching_pairs
 
-Passing = dict[int, Callable[[Compatibility], tuple[float, float]]]  # by the Einsums that have run: before, after
+Passing = dict[int, Callable[[Compatibility], FloatArray]]  # by the Einsums that have run: [before and after, columns]
 MOST_EDGES = 10_000_000  # kept at once; beyond, the join goes without
 
 
@@ -133,7 +133,8 @@ class TooMany(Exception):
 class Completions:
     """The least that follows each state, and the least cascade through each row, in the columns of `lines`.
 
-    passing: by the Einsums that have run, what is known to come before and after some states, of one column.
+    passing: by the Einsums that have run, what is known to come before and after some states, in the columns of
+    `lines`.
     """
 
     def __init__(
@@ -260,14 +261,13 @@ class Completions:
 
     # ---- bounds -----------------------------------------------------------------------------------------------------
 
-    def _passed(
-        self, done: int, known: Callable[[Compatibility], tuple[float, float]]
-    ) -> tuple[FloatArray, FloatArray]:
+    def _passed(self, done: int, known: Callable[[Compatibility], FloatArray]) -> tuple[FloatArray, FloatArray]:
         """What is known to come before and after each state of these Einsums."""
         frame, tiles = self._frame(done), self._states[done].tiles
-        costs = [known(frame.far(one)) for one in tiles]
-        each = np.repeat(np.array(costs).reshape(-1, 2), [len(rows) for rows in tiles.values()], axis=0)
-        return each[:, :1], each[:, 1:]
+        width = self._rows[0].cost.shape[1]
+        costs = np.array([known(frame.far(one)) for one in tiles]).reshape(-1, 2, width)
+        each = np.repeat(costs, [len(rows) for rows in tiles.values()], axis=0)
+        return each[:, 0], each[:, 1]
 
     def _walk(self) -> None:
         """The least to each state, from it, and through each kind of row."""

@@ -7,11 +7,9 @@ theirs. Equal segments, as of repeated layers, are solved once (docs/model/pruni
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from enum import Enum
-from itertools import pairwise
 
 import numpy as np
 
@@ -24,10 +22,10 @@ from ..bounds.weighted_sums import Lines
 from ..fusion.explore import PmappingGroup
 from ..joining.compatibility import Compatibility, Stored
 from ..joining.completions import Completions, Passing, TooMany
+from ..numerics.pareto import FloatArray
 from ..options import ExactOptions
 from .cuts import CutPoint, cuts
-from .known_rows import KnownRows
-from .segment import Segment, Table
+from .segment import Segment, Table, segments
 from .subcascade import stored
 
 
@@ -63,17 +61,8 @@ class Chain:
         self.attempt = attempt
         self.repeats, self.complete_space = attempt.repeats, attempt.complete_space
         self.places = places
-        ends = [(0, None), *places, (len(attempt.signatures), None)]
-        known: dict[Hashable, Segment] = {}
-        self.kinds: list[Segment] = []
-        for (start, enters), (end, leaves) in pairwise(ends):
-            segment = Segment(attempt, start, end, enters, leaves)
-            self.kinds.append(known.setdefault(segment.kind, segment))
-        self.different = list(known.values())
-        uses = Counter(signature for kind in self.different for signature in set(kind.signatures))
-        rows = KnownRows(signature for signature, times in uses.items() if times > 1)
-        for kind in self.different:
-            kind.known_rows = rows
+        self.kinds = segments(attempt, places)
+        self.different = list(dict.fromkeys(self.kinds))
 
     @staticmethod
     def able(problem: Problem, options: ExactOptions) -> bool:
@@ -174,10 +163,10 @@ class Chain:
     def _passing(self, behind: list[Costs], ahead: list[Costs]) -> Passing:
         """What both sides of each cut cost at least, for any state of the join there."""
 
-        def costs(tensor: str, before: Costs, after: Costs) -> Callable[[Compatibility], tuple[float, float]]:
-            def of(state: Compatibility) -> tuple[float, float]:
+        def costs(tensor: str, before: Costs, after: Costs) -> Callable[[Compatibility], FloatArray]:
+            def of(state: Compatibility) -> FloatArray:
                 end = stored(next(live for live in state.live if live.tensor == tensor), state.axes)
-                return before.of(end), after.of(end)
+                return np.array([[before.of(end)], [after.of(end)]])
 
             return of
 

@@ -8,22 +8,27 @@ in the segment at least what the table says (docs/model/pruning.md, segments).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
 from ....errors import Infeasible
 from ..attempt import Attempt
-from ..bounds.cutoff import TIE
+from ..bounds.cutoff import TIE, Cutoff
 from ..einsums.users import is_shared
 from ..fusion.explore import Explorer, PmappingGroup
 from ..joining.compatibility import Stored
 from ..joining.join import Joiner, Partial
+from .cuts import CutPoint
 from .known_rows import KnownRows
 from .subcascade import Subcascade, stored
 
 EXPLORED = (1e-4, 1e-3, 0.06, 0.3, 1.5, 16.0, float("inf"))  # of rows, as shares above the bound
+# where two columns are weighed: rows are more, and are not asked for again
+WEIGHED = (1e-4, 1e-3, 5e-3, 0.01, 0.02, 0.025, 0.03, 0.04, 0.08, 0.16, 0.3, 1.5, 16.0, float("inf"))
 SMALL = 0.06  # a share of the bound, beyond which rows are explored AHEAD times as far as is asked
 AHEAD = 1.05
 RISE = 0.02  # share by which a limit rises that turns out to be too low, then twice that, and so on
@@ -37,12 +42,22 @@ class Segment(Subcascade):
     """The Einsums of `whole` from `start` to before `end`. known: the least costs by both ends, complete up to `limit`.
     hint: a value that rows are explored up to first.
 
-    One objective that adds up only (`Chain`).
+    weights: of the settled columns in the sum that counts; None: one objective that adds up (`Chain`).
     """
 
-    def __init__(self, whole: Attempt, start: int, end: int, enters: str | None, leaves: str | None) -> None:
-        super().__init__(whole, start, end, whole.cutoff)
+    def __init__(
+        self,
+        whole: Attempt,
+        start: int,
+        end: int,
+        enters: str | None,
+        leaves: str | None,
+        weights: tuple[float, ...] | None = None,
+    ) -> None:
+        cutoff = whole.cutoff if weights is None else Cutoff((1.0,) * len(weights), weights=weights)
+        super().__init__(whole, start, end, cutoff)
         self.enters, self.leaves = enters, leaves
+        self.steps = EXPLORED if weights is None else WEIGHED
         self.limit, self.known, self.hint, self.first = 0.0, Table(), 0.0, 0.0
         self._most, self._rise = 0.0, RISE
         self.known_rows: KnownRows | None = None
@@ -53,6 +68,11 @@ class Segment(Subcascade):
         self.agreed = self._agree()
         self.limit = self.bound
         return self.limit
+
+    @property
+    def sum(self) -> float:
+        """What the segment costs at least, as far as that is known."""
+        return min(self.known.values(), default=self.limit)
 
     @property
     def kind(self) -> Hashable:
@@ -102,7 +122,7 @@ class Segment(Subcascade):
             self._rise = 2 * self._rise
             limit = self.limit * (1 + self._rise / 2)
             yield self._most if self.limit * (1 + NEARER[0]) < self._most < limit else limit
-        for most in (self.hint, *(self.bound * (1 + step) for step in EXPLORED)):
+        for most in (self.hint, *(self.bound * (1 + step) for step in self.steps)):
             if most <= self.limit:
                 continue
             try:
@@ -134,7 +154,7 @@ class Segment(Subcascade):
             return found
         for partial in partials:
             ends = partial.compatibility.entered, self._left(partial)
-            least = float(partial.cost.min())
+            least = float(self.cutoff.value(partial.cost).min())
             if least <= limit:
                 found[ends] = min(found.get(ends, np.inf), least)
         return found
@@ -142,3 +162,18 @@ class Segment(Subcascade):
     def _left(self, partial: Partial) -> Stored | None:
         live = next((one for one in partial.compatibility.live if one.tensor == self.leaves), None)
         return None if live is None else stored(live, partial.compatibility.axes)
+
+
+def segments(attempt: Attempt, places: list[CutPoint], weights: tuple[float, ...] | None = None) -> list[Segment]:
+    """The segments between these cuts, in their order: of those of one kind the first stands for all."""
+    ends = [(0, None), *places, (len(attempt.signatures), None)]
+    known: dict[Hashable, Segment] = {}
+    found: list[Segment] = []
+    for (start, enters), (end, leaves) in pairwise(ends):
+        segment = Segment(attempt, start, end, enters, leaves, weights)
+        found.append(known.setdefault(segment.kind, segment))
+    uses = Counter(signature for kind in known.values() for signature in set(kind.signatures))
+    rows = KnownRows(signature for signature, times in uses.items() if times > 1)
+    for kind in known.values():
+        kind.known_rows = rows
+    return found
