@@ -128,12 +128,12 @@ def test_lines_that_others_raise_are_followed() -> None:
 
 def dearest_ends(patch: pytest.MonkeyPatch) -> None:
     """A segment costs what it does with the ends that cost most."""
-    patch.setattr(Segment, "sum", property(lambda self: max(self.known.values(), default=self.limit)))
+    patch.setattr(Segment, "at_least", property(lambda self: max(self.known.values(), default=self.limit)))
 
 
 def next_limit(patch: pytest.MonkeyPatch) -> None:
     """A limit counts before anything was looked for below it."""
-    patch.setattr(Segment, "sum", property(lambda self: 1.02 * self.limit))
+    patch.setattr(Segment, "at_least", property(lambda self: 1.02 * self.limit))
 
 
 def both_sides(patch: pytest.MonkeyPatch) -> None:

@@ -107,7 +107,7 @@ def look_at_segments(attempt: Attempt, every: list[Segment], stops: Stops) -> No
     except Enough:
         pass
     spans = pairwise(accumulate((len(kind.signatures) for kind in every), initial=0))
-    known = {span: kind.sum for span, kind in zip(spans, every, strict=True) if kind.sum > 0}
+    known = {span: kind.at_least for span, kind in zip(spans, every, strict=True) if kind.at_least > 0}
     weights = often[0].cutoff.weights if often else None
     if known and weights is not None:
         attempt.neighbouring(NeighbourBounds(weights, known))

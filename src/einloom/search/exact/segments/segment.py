@@ -70,7 +70,7 @@ class Segment(Subcascade):
         return self.limit
 
     @property
-    def sum(self) -> float:
+    def at_least(self) -> float:
         """What the segment costs at least, as far as that is known."""
         return min(self.known.values(), default=self.limit)
 
