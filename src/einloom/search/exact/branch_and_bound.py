@@ -37,6 +37,8 @@ from .stops import Enough, Stopped, Stops, StopsOnly
 CUTOFF_SCHEDULE = (0.002, 0.02, 0.06, 0.15, 0.3, 0.6, 1.5, 4.0, 16.0, np.inf)  # limits tried, as shares above the bound
 AT_BOUND, SUMMED = 1e-6, 0.01  # limits that are looked at before a dive: the second where costs add up
 FEW, LOOKED = 5_000, 150_000  # rows of the first look after which there is a second, and of one that is given up
+LONGER = 1.5  # times what bounds took, which a look at the bound may take instead
+SECONDS, SHARE = 3.0, 0.2  # if that is so long, and no more than this share of what is left of a budget
 GLANCED = 30_000  # of one that is given up where quick passes look below Einsums alone next
 NEXT_TO_BOUND = (1e-6, 0.004)  # limits below a first one, as shares above the bound
 ABOVE = (1e-6, 1e-3, 1e-2, 0.05)  # limits of rounded tiles, as shares above the relaxation
@@ -214,8 +216,7 @@ class Run:
             if self.incumbent.value <= limit:
                 return None
             try:
-                with self.stops.after(looked):
-                    solution = self._run(attempt, limit)
+                solution = self._looked(attempt, limit, looked, longer=step == AT_BOUND)
             except Enough:
                 return None
             if solution is not None and solution.value <= limit * (1 + TIE):
@@ -223,6 +224,20 @@ class Run:
             if self.stops.evaluated - before > FEW:
                 return None
         return None
+
+    def _looked(self, attempt: Attempt, limit: float, looked: int, longer: bool) -> Solution | None:
+        """What an attempt finds below a limit next to the bound. longer: not only among so many rows, if bounds have
+        taken long. Raises Enough where it is given up."""
+        try:
+            with self.stops.after(looked):
+                return self._run(attempt, limit)
+        except Enough:
+            seconds = LONGER * self.stops.spent
+            rest = np.inf if self.budget.seconds is None else self.budget.seconds - self.stops.spent
+            if not longer or self.budget.steps is not None or not SECONDS <= seconds < SHARE * rest:
+                raise
+        with self.stops.within(seconds):
+            return self._run(attempt, limit)
 
     def _run(self, attempt: Attempt | Chain, limit: float) -> Solution | None:
         """What an attempt finds below a limit; None, and the limit is a bound, if that is nothing.

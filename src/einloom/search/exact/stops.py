@@ -55,6 +55,20 @@ class Stops:
         finally:
             self.most = np.inf
 
+    @property
+    def spent(self) -> float:
+        """The seconds that the search has taken."""
+        return time.monotonic() - self.started
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """A ``with`` block in which `Enough` is raised after so many more seconds."""
+        outer, self.until = self.until, min(self.until, time.monotonic() + seconds)
+        try:
+            yield
+        finally:
+            self.until = outer
+
     def check(self, closing: float = 0.0) -> None:
         """Raise Stopped if the budget is spent. closing: seconds of it that are left to the end of the search."""
         seconds, steps = self.budget.seconds, self.budget.steps
