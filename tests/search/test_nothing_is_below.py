@@ -88,8 +88,8 @@ def problem(seed: int) -> Problem:
         max_fused_loops=rng.choice((1, 1, 2, None)),
         concurrent=rng.choice(CONCURRENT),  # type: ignore[arg-type]
         max_group=rng.choice((2, 3, 4, 5)),
-        order=rng.choice(("free", "free", "program")),  # type: ignore[arg-type]
-        stores=rng.choice(("own", "own", "shared")),  # type: ignore[arg-type]
+        order=rng.choice(("free", "free", "program")),
+        stores=rng.choice(("own", "own", "shared")),
     )
     objective = Objective(rng.choice(("energy", "latency", "edp", "edp")))
     return Problem(workload, machine(rng, workload), space, objective)
