@@ -14,7 +14,7 @@ from einloom.cli import main
 from einloom.diagnose import Explanation, explain_problem, explain_result, parse_explanation
 from einloom.diagnose.alternatives import forced
 from einloom.diagnose.constraints import with_level
-from einloom.diagnose.sensitivity import larger
+from einloom.diagnose.sensitivity import larger, shares
 from einloom.errors import SpecError
 from einloom.report.page import write_page
 from einloom.result.unmapped import Unmapped, read_answer
@@ -41,6 +41,13 @@ def test_shares_are_those_of_the_price(best: el.Result, found: Explanation) -> N
         assert sum(s.share for s in found.shares if s.resource == resource) == pytest.approx(1)
     (room,) = [s for s in found.shares if s.resource == "capacity"]
     assert room.share == best.cost.occupancy_of("GLB") / 300
+
+
+def test_a_damaged_answer_may_say_that_a_memory_holds_nothing(best: el.Result) -> None:
+    none = tuple(replace(one, size=None if one.size is None else 0) for one in best.cost.occupancy)
+    damaged = replace(best, cost=replace(best.cost, occupancy=none))
+    full = {one.component: one.share for one in shares(damaged) if one.resource == "capacity"}
+    assert full and set(full.values()) <= {0.0, 1.0}
 
 
 def test_every_fusable_tensor_is_tried_on_its_other_side(best: el.Result, found: Explanation) -> None:

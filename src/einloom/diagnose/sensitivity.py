@@ -26,7 +26,8 @@ def shares(result: Result) -> tuple[Share, ...]:
     for o in cost.occupancy:
         if o.size is not None:
             held = ", ".join(f"{tensor} {bits(n)}" for tensor, n in o.tensors)
-            found.append(Share(o.memory, "capacity", o.bits / o.size, f"{bits(o.bits)} of {bits(o.size)}: {held}"))
+            share = o.bits / o.size if o.size else float(o.bits > 0)  # a size of 0 is in damaged answers alone
+            found.append(Share(o.memory, "capacity", share, f"{bits(o.bits)} of {bits(o.size)}: {held}"))
     total = sum(seconds for _, seconds in cost.einsum_latency)
     slowest: dict[str, float] = {}
     einsums: dict[str, list[str]] = {}
@@ -40,9 +41,10 @@ def shares(result: Result) -> tuple[Share, ...]:
         detail = f"{with_unit(seconds, 'time', 4)}, in {', '.join(einsums[component])}"
         found.append(Share(component, "time", seconds / total, detail))
     energy = cost.energy_by("component")
+    spent = sum(joules for joules in energy.values() if joules > 0)
     for (name, *_), joules in sorted(energy.items(), key=lambda item: -item[1]):
         if joules > 0 and name is not None:
-            found.append(Share(name, "energy", joules / cost.energy, with_unit(float(joules), "energy", 4)))
+            found.append(Share(name, "energy", joules / spent, with_unit(float(joules), "energy", 4)))
     return tuple(found)
 
 
