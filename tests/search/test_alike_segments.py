@@ -93,6 +93,17 @@ def test_a_cascade_whose_layers_are_alike_is_bounded_by_a_few_of_them(monkeypatc
     assert before < after <= (optimum(asked, WITHOUT) or 0) * (1 + 1e-9)
 
 
+def test_segments_whose_least_costs_differ_are_not_alike() -> None:
+    """Users outside of a segment may bar a memory from holding what passes, and so raise what is inside."""
+    asked = stacked("residual", 6, 60, "edp", more=TIMED)
+    attempt = Run(asked, ExactOptions(), Budget(), Watcher()).attempt()
+    attempt.lower_bound()
+    before = len(set(alike(attempt)))
+    place = len(attempt.signatures) // 2
+    attempt.least[place] *= 1.5
+    assert len(set(alike(attempt))) == before + 1
+
+
 # ---- lines that follow others ----------------------------------------------------------------------------------------
 
 

@@ -29,9 +29,8 @@ PATIENT, DRAWN = 8, 100
 SLICE = 0.05  # seconds of drawing at a time
 PROVING = 19  # seconds of search for one of drawing, without a budget, where a mapping is near the bound or soon found
 FAR = 2.0  # times the bound: what is known is near it up to there
-SHARED = (
-    8.0  # seconds of drawing without a budget, while nothing near is known, for which it has the share that it asks
-)
+# seconds of drawing without a budget, while nothing near is known, for which it has the share that it asks
+SHARED = 8.0
 FURTHER = 3.0  # seconds of search for one of drawing after these, at least
 ALONE = 5.0  # CPU seconds of drawing without a budget of seconds where spatial choices are too many to be listed
 LOADS_FROM = 2.0  # seconds of a budget from which it is worth it to load machine code for drawing

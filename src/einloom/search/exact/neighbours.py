@@ -62,23 +62,21 @@ def look(attempt: Attempt, stops: Stops) -> None:
     rising = {w: NeighbourAttempt(attempt, *w, known.weights).proven(least.get(w, 0.0)) for w in every}
     spent = dict.fromkeys(every, 0.0)
     outer, end = stops.until, 2 * time.monotonic() - stops.started
-    stops.until = min(outer, end)
     try:
-        while spent and (now := time.monotonic()) <= end:
-            some = min(spent, key=lambda one: spent[one])
-            attempt.watcher.stage("bounding neighbours", len(every) - len(spent), len(every))
-            bound = next(rising[some], None)
-            if bound is None:
-                done.add(some)
-                del spent[some]
-            else:
-                least[some] = bound
-                spent[some] += time.monotonic() - now
+        with stops.within(stops.spent):
+            while spent and (now := time.monotonic()) <= end:
+                some = min(spent, key=lambda one: spent[one])
+                attempt.watcher.stage("bounding neighbours", len(every) - len(spent), len(every))
+                bound = next(rising[some], None)
+                if bound is None:
+                    done.add(some)
+                    del spent[some]
+                else:
+                    least[some] = bound
+                    spent[some] += time.monotonic() - now
     except Enough:
         if time.monotonic() > outer:
             raise
-    finally:
-        stops.until = outer
     if least:
         attempt.neighbouring(NeighbourBounds(known.weights, least, frozenset(done)))
 

@@ -76,7 +76,8 @@ class Segment(Subcascade):
 
     @property
     def kind(self) -> Hashable:
-        """Equal for two segments only if they have the same table."""
+        """Equal for two segments only if they have the same table. Least costs may know of users outside the segment
+        (`bounds/backings.py`), so these have to be the same, too."""
         workload, whole = self.problem.workload, self.users.workload
         number: dict[str, int] = {}
         shape = []
@@ -91,7 +92,7 @@ class Segment(Subcascade):
                 name = number.setdefault(access.tensor, len(number))
                 accesses.append((name, ends, bits, self.users.span(access.tensor), ranks, alone))
             shape.append((signature, tuple(accesses)))
-        return tuple(shape)
+        return (self.least.tobytes(), *shape)
 
     def _explored_by(self, explorer: Explorer) -> list[PmappingGroup]:
         return explorer.blocks() if self.known_rows is None else self.known_rows.of(explorer)
