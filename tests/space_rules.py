@@ -49,8 +49,10 @@ class Path:
 class Reading:
     """`broken` is the set of the numbers of the rules that a tree breaks."""
 
-    def __init__(self, workload: Workload, machine: Machine, most_fused: int | None, mapping: Mapping) -> None:
-        self.workload, self.machine, self.most_fused = workload, machine, most_fused
+    def __init__(
+        self, workload: Workload, machine: Machine, most_fused: int | None, mapping: Mapping, again: bool = False
+    ) -> None:
+        self.workload, self.machine, self.most_fused, self.again = workload, machine, most_fused, again
         self.order = {level.name: i for i, level in enumerate(machine.levels)}
         for i, level in enumerate(machine.levels):
             self.order.update({axis.name: i for axis in getattr(level, "axes", ())})
@@ -134,7 +136,9 @@ class Reading:
         spatial = [(loop.variable(name), loop.axis) for loop in path.loops() if loop.axis and loop.variable(name)]
         blocks = [[loop.variable(name) for loop in block if not loop.axis] for block in path.blocks()]
         bound = [[v for v in block if v is not None] for block in blocks]
-        return len(spatial) == len(set(spatial)) and all(len(each) == len(set(each)) for each in bound)
+        fused = [v for loop in self.fused(path) if (v := loop.variable(name)) is not None]
+        once = self.again or len(fused) == len(set(fused))
+        return once and len(spatial) == len(set(spatial)) and all(len(each) == len(set(each)) for each in bound)
 
     def no_recomputation(self, path: Path) -> bool:
         for tensor, i in path.backing.items():
@@ -196,13 +200,16 @@ class Reading:
         return True
 
     def few_fused(self, path: Path) -> bool:
+        return self.most_fused is None or len(self.fused(path)) <= self.most_fused
+
+    def fused(self, path: Path) -> list[Loop]:
+        """Temporal loops above the lowest backing store of an intermediate that is not in the outermost memory."""
         inner = [
             i
             for t, i in path.backing.items()
             if t in self.written & self.read and self.memory(path, i) != self.outermost
         ]
-        fused = [loop for loop in path.loops(max(inner, default=0)) if loop.axis is None]
-        return self.most_fused is None or len(fused) <= self.most_fused
+        return [loop for loop in path.loops(max(inner, default=0)) if loop.axis is None]
 
     def full(self, path: Path) -> bool:
         leaf = path.steps[-1][1]

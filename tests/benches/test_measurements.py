@@ -108,7 +108,8 @@ def test_arrays_agree_or_the_bench_fails(
     words = ["--choices", "3000", "--repeat", "1", "-o", str(table)]
     assert arrays.main(words) == 0
     (row,) = rows(table)
-    assert row["agree"] == "True" and float(row["compiled_us"]) > 0 and float(row["numpy_us"]) > 0
+    assert row["agree"] == "True" and float(row["numpy_us"]) >= 0
+    assert float(row["compiled_us"]) >= 0  # a clock that ticks seldom sees nothing of some microseconds
     assert "agree: True" in capsys.readouterr().out
     monkeypatch.setattr(arrays, "one_by_one", lambda *_: (1.0, False))
     assert arrays.main(words) == 1

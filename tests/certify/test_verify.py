@@ -274,3 +274,18 @@ def test_tiles_kept_across_two_memories_are_found_again() -> None:
     )
     verdict = el.verify(el.map(workload, Machine("m", levels)))
     assert verdict.ok, verdict.reasons
+
+
+def test_a_space_described_as_before_is_told_and_checked_as_it_was_searched() -> None:
+    """Until rule 4 spoke of fused loops, descriptions of `ffm` were those of `fused_levels: any`."""
+    found = solved()
+    assert found.certificate is not None
+    earlier = replace(found.mapspace, fused_levels="any").describe()
+    described = replace(found, certificate=replace(found.certificate, mapspace=earlier))
+    verdict = el.verify(described, quick=True)
+    assert verdict.ok and any("more than once" in remark for remark in verdict.remarks)
+    wide = replace(described.mapspace, fused_levels="any")
+    asked = replace(described, problem=replace(described.problem, mapspace=wide))
+    assert not any("more than once" in remark for remark in el.verify(asked, quick=True).remarks)
+    narrow = replace(asked, certificate=replace(found.certificate, mapspace=found.mapspace.describe()))
+    assert any("certified for" in reason for reason in el.verify(narrow, quick=True).reasons)

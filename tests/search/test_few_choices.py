@@ -13,7 +13,7 @@ import pytest
 from einloom.api import problem
 from einloom.cost.evaluate import evaluate
 from einloom.errors import Infeasible
-from einloom.problem import Budget, Guarantee, Problem
+from einloom.problem import Budget, Guarantee, Objective, Problem
 from einloom.search.exact import Exact, drawing, head_starts
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.branch_and_bound import Run
@@ -24,6 +24,7 @@ from einloom.search.exact.options import ExactOptions
 from einloom.search.first import HURRIED
 from einloom.search.method import Watcher
 from einloom.search.starts import fitting
+from einloom.testing.problems import draw
 from optima import enumerated, same
 from tiny_problems import tiny_problem
 
@@ -250,3 +251,12 @@ def test_a_dive_into_segments_that_is_soon_done_leaves_little_to_drawing(
     run.drawing._at = -np.inf
     run.drawing.checkpoint()
     assert run.drawing._again == 1.0 + turns
+
+
+def test_an_einsum_may_have_none_of_the_few_choices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This was a ValueError."""
+    workload, machine, mapspace = draw(2_000_787).files.read
+    asked = Problem(workload, machine, mapspace, Objective("edp"))
+    alone = Exact().search(asked).value
+    monkeypatch.setattr(head_starts, "CROWDED", -1)
+    assert Exact().search(asked).value == pytest.approx(alone, rel=1e-9)

@@ -16,7 +16,7 @@ from .. import stops
 from ..certify.verdict import Check, Verdict
 from ..errors import Ended, SpecError
 from ..mapping.tree import Mapping
-from ..mapspace.space import ORDERS, STORES
+from ..mapspace.space import FUSED_LEVELS, ORDERS, STORES
 from ..problem import OBJECTIVES, Budget
 from ..reading.units import parse
 from ..report.text import answers
@@ -56,6 +56,11 @@ _LIMITS = (
     click.option("--order", type=click.Choice(tuple(ORDERS)), help="Of the Einsums; free: any that their data allows."),
     click.option(
         "--stores", type=click.Choice(STORES), help="shared: one may serve several Einsums that read its tensor."
+    ),
+    click.option(
+        "--fused-levels",
+        type=click.Choice(tuple(FUSED_LEVELS)),
+        help="Tile sizes that fused loops may cut from one rank; any: several.",
     ),
     click.option("--full-use", is_flag=True, help="Every Einsum uses as many instances of the axes as it can."),
 )

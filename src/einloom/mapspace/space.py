@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Concurrent = Literal["none", "unit", "shared", "any", "axis", "everywhere"]
 Order = Literal["program", "free"]
 Stores = Literal["own", "shared"]
+FusedLevels = Literal["one", "any"]
 GROUP = "einloom.spaces"
 LARGEST_GROUP = 4
 SPACES = ("ffm", "ragged")
@@ -41,6 +42,10 @@ ORDERS: dict[Order, str] = {
     "free": "sequential splits in any order of the Einsums that their data allows",
 }
 STORES: tuple[Stores, ...] = ("own", "shared")
+FUSED_LEVELS: dict[FusedLevels, str] = {
+    "one": "one loop per rank variable between two stores and among fused loops",
+    "any": "one loop per rank variable between two stores",
+}
 TITLES = {"unit": "@ unit", "axis": "@ AXIS in shares of a quarter"}
 
 
@@ -64,6 +69,7 @@ class Mapspace:
     may run at the same time (rule 13): nowhere, ``@ unit``, ``shared``, on either, ``@ AXIS``, or on all three.
     max_group: most Einsums of one group. order: in which the Einsums stand (rule 1), ``program`` or ``free``. stores:
     whether those that are not their tensor's backing store serve one Einsum, or may serve several (rule 8).
+    fused_levels: how many tiles of different size the fused loops of an Einsum may cut from one rank (rule 4).
     """
 
     name: str = "ffm"
@@ -74,6 +80,7 @@ class Mapspace:
     max_group: int = LARGEST_GROUP
     order: Order = "program"
     stores: Stores = "own"
+    fused_levels: FusedLevels = "one"
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -87,7 +94,7 @@ class Mapspace:
         tiles = TILES.get(self.name, "tiles of its own")
         stores = "stores that may serve several readers, " if self.stores == "shared" else ""
         line = (
-            f"{self.name}: {tiles}, one loop per rank variable between two stores, {ORDERS[self.order]}, "
+            f"{self.name}: {tiles}, {FUSED_LEVELS[self.fused_levels]}, {ORDERS[self.order]}, "
             f"{stores}no recomputation, {limit} fused {loops}"
         )
         if self.places:

@@ -223,6 +223,7 @@ def _space(space: Mapspace) -> str:
         + limit
         + (" in free order" if space.order == "free" else "")
         + (" with shared stores" if space.stores == "shared" else "")
+        + (" with several fused levels" if space.fused_levels == "any" else "")
     )
 
 

@@ -56,6 +56,7 @@ def outside(workload: Workload, machine: Machine, mapspace: Mapspace, mapping: M
         _hierarchical,
         _block_order,
         _one_loop,
+        _one_fused,
         _no_recomputation,
         _parts,
         _lent,
@@ -291,6 +292,23 @@ def _one_loop(tree: _Tree, einsum: str) -> Iterator[str]:
                 spatial.add((v, node.axis))
 
 
+def _one_fused(tree: _Tree, einsum: str) -> Iterator[str]:
+    """Rule 4: one fused loop per variable, unless the mapspace says otherwise."""
+    if tree.mapspace.fused_levels == "any":
+        return
+    found = [node.variable(einsum) for node in _fused_loops(tree, einsum)]
+    for v in sorted({v for v in found if v is not None and found.count(v) > 1}):
+        yield f"rule 4: {einsum} has two fused loops of {v}"
+
+
+def _fused_loops(tree: _Tree, einsum: str) -> list[Loop]:
+    """The temporal loops above the lowest backing store of an intermediate outside the outermost memory."""
+    backings = tree.backings(einsum).items()
+    inner = [i for t, i in backings if t in tree.workload.intermediates and tree.memory(einsum, i) != tree.outermost]
+    above = (node for _, node in tree.paths[einsum][: max(inner, default=0)])
+    return [node for node in above if isinstance(node, Loop) and node.axis is None]
+
+
 def _no_recomputation(tree: _Tree, einsum: str) -> Iterator[str]:
     """Rule 6: every loop above the backing store of an intermediate iterates a rank of it."""
     e = tree.workload.einsum(einsum)
@@ -447,10 +465,7 @@ def _reaches(tree: _Tree, einsum: str, i: int, j: int) -> bool:
 def _limits(tree: _Tree, einsum: str) -> Iterator[str]:
     """Rule 9: the number of fused loops, and the use of axes that ask for all of it."""
     steps = tree.paths[einsum]
-    intermediates = {t: i for t, i in tree.backings(einsum).items() if t in tree.workload.intermediates}
-    inner = [i for i in intermediates.values() if tree.memory(einsum, i) != tree.outermost]
-    fused = sum(isinstance(n, Loop) and n.axis is None for _, n in steps[: max(inner, default=0)])
-    limit = tree.mapspace.max_fused_loops
+    fused, limit = len(_fused_loops(tree, einsum)), tree.mapspace.max_fused_loops
     if limit is not None and fused > limit:
         yield f"rule 9: {einsum} has {fused} fused loops, at most {limit} are allowed"
     leaf = steps[-1][1]

@@ -192,7 +192,8 @@ class LeastCosts:
         if not self.options.consistency or not self.cutoff.finite or self._choices is None:
             return {}, None
         agreement = self._agreement(self.cutoff)
-        choices = agreement.filter(self._at_least(self._choices))
+        known = self._at_least(self._choices)
+        choices = agreement.filter(known) if all(known) else known
         if not all(choices):
             raise Infeasible("no combination of mappings stays within the limit")
         most = agreement.most(choices) if self._uneven else None
@@ -269,6 +270,7 @@ class LeastCosts:
             capacities,
             problem.mapspace.max_fused_loops,
             self.options.rules,
+            problem.mapspace.fused_levels == "any",
         )
 
     @cached_property

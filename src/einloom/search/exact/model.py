@@ -11,7 +11,10 @@ from .prices.columns import Column, columns
 
 @dataclass(frozen=True)
 class Setting:
-    """What all Einsums of a search share: machine, objective, limits of the space, memories whose room is shared."""
+    """What all Einsums of a search share: machine, objective, limits of the space, memories whose room is shared.
+
+    fused_again: fused loops may cut a rank more than once.
+    """
 
     machine: Machine
     objective: Objective
@@ -21,6 +24,7 @@ class Setting:
     slots: tuple[int, ...]
     max_fused_loops: int | None
     rules: Rules
+    fused_again: bool = False
 
     @classmethod
     def of(
@@ -31,6 +35,8 @@ class Setting:
         capacities: tuple[int | None, ...],
         max_fused_loops: int | None,
         rules: Rules,
+        fused_again: bool = False,
     ) -> Setting:
         slots = tuple(m.capacity_share() for m in machine.memories)
-        return cls(machine, objective, columns(machine, objective), tracked, capacities, slots, max_fused_loops, rules)
+        priced = columns(machine, objective)
+        return cls(machine, objective, priced, tracked, capacities, slots, max_fused_loops, rules, fused_again)

@@ -343,23 +343,26 @@ def _parts(facts: Facts, i: int, mine: Word) -> Iterator[str]:
 
 
 def _fused(facts: Facts, i: int, mine: Word) -> Iterator[str]:
-    """At most so many fused loops (rule 9)."""
-    most = facts.mapspace.max_fused_loops
-    if most is None:
+    """At most so many fused loops (rule 9), and one of each variable, or any number (rule 4)."""
+    most, once = facts.mapspace.max_fused_loops, facts.mapspace.fused_levels == "one"
+    if most is None and not once:
         return
     seen: set[object] = set()
-    loops = fused = 0
+    loops: list[object] = []
+    fused = 0
     for item in mine:
         match item:
             case ("store", int(memory), tuple(tensors)):
                 new = set(tensors) - seen
                 seen |= new
                 if memory > 0 and any(t in facts.workload.intermediates for t in new):
-                    fused = loops
-            case ("for", _, _):
-                loops += 1
-    if fused > most:
+                    fused = len(loops)
+            case ("for", variable, _):
+                loops.append(variable)
+    if most is not None and fused > most:
         yield "fused loops"
+    if once and len(set(loops[:fused])) < fused:
+        yield "two fused loops"
 
 
 def _flat(facts: Facts, i: int, mine: Word) -> tuple[tuple[Node, ...], list[dict[str, int]]]:

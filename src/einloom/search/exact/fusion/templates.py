@@ -130,6 +130,10 @@ class Stack:
         placed = any(s.memory == self.memory for s in self.stores) or any(m == self.memory for _, m, _ in self.backs)
         return placed or self.memory == 0
 
+    def stored(self, loop: int) -> int:
+        """How many stores stand below loop number `loop`."""
+        return sum(s.depth > loop for s in self.stores) + sum(depth > loop for _, _, depth in self.backs)
+
     def after(self, tensor: int, last: bool = False) -> bool:
         """True if a store of a higher number stands at this depth of this memory: that order was tried already. last:
         the tensor has to come after own stores that keep their tile or serve others."""
@@ -145,7 +149,8 @@ class Stacker:
     """Enumerates fused parts. held: down to `memory`, the innermost that backs, or one further in
     whose own stores keep their tiles above a split; spread: instances of every class on
     each axis above it; fused: its own stores that stand in the fused part; welcome: for tensors whose other users are
-    explored already, how those store them; lowering: memories whose own stores stand as low as they may."""
+    explored already, how those store them; fused_again: fused loops may cut a rank more than once; lowering:
+    memories whose own stores stand as low as they may."""
 
     classes: RankClasses
     option: UnitOption
@@ -155,6 +160,7 @@ class Stacker:
     fused: frozenset[int]
     fusable: frozenset[int]
     max_fused_loops: int | None
+    fused_again: bool
     lowering: frozenset[int]
     welcome: dict[int, frozenset[Shape]]
 
@@ -391,10 +397,14 @@ class Stacker:
     def _deepen(self, at: Stack) -> Iterator[tuple[FusedTemplate, tuple[OwnStore, ...]]]:
         """One more temporal loop."""
         depth = len(at.loops)
-        usable = self._looping & self._common(at.waiting) - {x.variable for x in at.loops if x.axis is None}
-        for s in at.stores:
-            if s.depth == depth and s.memory in self.lowering and not s.over and not s.part:
-                usable -= self._simple[s.tensor] & self._free
+        last = {x.variable: i for i, x in enumerate(at.loops) if x.axis is None}
+        again = self.fused_again or not self._linking(at.waiting)  # below all that is fused loops are no fused ones
+        common = self._looping & self._common(at.waiting)
+        usable = {v for v in common if v not in last or (again and at.stored(last[v]))}
+        movable = [s for s in at.stores if s.depth == depth and s.memory in self.lowering and not s.over and not s.part]
+        for s in movable:
+            moved = usable & self._simple[s.tensor] & self._free
+            usable -= {v for v in moved if v not in last or at.stored(last[v]) > 1}
         for v in sorted(usable):
             loops = (*at.loops, FusedLoop(v))
             if self._leads(loops, at.waiting):

@@ -182,7 +182,8 @@ class TilingsByLoops:
             return np.zeros((1, 0), np.int64)
         grid = np.meshgrid(*options, indexing="ij")
         tiles = np.stack([g.reshape(-1) for g in grid], axis=1)
-        return _spread(signature, loops, tiles, fixed, whole) if any(fixed) else tiles
+        again = len({loop.variable for loop in loops}) < len(loops)
+        return _spread(signature, loops, tiles, fixed, whole) if again or any(fixed) else tiles
 
 
 def tiles_of(signature: EinsumClass, variable: int) -> tuple[int, ...]:
