@@ -240,9 +240,9 @@ def map(
     if the machine said ``use: full`` of all of them. space: ``ffm``, or ``ragged`` with uneven tiles
     (docs/mapspace.md), instead of the one that mapspace or dataflow name. order: ``program``, or ``free``: in any order
     of the Einsums that their data allows. stores: ``own``, or ``shared``: one store may serve several Einsums that read
-    its tensor. fused_levels: ``one``, or ``any``: fused loops may cut a rank more than once. method: an object or a name,
-    with its options (docs/how-to/my-optimizer.md). seconds, steps, memory: a budget of wall time, of evaluated points,
-    of bytes that the process may hold; what is found by then comes back with a bound. start: known mappings, as
+    its tensor. fused_levels: ``one``, or ``any``: fused loops may cut a rank more than once. method: an object or a
+    name, with its options (docs/how-to/my-optimizer.md). seconds, steps, memory: a budget of wall time, of evaluated
+    points, of bytes that the process may hold; what is found by then comes back with a bound. start: known mappings, as
     objects, results, texts or files; methods that can, such as ``exact``, look only below the best of them
     (docs/exact.md). relax: ``integer`` adds a lower bound over mappings with any integer tiles to the certificate
     (docs/model/integer-tiles.md).
