@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from random import Random
 
@@ -63,6 +64,11 @@ def case(
     return workload, Machine("tiny", (outer, *levels, MAC)), Mapspace(limits=limits or Limits())
 
 
+def widened(workload: Workload, machine: Machine, mapspace: Mapspace) -> tuple[Workload, Machine, Mapspace]:
+    """Fused loops may cut a rank more than once."""
+    return workload, machine, replace(mapspace, fused_levels="any")
+
+
 LENT = Limits(axes=(AxisLimit("X", Numbers(values=(1,)), ("n",)),))
 BOTH_FULL = Fanout("PE", (Axis("X", 2, use="full"), Axis("Y", 2, use="full")))
 TOTALS = (AxisLimit("X", Numbers(most=2)), AxisLimit("Y", Numbers(values=(2,))))
@@ -119,6 +125,7 @@ TINY = {
     "persistent, fanout": case(
         ("Z[m] = A[m] * W[m]",), {"m": 4}, buffer("W"), fan(), LB, outer=WITHOUT_W, persistent=("W",)
     ),
+    "levels": widened(*case(("B[m] = A[m]", "Z[m] = B[m]"), {"m": 4}, buffer("all"))),
     "inner": case(COPIES[:2], {"m": 2}, fan(), Memory("LB", None, 0.1, 0.1, may=selector("intermediate"))),
 }
 
