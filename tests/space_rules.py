@@ -50,7 +50,7 @@ class Reading:
     """`broken` is the set of the numbers of the rules that a tree breaks."""
 
     def __init__(
-        self, workload: Workload, machine: Machine, most_fused: int | None, mapping: Mapping, again: bool = False
+        self, workload: Workload, machine: Machine, most_fused: int | None, mapping: Mapping, again: int = 1
     ) -> None:
         self.workload, self.machine, self.most_fused, self.again = workload, machine, most_fused, again
         self.order = {level.name: i for i, level in enumerate(machine.levels)}
@@ -137,8 +137,8 @@ class Reading:
         blocks = [[loop.variable(name) for loop in block if not loop.axis] for block in path.blocks()]
         bound = [[v for v in block if v is not None] for block in blocks]
         fused = [v for loop in self.fused(path) if (v := loop.variable(name)) is not None]
-        once = self.again or len(fused) == len(set(fused))
-        return once and len(spatial) == len(set(spatial)) and all(len(each) == len(set(each)) for each in bound)
+        few = all(fused.count(v) <= self.again for v in fused)
+        return few and len(spatial) == len(set(spatial)) and all(len(each) == len(set(each)) for each in bound)
 
     def no_recomputation(self, path: Path) -> bool:
         for tensor, i in path.backing.items():

@@ -24,7 +24,7 @@ from .machine.levels import Machine
 from .mapping.text import parse_mapping
 from .mapping.tree import Mapping
 from .mapspace.files import check_mapspace, located_limit, read_mapspace
-from .mapspace.space import FusedLevels, Mapspace, Order, Stores, known_space
+from .mapspace.space import Mapspace, Order, Stores, known_space
 from .problem import Budget, Problem, known_rule, objective
 from .problem.selections import machine_selectors, unused_selectors
 from .reading.located import file_text
@@ -61,18 +61,29 @@ def problem(
     space: str | None = None,
     order: Order | None = None,
     stores: Stores | None = None,
-    fused_levels: FusedLevels | None = None,
+    max_fused_loops_per_rank_variable: int | None = None,
 ) -> Problem:
     """The mapping problem; names and files are read. Raises SpecError for whatever does not fit together.
 
     mapspace: an object or a file; `max_fused_loops` replaces its limit. dataflow: instead, an object, a name or a file,
     or several, whose limits all hold. full_use: every Einsum uses as many instances of the axes as it can. space: the
     named space (``ffm``, ``ragged``) that `mapspace` or `dataflow` limits, instead of the one that they name. order: of
-    the Einsums, ``program`` or ``free``, likewise. stores: ``own`` or ``shared``, likewise. fused_levels: ``one`` or
-    ``any``, likewise. Warns (EinloomWarning) of selectors that select none of the workload's tensors.
+    the Einsums, ``program`` or ``free``, likewise. stores: ``own`` or ``shared``, likewise.
+    max_fused_loops_per_rank_variable: likewise. Warns (EinloomWarning) of selectors that select none of the workload's
+    tensors.
     """
     asked = _problem(
-        workload, machine, goal, max_fused_loops, mapspace, dataflow, full_use, space, order, stores, fused_levels
+        workload,
+        machine,
+        goal,
+        max_fused_loops,
+        mapspace,
+        dataflow,
+        full_use,
+        space,
+        order,
+        stores,
+        max_fused_loops_per_rank_variable,
     )
     _warn(asked, machine, mapspace)
     return asked
@@ -89,7 +100,7 @@ def _problem(
     space: str | None,
     order: Order | None,
     stores: Stores | None,
-    fused_levels: FusedLevels | None,
+    max_fused_loops_per_rank_variable: int | None,
 ) -> Problem:
     cascade = load_workload(workload) if isinstance(workload, str) else workload
     hardware = load_machine(machine) if isinstance(machine, str) else machine
@@ -117,8 +128,8 @@ def _problem(
         limited = replace(limited, order=order)
     if stores is not None:
         limited = replace(limited, stores=stores)
-    if fused_levels is not None:
-        limited = replace(limited, fused_levels=fused_levels)
+    if max_fused_loops_per_rank_variable is not None:
+        limited = replace(limited, max_fused_loops_per_rank_variable=max_fused_loops_per_rank_variable)
     return Problem(cascade, hardware, limited, objective(goal, hardware))
 
 
@@ -133,14 +144,15 @@ def problems(
     space: str | None = None,
     order: Order | None = None,
     stores: Stores | None = None,
-    fused_levels: FusedLevels | None = None,
+    max_fused_loops_per_rank_variable: int | None = None,
 ) -> tuple[Labelled, ...]:
     """The mapping problems whose best answer is wanted: one, or one per number of tiles of a dataflow that rewrites.
 
     Of several dataflows the first rewrites.
     """
     flows = _flows(dataflow)
-    rest = (machine, goal, max_fused_loops, mapspace, flows, full_use, space, order, stores, fused_levels)
+    again = max_fused_loops_per_rank_variable
+    rest = (machine, goal, max_fused_loops, mapspace, flows, full_use, space, order, stores, again)
     if not flows or flows[0].rewrite is None:
         return (Labelled("", problem(workload, *rest)),)
     cascade = load_workload(workload) if isinstance(workload, str) else workload
@@ -218,7 +230,7 @@ def map(
     space: str | None = None,
     order: Order | None = None,
     stores: Stores | None = None,
-    fused_levels: FusedLevels | None = None,
+    max_fused_loops_per_rank_variable: int | None = None,
     method: Method | str = "exact",
     method_options: Table[str, object] | None = None,
     seconds: float | None = None,
@@ -240,7 +252,7 @@ def map(
     if the machine said ``use: full`` of all of them. space: ``ffm``, or ``ragged`` with uneven tiles
     (docs/mapspace.md), instead of the one that mapspace or dataflow name. order: ``program``, or ``free``: in any order
     of the Einsums that their data allows. stores: ``own``, or ``shared``: one store may serve several Einsums that read
-    its tensor. fused_levels: ``one``, or ``any``: fused loops may cut a rank more than once. method: an object or a
+    its tensor. max_fused_loops_per_rank_variable: how often fused loops may cut one rank. method: an object or a
     name, with its options (docs/how-to/my-optimizer.md). seconds, steps, memory: a budget of wall time, of evaluated
     points, of bytes that the process may hold; what is found by then comes back with a bound. start: known mappings, as
     objects, results, texts or files; methods that can, such as ``exact``, look only below the best of them
@@ -251,7 +263,8 @@ def map(
     answer; and Defect, if einloom contradicts itself: every answer is checked once more, and the problem is then saved
     in the working directory so that it can be reported.
     """
-    limits = (max_fused_loops, mapspace, dataflow, full_use, space, order, stores, fused_levels)
+    again = max_fused_loops_per_rank_variable
+    limits = (max_fused_loops, mapspace, dataflow, full_use, space, order, stores, again)
     asked = problems(workload, machine, objective, *limits)
     known = starts(asked, (start,) if isinstance(start, Mapping | Result | str) else start)
     refuse_relaxation(asked, relax)

@@ -66,7 +66,7 @@ def case(
 
 def widened(workload: Workload, machine: Machine, mapspace: Mapspace) -> tuple[Workload, Machine, Mapspace]:
     """Fused loops may cut a rank more than once."""
-    return workload, machine, replace(mapspace, fused_levels="any")
+    return workload, machine, replace(mapspace, max_fused_loops_per_rank_variable=2)
 
 
 LENT = Limits(axes=(AxisLimit("X", Numbers(values=(1,)), ("n",)),))

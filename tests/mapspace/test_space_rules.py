@@ -41,7 +41,7 @@ def bases(seeds: Sequence[int]) -> Iterator[Subject]:
         tiny = tiny_problem(seed)
         every = list(islice(enumerate_trees(tiny.workload, tiny.machine, tiny.mapspace), 400))
         space = Mapspace(max_fused_loops=rng.choice((None, None, 0, 1)))
-        space = replace(space, fused_levels=Random(f"levels {seed}").choice(("one", "any")))
+        space = replace(space, max_fused_loops_per_rank_variable=Random(f"levels {seed}").choice((1, 2, 3)))
         starts = [(tiny.workload, tiny.machine, m) for m in rng.sample(every, min(len(every), 4))]
         starts += [(c.workload, c.machine, c.mapping) for c in (random_case(seed), wide_case(seed), fused_window(seed))]
         for workload, on, start in starts:
@@ -81,7 +81,7 @@ def subjects() -> tuple[tuple[Subject, frozenset[int]], ...]:
     found = []
     for subject in chain(beside_a_copy(), bases(SEEDS[:PROBLEMS])):
         workload, on, space, one = subject
-        again = space.fused_levels == "any"
+        again = space.max_fused_loops_per_rank_variable
         found.append((subject, frozenset(Reading(workload, on, space.max_fused_loops, one, again).broken)))
     return tuple(found)
 

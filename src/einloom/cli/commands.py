@@ -16,7 +16,7 @@ from .. import stops
 from ..certify.verdict import Check, Verdict
 from ..errors import Ended, SpecError
 from ..mapping.tree import Mapping
-from ..mapspace.space import FUSED_LEVELS, ORDERS, STORES
+from ..mapspace.space import ORDERS, STORES
 from ..problem import OBJECTIVES, Budget
 from ..reading.units import parse
 from ..report.text import answers
@@ -58,9 +58,9 @@ _LIMITS = (
         "--stores", type=click.Choice(STORES), help="shared: one may serve several Einsums that read its tensor."
     ),
     click.option(
-        "--fused-levels",
-        type=click.Choice(tuple(FUSED_LEVELS)),
-        help="Tile sizes that fused loops may cut from one rank; any: several.",
+        "--max-fused-loops-per-rank-variable",
+        type=click.IntRange(1),
+        help="How often the fused loops of an Einsum may cut one rank (1).",
     ),
     click.option("--full-use", is_flag=True, help="Every Einsum uses as many instances of the axes as it can."),
 )

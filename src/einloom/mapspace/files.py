@@ -39,7 +39,7 @@ from ..reading.yamltree import dump_yaml
 from ..workload.einsum import Workload
 from ..workload.selectors import selector, unknown_names
 from .limits.data import AxisLimit, BackLimit, HoldLimit, HoldRule, Limit, Limits, LoopLimit, Numbers, TileLimit
-from .space import CONCURRENT, FUSED_LEVELS, LARGEST_GROUP, ORDERS, SPACES, STORES, Mapspace, space_names
+from .space import CONCURRENT, LARGEST_GROUP, ORDERS, SPACES, STORES, Mapspace, space_names
 
 VERSION = 1
 AnyLimit = TypeVar("AnyLimit", bound=Limit)
@@ -85,8 +85,8 @@ def space_of(found: dict[str, Any], title: str | None, name: str, limits: Limits
     """The mapspace of values of keys, as mapspace and result files share them."""
     group = found.get("max_group", LARGEST_GROUP)
     concurrent, order = found.get("concurrent", "none"), found.get("order", "program")
-    stores, levels = found.get("stores", "own"), found.get("fused_levels", "one")
-    return Mapspace(name, found.get("max_fused_loops"), limits, title, concurrent, group, order, stores, levels)
+    stores, again = found.get("stores", "own"), found.get("max_fused_loops_per_rank_variable", 1)
+    return Mapspace(name, found.get("max_fused_loops"), limits, title, concurrent, group, order, stores, again)
 
 
 def splits_data(mapspace: Mapspace) -> dict[str, object]:
@@ -100,8 +100,8 @@ def splits_data(mapspace: Mapspace) -> dict[str, object]:
         data["order"] = mapspace.order
     if mapspace.stores != "own":
         data["stores"] = mapspace.stores
-    if mapspace.fused_levels != "one":
-        data["fused_levels"] = mapspace.fused_levels
+    if mapspace.max_fused_loops_per_rank_variable != 1:
+        data["max_fused_loops_per_rank_variable"] = mapspace.max_fused_loops_per_rank_variable
     return data
 
 
@@ -139,7 +139,11 @@ SPLITS = (
     Key("max_group", Number("count", minimum=2, sourced=False, plain=True), "most Einsums of a group"),
     Key("order", Choice(tuple(ORDERS)), "in which order the Einsums may run"),
     Key("stores", Choice(STORES), "whether a store may serve several Einsums that read its tensor"),
-    Key("fused_levels", Choice(tuple(FUSED_LEVELS)), "how often the fused loops of an Einsum may cut one rank"),
+    Key(
+        "max_fused_loops_per_rank_variable",
+        Number("count", minimum=1, sourced=False, plain=True),
+        "how often the fused loops of an Einsum may cut one rank",
+    ),
 )
 SPACE = Later("a named mapspace", lambda: Choice(space_names()))
 EINSUMS = Key("einsums", NAMES, "the Einsums that it speaks of; by default all")

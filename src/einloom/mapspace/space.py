@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 Concurrent = Literal["none", "unit", "shared", "any", "axis", "everywhere"]
 Order = Literal["program", "free"]
 Stores = Literal["own", "shared"]
-FusedLevels = Literal["one", "any"]
 GROUP = "einloom.spaces"
 LARGEST_GROUP = 4
 SPACES = ("ffm", "ragged")
@@ -42,10 +41,6 @@ ORDERS: dict[Order, str] = {
     "free": "sequential splits in any order of the Einsums that their data allows",
 }
 STORES: tuple[Stores, ...] = ("own", "shared")
-FUSED_LEVELS: dict[FusedLevels, str] = {
-    "one": "one loop per rank variable between two stores and among fused loops",
-    "any": "one loop per rank variable between two stores",
-}
 TITLES = {"unit": "@ unit", "axis": "@ AXIS in shares of a quarter"}
 
 
@@ -69,7 +64,7 @@ class Mapspace:
     may run at the same time (rule 13): nowhere, ``@ unit``, ``shared``, on either, ``@ AXIS``, or on all three.
     max_group: most Einsums of one group. order: in which the Einsums stand (rule 1), ``program`` or ``free``. stores:
     whether those that are not their tensor's backing store serve one Einsum, or may serve several (rule 8).
-    fused_levels: how many tiles of different size the fused loops of an Einsum may cut from one rank (rule 4).
+    max_fused_loops_per_rank_variable: how often the fused loops of an Einsum may cut one rank (rule 4).
     """
 
     name: str = "ffm"
@@ -80,7 +75,7 @@ class Mapspace:
     max_group: int = LARGEST_GROUP
     order: Order = "program"
     stores: Stores = "own"
-    fused_levels: FusedLevels = "one"
+    max_fused_loops_per_rank_variable: int = 1
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -92,9 +87,11 @@ class Mapspace:
         limit = "any number of" if self.max_fused_loops is None else f"at most {self.max_fused_loops}"
         loops = "loop" if self.max_fused_loops == 1 else "loops"
         tiles = TILES.get(self.name, "tiles of its own")
+        again = self.max_fused_loops_per_rank_variable
+        fused = " and among fused loops" if again == 1 else f", at most {again} among fused loops"
         stores = "stores that may serve several readers, " if self.stores == "shared" else ""
         line = (
-            f"{self.name}: {tiles}, {FUSED_LEVELS[self.fused_levels]}, {ORDERS[self.order]}, "
+            f"{self.name}: {tiles}, one loop per rank variable between two stores{fused}, {ORDERS[self.order]}, "
             f"{stores}no recomputation, {limit} fused {loops}"
         )
         if self.places:

@@ -217,13 +217,14 @@ def _differences(rows: tuple[ComparisonRow, ...]) -> list[str]:
 def _space(space: Mapspace) -> str:
     """The name of a space, its limit on fused loops, and what else is not as usual."""
     most = space.max_fused_loops
+    again = space.max_fused_loops_per_rank_variable
     limit = "" if most is None else f" with at most {most} fused loop{'' if most == 1 else 's'}"
     return (
         space.name
         + limit
         + (" in free order" if space.order == "free" else "")
         + (" with shared stores" if space.stores == "shared" else "")
-        + (" with several fused levels" if space.fused_levels == "any" else "")
+        + (f" with up to {again} fused loops per rank" if again > 1 else "")
     )
 
 

@@ -30,7 +30,7 @@ from .write import METRICS
 
 SECTIONS = ("arch", "workload", "renames", "mapping", "mapper", "variables", "einloom")
 LEFT_OUT = ("config", "model")
-MAPPER_ONLY = ("metrics", "max_fused_loops")
+MAPPER_ONLY = ("metrics", "max_fused_loops", "max_fused_loops_per_rank_variable")
 KEPT = "workload machine components axes variables backs double_buffer einsums offsets main_memory".split()
 
 
@@ -161,7 +161,9 @@ def _mapper(view: Located | None, notes: list[str]) -> tuple[str | None, Mapspac
             raise metrics.error("only LATENCY (1), ENERGY (2) and ENERGY_DELAY_PRODUCT (128) have counterparts")
     if (field := view.get("max_fused_loops")) is not None and not (field.is_text and field.text() == "inf"):
         limit = field.integer(minimum=0)
+    again = view.get("max_fused_loops_per_rank_variable")
+    per_rank = 1 if again is None else again.integer(minimum=1)
     others = [name for name in view.keys if name not in MAPPER_ONLY]
     if others:
         notes.append(f"settings of AccelForge's search are left out: {', '.join(others)}")
-    return objective, Mapspace("ffm", limit)
+    return objective, Mapspace("ffm", limit, max_fused_loops_per_rank_variable=per_rank)

@@ -75,10 +75,10 @@ def _mapper(objective: Objective, mapspace: Mapspace) -> dict[str, object]:
         raise SpecError("AccelForge keeps the Einsums in program order", suggestion="order: program")
     if mapspace.stores != "own":
         raise SpecError("AccelForge has no stores that serve several Einsums", suggestion="stores: own")
-    if mapspace.fused_levels != "one":
-        raise SpecError("AccelForge is not asked how often fused loops cut a rank", suggestion="fused_levels: one")
     if mapspace.max_fused_loops is not None:
         data["max_fused_loops"] = mapspace.max_fused_loops
+    if mapspace.max_fused_loops_per_rank_variable != 1:
+        data["max_fused_loops_per_rank_variable"] = mapspace.max_fused_loops_per_rank_variable
     return data
 
 

@@ -7,6 +7,7 @@ Every rule speaks of the *path* of an Einsum: the loops above its leaf and the s
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from collections.abc import Mapping as Table
 from dataclasses import replace
@@ -293,12 +294,12 @@ def _one_loop(tree: _Tree, einsum: str) -> Iterator[str]:
 
 
 def _one_fused(tree: _Tree, einsum: str) -> Iterator[str]:
-    """Rule 4: one fused loop per variable, unless the mapspace says otherwise."""
-    if tree.mapspace.fused_levels == "any":
-        return
-    found = [node.variable(einsum) for node in _fused_loops(tree, einsum)]
-    for v in sorted({v for v in found if v is not None and found.count(v) > 1}):
-        yield f"rule 4: {einsum} has two fused loops of {v}"
+    """Rule 4: one fused loop per variable, or as many as the mapspace says."""
+    most = tree.mapspace.max_fused_loops_per_rank_variable
+    found = Counter(v for node in _fused_loops(tree, einsum) if (v := node.variable(einsum)) is not None)
+    for v, times in sorted(found.items()):
+        if times > most:
+            yield f"rule 4: {einsum} has {times} fused loops of {v}, at most {most} are allowed"
 
 
 def _fused_loops(tree: _Tree, einsum: str) -> list[Loop]:

@@ -270,7 +270,7 @@ class LeastCosts:
             capacities,
             problem.mapspace.max_fused_loops,
             self.options.rules,
-            problem.mapspace.fused_levels == "any",
+            problem.mapspace.max_fused_loops_per_rank_variable,
         )
 
     @cached_property

@@ -13,7 +13,7 @@ from .prices.columns import Column, columns
 class Setting:
     """What all Einsums of a search share: machine, objective, limits of the space, memories whose room is shared.
 
-    fused_again: fused loops may cut a rank more than once.
+    per_rank: how often fused loops may cut one rank.
     """
 
     machine: Machine
@@ -24,7 +24,7 @@ class Setting:
     slots: tuple[int, ...]
     max_fused_loops: int | None
     rules: Rules
-    fused_again: bool = False
+    per_rank: int = 1
 
     @classmethod
     def of(
@@ -35,8 +35,8 @@ class Setting:
         capacities: tuple[int | None, ...],
         max_fused_loops: int | None,
         rules: Rules,
-        fused_again: bool = False,
+        per_rank: int = 1,
     ) -> Setting:
         slots = tuple(m.capacity_share() for m in machine.memories)
         priced = columns(machine, objective)
-        return cls(machine, objective, priced, tracked, capacities, slots, max_fused_loops, rules, fused_again)
+        return cls(machine, objective, priced, tracked, capacities, slots, max_fused_loops, rules, per_rank)

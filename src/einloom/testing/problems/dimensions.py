@@ -376,12 +376,12 @@ TESTS: dict[str, Test] = {
     "fewer fused loops": lambda w, m, s: s.max_fused_loops is not None,
     "groups": lambda w, m, s: bool({"unit", "shared"} & set(s.places)),
     "shares": lambda w, m, s: "axis" in s.places,
-    "fused levels": lambda w, m, s: s.fused_levels == "any",
+    "fused again": lambda w, m, s: s.max_fused_loops_per_rank_variable > 1,
 }
 DIMENSIONS = tuple(TESTS)
 LATEST = ("backed behind an idle memory", "own stores above what is backed", "memories for different tensors")
 LAST = ("turned on an axis", "part housed inside")
-DICE = {"later": ("views", "views between"), "latest": LATEST, "last": LAST, "levels": ("fused levels",)}
+DICE = {"later": ("views", "views between"), "latest": LATEST, "last": LAST, "levels": ("fused again",)}
 LATER = tuple(name for names in DICE.values() for name in names)
 """Dimensions that came when seeds were known for what they draw: by `DICE` of their own, on top of a pair of others."""
 COMBINED = (

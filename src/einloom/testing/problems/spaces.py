@@ -129,10 +129,8 @@ def space(rng: Random, on: Collection[str], workload: Workload, machine: Machine
         data["stores"] = "shared"
     elif rng.random() < 0.1:
         data["stores"] = "own"
-    if "fused levels" in on:
-        data["fused_levels"] = "any"
-    elif Random(str(data)).random() < 0.1:  # dice of its own: other seeds keep what they draw
-        data["fused_levels"] = "one"
+    if "fused again" in on:
+        data["max_fused_loops_per_rank_variable"] = 2
     if "keep or bypass" in on or "fetched once" in on:
         data["memories"] = drawn.holds()
     elif narrow and (bypassed := drawn.bypasses()):

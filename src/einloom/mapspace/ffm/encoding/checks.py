@@ -5,6 +5,7 @@ Numbers of rules: docs/mapspace.md. What a search proposes is counted under thes
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import takewhile
 from math import prod
@@ -343,10 +344,8 @@ def _parts(facts: Facts, i: int, mine: Word) -> Iterator[str]:
 
 
 def _fused(facts: Facts, i: int, mine: Word) -> Iterator[str]:
-    """At most so many fused loops (rule 9), and one of each variable, or any number (rule 4)."""
-    most, once = facts.mapspace.max_fused_loops, facts.mapspace.fused_levels == "one"
-    if most is None and not once:
-        return
+    """At most so many fused loops (rule 9), and of each variable (rule 4)."""
+    most, again = facts.mapspace.max_fused_loops, facts.mapspace.max_fused_loops_per_rank_variable
     seen: set[object] = set()
     loops: list[object] = []
     fused = 0
@@ -361,8 +360,8 @@ def _fused(facts: Facts, i: int, mine: Word) -> Iterator[str]:
                 loops.append(variable)
     if most is not None and fused > most:
         yield "fused loops"
-    if once and len(set(loops[:fused])) < fused:
-        yield "two fused loops"
+    if max(Counter(loops[:fused]).values(), default=0) > again:
+        yield "fused loops of a rank"
 
 
 def _flat(facts: Facts, i: int, mine: Word) -> tuple[tuple[Node, ...], list[dict[str, int]]]:

@@ -385,7 +385,7 @@ class Explorer:
             fused=fused,
             fusable=self.fusable,
             max_fused_loops=self.setting.max_fused_loops,
-            fused_again=self.setting.fused_again,
+            per_rank=self.setting.per_rank,
             lowering=self._lowering if self.setting.rules.lowering else frozenset(),
             welcome=self._welcome_shapes,
         )

@@ -149,7 +149,7 @@ class Stacker:
     """Enumerates fused parts. held: down to `memory`, the innermost that backs, or one further in
     whose own stores keep their tiles above a split; spread: instances of every class on
     each axis above it; fused: its own stores that stand in the fused part; welcome: for tensors whose other users are
-    explored already, how those store them; fused_again: fused loops may cut a rank more than once; lowering:
+    explored already, how those store them; per_rank: how often fused loops may cut a rank; lowering:
     memories whose own stores stand as low as they may."""
 
     classes: RankClasses
@@ -160,7 +160,7 @@ class Stacker:
     fused: frozenset[int]
     fusable: frozenset[int]
     max_fused_loops: int | None
-    fused_again: bool
+    per_rank: int
     lowering: frozenset[int]
     welcome: dict[int, frozenset[Shape]]
 
@@ -398,9 +398,10 @@ class Stacker:
         """One more temporal loop."""
         depth = len(at.loops)
         last = {x.variable: i for i, x in enumerate(at.loops) if x.axis is None}
-        again = self.fused_again or not self._linking(at.waiting)  # below all that is fused loops are no fused ones
+        times = Counter(x.variable for x in at.loops if x.axis is None)
+        most = self.per_rank if self._linking(at.waiting) else depth + 1  # below all that is fused: no fused loops
         common = self._looping & self._common(at.waiting)
-        usable = {v for v in common if v not in last or (again and at.stored(last[v]))}
+        usable = {v for v in common if v not in last or (times[v] < most and at.stored(last[v]))}
         movable = [s for s in at.stores if s.depth == depth and s.memory in self.lowering and not s.over and not s.part]
         for s in movable:
             moved = usable & self._simple[s.tensor] & self._free

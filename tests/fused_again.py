@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
-from einloom.mapspace.space import FusedLevels, Mapspace
+from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.workload.build import build_workload
 from einloom.workload.selectors import selector
@@ -21,7 +21,7 @@ CASCADES = (
 SPEEDS = (None, 1.0, 2.0, 4.0)
 
 
-def levelled(seed: int, levels: FusedLevels = "any", small: bool = False) -> Problem:
+def levelled(seed: int, again: int = 4, small: bool = False) -> Problem:
     """The problem of a seed: a wide tensor, and behind it a narrow one whose tile gives reuse. small: of few trees."""
     rng = Random(f"levels {seed}")
     texts = rng.choice(CASCADES[:1] if small else CASCADES)
@@ -63,6 +63,6 @@ def levelled(seed: int, levels: FusedLevels = "any", small: bool = False) -> Pro
         concurrent="none" if small else rng.choice(("none", "none", "shared", "any")),  # type: ignore[arg-type]
         order="program" if small else rng.choice(("program", "program", "free")),
         stores="own" if small else rng.choice(("own", "own", "shared")),
-        fused_levels=levels,
+        max_fused_loops_per_rank_variable=again,
     )
     return Problem(workload, machine, space, Objective(rng.choice(("energy", "energy", "latency", "edp"))))

@@ -19,7 +19,7 @@ from einloom.search.registry import method
 from einloom.workload.build import build_workload
 from einloom.workload.selectors import selector
 from einloom.zoo.machine_by_name import load_machine
-from fused_levels import levelled
+from fused_again import levelled
 from optima import best_of_all, optimum, same
 
 PAYS = (6, 9, 16, 17, 23, 33, 57)
@@ -42,7 +42,7 @@ split sequential:
 
 
 def once(problem: Problem) -> Problem:
-    return replace(problem, mapspace=replace(problem.mapspace, fused_levels="one"))
+    return replace(problem, mapspace=replace(problem.mapspace, max_fused_loops_per_rank_variable=1))
 
 
 def wide_and_narrow() -> Problem:
@@ -52,7 +52,7 @@ def wide_and_narrow() -> Problem:
     machine = load_machine("simple:dram_energy=100,glb_bits=25")
     dram = replace(machine.memories[0], may=selector("~intermediate"))
     machine = replace(machine, levels=(dram, *machine.levels[1:]))
-    return Problem(workload, machine, Mapspace(fused_levels="any"), Objective("energy"))
+    return Problem(workload, machine, Mapspace(max_fused_loops_per_rank_variable=2), Objective("energy"))
 
 
 def test_a_tree_that_cuts_a_rank_twice_is_the_optimum_where_it_may() -> None:
@@ -62,8 +62,8 @@ def test_a_tree_that_cuts_a_rank_twice_is_the_optimum_where_it_may() -> None:
     tree = parse_mapping(TWICE, workload, machine)
     assert legality(workload, machine, tree) == () and outside(workload, machine, asked.mapspace, tree) == ()
     assert outside(workload, machine, once(asked).mapspace, tree) == (
-        "rule 4: T has two fused loops of m",
-        "rule 4: U has two fused loops of m",
+        "rule 4: T has 2 fused loops of m, at most 1 are allowed",
+        "rule 4: U has 2 fused loops of m, at most 1 are allowed",
     )
     assert optimum(asked) == evaluate(workload, machine, tree).energy == 271424
     assert optimum(once(asked)) == 422336
