@@ -14,7 +14,7 @@ from einloom.cli import main
 from einloom.diagnose import Explanation, explain_problem, explain_result, parse_explanation
 from einloom.diagnose.alternatives import forced
 from einloom.diagnose.constraints import with_level
-from einloom.diagnose.sensitivity import larger, shares
+from einloom.diagnose.sensitivity import larger, shares, wider
 from einloom.errors import SpecError
 from einloom.report.page import write_page
 from einloom.result.unmapped import Unmapped, read_answer
@@ -66,8 +66,14 @@ def test_every_fusable_tensor_is_tried_on_its_other_side(best: el.Result, found:
 def test_gains_are_those_of_solving_the_larger_machine(best: el.Result, found: Explanation) -> None:
     by_place = {(gain.place, gain.after): gain for gain in found.gains}
     asked = [more for one in larger(best.problem) for more in (one, one.again) if more is not None]
+    asked += wider(best.problem)
     tried = [more for more in asked if (more.place, more.after) in by_place]
-    assert {gain.place for gain in found.gains} == {"GLB.size", "GLB.throughput", "MAC.throughput"}
+    assert {gain.place for gain in found.gains} == {
+        "GLB.size",
+        "GLB.throughput",
+        "MAC.throughput",
+        "fused loops per rank",
+    }
     assert len(tried) == len(found.gains)
     for more in tried:
         gain = by_place[more.place, more.after]

@@ -18,7 +18,7 @@ from einloom.mapspace.ffm.ragged import spread_windows
 from einloom.mapspace.registry import space_for
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
-from einloom.search.exact import ExactOptions
+from einloom.search.exact import ExactOptions, Rules
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.einsums import spatial
 from einloom.search.exact.einsums.spatial import RankClasses
@@ -53,6 +53,12 @@ def test_windows_cut_unevenly_pay() -> None:
         even = optimum(replace(problem, mapspace=replace(problem.mapspace, name="ffm")))
         assert value is not None
         assert even is None or value < even * (1 - 1e-9)
+
+
+def test_spatial_choices_that_cut_windows_evenly_and_unevenly_meet() -> None:
+    """Rows of the first remember fewer tiles than those of the second: this was a ValueError."""
+    rules = Rules(stationary=False, lowering=False, settled=False)
+    assert same(optimum(window_problem(1104)), optimum(window_problem(1104), ExactOptions(rules)))
 
 
 def test_windows_that_no_shared_loop_iterates() -> None:

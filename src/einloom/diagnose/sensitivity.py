@@ -1,21 +1,26 @@
-"""What binds a mapping: shares of it by its price alone, and by solving again what a larger machine would bring."""
+"""What binds a mapping: shares of it by its price alone, and by solving again what a larger machine would bring, or a
+wider space."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 
 from ..dataclass import dataclass
-from ..errors import Infeasible
+from ..errors import Infeasible, SpecError
 from ..machine.levels import ComputeUnit, Fanout, Memory
 from ..problem import Problem
 from ..reading.units import format as with_unit
 from ..result import Result
+from ..workload.orders import orders
 from .constraints import bits, with_axis, with_level
 from .feasibility import UNDECIDED, Asker, Undecided
 from .record import Gain, Share
 
 MORE = 10  # percent
+FEW_EINSUMS, FEW_LOOPS = 20, 2  # up to which wider spaces are asked about: they take long for more
 SAME = 1e-9
 
 
@@ -73,6 +78,28 @@ def larger(problem: Problem) -> Iterator[Larger]:
         yield Larger(f"{axis.name} (axis)", str(axis.size), str(after.size), with_axis(problem, after))
 
 
+def wider(problem: Problem) -> Iterator[Larger]:
+    """Every wider space that `exact` searches and that has more mappings, of cascades that are not long: any order of
+    the Einsums, stores for several readers, fused loops that cut a rank twice."""
+    from ..search.exact.answer import refuse_uncarried
+
+    space, workload = problem.mapspace, problem.workload
+    found = []
+    if space.order == "program" and len(list(islice(orders(workload), 2))) > 1:
+        found.append(("order", "program", "free", replace(space, order="free")))
+    if space.stores == "own" and any(len(workload.consumers[tensor.name]) > 1 for tensor in workload.tensors):
+        found.append(("stores", "own", "shared", replace(space, stores="shared")))
+    most = FEW_LOOPS if space.max_fused_loops is None else min(FEW_LOOPS, space.max_fused_loops)
+    if space.max_fused_loops_per_rank_variable == 1 and len(workload.intermediates) > 1 and most > 1:
+        again = replace(space, max_fused_loops=most, max_fused_loops_per_rank_variable=2)
+        found.append(("fused loops per rank", "1", f"2, of {most}", again))
+    for place, before, after, mapspace in found if len(workload.einsums) <= FEW_EINSUMS else ():
+        asked = replace(problem, mapspace=mapspace)
+        with suppress(SpecError):
+            refuse_uncarried(asked)
+            yield Larger(place, before, after, asked)
+
+
 def times_matter(problem: Problem) -> bool:
     """True if the objective depends on how long anything takes."""
     machine = problem.machine
@@ -104,12 +131,18 @@ def _faster(problem: Problem) -> Iterator[Larger]:
 
 
 def gains(asker: Asker, problem: Problem, value: float) -> Iterator[Gain]:
-    """What each larger machine brings over the optimum `value`. Raises Unfinished when the budget ends."""
+    """What each larger machine and each wider space brings over the optimum `value`.
+
+    Raises Unfinished when the budget ends.
+    """
     for more in larger(problem):
         gain = _gain(asker, more, value)
         yield gain
         if more.again is not None and gain.gain is not None and abs(gain.gain) <= SAME:
             yield _gain(asker, more.again, value)
+    for more in wider(problem):
+        gain = _gain(asker, more, value)  # what is in the narrower space is in the wider one
+        yield gain if gain.gain is None or gain.gain > 0 else replace(gain, value=value, gain=0.0)
     if not times_matter(problem):
         yield Gain("throughputs", None, None, None, note=f"{problem.objective} does not depend on how fast anything is")
 

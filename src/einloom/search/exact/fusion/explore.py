@@ -354,7 +354,8 @@ class Explorer:
         pruner = expansion.pruner
         coming = pruner.coming(first, memory)  # all rows of a place meet the same fused parts
         coming = None if coming is None else coming.first()
-        rows = union([wrapped(rows) for _, _, rows in parts])
+        width = max(rows.marks.shape[1] for _, _, rows in parts)  # not every spatial choice cuts windows unevenly
+        rows = union([wrapped(rows, width) for _, _, rows in parts])
         if len(parts) > 1:
             rows = pruner.front(rows, (), coming)
         if len(rows) > MANY:

@@ -131,11 +131,13 @@ def promises(promise: IntArray, trips: IntArray, mine: NDArray[np.bool_]) -> tup
     return np.asarray(free), np.asarray(touched), first & (promise[:, 2] != FAR)
 
 
-def wrapped(rows: Rows) -> Rows:
-    """The same rows as a source of their own, so that a union remembers where each came from."""
+def wrapped(rows: Rows, width: int = 0) -> Rows:
+    """The same rows as a source of their own, so that a union remembers where each came from. width: of the marks, at
+    least; what rows lack is 0, as in rows without open stores."""
+    more = max(0, width - rows.marks.shape[1])
     trail = Backpointers(
         rows.x,
-        rows.marks,
+        np.pad(rows.marks, ((0, 0), (0, more))) if more else rows.marks,
         ("same",),
         (rows.trail,),
         np.zeros(len(rows), np.int32),

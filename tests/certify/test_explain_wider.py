@@ -1,0 +1,61 @@
+"""What explain says of wider spaces: another order of the Einsums, shared stores, fused loops that cut a rank twice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import einloom as el
+from einloom.diagnose.record import Gain
+from einloom.mapspace.space import Mapspace
+from einloom.problem import Objective, Problem
+from einloom.workload.build import build_workload
+from einloom.workload.selectors import selector
+from einloom.zoo.machine_by_name import load_machine
+from optima import optimum
+
+SMALL = "simple:dram_energy=50,glb_bits=8"
+ORDERED = ("A[m] = relu(X[m])", "V[n] = relu(Y[n])", "C[m] = exp(A[m])", "D[m] = C[m] * V[n]")
+TIED = ("T[m] = X[m] * E[]", "Z[m] = T[m] * E[]")
+TWICE = ("T[m] = relu(X[m])", "U[m] = relu(T[m])", "Z[m,k] = U[m] * W[k]")
+
+
+def asked(texts: tuple[str, ...], machine: str, **bits: int) -> Problem:
+    extents = {"m": 8} | {rank: 4 for rank in "kn" if any(f"{rank}]" in text for text in texts)}
+    workload = build_workload("w", texts, extents, bits={"default": 1, **bits})
+    return Problem(workload, load_machine(machine), Mapspace(), Objective("energy"))
+
+
+def brought(problem: Problem) -> dict[str, Gain]:
+    found = el.explain(problem.workload, problem.machine, mapspace=problem.mapspace)
+    return {gain.place: gain for gain in found.gains}
+
+
+@pytest.mark.parametrize(
+    ("place", "texts", "machine", "change"),
+    [
+        ("order", ORDERED, "simple:dram_energy=50,glb_bits=4", {"order": "free"}),
+        ("stores", TIED, SMALL, {"stores": "shared"}),
+        ("fused loops per rank", TWICE, "simple:dram_energy=50,glb_bits=20", {"max_fused_loops_per_rank_variable": 2}),
+    ],
+)
+def test_a_wider_space_that_pays_is_named(
+    place: str, texts: tuple[str, ...], machine: str, change: dict[str, object]
+) -> None:
+    problem = asked(texts, machine, **({"T": 16} if texts == TWICE else {}))
+    dram = replace(problem.machine.memories[0], may=selector("~intermediate"))
+    if texts == TWICE:
+        problem = replace(problem, machine=replace(problem.machine, levels=(dram, *problem.machine.levels[1:])))
+    now, better = optimum(problem), optimum(replace(problem, mapspace=replace(problem.mapspace, **change)))  # type: ignore[arg-type]
+    assert now is not None and better is not None and better < now
+    gain = brought(problem)[place]
+    assert gain.value == pytest.approx(better) and gain.gain == pytest.approx((now - better) / now)
+
+
+def test_what_is_not_wider_is_not_asked() -> None:
+    found = brought(asked(("Z[m] = relu(X[m])",), SMALL))
+    assert not {"order", "stores", "fused loops per rank"} & {*found}
+    tied = asked(TIED, SMALL)
+    wide = replace(tied, mapspace=replace(tied.mapspace, stores="shared"))
+    assert "stores" in brought(tied) and "stores" not in brought(wide)
