@@ -398,18 +398,23 @@ class Stacker:
         """One more temporal loop."""
         depth = len(at.loops)
         last = {x.variable: i for i, x in enumerate(at.loops) if x.axis is None}
-        times = Counter(x.variable for x in at.loops if x.axis is None)
-        most = self.per_rank if self._linking(at.waiting) else depth + 1  # below all that is fused: no fused loops
         common = self._looping & self._common(at.waiting)
-        usable = {v for v in common if v not in last or (times[v] < most and at.stored(last[v]))}
-        movable = [s for s in at.stores if s.depth == depth and s.memory in self.lowering and not s.over and not s.part]
-        for s in movable:
-            moved = usable & self._simple[s.tensor] & self._free
-            usable -= {v for v in moved if v not in last or at.stored(last[v]) > 1}
+        usable = common - last.keys()
+        if self.per_rank > 1 or not self._linking(at.waiting):
+            usable |= {v for v in common & last.keys() if self._again(at, v) and at.stored(last[v])}
+        for s in at.stores:
+            if s.depth == depth and s.memory in self.lowering and not s.over and not s.part:
+                moved = usable & self._simple[s.tensor] & self._free
+                usable -= {v for v in moved if v not in last or at.stored(last[v]) > 1}
         for v in sorted(usable):
             loops = (*at.loops, FusedLoop(v))
             if self._leads(loops, at.waiting):
                 yield from self._descend(Stack(at.memory, loops, at.stores, at.backs, at.left, at.waiting))
+
+    def _again(self, at: Stack, variable: int) -> bool:
+        """True if one more temporal loop may cut a variable that others cut: below all that is fused no loop is."""
+        cut = sum(x.variable == variable and x.axis is None for x in at.loops)
+        return cut < self.per_rank or not self._linking(at.waiting)
 
     def _cross(self, at: Stack) -> Iterator[tuple[FusedTemplate, tuple[OwnStore, ...]]]:
         """On to the next memory, under the spatial loops of the fanouts between."""
