@@ -45,13 +45,13 @@ def test_zoo_pairs(workload: str, machine: str) -> None:
     assert found.machine == hardware
 
 
-@pytest.mark.parametrize(("goal", "limit"), [("energy", None), ("latency", 0), ("edp", 2)])
-def test_search_settings(goal: str, limit: int | None) -> None:
+@pytest.mark.parametrize(("goal", "limit", "again"), [("energy", None, 1), ("latency", 0, 1), ("edp", 2, 2)])
+def test_search_settings(goal: str, limit: int | None, again: int) -> None:
     hardware = load_machine("simple")
     asked = objective(goal, hardware)
-    files = export(load_workload("matmul"), hardware, asked, Mapspace("ffm", limit)).files
-    found = read_texts(files)
-    assert (found.objective, found.mapspace) == (goal, Mapspace("ffm", limit))
+    space = Mapspace("ffm", limit, max_fused_loops_per_rank_variable=again)
+    found = read_texts(export(load_workload("matmul"), hardware, asked, space).files)
+    assert (found.objective, found.mapspace) == (goal, space)
 
 
 def test_everything_that_a_machine_can_say() -> None:

@@ -149,16 +149,21 @@ def import_onnx(
 @machine_argument
 @click.option("--objective", default="energy", show_default=True, help=f"One of {', '.join(OBJECTIVES)}.")
 @click.option("--max-fused-loops", type=click.IntRange(0), help="At most so many loops above a fused tensor.")
+@click.option(
+    "--max-fused-loops-per-rank-variable", "again", type=click.IntRange(1), help="So many of them of one rank (1)."
+)
 @folder_option
 @guarded
-def export_accelforge(workload: str, machine: str, objective: str, max_fused_loops: int | None, output: str) -> None:
+def export_accelforge(
+    workload: str, machine: str, objective: str, max_fused_loops: int | None, again: int | None, output: str
+) -> None:
     """Write WORKLOAD and MACHINE as AccelForge's YAML: architecture, workload, search settings.
 
     einloom.yaml, which AccelForge is not given, keeps what the format has no word for.
     """
     from ..interop.accelforge import export
 
-    asked = verbs.problem(workload, machine, objective, max_fused_loops)
+    asked = verbs.problem(workload, machine, objective, max_fused_loops, max_fused_loops_per_rank_variable=again)
     _exported(export(asked.workload, asked.machine, asked.objective, asked.mapspace), output)
 
 
@@ -186,8 +191,9 @@ def _deliver(found: Bundle, output: str) -> None:
         writing.write(mapspace_text(found.mapspace), Path(output) / "mapspace.yaml")
         click.echo(str(Path(output) / "mapspace.yaml"))
     if found.objective is not None and found.mapspace is not None:
-        limit = found.mapspace.max_fused_loops
+        limit, again = found.mapspace.max_fused_loops, found.mapspace.max_fused_loops_per_rank_variable
         words = f"--objective {found.objective}" + ("" if limit is None else f" --max-fused-loops {limit}")
+        words += "" if again == 1 else f" --max-fused-loops-per-rank-variable {again}"
         click.echo(f"the search that the files ask for: {words}")
     _say(found.notes)
 
