@@ -7,9 +7,12 @@ from dataclasses import replace
 import pytest
 
 import einloom as el
+from einloom.diagnose.feasibility import Asker
 from einloom.diagnose.record import Gain
+from einloom.diagnose.sensitivity import Larger, _gain
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
+from einloom.search.method import Watcher
 from einloom.workload.build import build_workload
 from einloom.workload.selectors import selector
 from einloom.zoo.machine_by_name import load_machine
@@ -59,3 +62,14 @@ def test_what_is_not_wider_is_not_asked() -> None:
     tied = asked(TIED, SMALL)
     wide = replace(tied, mapspace=replace(tied.mapspace, stores="shared"))
     assert "stores" in brought(tied) and "stores" not in brought(wide)
+
+
+def test_a_wider_space_with_fewer_fused_loops_may_have_no_mapping() -> None:
+    """Then the one that is known stays; of a larger machine nothing is known."""
+    nothing = replace(asked(TWICE, "simple:glb_bits=1"), objective=Objective("energy"))
+    dram = replace(nothing.machine.memories[0], may=selector("~intermediate"))
+    nothing = replace(nothing, machine=replace(nothing.machine, levels=(dram, *nothing.machine.levels[1:])))
+    more = Larger("fused loops per rank", "1", "2", nothing)
+    known, unknown = _gain(Asker(Watcher()), more, 10.0, 10.0), _gain(Asker(Watcher()), more, 10.0)
+    assert (known.value, known.gain, known.note) == (10.0, 0.0, "")
+    assert unknown.value is None and unknown.note.startswith("no mapping")

@@ -4,9 +4,8 @@ wider space."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
+from math import inf
 
 from ..dataclass import dataclass
 from ..errors import Infeasible, SpecError
@@ -14,7 +13,7 @@ from ..machine.levels import ComputeUnit, Fanout, Memory
 from ..problem import Problem
 from ..reading.units import format as with_unit
 from ..result import Result
-from ..workload.orders import orders
+from ..workload.orders import several_orders
 from .constraints import bits, with_axis, with_level
 from .feasibility import UNDECIDED, Asker, Undecided
 from .record import Gain, Share
@@ -81,23 +80,31 @@ def larger(problem: Problem) -> Iterator[Larger]:
 def wider(problem: Problem) -> Iterator[Larger]:
     """Every wider space that `exact` searches and that has more mappings, of cascades that are not long: any order of
     the Einsums, stores for several readers, fused loops that cut a rank twice."""
-    from ..search.exact.answer import refuse_uncarried
-
     space, workload = problem.mapspace, problem.workload
     found = []
-    if space.order == "program" and len(list(islice(orders(workload), 2))) > 1:
+    if space.order == "program" and several_orders(workload):
         found.append(("order", "program", "free", replace(space, order="free")))
-    if space.stores == "own" and any(len(workload.consumers[tensor.name]) > 1 for tensor in workload.tensors):
+    if space.stores == "own" and any(len(readers) > 1 for readers in workload.consumers.values()):
         found.append(("stores", "own", "shared", replace(space, stores="shared")))
     most = FEW_LOOPS if space.max_fused_loops is None else min(FEW_LOOPS, space.max_fused_loops)
     if space.max_fused_loops_per_rank_variable == 1 and len(workload.intermediates) > 1 and most > 1:
         again = replace(space, max_fused_loops=most, max_fused_loops_per_rank_variable=2)
-        found.append(("fused loops per rank", "1", f"2, of {most}", again))
+        found.append(("fused loops per rank", "1", f"2, with at most {most} fused loops", again))
     for place, before, after, mapspace in found if len(workload.einsums) <= FEW_EINSUMS else ():
         asked = replace(problem, mapspace=mapspace)
-        with suppress(SpecError):
-            refuse_uncarried(asked)
+        if _carried(asked):
             yield Larger(place, before, after, asked)
+
+
+def _carried(problem: Problem) -> bool:
+    """True if `exact` searches the space of the problem."""
+    from ..search.exact.answer import refuse_uncarried
+
+    try:
+        refuse_uncarried(problem)
+    except SpecError:
+        return False
+    return True
 
 
 def times_matter(problem: Problem) -> bool:
@@ -141,19 +148,20 @@ def gains(asker: Asker, problem: Problem, value: float) -> Iterator[Gain]:
         if more.again is not None and gain.gain is not None and abs(gain.gain) <= SAME:
             yield _gain(asker, more.again, value)
     for more in wider(problem):
-        gain = _gain(asker, more, value)  # what is in the narrower space is in the wider one
-        yield gain if gain.gain is None or gain.gain > 0 else replace(gain, value=value, gain=0.0)
+        yield _gain(asker, more, value, value)
     if not times_matter(problem):
         yield Gain("throughputs", None, None, None, note=f"{problem.objective} does not depend on how fast anything is")
 
 
-def _gain(asker: Asker, more: Larger, value: float) -> Gain:
+def _gain(asker: Asker, more: Larger, value: float, known: float = inf) -> Gain:
+    """known: the value of a mapping that is there before anything is asked."""
     try:
         solved = asker.optimum(more.problem, f"optimum with {more.place} {more.after}")
     except Undecided:
         return Gain(more.place, None, None, len(asker.runs), more.before, more.after, UNDECIDED)
     run = len(asker.runs)
-    if isinstance(solved, Infeasible):
+    if isinstance(solved, Infeasible) and known == inf:
         return Gain(more.place, None, None, run, more.before, more.after, f"no mapping: {solved.witness}")
-    gained = 0.0 if value == 0 else (value - solved.value) / value
-    return Gain(more.place, solved.value, 0.0 if abs(gained) <= SAME else gained, run, more.before, more.after)
+    best = known if isinstance(solved, Infeasible) else min(known, solved.value)
+    gained = 0.0 if value == 0 else (value - best) / value
+    return Gain(more.place, best, 0.0 if abs(gained) <= SAME else gained, run, more.before, more.after)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from .einsum import Workload
 
@@ -48,3 +49,8 @@ def reordered(workload: Workload, names: Sequence[str]) -> Workload:
     if tuple(names) == own or sorted(names) != sorted(own):
         return workload
     return replace(workload, einsums=tuple(workload.einsum(name) for name in names))
+
+
+def several_orders(workload: Workload) -> bool:
+    """True if some Einsum may run before or after another."""
+    return len(list(islice(orders(workload), 2))) > 1

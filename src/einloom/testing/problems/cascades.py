@@ -15,6 +15,7 @@ from ...errors import SpecError
 from ...workload.build import build_workload
 from ...workload.einsum import TensorView, Workload
 from ...workload.notation import parse_einsum
+from ...workload.orders import several_orders
 from .dimensions import (
     LAST,
     LATEST,
@@ -24,7 +25,6 @@ from .dimensions import (
     fused_twice,
     kept_over,
     partly_written,
-    several_orders,
     several_readers,
     turned,
 )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import combinations, islice, permutations
+from itertools import combinations, permutations
 
 from ...machine.levels import ALL, NOTHING, Axis, Fanout, Link, Machine, Memory
 from ...mapspace.space import Mapspace
 from ...problem import keeps_time
 from ...problem.selections import machine_selectors
 from ...workload.einsum import Einsum, Index, Workload
-from ...workload.orders import orders
+from ...workload.orders import several_orders
 from ...workload.selectors import select
 
 UNEQUAL = 1000
@@ -297,11 +297,6 @@ def _copied_behind(w: Workload, m: Machine) -> bool:
         if e.kind == "copy"
         for memory in _inner(m)
     )
-
-
-def several_orders(w: Workload) -> bool:
-    """May some Einsum run before or after another?"""
-    return len(list(islice(orders(w), 2))) > 1
 
 
 def several_readers(w: Workload) -> bool:
