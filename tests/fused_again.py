@@ -21,7 +21,7 @@ CASCADES = (
 SPEEDS = (None, 1.0, 2.0, 4.0)
 
 
-def levelled(seed: int, again: int = 4, small: bool = False) -> Problem:
+def levelled(seed: int, small: bool = False) -> Problem:
     """The problem of a seed: a wide tensor, and behind it a narrow one whose tile gives reuse. small: of few trees."""
     rng = Random(f"levels {seed}")
     texts = rng.choice(CASCADES[:1] if small else CASCADES)
@@ -63,6 +63,6 @@ def levelled(seed: int, again: int = 4, small: bool = False) -> Problem:
         concurrent="none" if small else rng.choice(("none", "none", "shared", "any")),  # type: ignore[arg-type]
         order="program" if small else rng.choice(("program", "program", "free")),
         stores="own" if small else rng.choice(("own", "own", "shared")),
-        max_fused_loops_per_rank_variable=again,
+        max_fused_loops_per_rank_variable=4,
     )
     return Problem(workload, machine, space, Objective(rng.choice(("energy", "energy", "latency", "edp"))))
