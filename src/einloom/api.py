@@ -72,19 +72,9 @@ def problem(
     max_fused_loops_per_rank_variable: likewise. Warns (EinloomWarning) of selectors that select none of the workload's
     tensors.
     """
-    asked = _problem(
-        workload,
-        machine,
-        goal,
-        max_fused_loops,
-        mapspace,
-        dataflow,
-        full_use,
-        space,
-        order,
-        stores,
-        max_fused_loops_per_rank_variable,
-    )
+    again = max_fused_loops_per_rank_variable
+    limits = (max_fused_loops, mapspace, dataflow, full_use, space, order, stores, again)
+    asked = _problem(workload, machine, goal, *limits)
     _warn(asked, machine, mapspace)
     return asked
 

@@ -18,6 +18,7 @@ from ..cost.evaluate import evaluate, legality, views
 from ..cost.event import event_seconds
 from ..errors import BudgetExhausted, EinloomError, Infeasible, SpecError
 from ..mapspace.registry import space_for
+from ..mapspace.space import FUSED_ONCE
 from ..problem import MODEL_VERSION, Certificate, Guarantee
 from ..result import Provenance, Result
 from .again import SecondSolution, below_integer, solve_again
@@ -252,7 +253,7 @@ def _certificate(result: Result, cost: Cost) -> Iterator[Check]:
     yield from _alternatives(certificate)
     described = result.mapspace.describe()
     same = certificate.mapspace == described
-    if certificate.mapspace == described.replace(" and among fused loops", "") != described:
+    if certificate.mapspace == described.replace(FUSED_ONCE, "") != described:
         yield Check("mapspace", None, EARLIER)
         return
     yield Check(

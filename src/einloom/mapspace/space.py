@@ -41,6 +41,7 @@ ORDERS: dict[Order, str] = {
     "free": "sequential splits in any order of the Einsums that their data allows",
 }
 STORES: tuple[Stores, ...] = ("own", "shared")
+FUSED_ONCE = " and among fused loops"  # descriptions of 28 November 2026 and before lack it
 TITLES = {"unit": "@ unit", "axis": "@ AXIS in shares of a quarter"}
 
 
@@ -88,7 +89,7 @@ class Mapspace:
         loops = "loop" if self.max_fused_loops == 1 else "loops"
         tiles = TILES.get(self.name, "tiles of its own")
         again = self.max_fused_loops_per_rank_variable
-        fused = " and among fused loops" if again == 1 else f", at most {again} among fused loops"
+        fused = FUSED_ONCE if again == 1 else f", at most {again} among fused loops"
         stores = "stores that may serve several readers, " if self.stores == "shared" else ""
         line = (
             f"{self.name}: {tiles}, one loop per rank variable between two stores{fused}, {ORDERS[self.order]}, "
