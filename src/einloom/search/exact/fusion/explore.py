@@ -409,7 +409,7 @@ class Explorer:
         remainder: Remainder,
     ) -> None:
         levels, below, prices = remainder.levels, remainder.below, remainder.levels.prices
-        grid = self._grids.of(structure.loops, prices.links.spreads[remainder.choice])
+        grid = self._grids.of(structure.loops, prices.links.spreads[remainder.choice], below.suited)
         if len(grid) > LARGE:
             self.checkpoint()
             grid = grid.take(np.flatnonzero(self._wanted(structure, grid)))

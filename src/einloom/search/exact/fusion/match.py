@@ -6,11 +6,12 @@ row). Rows are ordered once by what they are compared by, so that no sorting is 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..numerics.divisibility import Lattice
+from ..numerics.divisibility import Columns, Lattice, columns
 from ..numerics.multiples import ragged_ranges
 from ..numerics.pareto import IntArray, ordered_skyline, pack, ranking
 from ..numerics.uneven import ceil
@@ -47,10 +48,22 @@ class Below:
         self.codes = lattice.codes(self.rows.x) if lattice.packed else np.zeros(0, np.int64)
         self.least = self.rows.cost.min(axis=0, initial=np.inf)
         self.promises = bool(rows.marks[:, PROMISE].any())
+        self._suited: dict[tuple[int, bytes], NDArray[np.bool_]] = {}
         self._known = self._order = np.zeros(0, np.int64)  # codes of boundaries as they come, and these by size
         self._sorted = np.array([BEYOND])
         self._starts = np.zeros(1, np.int64)
         self._flat = np.zeros(0, np.int64)
+
+    @cached_property
+    def _columns(self) -> Columns:
+        return columns(self.rows.x)
+
+    def suited(self, d: int, extents: IntArray) -> NDArray[np.bool_]:
+        """Mask of the extents of class `d` below which the extent of some row fits."""
+        key = d, extents.tobytes()
+        if key not in self._suited:
+            self._suited[key] = np.asarray(self.lattice.suit(d, self._columns[d][0], extents).any(axis=1))
+        return self._suited[key]
 
     def match(self, x: IntArray) -> tuple[IntArray, IntArray]:
         """(number of the boundary, row) for every undominated row that fits below each boundary `x`."""
@@ -109,7 +122,7 @@ class Below:
         if self.lattice.packed:
             which, rows = np.nonzero(self.lattice.divides(self.codes, self.lattice.codes(x)))
             return which, rows
-        return self.lattice.pairs(self.rows.x, x)
+        return self.lattice.pairs(self._columns, x)
 
     def _kept(self, x: IntArray, rows: IntArray) -> NDArray[np.bool_]:
         """Mask of pairs in which the promise of a sliding loop is kept between row and boundary."""

@@ -6,6 +6,7 @@ Structures with the same loops share a grid, whatever stores stand between."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from .templates import FusedLoop, OwnStore
 
 KEPT = 1 << 16  # choices of tiles that are remembered at a time
 LARGE = 1 << 14  # a grid of more is filtered before anything is worked out
+Suited = Callable[[int, IntArray], NDArray[np.bool_]]  # class, extents -> mask
 
 
 class Tilings:
@@ -146,23 +148,45 @@ class TilingsByLoops:
         self._keys: dict[object, tuple[tuple[FusedLoop, ...], tuple[int, ...], tuple[bool, ...]]] = {}
         self._size = 0
 
-    def of(self, loops: tuple[FusedLoop, ...], spread: SpatialChoice) -> Tilings:
+    def of(self, loops: tuple[FusedLoop, ...], spread: SpatialChoice, suited: Suited) -> Tilings:
         """All tiles of the loops: perfect ones or, of uneven ranks, those of the candidates; spatial loops have the
-        instances of the spatial choice."""
+        instances of the spatial choice. Of many only those that are `suited` below the loops."""
         if (loops, spread) not in self._keys:
             fixed = tuple(self._instances(x, spread) for x in loops)
             self._keys[loops, spread] = (loops, fixed, tuple(self._alone(x, spread) for x in loops))
         key = self._keys[loops, spread]
         if key not in self._grids:
-            grid = Tilings(self.classes, loops, self._tiles(*key))
-            if len(grid) > LARGE:
-                return grid
+            options = self._options(loops, key[1])
+            if prod(map(len, options)) > LARGE:
+                options = self._suited(loops, options, suited)
+                return Tilings(self.classes, loops, self._tiles(*key, options))
             if self._size > KEPT:
                 self._grids.clear()
                 self._size = 0
+            grid = Tilings(self.classes, loops, self._tiles(*key, options))
             self._grids[key] = grid
             self._size += len(grid)
         return self._grids[key]
+
+    def _options(self, loops: tuple[FusedLoop, ...], fixed: tuple[int, ...]) -> list[IntArray]:
+        """The tiles of each loop; 0 of a spatial one, whose tiles follow from the others."""
+        signature = self.classes.signature
+        return [
+            np.zeros(1, np.int64) if n else np.array(tiles_of(signature, loop.variable), np.int64)
+            for loop, n in zip(loops, fixed, strict=True)
+        ]
+
+    def _suited(self, loops: tuple[FusedLoop, ...], options: list[IntArray], suited: Suited) -> list[IntArray]:
+        """The tiles of each loop without those that leave a class an extent which is not suited: what other loops over
+        the class leave of it divides that, or has as many trips."""
+        found = list(options)
+        for i, loop in enumerate(loops):
+            if loop.axis is None:
+                d = self.classes.of[loop.variable]
+                trips = trips_of_loops(self.classes.signature.extents, loops[i : i + 1], options[i][:, None])[:, 0]
+                left = options[i] if self.classes.uneven[d] else self.classes.extents[d] // trips
+                found[i] = options[i][suited(d, left)]
+        return found
 
     def _instances(self, loop: FusedLoop, spread: SpatialChoice) -> int:
         return 0 if loop.axis is None else spread[loop.axis][self.classes.of[loop.variable]]
@@ -172,18 +196,19 @@ class TilingsByLoops:
         d = self.classes.of[loop.variable]
         return loop.axis is not None and sum(row[d] > 1 for row in spread) == 1
 
-    def _tiles(self, loops: tuple[FusedLoop, ...], fixed: tuple[int, ...], whole: tuple[bool, ...]) -> IntArray:
-        signature = self.classes.signature
-        options = [
-            np.zeros(1, np.int64) if n else np.array(tiles_of(signature, loop.variable), np.int64)
-            for loop, n in zip(loops, fixed, strict=True)
-        ]
+    def _tiles(
+        self,
+        loops: tuple[FusedLoop, ...],
+        fixed: tuple[int, ...],
+        whole: tuple[bool, ...],
+        options: list[IntArray],
+    ) -> IntArray:
         if not options:
             return np.zeros((1, 0), np.int64)
         grid = np.meshgrid(*options, indexing="ij")
         tiles = np.stack([g.reshape(-1) for g in grid], axis=1)
         again = len({loop.variable for loop in loops}) < len(loops)
-        return _spread(signature, loops, tiles, fixed, whole) if again or any(fixed) else tiles
+        return _spread(self.classes.signature, loops, tiles, fixed, whole) if again or any(fixed) else tiles
 
 
 def tiles_of(signature: EinsumClass, variable: int) -> tuple[int, ...]:

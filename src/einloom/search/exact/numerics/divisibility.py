@@ -16,6 +16,7 @@ from .pareto import IntArray
 
 SPARSE = 0.05  # of all pairs: where fewer fit, they are found class by class
 FEW = 1 << 12  # pairs that are compared at once then
+Columns = list[tuple[IntArray, IntArray]]
 DENSE = 1 << 16  # numbers up to this are ranked by a table, whatever their number
 
 
@@ -71,39 +72,39 @@ class Lattice:
     def _sparse(self, d: int, x: IntArray) -> IntArray:
         return self._tables[d][np.searchsorted(self.values[d], x)]
 
-    def fits(self, inner: IntArray, outer: IntArray) -> NDArray[np.bool_]:
-        """[n, classes], [m, classes] extents -> [m, n]: may loops cut every extent of `outer` into that of `inner`?"""
-        return _all_suit(self._suits(inner, outer), len(outer), len(inner))
+    def pairs(self, inner: Columns, outer: IntArray) -> tuple[IntArray, IntArray]:
+        """(row of `outer`, row of `inner`) of all pairs, in this order, in which loops may cut every extent of `outer`
+        [m, classes] into that of `inner` [n, classes, of which there is one at least].
 
-    def pairs(self, inner: IntArray, outer: IntArray) -> tuple[IntArray, IntArray]:
-        """(row of `outer`, row of `inner`) of all that `fits` says, in this order.
-
-        Where few fit, rows are told apart class by class, so that most pairs are never looked at.
+        Where few are, rows are told apart class by class, so that most pairs are never looked at.
         """
         suits = sorted(self._suits(inner, outer), key=lambda one: one.share)
+        length = len(inner[0][1])
         if prod(one.share for one in suits) > SPARSE:
-            which, row = np.nonzero(_all_suit(suits, len(outer), len(inner)))
+            which, row = np.nonzero(_all_suit(suits, len(outer), length))
             return which, row
         found = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
-        _sparse_pairs(suits, np.arange(len(outer)), np.arange(len(inner)), found)
+        _sparse_pairs(suits, np.arange(len(outer)), np.arange(length), found)
         which, row = (np.concatenate(parts) for parts in zip(*found, strict=True))
         order = np.lexsort((row, which))
         return which[order], row[order]
 
-    def _suits(self, inner: IntArray, outer: IntArray) -> list[_Suit]:
+    def _suits(self, inner: Columns, outer: IntArray) -> list[_Suit]:
         """What each class says of pairs, but where it says yes to all."""
         found = []
-        for d, (extent, uneven, loose) in enumerate(zip(self.extents, self.uneven, self.loose, strict=True)):
-            above, row = distinct(outer[:, d])
-            below, column = distinct(inner[:, d])
-            table = above[:, None] % below == 0
-            if loose:
-                table = -(-extent // above[:, None]) <= -(-extent // below)
-            if uneven:
-                table |= above[:, None] == extent  # the outermost loop may leave a smaller last tile
+        for d, ((above, row), (below, column)) in enumerate(zip(columns(outer), inner, strict=True)):
+            table = self.suit(d, below, above)
             if not table.all():
                 found.append(_Suit(table, row, column))
         return found
+
+    def suit(self, d: int, inner: IntArray, outer: IntArray) -> NDArray[np.bool_]:
+        """[n], [m] extents of one class -> [m, n]: may loops cut that of `outer` into that of `inner`?"""
+        extent, above = self.extents[d], outer[:, None]
+        table = -(-extent // above) <= -(-extent // inner) if self.loose[d] else above % inner == 0
+        if self.uneven[d]:
+            table |= above == extent  # the outermost loop may leave a smaller last tile
+        return np.asarray(table)
 
     def divides(self, inner: IntArray, outer: IntArray) -> NDArray[np.bool_]:
         """[n], [m] codes -> [m, n]: does every extent of `inner` divide that of `outer`?"""
@@ -144,6 +145,11 @@ def _sparse_pairs(suits: list[_Suit], outer: IntArray, inner: IntArray, found: l
     order = np.argsort(values, kind="stable")
     for some in np.split(order, np.flatnonzero(np.diff(values[order])) + 1):
         _sparse_pairs(others, outer[some], inner[first.table[values[some[0]], places]], found)
+
+
+def columns(x: IntArray) -> Columns:
+    """Of each class the distinct extents in the rows of `x` [n, classes], and the place of each row's among them."""
+    return [distinct(x[:, d]) for d in range(x.shape[1])]
 
 
 def distinct(values: IntArray) -> tuple[IntArray, IntArray]:
