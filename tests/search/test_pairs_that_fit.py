@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from einloom.search.exact.numerics import divisibility
-from einloom.search.exact.numerics.divisibility import Lattice
+from einloom.search.exact.numerics.divisibility import Lattice, columns
 from einloom.search.exact.numerics.pareto import IntArray
 
 
-def suits(lattice: Lattice, inner: IntArray, outer: IntArray) -> bool:
-    """What the docstring of a lattice says of one pair of extents."""
-    for extent, uneven, loose, below, above in zip(
-        lattice.extents, lattice.uneven, lattice.loose, inner.tolist(), outer.tolist(), strict=True
-    ):
-        if loose:
-            good = -(-extent // above) <= -(-extent // below)
-        else:
-            good = above % below == 0
-        if not (good or (uneven and above == extent)):
-            return False
-    return True
+def suits(lattice: Lattice, inner: IntArray, outer: IntArray) -> NDArray[np.bool_]:
+    """[m, n]: what the docstring of a lattice says of every pair of extents."""
+    good = np.ones((len(outer), len(inner)), bool)
+    for d, extent in enumerate(lattice.extents):
+        below, above = inner[None, :, d], outer[:, None, d]
+        fit = -(-extent // above) <= -(-extent // below) if lattice.loose[d] else above % below == 0
+        good &= fit | (lattice.uneven[d] & (above == extent))
+    return good
 
 
 def drawn(rng: np.random.Generator) -> tuple[Lattice, IntArray, IntArray]:
@@ -43,11 +40,19 @@ def test_pairs_are_those_that_fit(few: int, sparse: float, monkeypatch: pytest.M
     rng, some = np.random.default_rng(few), 0
     for _ in range(60):
         lattice, inner, outer = drawn(rng)
-        which, row = lattice.pairs(inner, outer)
-        expected = np.nonzero(lattice.fits(inner, outer))
+        which, row = lattice.pairs(columns(inner), outer)
+        expected = np.nonzero(suits(lattice, inner, outer))
         assert which.tolist() == expected[0].tolist() and row.tolist() == expected[1].tolist()
         some += 0 < len(which) < len(inner) * len(outer)
-        for i, j in zip(rng.integers(0, max(len(outer), 1), 20), rng.integers(0, max(len(inner), 1), 20), strict=True):
-            if len(outer) and len(inner):
-                assert lattice.fits(inner, outer)[i, j] == suits(lattice, inner[j], outer[i])
     assert some > 15
+
+
+def test_numbers_tell_rows_apart() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        lattice, _, outer = drawn(rng)
+        rows = outer if not lattice.packed else np.gcd(outer, np.array(lattice.extents))
+        numbers = lattice.numbers(rows)
+        assert numbers is not None and len({*numbers.tolist()}) == len({*map(tuple, rows.tolist())})
+    large = Lattice((2**31 - 1, 2**31 - 1), (True, True))
+    assert large.numbers(np.ones((3, 2), np.int64)) is None

@@ -20,7 +20,7 @@ from ..pmappings.prune import Pruner
 from ..pmappings.rows import PROMISE, Rows, promises
 
 PAIRS = 1 << 21  # compared at a time
-BEYOND = np.iinfo(np.int64).max  # above every code
+BEYOND = np.iinfo(np.int64).max  # above every number
 ASKED = 1 << 18  # pairs from which on it is asked whether to go on before
 
 
@@ -49,7 +49,7 @@ class Below:
         self.least = self.rows.cost.min(axis=0, initial=np.inf)
         self.promises = bool(rows.marks[:, PROMISE].any())
         self._suited: dict[tuple[int, bytes], NDArray[np.bool_]] = {}
-        self._known = self._order = np.zeros(0, np.int64)  # codes of boundaries as they come, and these by size
+        self._known = self._order = np.zeros(0, np.int64)  # numbers of boundaries as they come, and these by size
         self._sorted = np.array([BEYOND])
         self._starts = np.zeros(1, np.int64)
         self._flat = np.zeros(0, np.int64)
@@ -67,8 +67,9 @@ class Below:
 
     def match(self, x: IntArray) -> tuple[IntArray, IntArray]:
         """(number of the boundary, row) for every undominated row that fits below each boundary `x`."""
-        if self.lattice.packed:
-            place = self._places(self.lattice.codes(x), x)
+        numbers = self.lattice.numbers(x)
+        if numbers is not None:
+            place = self._places(numbers, x)
             starts, flat = self._starts, self._flat
         else:
             _, first, inverse = np.unique(pack(x), return_index=True, return_inverse=True)
@@ -79,12 +80,12 @@ class Below:
         which, within = ragged_ranges(counts)
         return which, flat[starts[place[which]] + within]
 
-    def _places(self, codes: IntArray, x: IntArray) -> IntArray:
+    def _places(self, numbers: IntArray, x: IntArray) -> IntArray:
         """Where the answers for boundaries stand; new ones are worked out and added."""
-        at = np.searchsorted(self._sorted, codes)
-        new = np.flatnonzero(self._sorted[at] != codes)
+        at = np.searchsorted(self._sorted, numbers)
+        new = np.flatnonzero(self._sorted[at] != numbers)
         if len(new):
-            fresh, first = np.unique(codes[new], return_index=True)
+            fresh, first = np.unique(numbers[new], return_index=True)
             which, flat = self._fronts(x[new[first]])
             ends = np.searchsorted(which, np.arange(len(fresh)), side="right")
             self._starts = np.concatenate([self._starts, self._starts[-1] + ends])
@@ -92,7 +93,7 @@ class Below:
             self._known = np.concatenate([self._known, fresh])
             self._order = np.argsort(self._known, kind="stable")
             self._sorted = np.append(self._known[self._order], BEYOND)
-            at = np.searchsorted(self._sorted, codes)
+            at = np.searchsorted(self._sorted, numbers)
         return self._order[at]
 
     def _fronts(self, x: IntArray) -> tuple[IntArray, IntArray]:

@@ -58,6 +58,17 @@ class Lattice:
                 total += table[x[:, d]] if table is not None else self._sparse(d, x[:, d])
         return total
 
+    def numbers(self, x: IntArray) -> IntArray | None:
+        """One integer per row of extents, of whatever size up to the class's; None if 62 bits are too few."""
+        if self.packed:
+            return self.codes(x)
+        if prod(extent + 1 for extent in self.extents) >= 1 << 62:
+            return None
+        total = np.zeros(len(x), np.int64)
+        for d, extent in enumerate(self.extents):
+            total = total * (extent + 1) + x[:, d]
+        return total
+
     @cached_property
     def _dense(self) -> list[IntArray | None]:
         """Tables by extent, for extents that are not too large for one."""
