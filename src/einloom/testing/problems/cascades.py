@@ -67,6 +67,8 @@ IMPLIED = (
     *(("views between", "views"), ("part housed inside", "parts")),
 )
 TRIES = 60
+SMALL = 8
+"""Points of an Einsum; whoever gives it room for more gets larger ranks, and more Einsums."""
 
 
 @dataclass
@@ -97,6 +99,8 @@ class GrowingCascade:
         """Extents of ranks to choose from: windows need three values or more."""
         small: tuple[int, ...] = (1, 2, 2) if self.room < 4 else (1, 2, 2, 2, 3, 4)
         small = (1, 2, 2, 2, 4) if "views" in self.on else small
+        if self.room > SMALL:
+            small = (*small, *((4, 8, 16) if "views" in self.on else (4, 6, 8, 8, 9, 12, 16)))
         odd = (3, 5, 5) if "uneven tiles" in self.on else ()
         return (*small, 3, 3, *odd) if "window" in self.on else (*small, *odd)
 
@@ -282,7 +286,8 @@ def _grown(rng: Random, on: Collection[str], room: int, most: int) -> Data | Non
     cascade = GrowingCascade(rng, on, room)
     beside = "copy" in on and any(name in on for name in MORE_THAN_COPIED)
     several = beside or any(name in on for name in SEVERAL)
-    for _ in range(rng.choice((2, 2, 3)) if several else rng.choice((1, 1, 2) if room < 4 else (1, 1, 2, 2, 2, 3))):
+    few = (1, 1, 2) if room < 4 else (1, 1, 2, 2, 2, 3) if room <= SMALL else (1, 2, 3, 3, 4, 5)
+    for _ in range(rng.choice((2, 2, 3)) if several and room <= SMALL else max(rng.choice(few), 1 + several)):
         cascade.einsum()
         if cascade.points > most:
             return None
