@@ -213,8 +213,9 @@ class Pruner:
         for mark in marks:
             total, radix = _joined(total, radix, rows.marks[:, mark] + (mark == TOP), sizes[mark])
         promise = (SIDE, NEXT, TRIPS) if rows.marks.shape[1] > NEXT else ()
+        some = np.bitwise_or.reduce(rows.marks, axis=0)
         for mark in (*promise, ABSORBED, OPEN, FRESH, *range(RIMS, rows.marks.shape[1])):
-            if rows.marks[:, mark].any():
+            if some[mark]:
                 total, radix = _joined(total, radix, *_dense(rows.marks[:, mark]))
         return total
 
