@@ -188,8 +188,11 @@ class SkeletonDraft:
             if not rest:
                 return bound
             i = rest[0]
+            variables = self.facts.einsums[i].variables
             old = self.shared[i][level][0] if level < len(self.shared[i]) else None
-            bound[i] = old or rng.choice(self.facts.einsums[i].variables)
+            if not variables:
+                raise NoProposal("no loop to share")
+            bound[i] = old or rng.choice(variables)
             todo = [i]
 
     def _tied(self, at: int, first: int, last: int, bound: dict[int, str]) -> list[int]:

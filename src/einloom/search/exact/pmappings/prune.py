@@ -71,7 +71,7 @@ class Pruner:
         self._bounded = rules.limits and bool(np.isfinite(limits).any())
         self._strides, self._shapes = _strides(levels.prices.classes.extents)
         self._times = [i for i, column in enumerate(levels.prices.links.columns) if column.kind == "time"]
-        self._checkpoint = levels.prices.classes.checkpoint
+        self.pause = levels.prices.classes.checkpoint
 
     def count(self, rule: str, number: int) -> None:
         """So many more rows were looked at or went by `rule`."""
@@ -164,7 +164,12 @@ class Pruner:
         """
         if not self.rules.dominance or len(rows) < 2:
             return rows
-        kept = skyline(self.key(rows, marks), self.values(rows, coming), checkpoint=self._checkpoint)
+        key = self.key(rows, marks)
+        self.pause()
+        values = self.values(rows, coming)
+        self.pause()
+        kept = skyline(key, values, checkpoint=self.pause)
+        self.pause()
         self.count("dominated", len(rows) - len(kept))
         return rows if len(kept) == len(rows) else rows.take(kept)
 

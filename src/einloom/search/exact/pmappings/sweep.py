@@ -95,7 +95,10 @@ def closed(expansion: Expansion, rows: Rows, memory: int, checkpoint: Callable[[
 def _undominated(expansion: Expansion, rows: Rows, memory: int, *marks: int) -> Rows:
     """The rows of a memory's levels that no other beats."""
     pruner = expansion.pruner
-    return pruner.front(rows, (CONTEXT, SPREAD, PLACED, *marks), pruner.coming(rows, memory))
+    pruner.pause()
+    coming = pruner.coming(rows, memory)
+    pruner.pause()
+    return pruner.front(rows, (CONTEXT, SPREAD, PLACED, *marks), coming)
 
 
 def many(parts: list[Rows]) -> bool:
