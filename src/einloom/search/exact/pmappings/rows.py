@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -146,8 +147,9 @@ def wrapped(rows: Rows, width: int = 0) -> Rows:
     return Rows(rows.cost, rows.occupied, trail)
 
 
-def union(parts: list[Rows]) -> Rows:
-    """All rows of several blocks, histories kept; blocks made by different actions are wrapped."""
+def union(parts: list[Rows], pause: Callable[[], None] = lambda: None) -> Rows:
+    """All rows of several blocks, histories kept; blocks made by different actions are wrapped. pause: asked before
+    each column whether to go on."""
     if len(parts) == 1:
         return parts[0]
     if len({part.trail.action for part in parts}) > 1:
@@ -157,15 +159,20 @@ def union(parts: list[Rows]) -> Rows:
     for part in parts:
         shifted.append(part.trail.source + np.int32(len(sources)))
         sources.extend(part.trail.sources)
+
+    def joined(column: Callable[[Rows], NDArray[Any]]) -> NDArray[Any]:
+        pause()
+        return np.concatenate([column(part) for part in parts])
+
     return Rows(
-        np.concatenate([p.cost for p in parts]),
-        np.concatenate([p.occupied for p in parts]),
+        joined(lambda part: part.cost),
+        joined(lambda part: part.occupied),
         Backpointers(
-            np.concatenate([p.x for p in parts]),
-            np.concatenate([p.marks for p in parts]),
+            joined(lambda part: part.x),
+            joined(lambda part: part.marks),
             parts[0].trail.action,
             tuple(sources),
             np.concatenate(shifted),
-            np.concatenate([p.trail.row for p in parts]),
+            joined(lambda part: part.trail.row),
         ),
     )

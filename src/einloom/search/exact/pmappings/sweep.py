@@ -288,7 +288,7 @@ class _Sweep:
         if not parts:
             return rows.take(np.zeros(0, np.int64))
         self._asked(sum(map(len, parts)))
-        return shed(_undominated(expansion, union(parts), memory, TOP), rows)
+        return shed(_undominated(expansion, union(parts, self.checkpoint), memory, TOP), rows)
 
     def _above_loops(
         self,
@@ -346,4 +346,4 @@ class _Sweep:
         if not many(parts):
             return parts
         self.checkpoint()
-        return [shed(_undominated(self.expansion, union(parts), memory, TOP), rows)]
+        return [shed(_undominated(self.expansion, union(parts, self.checkpoint), memory, TOP), rows)]
