@@ -113,6 +113,7 @@ THRESHOLDS: dict[str, tuple[Number, ...]] = {
     "segments.segment.SMALL": (0.0,),
     "segments.segment.WEIGHED": ((1e-6, 0.1, INFINITE),),
     "unfused.SHARES": ((0.5, INFINITE),),
+    "numerics.divisibility.MOST": (1,),  # the last one, so that seeds say of the others what they said before it
 }
 """What else each number may be, by its place in `search/exact`."""
 

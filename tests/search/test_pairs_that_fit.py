@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from einloom.search.exact.numerics import divisibility
-from einloom.search.exact.numerics.divisibility import Lattice, columns
+from einloom.search.exact.numerics.divisibility import Lattice, by_class
 from einloom.search.exact.numerics.pareto import IntArray
 
 
@@ -40,7 +40,7 @@ def test_pairs_are_those_that_fit(few: int, sparse: float, monkeypatch: pytest.M
     rng, some = np.random.default_rng(few), 0
     for _ in range(60):
         lattice, inner, outer = drawn(rng)
-        which, row = lattice.pairs(columns(inner), outer)
+        which, row = lattice.pairs(by_class(inner), outer)
         expected = np.nonzero(suits(lattice, inner, outer))
         assert which.tolist() == expected[0].tolist() and row.tolist() == expected[1].tolist()
         some += 0 < len(which) < len(inner) * len(outer)

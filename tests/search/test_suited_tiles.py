@@ -66,7 +66,7 @@ def tiles_for_trips(patch: pytest.MonkeyPatch) -> None:
     """Where the numbers of trips must suit, the tiles must divide."""
     real = Lattice.suit
     strict = lambda self, d, inner, outer: real(self, d, inner, outer) & (outer[:, None] % inner == 0)  # noqa: E731
-    patch.setattr(Below, "suited", lambda self, d, x: strict(self.lattice, d, self._columns[d][0], x).any(axis=1))
+    patch.setattr(Below, "suited", lambda self, d, x: strict(self.lattice, d, self._by_class[d][0], x).any(axis=1))
 
 
 def one_row(patch: pytest.MonkeyPatch) -> None:

@@ -286,8 +286,11 @@ def _grown(rng: Random, on: Collection[str], room: int, most: int) -> Data | Non
     cascade = GrowingCascade(rng, on, room)
     beside = "copy" in on and any(name in on for name in MORE_THAN_COPIED)
     several = beside or any(name in on for name in SEVERAL)
-    few = (1, 1, 2) if room < 4 else (1, 1, 2, 2, 2, 3) if room <= SMALL else (1, 2, 3, 3, 4, 5)
-    for _ in range(rng.choice((2, 2, 3)) if several and room <= SMALL else max(rng.choice(few), 1 + several)):
+    if room > SMALL:
+        count = max(rng.choice((1, 2, 3, 3, 4, 5)), 2 if several else 1)
+    else:
+        count = rng.choice((2, 2, 3) if several else (1, 1, 2) if room < 4 else (1, 1, 2, 2, 2, 3))
+    for _ in range(count):
         cascade.einsum()
         if cascade.points > most:
             return None

@@ -189,9 +189,9 @@ class SkeletonDraft:
                 return bound
             i = rest[0]
             variables = self.facts.einsums[i].variables
-            old = self.shared[i][level][0] if level < len(self.shared[i]) else None
             if not variables:
                 raise NoProposal("no loop to share")
+            old = self.shared[i][level][0] if level < len(self.shared[i]) else None
             bound[i] = old or rng.choice(variables)
             todo = [i]
 

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..numerics.divisibility import Columns, Lattice, columns
+from ..numerics.divisibility import ByClass, Lattice, by_class
 from ..numerics.multiples import ragged_ranges
 from ..numerics.pareto import IntArray, ordered_skyline, pack, ranking
 from ..numerics.uneven import ceil
@@ -55,14 +55,14 @@ class Below:
         self._flat = np.zeros(0, np.int64)
 
     @cached_property
-    def _columns(self) -> Columns:
-        return columns(self.rows.x)
+    def _by_class(self) -> ByClass:
+        return by_class(self.rows.x)
 
     def suited(self, d: int, extents: IntArray) -> NDArray[np.bool_]:
         """Mask of the extents of class `d` below which the extent of some row fits."""
         key = d, extents.tobytes()
         if key not in self._suited:
-            self._suited[key] = np.asarray(self.lattice.suit(d, self._columns[d][0], extents).any(axis=1))
+            self._suited[key] = np.asarray(self.lattice.suit(d, self._by_class[d][0], extents).any(axis=1))
         return self._suited[key]
 
     def match(self, x: IntArray) -> tuple[IntArray, IntArray]:
@@ -123,7 +123,7 @@ class Below:
         if self.lattice.packed:
             which, rows = np.nonzero(self.lattice.divides(self.codes, self.lattice.codes(x)))
             return which, rows
-        return self.lattice.pairs(self._columns, x)
+        return self.lattice.pairs(self._by_class, x)
 
     def _kept(self, x: IntArray, rows: IntArray) -> NDArray[np.bool_]:
         """Mask of pairs in which the promise of a sliding loop is kept between row and boundary."""

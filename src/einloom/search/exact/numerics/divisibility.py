@@ -16,8 +16,9 @@ from .pareto import IntArray
 
 SPARSE = 0.05  # of all pairs: where fewer fit, they are found class by class
 FEW = 1 << 12  # pairs that are compared at once then
-Columns = list[tuple[IntArray, IntArray]]
 DENSE = 1 << 16  # numbers up to this are ranked by a table, whatever their number
+MOST = 1 << 62  # numbers that rows of extents may have
+ByClass = list[tuple[IntArray, IntArray]]
 
 
 class Lattice:
@@ -59,10 +60,10 @@ class Lattice:
         return total
 
     def numbers(self, x: IntArray) -> IntArray | None:
-        """One integer per row of extents, of whatever size up to the class's; None if 62 bits are too few."""
+        """One integer per row of extents, of whatever size up to the class's; None if those are too many."""
         if self.packed:
             return self.codes(x)
-        if prod(extent + 1 for extent in self.extents) >= 1 << 62:
+        if prod(extent + 1 for extent in self.extents) >= MOST:
             return None
         total = np.zeros(len(x), np.int64)
         for d, extent in enumerate(self.extents):
@@ -83,7 +84,7 @@ class Lattice:
     def _sparse(self, d: int, x: IntArray) -> IntArray:
         return self._tables[d][np.searchsorted(self.values[d], x)]
 
-    def pairs(self, inner: Columns, outer: IntArray) -> tuple[IntArray, IntArray]:
+    def pairs(self, inner: ByClass, outer: IntArray) -> tuple[IntArray, IntArray]:
         """(row of `outer`, row of `inner`) of all pairs, in this order, in which loops may cut every extent of `outer`
         [m, classes] into that of `inner` [n, classes, of which there is one at least].
 
@@ -100,10 +101,10 @@ class Lattice:
         order = np.lexsort((row, which))
         return which[order], row[order]
 
-    def _suits(self, inner: Columns, outer: IntArray) -> list[_Suit]:
+    def _suits(self, inner: ByClass, outer: IntArray) -> list[_Suit]:
         """What each class says of pairs, but where it says yes to all."""
         found = []
-        for d, ((above, row), (below, column)) in enumerate(zip(columns(outer), inner, strict=True)):
+        for d, ((above, row), (below, column)) in enumerate(zip(by_class(outer), inner, strict=True)):
             table = self.suit(d, below, above)
             if not table.all():
                 found.append(_Suit(table, row, column))
@@ -158,7 +159,7 @@ def _sparse_pairs(suits: list[_Suit], outer: IntArray, inner: IntArray, found: l
         _sparse_pairs(others, outer[some], inner[first.table[values[some[0]], places]], found)
 
 
-def columns(x: IntArray) -> Columns:
+def by_class(x: IntArray) -> ByClass:
     """Of each class the distinct extents in the rows of `x` [n, classes], and the place of each row's among them."""
     return [distinct(x[:, d]) for d in range(x.shape[1])]
 
