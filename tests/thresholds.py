@@ -32,10 +32,10 @@ THRESHOLDS: dict[str, tuple[Number, ...]] = {
     "bounds.relaxation.ALONE_CUTOFFS": ((0.3, 2.0, INFINITE),),
     "bounds.relaxation.DIVES": ((0.01, INFINITE),),
     "bounds.relaxation.RELAXATION_CUTOFFS": ((0.3, 2.0, INFINITE),),
-    "bounds.reuse.BOXES": (1, 4),
-    "bounds.reuse.FEWEST": (1, 2),
-    "bounds.unlisted.CLOSER": (1,),
-    "bounds.unlisted.MOST": (1, 3),
+    "unlisted.reuse.BOXES": (1, 4),
+    "unlisted.reuse.FEWEST": (1, 2),
+    "unlisted.points.CLOSER": (1,),
+    "unlisted.points.MOST": (1, 3),
     "bounds.weighted_sums.HALVINGS": (1,),
     "bounds.weighted_sums.MANY_RATIOS": ((1.0,), (0.5, 2.0)),
     "branch_and_bound.ABOVE": ((0.1, 0.2),),
@@ -113,7 +113,14 @@ THRESHOLDS: dict[str, tuple[Number, ...]] = {
     "segments.segment.SMALL": (0.0,),
     "segments.segment.WEIGHED": ((1e-6, 0.1, INFINITE),),
     "unfused.SHARES": ((0.5, INFINITE),),
-    "numerics.divisibility.MOST": (1,),  # the last one, so that seeds say of the others what they said before it
+    # added later, behind all others, so that seeds say of those what they said before
+    "numerics.divisibility.MOST": (1,),
+    "bounds.choices.LOOKED": (1, 40),
+    "bounds.choices.WITHIN": (0, 5),
+    "bounds.relaxation.SLIDING": (0, 1),
+    "einsums.spatial.PAIRED": (1, 3),
+    "least_costs.MASKED": (0,),
+    "least_costs.NEARER": ((0.4, 0.01), (3.0,)),
 }
 """What else each number may be, by its place in `search/exact`."""
 
@@ -130,6 +137,7 @@ OTHERS = {
     "few_choices": ("IDLE",),  # a rule of a dive
     "fusion.match": ("BEYOND",),  # a mark
     "head_starts": ("ABOVE_FEW", "APART", "DIVING", "HEAD", "SEARCHING", "SLOW"),  # of a clock
+    "unlisted.points": ("ROUNDED",),  # what counts as equal
     "padded": ("MULTIPLES",),  # a rule of a dive
     "pmappings.levels": ("MOST_LINKS",),  # bits of a number
     "pmappings.rows": (

@@ -13,7 +13,7 @@ from einloom.search.exact.segments.cuts import cuts
 LOWERED: dict[str, dict[str, object]] = {
     "attempt": {"WORTH": 0},
     "bounds.choices": {"LARGE": 1},
-    "bounds.unlisted": {"MOST": 4},
+    "unlisted.points": {"MOST": 4},
     "head_starts": {"SHORT": 1},
     "einsums.spatial": {"OFTEN": 1},
     "fusion.explore": {"LARGE": 1, "MANY": 1},

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from itertools import product
 from random import Random
 
+import numpy as np
 import pytest
 
-from einloom.errors import Infeasible
+from einloom.errors import Defect, Infeasible
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact, ExactOptions
 from einloom.search.exact.attempt import Attempt
-from einloom.search.exact.bounds.choices import Keys
+from einloom.search.exact.bounds import choices
+from einloom.search.exact.bounds.choices import Choices, Keys
 from einloom.search.exact.einsums.classes import UnitOption
 from einloom.search.exact.fusion.floors import Floors
 from einloom.search.exact.numerics.pareto import IntArray
@@ -80,6 +84,60 @@ def test_without_the_rule_the_optimum_is_the_same(third: int) -> None:
     off = ExactOptions(consistency=False)
     for seed in SEEDS[third::3]:
         assert same(optimum(problem(seed)), optimum(problem(seed), off)), f"seed {seed}"
+
+
+def listed(found: list[Choices]) -> set[tuple[object, ...]]:
+    """Every choice with its cost and keys."""
+    return {
+        (one.unit, int(one.held[i]), int(one.spread[i]), one.cost[i].tobytes(), one.keys[i].tobytes())
+        for one in found
+        for i in range(len(one))
+    }
+
+
+def test_choices_within_a_limit_are_those_of_all_that_are_not_beyond_it() -> None:
+    some = 0
+    for seed in SEEDS[::3]:
+        attempt = Attempt(problem(seed), ExactOptions(), Watcher(), {}, lambda: None)
+        with suppress(Infeasible):
+            attempt.lower_bound()
+        total = attempt.least.sum(axis=0)
+        for signature, least in zip(attempt.signatures, attempt.least, strict=True):
+            floors = Floors(attempt.setting, attempt.classes[signature])
+            every = attempt._keys.choices(floors)
+            assert every is not None
+            for share in (1.0, 1.2, 3.0):
+                cutoff, rest = replace(attempt.cutoff, limit=attempt.bound * share), total - least
+                known = [one.take(np.flatnonzero(~cutoff.beyond(one.cost + rest))) for one in every]
+                found = attempt._keys.within(floors, cutoff, rest)
+                assert found is not None and listed(found) == listed(known)
+                some += 0 < sum(map(len, found)) < sum(map(len, every))
+    assert some > 30
+
+
+@pytest.mark.parametrize("third", THIRDS)
+def test_listing_choices_within_limits_alone_the_optimum_is_the_same(
+    third: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {seed: optimum(problem(seed)) for seed in SEEDS[third::3]}
+    monkeypatch.setattr(choices, "LARGE", 0)
+    for seed in SEEDS[third::3]:
+        assert same(known[seed], optimum(problem(seed))), f"seed {seed}"
+
+
+def test_a_limit_that_leaves_out_what_is_at_it_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Choices are asked for beside what the others cost at least; with a tenth more for these the optimum goes."""
+    right = Keys.within
+    known = {seed: optimum(problem(seed)) for seed in SEEDS}
+    monkeypatch.setattr(choices, "LARGE", 0)
+    monkeypatch.setattr(Keys, "within", lambda self, floors, cutoff, rest: right(self, floors, cutoff, rest * 1.1))
+    wrong = 0
+    for seed in SEEDS:
+        try:
+            wrong += not same(known[seed], optimum(problem(seed)))
+        except Defect:  # a bound above the value
+            wrong += 1
+    assert wrong > 5
 
 
 def test_partners_need_not_agree_about_what_the_outermost_memory_backs(monkeypatch: pytest.MonkeyPatch) -> None:

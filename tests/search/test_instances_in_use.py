@@ -18,11 +18,11 @@ from einloom.errors import Infeasible
 from einloom.machine.files import parse_machine
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Objective, Problem
-from einloom.search.exact.bounds import unlisted
 from einloom.search.exact.branch_and_bound import Run
 from einloom.search.exact.einsums.classes import AxisSignature
 from einloom.search.exact.integer import integer_bound
 from einloom.search.exact.options import ExactOptions
+from einloom.search.exact.unlisted import points as unlisted
 from einloom.search.exhaustive import Exhaustive
 from einloom.search.method import Watcher
 from einloom.workload.build import build_workload

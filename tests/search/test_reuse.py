@@ -18,10 +18,11 @@ from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact, ExactOptions, least_costs
 from einloom.search.exact.attempt import Attempt
-from einloom.search.exact.bounds import backings, reuse, unlisted
 from einloom.search.exact.bounds.weighted_sums import Lines
 from einloom.search.exact.einsums.classes import EinsumClass
 from einloom.search.exact.numerics.pareto import FloatArray
+from einloom.search.exact.unlisted import backings, reuse
+from einloom.search.exact.unlisted import points as unlisted
 from einloom.search.exhaustive import Exhaustive
 from einloom.search.method import Watcher
 

@@ -14,12 +14,13 @@ from einloom.api import problem
 from einloom.errors import Infeasible, SpecError
 from einloom.problem import Budget, Objective, Problem
 from einloom.search.exact.attempt import Attempt
-from einloom.search.exact.bounds import reuse, unlisted
 from einloom.search.exact.bounds.relaxation import einsum_bound
-from einloom.search.exact.bounds.unlisted import unlisted_points
 from einloom.search.exact.branch_and_bound import Run
 from einloom.search.exact.fusion.floors import Floors
 from einloom.search.exact.options import ExactOptions
+from einloom.search.exact.unlisted import points as unlisted
+from einloom.search.exact.unlisted import reuse
+from einloom.search.exact.unlisted.points import unlisted_points
 from einloom.search.method import Watcher
 from einloom.testing.problems.claims import ProblemTrees
 from einloom.testing.problems.drawing import draw
@@ -106,3 +107,37 @@ def test_no_listed_choice_is_below(workload: str, machine: str) -> None:
             assert quick >= 0.2 * Floors(once.setting, once.classes[sig]).least()
             if goal.name == "energy":  # of the latency the search itself has no more than `Floors`
                 assert quick <= einsum_bound(once.setting, once.classes[sig]) * (1 + 1e-9)
+
+
+# -- choices of stores ------------------------------------------------------------------------------------------------
+
+
+def over() -> tuple[int, int]:
+    """Choices of stores that promise less than they keep, in some column of some spatial choice; and all."""
+    wrong = number = 0
+    for once, _ in cases():
+        for sig in set(once.signatures):
+            floors = Floors(once.setting, once.classes[sig])
+            for option in sig.units if once.classes[sig] else ():
+                promised = unlisted.promised(once.problem.machine, sig, option, once.setting.columns)
+                for held, least in zip(option.held, promised, strict=True):
+                    wrong += bool((floors.of(option, held) < least).any())
+                    number += 1
+    return wrong, number
+
+
+PROMISES = ["each instance reads for itself", "one instance works", "elements move with each iteration"]
+
+
+def test_no_choice_of_stores_costs_less_than_it_promises() -> None:
+    wrong, number = over()
+    assert not wrong and number > 300
+
+
+@pytest.mark.parametrize(
+    "mistake", ["each instance reads for itself", "one instance works", "elements move with each iteration"]
+)
+def test_promises_that_are_not_kept_are_seen(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, wrong = MISTAKES[mistake]
+    monkeypatch.setattr(unlisted._OnUnit, name, wrong)
+    assert over()[0] > 0

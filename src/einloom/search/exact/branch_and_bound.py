@@ -97,6 +97,8 @@ class Run:
         self.incumbent.prove(bound * attempt.repeats)
         if most is not None:
             return self._at_most(attempt, most)
+        if self.incumbent.best is not None and self.incumbent.value * BELOW <= bound:
+            return self.incumbent.best
         first_unfused(self, attempt)
         return self._every_tile(attempt, bound) if attempt.tied else self._climb(attempt, bound)
 

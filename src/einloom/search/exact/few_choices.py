@@ -55,14 +55,15 @@ class FewSpreads(RankClasses):
 
 def crowd(attempt: Attempt) -> int:
     """About how many choices of stores and spatial loops all kinds of Einsums have, without listing any: a measure of
-    the time that their bounds take. Like axes count as one; those in full use, which few choices fill, do not count."""
+    how hard they are. Axes that one Einsum alone cannot tell apart count as one; those in full use, which few choices
+    fill, do not count."""
     found = 0
     for signature in dict.fromkeys(attempt.signatures):
         attempt.checkpoint()
-        classes = attempt.classes[signature]
+        classes, alone = attempt.classes[signature], replace(signature, swaps=())
         for option in signature.units:
             axes, shares = _axes(signature, option), Shares(classes, option, uneven=False)
-            groups = [] if signature.copy else like_axes(signature, option, axes)
+            groups = [] if signature.copy else like_axes(alone, option, axes)
             merged = [replace(axes[group[0]], size=prod(axes[i].size for i in group)) for group in groups]
             found += len(option.held) * prod(_number(shares, axis) for axis in merged if not axis.full)
     return found

@@ -214,7 +214,7 @@ def bounded(search: Search, attempt: Attempt, enough: float, proven: Callable[[f
                 return attempt.lower_bound(enough, proven)
         except Enough:
             first_among_few(search, attempt, size)
-    return attempt.lower_bound(enough, proven)
+    return attempt.lower_bound(enough, proven, search.incumbent.value * BELOW)
 
 
 def _hurries(search: Search, attempt: Attempt) -> bool:

@@ -15,15 +15,14 @@ import numpy as np
 from ...errors import Infeasible
 from ...problem import Problem
 from ..method import Watcher
-from .bounds.backings import Barred, barred
 from .bounds.choices import Agreement, Choices, Keys, wanted
 from .bounds.cutoff import TIE, Cutoff, settled
 from .bounds.neighbour_bounds import NeighbourBounds
 from .bounds.relaxation import alone_bound, column_limits, einsum_bound
 from .bounds.relaxed_rows import Left
-from .bounds.unlisted import room_of, unlisted_points
 from .bounds.weighted_sums import MANY_RATIOS, Lines
 from .einsums.classes import EinsumClass, signatures
+from .einsums.exchange import exchangeable
 from .einsums.spatial import RankClasses
 from .einsums.users import Users
 from .fusion.explore import Wanted
@@ -34,7 +33,11 @@ from .numerics.uneven import Tiling
 from .options import ExactOptions
 from .prices.columns import columns
 from .rooms import followed_across, limited, persistent_bits
+from .unlisted.backings import Barred, barred
+from .unlisted.points import room_of, unlisted_points
 
+NEARER = (1.0, 0.3, 0.1, 0.03, 0.01)  # limits of choices that are listed, as shares above the bound
+MASKED = 1 << 27  # choices of stores and spatial loops of one Einsum of which a mask is kept
 MANY_KINDS = 40  # of Einsums, from which on they do not narrow each other down one by one
 
 
@@ -68,7 +71,8 @@ class LeastCosts:
         workload, machine = problem.workload, problem.machine
         self.users = Users(workload, machine, problem.mapspace.order == "free", problem.mapspace.stores == "shared")
         uneven = problem.mapspace.name == "ragged" or tiling == "integer"
-        self.signatures = signatures(self.users, problem.mapspace.limits, uneven, tiling)
+        found = signatures(self.users, problem.mapspace.limits, uneven, tiling)
+        self.signatures = found if uneven or problem.mapspace.places else exchangeable(workload, found)
         self.classes = {sig: RankClasses(sig, checkpoint) for sig in self.signatures}
         self.setting = self._setting()
         self.tracked = self.setting.tracked
@@ -107,8 +111,14 @@ class LeastCosts:
         self.agreed = float(lines.value(np.sum([lowest[one] for one in every], axis=0)[None])[0])
         return self.bound
 
-    def lower_bound(self, enough: float = float("inf"), proven: Callable[[float], None] = lambda bound: None) -> float:
-        """The objective of the sums of what every Einsum costs at least. proven: hears of it as it rises.
+    def lower_bound(
+        self,
+        enough: float = float("inf"),
+        proven: Callable[[float], None] = lambda bound: None,
+        known: float = float("inf"),
+    ) -> float:
+        """The objective of the sums of what every Einsum costs at least. proven: hears of it as it rises. known: it is
+        not asked for above this.
 
         Raises Infeasible as soon as it is above `enough`.
         """
@@ -125,7 +135,7 @@ class LeastCosts:
                 if self.bound > enough:
                     raise Infeasible("no combination of mappings stays within the limit")
                 proven(self.bound)
-        self.agreed = max(self.agreed, self._agree())
+        self.agreed = max(self.agreed, self._agree(known))
         if not self.bound <= enough:
             raise Infeasible("no combination of mappings stays within the limit")
         return self.bound
@@ -172,16 +182,28 @@ class LeastCosts:
         lines = Lines.of(self.cutoff, self.least, MANY_RATIOS, raised=True)
         self.agreed = max(self.agreed, float(lines.value(together.before(lines, self.least)[-1:])[0]))
 
-    def _agree(self) -> float:
-        """What the cascade costs at least, as its Einsums have to agree on how they share tensors."""
-        choices = self._choices if self.options.consistency else None
-        if choices is None:
+    def _agree(self, known: float = float("inf")) -> float:
+        """What the cascade costs at least, as its Einsums have to agree on how they share tensors. known: as in
+        `lower_bound`."""
+        if not self.options.consistency:
             return 0.0
-        found = self._agreement(self.cutoff).bound(self._at_least(choices))
+        if self._choices is None:
+            return self._agree_below([known, *(self.bound * (1 + step) for step in NEARER if self.bound > 0)])
+        found = self._agreement(self.cutoff).bound(self._at_least(self._choices))
         if not np.isfinite(found):
             why = "Einsums that share a tensor cannot agree on stores and spatial loops: "
             raise Infeasible(why + self._blame())
         return found
+
+    def _agree_below(self, limits: list[float]) -> float:
+        """The same as far as the first of these limits below which choices are few enough to be listed."""
+        for limit in limits:
+            cutoff = replace(self.cutoff, limit=limit)
+            choices = self._choices_within(cutoff) if np.isfinite(limit) else None
+            if choices is not None:
+                choices = self._agreement(cutoff).filter(choices) if all(choices) else choices
+                return min(limit, self._agreement(self.cutoff).bound(choices)) if all(choices) else limit
+        return 0.0
 
     def _agreement(self, cutoff: Cutoff) -> Agreement:
         return Agreement(self.problem.workload, self._keys, self.least, cutoff, self.counts, self.together)
@@ -189,10 +211,13 @@ class LeastCosts:
     def _agreed(self) -> tuple[dict[EinsumClass, Wanted], FloatArray | None]:
         """The choices that can be part of a cascade within the cutoff, and per Einsum the most of each settled column
         that is of use; empty and None where that is not known."""
-        if not self.options.consistency or not self.cutoff.finite or self._choices is None:
+        if not self.options.consistency or not self.cutoff.finite:
+            return {}, None
+        choices = self._choices or self._choices_within(self.cutoff)
+        if choices is None:
             return {}, None
         agreement = self._agreement(self.cutoff)
-        known = self._at_least(self._choices)
+        known = self._at_least(choices)
         choices = agreement.filter(known) if all(known) else known
         if not all(choices):
             raise Infeasible("no combination of mappings stays within the limit")
@@ -213,6 +238,22 @@ class LeastCosts:
             self.watcher.stage("comparing choices", i, len(self.signatures))
             if sig not in found:
                 found[sig] = self._keys.choices(Floors(self.setting, self.classes[sig], self.checkpoint))
+            if found[sig] is None:
+                return None
+        return [known for sig in self.signatures if (known := found[sig]) is not None]
+
+    def _choices_within(self, cutoff: Cutoff) -> list[list[Choices]] | None:
+        """The choices of every Einsum that are not beyond a cutoff beside what the others cost at least; None if some
+        Einsum has too many, or Einsums may run at the same time."""
+        sizes = (len(o.held) * len(self.classes[s].spreads(o)) for s in set(self.signatures) for o in s.units)
+        if self.problem.mapspace.places or max(sizes) > MASKED:
+            return None
+        total, found = self.least.sum(axis=0), dict[EinsumClass, list[Choices] | None]()
+        for sig, least in zip(self.signatures, self.least, strict=True):
+            if sig not in found:
+                self.checkpoint()
+                floors = Floors(self.setting, self.classes[sig], self.checkpoint)
+                found[sig] = self._keys.within(floors, cutoff, total - least)
             if found[sig] is None:
                 return None
         return [known for sig in self.signatures if (known := found[sig]) is not None]

@@ -9,25 +9,27 @@ memory and on these loops, and each one's choice costs at least what `Floors` sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....dataclass import dataclass
 from ....workload.einsum import Workload
-from ..einsums.classes import EinsumClass, UnitOption
-from ..einsums.holds import chains_of
+from ..einsums.classes import EinsumClass, TensorSignature, UnitOption
+from ..einsums.holds import backing, chains_of
 from ..einsums.spatial import RankClasses
 from ..fusion.explore import Wanted
 from ..fusion.floors import Floors
-from ..numerics.pareto import FloatArray, IntArray
+from ..numerics.pareto import FloatArray, IntArray, pack
 from .arc_consistency import Arcs, Use
 from .cutoff import Cutoff
 from .neighbour_bounds import NeighbourBounds
 
 LARGE = 1 << 20  # choices of one Einsum that are too many to be listed one by one
-Loops = tuple[tuple[int, int, int], ...]  # (axis, rank, instances)
+LOOKED = 1 << 22  # of which it is too much to ask whether they are within a limit
+WITHIN = 1 << 20  # within it that are too many to be listed
 
 
 @dataclass(eq=False)
@@ -50,32 +52,26 @@ class Choices:
 
 @dataclass
 class Keys:
-    """Numbers for (memory that backs a tensor, spatial loops above it)."""
+    """Numbers for (memory that backs a tensor, spatial loops above it, as `_loops` has them)."""
 
-    numbers: dict[tuple[int, Loops], int] = field(default_factory=dict)
+    numbers: dict[tuple[int, Hashable], int] = field(default_factory=dict)
 
     def of(self, floors: Floors, option: UnitOption, tensor: int, memory: int) -> IntArray:
         """The number for every spatial choice; -1 where the tensor cannot be backed in `memory`: a spatial loop above
         it is over a variable that does not index it alone (a lent tensor may lack the variable)."""
-        classes, signature = floors.classes, floors.classes.signature
-        mine = signature.tensors[tensor]
-        axes = [i for i, axis in enumerate(signature.axes) if axis.fanout < option.fanouts]
-        upper = [k for k, i in enumerate(axes) if signature.axes[i].fanout < option.above[memory]]
+        classes, mine = floors.classes, floors.classes.signature.tensors[tensor]
+        spreads = classes.instances(option)
+        axes = [axis for axis in classes.signature.axes if axis.fanout < option.fanouts]
+        upper = [i for i, axis in enumerate(axes) if axis.fanout < option.above[memory]]
         if memory == 0 or not upper:
-            return np.full(len(classes.spreads(option)), self._number(memory, ()))
-        spreads = np.array(classes.spreads(option), np.int64)[:, upper]
-        rows, inverse = np.unique(spreads, axis=0, return_inverse=True)
-        found = []
-        for row in rows:
-            loops = [(axes[k], v, int(row[n, d])) for n, k in enumerate(upper) for v, d in classes.of.items()]
-            lacks = frozenset(classes.of) - mine.variables if mine.lent else frozenset()
-            ranks = [(axis, -1 if v in lacks else mine.fused_rank(v), z) for axis, v, z in loops if z > 1]
-            known = tuple(sorted((axis, rank, z) for axis, rank, z in ranks if rank is not None))
-            able = len(known) == len(ranks) and not (ranks and mine.persistent)
-            found.append(self._number(memory, known) if able else -1)
+            return np.full(len(spreads), self._number(memory, b""))
+        spreads = spreads[:, upper]
+        _, first, inverse = np.unique(pack(spreads.reshape(len(spreads), -1)), return_index=True, return_inverse=True)
+        able, loops = _loops(mine, classes.of, spreads[first])
+        found = [self._number(memory, one) if good else -1 for good, one in zip(able.tolist(), loops, strict=True)]
         return np.array(found, np.int64)[inverse.reshape(-1)]
 
-    def _number(self, memory: int, loops: Loops) -> int:
+    def _number(self, memory: int, loops: Hashable) -> int:
         return self.numbers.setdefault((memory, loops), len(self.numbers))
 
     def choices(self, floors: Floors) -> list[Choices] | None:
@@ -86,6 +82,39 @@ class Keys:
             return None
         every = [self.on(floors, option) for option, size in zip(signature.units, sizes, strict=True) if size]
         return [choices for choices in every if len(choices)]
+
+    def within(self, floors: Floors, cutoff: Cutoff, rest: FloatArray) -> list[Choices] | None:
+        """The choices of an Einsum that are not beyond the cutoff beside what the others cost at least; None if there
+        are too many."""
+        every = [
+            (option, np.flatnonzero(~cutoff.beyond(floors.hoped(option) + rest)).tolist())
+            for option in floors.classes.signature.units
+            if floors.classes.spreads(option)
+        ]
+        if sum(len(stores) * len(floors.classes.spreads(option)) for option, stores in every) > LOOKED:
+            return None
+        found, number = list[Choices](), 0
+        for option, i in ((option, i) for option, stores in every for i in stores):
+            mine = self._of_stores(floors, option, i, cutoff, rest)
+            number += len(mine)
+            if number > WITHIN:
+                return None
+            found += [mine] if len(mine) else []
+        return found
+
+    def _of_stores(self, floors: Floors, option: UnitOption, i: int, cutoff: Cutoff, rest: FloatArray) -> Choices:
+        """As `within`, with choice of stores number `i`."""
+        cost = floors.settled(option, option.held[i])
+        spread = np.flatnonzero(~cutoff.beyond(cost + rest))
+        keys = np.empty((len(spread), len(floors.classes.signature.tensors)), np.int64)
+        for t in range(keys.shape[1]):
+            memory = backing(option.held[i], t)
+            known = floors.classes.remembered.setdefault(("keys", id(self)), {})
+            if (option, t, memory) not in known:
+                known[option, t, memory] = self.of(floors, option, t, memory)
+            keys[:, t] = known[option, t, memory][spread]
+        found = Choices(option.unit, cost[spread], keys, np.full(len(spread), i), spread)
+        return found.take(np.flatnonzero((keys >= 0).all(axis=1)))
 
     def on(self, floors: Floors, option: UnitOption) -> Choices:
         """Every choice of an Einsum on one unit."""
@@ -98,6 +127,31 @@ class Keys:
         held, spread = np.divmod(np.arange(len(cost)), len(floors.classes.spreads(option)))
         found = Choices(option.unit, cost, keys, held, spread)
         return found.take(np.flatnonzero((keys >= 0).all(axis=1)))
+
+
+def _loops(
+    tensor: TensorSignature, classes: Mapping[int, int], spreads: IntArray
+) -> tuple[NDArray[np.bool_], list[Hashable]]:
+    """Of rows of spatial loops [n, axes, classes] which may stand above a backing store of the tensor, and each as the
+    tensor's users see it: the instances of every axis along every rank, and of lent ones along what the tensor lacks.
+    classes: of each variable."""
+    able, lacked = np.ones(len(spreads), bool), list[IntArray]()
+    ranks = np.ones((*spreads.shape[:2], len(tensor.ranks)), np.int64)
+    for v, d in classes.items():
+        if (rank := tensor.fused_rank(v)) is not None:
+            ranks[:, :, rank] *= spreads[:, :, d]
+        elif tensor.lent and v not in tensor.variables:
+            lacked.append(spreads[:, :, d])
+        else:
+            able &= (spreads[:, :, d] == 1).all(axis=1)
+    if tensor.persistent:
+        able &= (spreads == 1).all(axis=(1, 2))
+    known: list[Hashable] = [row.tobytes() for row in ranks]
+    if any((more > 1).any() for more in lacked):
+        every = np.stack(lacked, axis=2).tolist()
+        more = (tuple(tuple(sorted(n for n in axis if n > 1)) for axis in row) for row in every)
+        known = [(one, rest) if any(rest) else one for one, rest in zip(known, more, strict=True)]
+    return able, known
 
 
 class Agreement(Arcs[Choices]):

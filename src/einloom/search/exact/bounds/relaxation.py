@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from .cutoff import TIE
 
 RELAXATION_CUTOFFS = (1e-9, 0.03, 0.08, 0.15, 0.25, 0.4, 0.6, 0.85, 1.2, 1.6, 2.2, 3.0, 4.5, 8.0, 20.0, 100.0, np.inf)
 DIVES = (0.25, 1.2, 4.5, 20.0, np.inf)  # limits of a dive for a row that shows how far the exact pass has to look
+SLIDING = 300  # spatial choices under which windows slide, each some 20 ms
 ALONE_CUTOFFS = (1e-6, 0.1, 0.25, 0.4, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 64.0, np.inf)
 
 
@@ -24,9 +26,10 @@ def einsum_bound(setting: Setting, classes: RankClasses, checkpoint: Callable[[]
 
     A valid bound: any mapping of the Einsum inside a cascade places the same own stores under at least as many loops
     that count, so each of its moves costs at least as much. Where it is above `Floors.least`, the best row of a dive
-    says how far to look for the least; without one a limit is raised. Infinite if nothing fits. For latency the floor
-    itself is nearly always attained and is returned; so it is where a store may be filled by another Einsum, which a
-    row does not know."""
+    says how far to look for the least; without one a limit is raised. So it is where windows slide under many spatial
+    choices, each of which has tables of its own, as long as few stay within it. Infinite if nothing fits. For latency
+    the floor itself is nearly always attained and is returned; so it is where a store may be filled by another Einsum,
+    which a row does not know."""
     floor = Floors(setting, classes, checkpoint).least()
     if setting.objective.name == "latency" or any(tensor.joins for tensor in classes.signature.tensors):
         return floor
@@ -34,12 +37,31 @@ def einsum_bound(setting: Setting, classes: RankClasses, checkpoint: Callable[[]
     best = _within(setting, classes, limits[0], checkpoint)
     if best <= limits[0] or not np.isfinite(limits[0]):
         return best
+    slides = setting.rules.sliding and any(tensor.slides for tensor in classes.signature.tensors)
+    if slides and _spread(setting, classes, floor * (1 + DIVES[0]), checkpoint) > SLIDING:
+        return _climbed(setting, classes, limits, checkpoint)
     known = _dived(setting, classes, floor, checkpoint)
     for limit in (known,) if np.isfinite(known) else limits[1:]:
         best = _within(setting, classes, limit, checkpoint)
         if best <= limit:
             break
     return best
+
+
+def _spread(setting: Setting, classes: RankClasses, limit: float, checkpoint: Callable[[], None]) -> int:
+    """How many spatial choices can stay within the limit."""
+    return Explorer(setting, classes, column_limits(setting, limit), {}, checkpoint).spread()
+
+
+def _climbed(setting: Setting, classes: RankClasses, limits: list[float], checkpoint: Callable[[], None]) -> float:
+    """The least value of a row, or the last of these limits within which none is and few spatial choices can stay."""
+    for known, limit in pairwise(limits):
+        if _spread(setting, classes, limit, checkpoint) > SLIDING:
+            return known
+        best = _within(setting, classes, limit, checkpoint)
+        if best <= limit:
+            return best
+    return limits[-1]
 
 
 def _dived(setting: Setting, classes: RankClasses, floor: float, checkpoint: Callable[[], None]) -> float:

@@ -92,7 +92,12 @@ class ConcurrentAttempt(Attempt):
 
     # ---- bounds ---------------------------------------------------------------------------------------------------
 
-    def lower_bound(self, enough: float = float("inf"), proven: Callable[[float], None] = lambda bound: None) -> float:
+    def lower_bound(
+        self,
+        enough: float = float("inf"),
+        proven: Callable[[float], None] = lambda bound: None,
+        known: float = float("inf"),
+    ) -> float:
         """The objective of the sums of what every Einsum adds at least, alone or in a group.
 
         It is known only at the end, and so is whether it is above `enough`: a group may take less than its members
@@ -131,9 +136,9 @@ class ConcurrentAttempt(Attempt):
         """Not if there may be groups: rows that no row alone goes along with may be those of a member's partner."""
         return not self.candidates.members and super().narrows
 
-    def _agree(self) -> float:
+    def _agree(self, known: float = float("inf")) -> float:
         """Nothing if there may be groups: members cost less than alone."""
-        return 0.0 if self.candidates.members else super()._agree()
+        return 0.0 if self.candidates.members else super()._agree(known)
 
     def _seconds(self) -> FloatArray:
         """The least seconds that every Einsum adds to the latency."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field, replace
 from functools import cache, cached_property, lru_cache
 from math import prod
-from operator import mul
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,12 +14,14 @@ from numpy.typing import NDArray
 from ....dataclass import dataclass
 from ....mapspace.divisors import divisors
 from ...resources import growth_left
+from ..numerics.pareto import IntArray
 from ..numerics.uneven import smallest_tiles, tile_list
 from .classes import AxisSignature, EinsumClass, UnitOption
 from .holds import Placement, backing, backings_of
 
 SpatialChoice = tuple[tuple[int, ...], ...]
 OFTEN = 1 << 8  # choices between two questions whether to stop
+PAIRED = 1 << 19  # pairs of rows of like axes that are looked at together
 HELD = 800  # bytes that a spatial choice takes at least, with its prices for one choice of stores
 
 T = TypeVar("T")
@@ -149,6 +150,15 @@ class RankClasses:
         """
         return self._spreads[option]
 
+    def instances(self, option: UnitOption) -> IntArray:
+        """The instances of every spatial choice [choices, axes, classes]."""
+        known = self.remembered.setdefault("instances", {})
+        if option not in known:
+            spreads = self.spreads(option)
+            axes = sum(axis.fanout < option.fanouts for axis in self.signature.axes)
+            known[option] = np.array(spreads, np.int64).reshape(len(spreads), axes, len(self.members))
+        return np.asarray(known[option])
+
     @cached_property
     def _fewer(self) -> dict[UnitOption, dict[SpatialChoice, SpatialChoice]]:
         return {}
@@ -220,17 +230,25 @@ def _every_spread(classes: RankClasses, option: UnitOption, uneven: bool = False
     def choices(i: int, left: tuple[int, ...]) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
         """(row, what is left after it, instances that count) on axis number `i`."""
         classes.checkpoint()
-        counts = axes[i].full and not s.copy
         return [
-            (row, tuple(map(shares.rest, left, row, classes.uneven, classes.windows)), prod(row) if counts else 1)
+            (row, tuple(map(shares.rest, left, row, classes.uneven, classes.windows)), prod(row) if counts(i) else 1)
             for row in shares.rows(axes[i], left, takes[i])
         ]
 
+    def counts(i: int) -> bool:
+        return axes[i].full and not s.copy
+
+    def whole(i: int) -> list[Row]:
+        """The rows of an axis, those that take little of the first ranks first."""
+        rows = shares.rows(axes[i], classes.extents, takes[i])
+        return sorted(rows, key=lambda row: [row[d] for d in s.order]) if s.swaps else rows
+
     if uneven:
         return _apart(s, option, axes, list(_busy(classes, option, axes, choices)), classes.checkpoint)
-    runs = _runs([[i] for i in range(len(axes))] if s.copy else like_axes(s, option, axes))
-    spreads = _Runs(runs, choices, classes.checkpoint).listed(classes.extents)
-    return tuple(spreads) if s.copy else _apart(s, option, axes, spreads, classes.checkpoint)
+    groups = [[i] for i in range(len(axes))] if s.copy else like_axes(s, option, axes)
+    runs = _runs(groups)
+    spreads = _Runs(runs, whole, counts, classes.checkpoint).listed(classes.extents)
+    return tuple(spreads) if len(runs) == len(groups) else _apart(s, option, axes, spreads, classes.checkpoint)
 
 
 Row = tuple[int, ...]
@@ -239,31 +257,37 @@ Row = tuple[int, ...]
 class _Runs:
     """Even choices on runs of neighbouring like axes, one run after the other, with the most instances that count.
 
-    runs: numbers of the axes of each. choices: (row, what is left, instances that count) on an axis.
+    runs: numbers of the axes of each. rows: on an axis, of whole extents. counts: do instances of the axis count?
     """
 
     def __init__(
         self,
         runs: list[tuple[int, ...]],
-        choices: Callable[[int, Row], list[tuple[Row, Row, int]]],
+        rows: Callable[[int], list[Row]],
+        counts: Callable[[int], bool],
         checkpoint: Callable[[], None],
     ) -> None:
-        self.runs, self.choices, self.checkpoint = runs, choices, checkpoint
-        self._on: dict[tuple[int, Row], list[tuple[SpatialChoice, Row]]] = {}
+        self.runs, self.rows, self.counts, self.checkpoint = runs, rows, counts, checkpoint
+        self._every: dict[int, tuple[list[SpatialChoice], IntArray, IntArray]] = {}
         self._most: dict[tuple[int, Row], tuple[int, int]] = {}
+        self._kept: dict[tuple[int, Row], IntArray] = {}
 
     def listed(self, extents: Row) -> list[SpatialChoice]:
         """All of them. Raises TooManyChoices, before any is listed, if memory is not left for so many."""
+        for r in range(len(self.runs)):
+            self._every[r] = self._on(r, extents)
         number = self.most(0, extents)[1]
         if number * HELD > growth_left():
             raise TooManyChoices(f"{number:,} spatial choices of an Einsum")
         found: list[tuple[SpatialChoice, Row]] = [((), extents)]
         for r in range(len(self.runs)):
-            found = [
-                ((*before, *rows), after)
-                for before, left in _watched(found, self.checkpoint)
-                for rows, after in self._best(r, left)
-            ]
+            rows, together, _ = self._every[r]
+            longer: list[tuple[SpatialChoice, Row]] = []
+            for before, left in _watched(found, self.checkpoint):
+                best = self._best(r, left)
+                after = map(tuple, (np.array(left) // together[best]).tolist())
+                longer += [((*before, *rows[i]), rest) for i, rest in zip(best.tolist(), after, strict=True)]
+            found = longer
         return [spread for spread, _ in found]
 
     def most(self, r: int, left: Row) -> tuple[int, int]:
@@ -271,42 +295,65 @@ class _Runs:
         if r == len(self.runs):
             return 1, 1
         if (r, left) not in self._most:
-            least, number = 0, 0
-            for _, after, full in self._of(r, left):
-                counted, ways = self.most(r + 1, after)
-                if full * counted > least:
-                    least, number = full * counted, 0
-                number += ways if full * counted == least else 0
-            self._most[r, left] = least, number
+            self.checkpoint()
+            which, counted, ways = self._open(r, left)
+            least = int(counted.max(initial=0))
+            full = counted == least
+            self._most[r, left] = least, int(ways[full].sum())
+            self._kept[r, left] = which[full]
         return self._most[r, left]
 
-    def _best(self, r: int, left: Row) -> list[tuple[SpatialChoice, Row]]:
-        """The choices on a run that keep the most instances, with what they leave."""
-        if (r, left) not in self._on:
-            most = self.most(r, left)[0]
-            self._on[r, left] = [
-                (rows, after)
-                for rows, after, full in self._of(r, left)
-                if full * self.most(r + 1, after)[0] == most > 0
-            ]
-        return self._on[r, left]
+    def _best(self, r: int, left: Row) -> IntArray:
+        """Numbers of the choices on a run that keep the most instances."""
+        self.most(r, left)
+        return self._kept[r, left]
 
-    def _of(self, r: int, left: Row) -> Iterator[tuple[SpatialChoice, Row, int]]:
-        """The choices on a run: of those in which its axes take the same together, the first."""
-        if len(self.runs[r]) == 1:
-            yield from (((row,), after, full) for row, after, full in self.choices(self.runs[r][0], left))
-            return
-        found: dict[Row, tuple[SpatialChoice, Row, int]] = {(1,) * len(left): ((), left, 1)}
+    def _open(self, r: int, left: Row) -> tuple[IntArray, IntArray, IntArray]:
+        """(numbers of the choices on a run, instances that count on it and after it at most, how often) of what is
+        left."""
+        _, together, counted = self._every[r]
+        which = np.flatnonzero((np.array(left, np.int64) % together == 0).all(axis=1))
+        if r + 1 == len(self.runs):
+            return which, counted[which], np.ones(len(which), np.int64)
+        after = map(tuple, (np.array(left, np.int64) // together[which]).tolist())
+        rest = np.array([self.most(r + 1, one) for one in after], np.int64).reshape(-1, 2)
+        return which, counted[which] * rest[:, 0], rest[:, 1]
+
+    def _on(self, r: int, extents: Row) -> tuple[list[SpatialChoice], IntArray, IntArray]:
+        """The choices on a run, what its axes take together, and the instances that count; of those that take the same
+        together the first, which is the same whatever else is left."""
+        sizes = [np.array(divisors(n), np.int64) for n in extents]
+        found, together = np.zeros((1, 0), np.int64), np.ones((1, len(extents)), np.int64)
+        counted, tables = np.ones(1, np.int64), []
         for i in self.runs[r]:
-            once: dict[Row, tuple[SpatialChoice, Row, int]] = {}
-            for taken, (rows, rest, counted) in found.items():
-                self.checkpoint()
-                for row, after, full in self.choices(i, rest):
-                    both = tuple(map(mul, taken, row))
-                    if both not in once:
-                        once[both] = ((*rows, row), after, counted * full)
-            found = once
-        yield from found.values()
+            table = self.rows(i)
+            rows = np.array(table, np.int64).reshape(len(table), len(extents))
+            per = rows.prod(axis=1) if self.counts(i) else np.ones(len(rows), np.int64)
+            tables.append(table)
+            at, row = self._pairs(together, rows, sizes)
+            found = np.concatenate([found[at], row[:, None]], axis=1)
+            together, counted = together[at] * rows[row], counted[at] * per[row]
+        choices = [tuple(table[n] for table, n in zip(tables, one, strict=True)) for one in found.tolist()]
+        return choices, together, counted
+
+    def _pairs(self, first: IntArray, second: IntArray, sizes: list[IntArray]) -> tuple[IntArray, IntArray]:
+        """Places of the rows of both whose products divide the extents, the first pair of each product. sizes: the
+        divisors of each extent."""
+        extents, step = np.array([n[-1] for n in sizes]), max(1, PAIRED // max(1, len(second)))
+        parts, known = [], np.zeros(0, np.int64)
+        for start in range(0, len(first), step):
+            self.checkpoint()
+            both = first[start : start + step, None] * second[None]
+            at, row = np.nonzero((extents % both == 0).all(axis=2))
+            number = np.zeros(len(at), np.int64)
+            for d, each in enumerate(sizes):
+                number = number * len(each) + np.searchsorted(each, both[at, row, d])
+            number, once = np.unique(number, return_index=True)
+            new = ~np.isin(number, known)
+            known, once = np.concatenate([known, number[new]]), np.sort(once[new])
+            parts.append((at[once] + start, row[once]))
+        none = [np.zeros(0, np.int64)]
+        return np.concatenate([a for a, _ in parts] or none), np.concatenate([b for _, b in parts] or none)
 
 
 def _runs(groups: list[list[int]]) -> list[tuple[int, ...]]:
@@ -458,8 +505,9 @@ def _apart(
 ) -> tuple[SpatialChoice, ...]:
     """One of all spatial choices that differ only in which of several like axes of a fanout takes what.
 
-    Like axes join the same tensors under the same limits, so prices see what they take together. That holds as long as
-    no partner asks which axis a rank is on: where no memory behind the fanout backs a tensor that others access.
+    Like axes join the same tensors under the same limits, so prices see what they take together. A partner asks which
+    axis a rank is on where a memory behind the fanout backs a tensor that others access: there only axes that may
+    change places in all Einsums are alike, and all choose the same, the first in `order`.
     """
     groups = like_axes(s, option, axes)
     if len(groups) == len(axes):
@@ -472,9 +520,9 @@ def _apart(
 
 def like_axes(s: EinsumClass, option: UnitOption, axes: list[AxisSignature]) -> list[list[int]]:
     """Groups of axes whose loops may change places: `_apart` says when."""
-    deepest = _deepest(s, option)
+    deepest, swaps = _deepest(s, option), s.swaps or range(len(axes))
     marks = [
-        (axis.fanout, replace(axis, size=0)) if axis.fanout >= deepest else (axis.fanout, i)
+        (axis.fanout, replace(axis, size=0)) if axis.fanout >= deepest else (axis.fanout, swaps[i])
         for i, axis in enumerate(axes)
     ]
     return [[i for i, mark in enumerate(marks) if mark == one] for one in dict.fromkeys(marks)]

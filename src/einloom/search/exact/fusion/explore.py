@@ -247,18 +247,15 @@ class Explorer:
         spreads = self.classes.spreads(option)
         if not spreads:
             return
-        good = self.wanted.get(option.unit, np.ones((len(option.held), len(spreads)), bool)).copy()
-        if self.setting.rules.limits:
-            for i in np.flatnonzero(good.any(axis=1)):
-                good[i] &= every(self.floors.of(option, option.held[i]) <= self.limits)
-                if self.setting.rules.heuristic and any(self.classes.uneven):
-                    good[i] &= self._promising(option, option.held[i], good[i])
-        self.counts["choices of stores"] = self.counts.get("choices of stores", 0) + int((~good).sum())
+        numbers, good = self._good(option)
+        left = len(option.held) * len(spreads) - int(good.sum())
+        self.counts["choices of stores"] = self.counts.get("choices of stores", 0) + left
         room = Room(self.setting.capacities[: len(option.above)], self.setting.tracked)
         rules = self.setting.rules
         slides = self.setting.rules.sliding and any(tensor.slides for tensor in self.signature.tensors)
         for mine, suited in self._suited(option):
-            wanted = good[mine] & suited
+            mine, at = np.intersect1d(mine, numbers, assume_unique=True, return_indices=True)[::2]
+            wanted = good[at] & suited
             kept = np.flatnonzero(wanted.any(axis=0))
             for chosen in np.split(kept, max(len(kept), 1)) if slides else [kept]:
                 helds = tuple(option.held[i] for i in mine[wanted[:, chosen].any(axis=1)])
@@ -266,6 +263,25 @@ class Explorer:
                     for some in (helds,) if len(links(helds)) <= 60 else ((held,) for held in helds):
                         levels = self._levels(option, chosen, some, room, fused)
                         yield Expansion(levels, Pruner(levels, self.limits, rules, self.counts))
+
+    def _good(self, option: UnitOption) -> tuple[IntArray, NDArray[np.bool_]]:
+        """(numbers of choices of stores, mask of their spatial choices) that can stay within the limits."""
+        good, numbers = self.wanted.get(option.unit), np.arange(len(option.held))
+        if self.setting.rules.limits:
+            numbers = np.flatnonzero(every(self.floors.promised(option) <= self.limits))
+        size = len(numbers), len(self.classes.spreads(option))
+        good = np.ones(size, bool) if good is None else good[numbers]
+        if self.setting.rules.limits:
+            for row, i in zip(good, numbers.tolist(), strict=True):
+                if row.any():
+                    row &= every(self.floors.of(option, option.held[i]) <= self.limits)
+                    if self.setting.rules.heuristic and any(self.classes.uneven):
+                        row &= self._promising(option, option.held[i], row)
+        return numbers, good
+
+    def spread(self) -> int:
+        """How many spatial choices can stay within the limits."""
+        return sum(int(self._good(option)[1].any(axis=0).sum()) for option in self.signature.units)
 
     def _levels(
         self, option: UnitOption, chosen: IntArray, helds: tuple[Placement, ...], room: Room, fused: bool

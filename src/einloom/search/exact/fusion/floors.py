@@ -15,6 +15,7 @@ from ..numerics.narrow import slices
 from ..numerics.pareto import FloatArray
 from ..prices.columns import LinkPrices, objective_columns
 from ..prices.traffic import Prices
+from ..unlisted.points import ROUNDED, promised
 
 KEPT = 1 << 16  # numbers of a unit's floors that are remembered
 FEW = 1 << 10  # spatial choices of which it is remembered what each store costs
@@ -36,6 +37,17 @@ class Floors:
         """Prices of some spatial choices."""
         s = self.setting
         return LinkPrices(s.machine, s.columns, self.classes, option.above, option.fanouts, spreads, option.unit)
+
+    def promised(self, option: UnitOption) -> FloatArray:
+        """No more than the floors of every choice of stores [choices, columns], whatever its spatial choice."""
+        key = "promised", option
+        if key not in self._known:
+            self._known[key] = promised(self.setting.machine, self.classes.signature, option, self.setting.columns)
+        return np.asarray(self._known[key])
+
+    def hoped(self, option: UnitOption) -> FloatArray:
+        """The same in the sums that make the objective [choices, settled columns]."""
+        return self._valued(self.promised(option))
 
     def of(self, option: UnitOption, held: Placement) -> FloatArray:
         """Least cost of a choice of stores [spatial choices, columns]: the leaf, and every own store filled once.
@@ -80,17 +92,21 @@ class Floors:
         cost, found = self.of(option, held), []
         for mine in slices(len(cost)):
             self.checkpoint()
-            found.append(
-                objective_columns(self.setting.machine, self.setting.columns, cost[mine], self.setting.objective)
-            )
+            found.append(self._valued(cost[mine]))
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def least(self) -> float:
         """A quick lower bound on the Einsum's objective, over all choices; infinite if there is none."""
-        values = [
-            self.settled(option, held).min()
-            for option in self.classes.signature.units
-            if self.classes.spreads(option)
-            for held in option.held
-        ]
-        return float(min(values, default=np.inf))
+        best = float("inf")
+        for option in self.classes.signature.units:
+            if not self.classes.spreads(option):
+                continue
+            values = self._valued(self.promised(option))[:, 0]
+            for i in np.argsort(values, kind="stable").tolist():
+                if values[i] * (1 + 2 * ROUNDED) >= best:
+                    break
+                best = min(best, float(self.settled(option, option.held[i]).min()))
+        return best
+
+    def _valued(self, cost: FloatArray) -> FloatArray:
+        return objective_columns(self.setting.machine, self.setting.columns, cost, self.setting.objective)

@@ -77,7 +77,7 @@ class Segment(Subcascade):
     @property
     def kind(self) -> Hashable:
         """Equal for two segments only if they have the same table. Least costs may know of users outside the segment
-        (`bounds/backings.py`), so these have to be the same, too."""
+        (`unlisted/backings.py`), so these have to be the same, too."""
         workload, whole = self.problem.workload, self.users.workload
         number: dict[str, int] = {}
         shape = []

@@ -23,14 +23,15 @@ from ..einsums.classes import AxisSignature, EinsumClass, UnitOption
 from ..einsums.holds import Chain, chains_of
 from ..einsums.spatial import padded
 from ..numerics.pareto import FloatArray, skyline
-from ..prices.columns import leakage
+from ..prices.columns import Column, leakage
 from .backings import Barred
 from .places import reached
 from .reuse import by_instances, by_room
 
+ROUNDED = 1e-12  # of a sum, if it is made in another order
 MOST = 1 << 12  # choices of stores that are priced together; of more, each column is bounded alone
 CLOSER = 256  # choices of stores that are looked at closely, those that move least first
-LATENCY = Objective("latency")
+ENERGY, LATENCY = Objective("energy"), Objective("latency")
 Chains = tuple[Chain, ...]  # of each tensor
 Rank = tuple[tuple[int, int], ...]
 
@@ -42,6 +43,12 @@ def unlisted_points(
     column. barred: tensors that a memory cannot back. Members of groups may cost less."""
     found = np.concatenate([_OnUnit(machine, einsum, option, barred).points(objectives) for option in einsum.units])
     return np.asarray(found[skyline(np.zeros(len(found), np.int64), found)])
+
+
+def promised(machine: Machine, einsum: EinsumClass, option: UnitOption, columns: tuple[Column, ...]) -> FloatArray:
+    """What every choice of stores of a unit costs at least, whatever its spatial choice [choices, columns]: never more
+    than `Floors.of` says of it."""
+    return _OnUnit(machine, einsum, option).promised(columns)
 
 
 def room_of(memory: Memory) -> int | None:
@@ -80,6 +87,35 @@ class _OnUnit:
             if not (found <= values[i]).all(axis=1).any():
                 found = np.concatenate([found, self._together(placed[i], moved[i], objectives)])
         return found
+
+    def promised(self, columns: tuple[Column, ...]) -> FloatArray:
+        """As `promised`: the operations and compulsory moves, without those of results whose ranks are windows."""
+        every, memories = chains_of(self.option.held, len(self._tensors)), len(self.machine.memories)
+        moved = np.zeros((len(every), 2 * memories))
+        for t in self._tensors:
+            simple = all(map(self.einsum.tensors[t].simple, range(len(self.einsum.tensors[t].ranks))))
+            filled = simple or not self.einsum.tensors[t].output
+            table = {chain: self._along(t, chain, filled) for chain in {chains[t] for chains in every}}
+            moved += np.array([table[chains[t]] for chains in every]).reshape(moved.shape)
+        read, written = moved[:, :memories], moved[:, memories:]
+        found = np.zeros((len(every), len(columns)))
+        for c, column in enumerate(columns):
+            if column.kind == "energy":
+                found[:, c] = self._operations[0] + self._added(moved, ENERGY)
+            elif column.kind == "traffic":
+                found[:, c] = read[:, column.memory] + written[:, column.memory]
+            elif column.port == "compute":
+                found[:, c] = self._operations[1]
+            elif column.memory < len(self.option.above):
+                found[:, c] = self._busy(column.memory, column.port, read, written)
+        return found * (1 - ROUNDED)
+
+    def _busy(self, m: int, port: str, read: FloatArray, written: FloatArray) -> FloatArray:
+        """Seconds of a port of a memory: its busiest instance works no less than the mean of all that may be in use."""
+        memory, share = self.machine.memories[m], 1.0 / self._used(self.option.above[m])
+        reading = read[:, m] * share / memory.read_throughput if memory.read_throughput else 0.0 * read[:, m]
+        writing = written[:, m] * share / memory.write_throughput if memory.write_throughput else 0.0 * read[:, m]
+        return reading if port == "read" else writing if port == "write" else reading + writing
 
     def _together(self, chains: Chains, moved: FloatArray, objectives: tuple[Objective, ...]) -> FloatArray:
         """Objectives [ways, objectives] of a choice of stores, by how its tensors share the instances and the room of
@@ -132,14 +168,12 @@ class _OnUnit:
         return total
 
     def _latency(self, read: FloatArray, written: FloatArray) -> FloatArray:
-        """Seconds of what takes longest: its busiest instance works no less than the mean of all that may be in use."""
+        """Seconds of what takes longest."""
         latency = np.full(len(read), self._operations[1])
-        for m, above in enumerate(self.option.above):
-            memory, share = self.machine.memories[m], 1.0 / self._used(above)
-            reading = read[:, m] * share / memory.read_throughput if memory.read_throughput else 0.0 * read[:, m]
-            writing = written[:, m] * share / memory.write_throughput if memory.write_throughput else 0.0 * read[:, m]
-            both = reading + writing if memory.ports == "shared" else np.maximum(reading, writing)
-            latency = np.maximum(latency, both)
+        for m in range(len(self.option.above)):
+            ports = ("shared",) if self.machine.memories[m].ports == "shared" else ("read", "write")
+            for port in ports:
+                latency = np.maximum(latency, self._busy(m, port, read, written))
         return latency
 
     @cached_property
@@ -158,12 +192,13 @@ class _OnUnit:
         tensor = self.einsum.tensors[t]
         return not (tensor.housed and parent < tensor.home) and not (tensor.joins and parent == 0)
 
-    def _along(self, t: int, chain: Chain) -> FloatArray:
-        """[2 memories]: bits read, then bits written, in each memory, of a tensor that these memories hold."""
+    def _along(self, t: int, chain: Chain, filled: bool = True) -> FloatArray:
+        """[2 memories]: bits read, then bits written, in each memory, of a tensor that these memories hold. filled:
+        count what goes from one of them to the next."""
         tensor, moved = self.einsum.tensors[t], np.zeros((2, len(self.machine.memories)))
         elements, points = self._met(t)
         for parent, child in pairwise(chain):
-            if self._filled(t, parent):
+            if filled and self._filled(t, parent):
                 moved[int(tensor.output), parent] += elements * tensor.bits[parent]
                 moved[int(not tensor.output), child] += elements * tensor.bits[child]
         if not self.einsum.copy:

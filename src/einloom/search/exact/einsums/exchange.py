@@ -1,0 +1,85 @@
+"""Axes that may change places in all Einsums of a cascade at once.
+
+Comes in: the classes of a cascade's Einsums. Goes out: the same, told which axes of a fanout no Einsum can tell apart,
+and an order of their rank variables in which all users of a shared tensor have its ranks. With both, Einsums that stand
+below the same spatial loops choose the same of all ways to lay them on like axes, each by itself. The argument:
+docs/model/pruning.md, "Like axes".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+
+from ....workload.einsum import Workload
+from .classes import EinsumClass
+
+
+def exchangeable(workload: Workload, signatures: Sequence[EinsumClass]) -> list[EinsumClass]:
+    """The classes with `swaps`, per axis the first one whose place it may take, and `order`; as they are where no axes
+    may change places, no order is known, or nobody shares a loop over an axis (then variables may `merge`)."""
+    swaps = _swaps(signatures)
+    apart = all(i == first for i, first in enumerate(swaps)) or any(one.merge for one in signatures)
+    orders = None if apart else _orders(workload, signatures)
+    if orders is None:
+        return list(signatures)
+    known: dict[EinsumClass, EinsumClass] = {}
+    found = (replace(one, swaps=swaps, order=order) for one, order in zip(signatures, orders, strict=True))
+    return [known.setdefault(one, one) for one in found]  # one object for all that are equal: quick to compare
+
+
+def _swaps(signatures: Sequence[EinsumClass]) -> tuple[int, ...]:
+    """Per axis the first of its fanout that all Einsums meet like it, whatever its size; limits tell axes apart."""
+    first: dict[object, int] = {}
+    found = []
+    for i, met in enumerate(zip(*(one.axes for one in signatures), strict=True)):
+        limited = any(axis.shares or axis.totals for axis in met)
+        mark: object = i if limited else tuple(replace(axis, size=0) for axis in met)
+        found.append(first.setdefault(mark, i))
+    return tuple(found)
+
+
+def _orders(workload: Workload, signatures: Sequence[EinsumClass]) -> list[tuple[int, ...]] | None:
+    """Per Einsum its variables in an order in which those that index a shared tensor come as in its other users; None
+    if the tensors contradict each other."""
+    ranks: dict[str, list[int]] = {}
+    found = []
+    for einsum, signature in zip(workload.einsums, signatures, strict=True):
+        variables = range(len(signature.extents))
+        shared = {
+            name: {rank: v for v in variables if (rank := tensor.fused_rank(v)) is not None}
+            for name, tensor in zip(einsum.tensors, signature.tensors, strict=True)
+            if tensor.fusable
+        }
+        before: dict[int, set[int]] = {v: set() for v in variables}
+        for name, mine in shared.items():
+            for a, b in pairwise(mine[rank] for rank in ranks.get(name, ()) if rank in mine):
+                before[b].add(a)
+        order = _sorted(before)
+        if order is None:
+            return None
+        found.append(order)
+        for name, mine in shared.items():
+            known = ranks.setdefault(name, [])
+            if not mine.keys() <= set(known):
+                if not mine.keys() >= set(known):
+                    return None
+                ranks[name] = sorted(mine, key=lambda rank: order.index(mine[rank]))
+    return found
+
+
+def _sorted(before: dict[int, set[int]]) -> tuple[int, ...] | None:
+    """Numbers behind all that come before them, small ones first; None if there is no such order."""
+    sorter, found = TopologicalSorter(before), list[int]()
+    try:
+        sorter.prepare()
+    except CycleError:
+        return None
+    ready = list[int]()
+    while sorter.is_active():
+        ready = sorted([*ready, *sorter.get_ready()])
+        found.append(ready.pop(0))
+        sorter.done(found[-1])
+    return tuple(found)
