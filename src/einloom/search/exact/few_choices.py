@@ -57,16 +57,25 @@ def crowd(attempt: Attempt) -> int:
     """About how many choices of stores and spatial loops all kinds of Einsums have, without listing any: a measure of
     how hard they are. Axes that one Einsum alone cannot tell apart count as one; those in full use, which few choices
     fill, do not count."""
-    found = 0
+    return sum(len(option.held) * number for option, number in _spreads(attempt, swaps=False))
+
+
+def most_spread(attempt: Attempt) -> int:
+    """About how many spatial choices are listed of the Einsum that has most of them."""
+    return max(number for _, number in _spreads(attempt, swaps=True))
+
+
+def _spreads(attempt: Attempt, swaps: bool) -> Iterator[tuple[UnitOption, int]]:
+    """About how many spatial choices each kind of Einsum has on each unit. swaps: axes that only all Einsums together
+    cannot tell apart count as one, too."""
     for signature in dict.fromkeys(attempt.signatures):
         attempt.checkpoint()
-        classes, alone = attempt.classes[signature], replace(signature, swaps=())
+        classes, seen = attempt.classes[signature], signature if swaps else replace(signature, swaps=())
         for option in signature.units:
             axes, shares = _axes(signature, option), Shares(classes, option, uneven=False)
-            groups = [] if signature.copy else like_axes(alone, option, axes)
+            groups = [] if signature.copy else like_axes(seen, option, axes)
             merged = [replace(axes[group[0]], size=prod(axes[i].size for i in group)) for group in groups]
-            found += len(option.held) * prod(_number(shares, axis) for axis in merged if not axis.full)
-    return found
+            yield option, prod(_number(shares, axis) for axis in merged if not axis.full)
 
 
 def _number(shares: Shares, axis: AxisSignature) -> int:

@@ -23,7 +23,8 @@ from ..starts import fitting
 from .attempt import Attempt, Solution
 from .bounds.cutoff import BELOW
 from .drawing import HASTE, AtTheBound, Drawing
-from .few_choices import Few, among_few, crowd
+from .einsums.spatial import TooManyChoices
+from .few_choices import Few, among_few, crowd, most_spread
 from .incumbent import Incumbent
 from .options import ExactOptions
 from .padded import clipped, grown, padded
@@ -45,6 +46,7 @@ SLIDING = Few(60, 2, 30, 1)  # looked at before the others where windows slide: 
 FEW = (Few(60, 4, 60, 1), Few(150, 2, 60, 1), Few(60, 8, 100, 1), Few(150, 8, 200, 2))  # looked at one after the other
 SLOW = 1 / 3  # of that time is long for one of them: then no more are looked at where what is drawn is better
 SEARCHING = 0.25  # CPU seconds of the search for one of drawing where it would not end soon
+LISTED = 1_500_000  # spatial choices of an Einsum from which on drawing has all of a budget of seconds
 PACKED = 10_000_000_000  # choices from which on the second comes first
 ABOVE_FEW = (0.02, 0.5, 4.0, 100.0)  # limits of them, as shares above what they cost at least
 
@@ -204,10 +206,13 @@ def before_bounds(search: Search, attempt: Attempt) -> None:
 
 def bounded(search: Search, attempt: Attempt, enough: float, proven: Callable[[float], None]) -> float:
     """The attempt's lower bound; a search whose Einsums have many choices looks at few of them before, or when bounding
-    has taken long (docs/exact.md, few choices)."""
+    has taken long (docs/exact.md, few choices). Raises TooManyChoices where a budget of seconds is better spent on
+    drawing alone."""
     size = crowd(attempt) if _hurries(search, attempt) else 0
     if size > CROWDED:
         first_among_few(search, attempt, size)
+        if search.budget.seconds is not None and most_spread(attempt) > LISTED:
+            raise TooManyChoices("more spatial choices of an Einsum than a search gets through")
     elif size > MANY:
         try:
             with search.drawing.until(time.process_time() + LATE):
