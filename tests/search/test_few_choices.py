@@ -260,3 +260,26 @@ def test_an_einsum_may_have_none_of_the_few_choices(monkeypatch: pytest.MonkeyPa
     alone = Exact().search(asked).value
     monkeypatch.setattr(head_starts, "CROWDED", -1)
     assert Exact().search(asked).value == pytest.approx(alone, rel=1e-9)
+
+
+def test_drawing_has_all_of_a_budget_where_an_einsum_has_too_many_spatial_choices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No step of the search is made; without seconds the search goes on."""
+    asked = problem("residual-diamond", SMALL, "edp")
+    proven = Exact().search(asked)
+    for module, name, value in (
+        (head_starts, "CROWDED", -1),
+        (head_starts, "LISTED", -1),
+        (head_starts, "LONGEST", 0.2),
+    ):
+        monkeypatch.setattr(module, name, value)
+    bounds = []
+    monkeypatch.setattr(Attempt, "lower_bound", lambda self, *known: bounds.append(known))
+    found = Exact().search(asked, Budget(seconds=1.0))
+    assert not bounds and found.certificate is not None
+    assert found.certificate.guarantee is Guarantee.BOUNDED
+    assert 0 < found.certificate.bound <= proven.value * (1 + 1e-9) <= found.value * (1 + 2e-9)
+    monkeypatch.undo()
+    monkeypatch.setattr(head_starts, "LISTED", -1)
+    assert same(Exact().search(asked).value, proven.value)

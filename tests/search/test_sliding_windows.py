@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -13,7 +14,11 @@ from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Objective, Problem
 from einloom.search.exact import Exact, ExactOptions, Rules
 from einloom.search.exact.attempt import Attempt
+from einloom.search.exact.bounds import relaxation
+from einloom.search.exact.bounds.relaxation import einsum_bound
+from einloom.search.exact.einsums.spatial import RankClasses
 from einloom.search.exact.fusion.floors import Floors
+from einloom.search.exact.model import Setting
 from einloom.search.exact.prices.traffic import Prices
 from einloom.search.exhaustive import Exhaustive
 from einloom.search.method import Watcher
@@ -125,3 +130,48 @@ def test_where_charges_can_be_put_off_the_first_dive_puts_none_off() -> None:
         looked.append(dive.counts["evaluated"])
     assert len(looked) == 2
     assert looked[0] < looked[1]
+
+
+# -- bounds where windows slide under many spatial choices ------------------------------------------------------------
+
+SPREADING = ((4, 2), (6, 3), (8, 2), (6, 2))  # places of the output and of the window
+
+
+def bounds(limits: Callable[..., float] | None, monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, float]]:
+    """(the bound of an Einsum by limits among one spatial choice at most, the bound by a dive)."""
+    found = []
+    for (p, r), instances, room in product(SPREADING, (2, 4), (4, 6, 10)):
+        sizes = {"p": p, "r": r, "c": 4}
+        workload = build_workload("c", [parse_einsum("O[p,c] = I[p+r,c] * F[r]")], sizes, bits={"default": 1})
+        levels = (
+            Memory("DRAM", read_energy=9.0, write_energy=9.0),
+            Fanout("cores", (Axis("x", instances),)),
+            Memory("LB", room, read_energy=1.0, write_energy=2.0),
+            ComputeUnit("MAC", energy=0.5),
+        )
+        asked = Problem(workload, Machine("m", levels), Mapspace(), Objective("energy"))
+        attempt = searched(asked)
+        (signature,) = attempt.signatures
+        classes = attempt.classes[signature]
+        plain = einsum_bound(attempt.setting, classes)
+        with monkeypatch.context() as patched:
+            patched.setattr(relaxation, "SLIDING", 1)
+            if limits is not None:
+                patched.setattr(relaxation, "_climbed", limits)
+            found.append((einsum_bound(attempt.setting, classes), plain))
+    return found
+
+
+def test_limits_among_few_spatial_choices_are_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = bounds(None, monkeypatch)
+    assert all(climbed <= plain * (1 + 1e-9) for climbed, plain in found)
+    assert any(climbed < plain * (1 - 1e-3) for climbed, plain in found)  # some stop before the least row
+
+
+def test_a_limit_that_was_not_tried_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mistake: the limit within which too many stay is taken for proven, though nothing was looked at."""
+
+    def wrong(setting: Setting, classes: RankClasses, limits: list[float], checkpoint: Callable[[], None]) -> float:
+        return next(n for n in limits if relaxation._spread(setting, classes, n, checkpoint) > 1)
+
+    assert any(climbed > plain * (1 + 1e-9) for climbed, plain in bounds(wrong, monkeypatch))
