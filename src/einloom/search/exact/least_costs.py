@@ -37,7 +37,7 @@ from .unlisted.backings import Barred, barred
 from .unlisted.points import room_of, unlisted_points
 
 NEARER = (1.0, 0.3, 0.1, 0.03, 0.01)  # limits of choices that are listed, as shares above the bound
-MASKED = 1 << 27  # choices of stores and spatial loops of one Einsum of which a mask is kept
+MASKED = 1 << 26  # choices of stores and spatial loops of one Einsum of which a mask is kept
 MANY_KINDS = 40  # of Einsums, from which on they do not narrow each other down one by one
 
 
