@@ -120,6 +120,7 @@ THRESHOLDS: dict[str, tuple[Number, ...]] = {
     "bounds.relaxation.SLIDING": (0, 1),
     "einsums.spatial.PAIRED": (1, 3),
     "head_starts.LISTED": (-1,),
+    "head_starts.SOON_DONE": (0, 99),
     "least_costs.MASKED": (0,),
     "least_costs.NEARER": ((0.4, 0.01), (3.0,)),
 }

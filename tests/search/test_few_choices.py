@@ -204,8 +204,12 @@ def test_drawing_goes_on_at_once_and_has_most_of_the_time_where_choices_are_many
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(head_starts, "_ladder", lambda attempt, size: ())
-    for size, turns in ((head_starts.CROWDED + 1, head_starts.SEARCHING), (head_starts.CROWDED, 1.0)):
-        run = Run(problem("conv-chain", "tileflow-edge", "edp"), ExactOptions(), Budget(seconds=1000), Watcher())
+    for name, size, turns in (
+        ("tileflow-bert-s", head_starts.CROWDED + 1, head_starts.SEARCHING),
+        ("tileflow-bert-s", head_starts.CROWDED, 1.0),
+        ("conv-chain", head_starts.CROWDED + 1, 1.0),  # two Einsums, which the search may prove soon
+    ):
+        run = Run(problem(name, "tileflow-edge", "edp"), ExactOptions(), Budget(seconds=1000), Watcher())
         run.drawing._again = float("inf")
         head_starts.first_among_few(run, run.attempt(), size)
         assert run.drawing.first is not None and run.drawing.first.hurried == turns
