@@ -47,7 +47,7 @@ FEW = (Few(60, 4, 60, 1), Few(150, 2, 60, 1), Few(60, 8, 100, 1), Few(150, 8, 20
 SLOW = 1 / 3  # of that time is long for one of them: then no more are looked at where what is drawn is better
 SOON_DONE = 4  # Einsums up to which a search with many choices may end within a minute
 SEARCHING = 0.25  # CPU seconds of the search for one of drawing where it would not end soon
-LISTED = 1_500_000  # spatial choices of an Einsum from which on drawing has all of what is left
+LISTED = 1_500_000  # spatial choices of an Einsum from which on drawing has all of a budget of seconds
 PACKED = 10_000_000_000  # choices from which on the second comes first
 ABOVE_FEW = (0.02, 0.5, 4.0, 100.0)  # limits of them, as shares above what they cost at least
 
@@ -207,12 +207,12 @@ def before_bounds(search: Search, attempt: Attempt) -> None:
 
 def bounded(search: Search, attempt: Attempt, enough: float, proven: Callable[[float], None]) -> float:
     """The attempt's lower bound; a search whose Einsums have many choices looks at few of them before, or when bounding
-    has taken long (docs/exact.md, few choices). Raises TooManyChoices where seconds are better spent on
-    drawing alone."""
+    has taken long (docs/exact.md, few choices). Raises TooManyChoices where a budget of seconds is better
+    spent on drawing alone."""
     size = crowd(attempt) if _hurries(search, attempt) else 0
     if size > CROWDED:
         first_among_few(search, attempt, size)
-        if most_spread(attempt) > LISTED:
+        if search.budget.seconds is not None and most_spread(attempt) > LISTED:
             raise TooManyChoices("more spatial choices of an Einsum than a search gets through")
     elif size > MANY:
         try:
