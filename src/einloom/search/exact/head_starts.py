@@ -45,7 +45,7 @@ NETWORK = Few(40, 2, 16, 1)  # of each Einsum of a network, which is mapped alon
 SLIDING = Few(60, 2, 30, 1)  # looked at before the others where windows slide: tables are many then
 FEW = (Few(60, 4, 60, 1), Few(150, 2, 60, 1), Few(60, 8, 100, 1), Few(150, 8, 200, 2))  # looked at one after the other
 SLOW = 1 / 3  # of that time is long for one of them: then no more are looked at where what is drawn is better
-SOON_DONE = 4  # Einsums up to which a search with many choices may end within a minute
+SOON_DONE = 4  # Einsums up to which a search with many choices may end within a minute, if no window slides
 SEARCHING = 0.25  # CPU seconds of the search for one of drawing where it would not end soon
 LISTED = 1_500_000  # spatial choices of an Einsum from which on drawing has all of a budget of seconds
 PACKED = 10_000_000_000  # choices from which on the second comes first
@@ -250,8 +250,8 @@ def first_among_few(search: Search, attempt: Attempt, size: int) -> None:
                     _dive(incumbent, quick, attempt.repeats)
             if drawing.leads and time.process_time() - begun > SLOW * most:
                 break
-    long = len(search.problem.workload.einsums) > SOON_DONE and size > CROWDED
-    drawing.go_on_near(incumbent.best, SEARCHING if long else 1.0)
+    soon = len(search.problem.workload.einsums) <= SOON_DONE and not attempt.slides
+    drawing.go_on_near(incumbent.best, 1.0 if soon or size <= CROWDED else SEARCHING)
 
 
 def _network(search: Search) -> bool:
