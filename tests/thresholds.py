@@ -119,7 +119,7 @@ THRESHOLDS: dict[str, tuple[Number, ...]] = {
     "bounds.choices.WITHIN": (0, 5),
     "bounds.relaxation.SLIDING": (0, 1),
     "einsums.spatial.PAIRED": (1, 3),
-    "head_starts.LISTED": (-1,),
+    "head_starts.LISTED": (0,),
     "head_starts.SOON_DONE": (0, 99),
     "least_costs.MASKED": (0,),
     "least_costs.NEARER": ((0.4, 0.01), (3.0,)),
@@ -138,7 +138,7 @@ OTHERS = {
     "einsums.spatial": ("HELD",),  # bytes
     "few_choices": ("IDLE",),  # a rule of a dive
     "fusion.match": ("BEYOND",),  # a mark
-    "head_starts": ("ABOVE_FEW", "APART", "DIVING", "HEAD", "SEARCHING", "SLOW"),  # of a clock
+    "head_starts": ("ABOVE_FEW", "APART", "DIVING", "HEAD", "SEARCHING", "SLOW", "UNTIMED"),  # of a clock
     "unlisted.points": ("ROUNDED",),  # what counts as equal
     "padded": ("MULTIPLES",),  # a rule of a dive
     "pmappings.levels": ("MOST_LINKS",),  # bits of a number

@@ -47,7 +47,8 @@ FEW = (Few(60, 4, 60, 1), Few(150, 2, 60, 1), Few(60, 8, 100, 1), Few(150, 8, 20
 SLOW = 1 / 3  # of that time is long for one of them: then no more are looked at where what is drawn is better
 SOON_DONE = 4  # Einsums up to which a search with many choices may end within a minute, if no window slides
 SEARCHING = 0.25  # CPU seconds of the search for one of drawing where it would not end soon
-LISTED = 1_500_000  # spatial choices of an Einsum from which on drawing has all of a budget of seconds
+LISTED = 20_000  # spatial choices of an Einsum for each second of a budget, from which on drawing has all of it
+UNTIMED = 10.0  # seconds that stand for no budget there
 PACKED = 10_000_000_000  # choices from which on the second comes first
 ABOVE_FEW = (0.02, 0.5, 4.0, 100.0)  # limits of them, as shares above what they cost at least
 
@@ -212,8 +213,7 @@ def bounded(search: Search, attempt: Attempt, enough: float, proven: Callable[[f
     size = crowd(attempt) if _hurries(search, attempt) else 0
     if size > CROWDED:
         first_among_few(search, attempt, size)
-        if search.budget.seconds is not None and most_spread(attempt) > LISTED:
-            raise TooManyChoices("more spatial choices of an Einsum than a search gets through")
+        _rather_draw(search, attempt)
     elif size > MANY:
         try:
             with search.drawing.until(time.process_time() + LATE):
@@ -221,6 +221,16 @@ def bounded(search: Search, attempt: Attempt, enough: float, proven: Callable[[f
         except Enough:
             first_among_few(search, attempt, size)
     return attempt.lower_bound(enough, proven, search.incumbent.value * BELOW)
+
+
+def _rather_draw(search: Search, attempt: Attempt) -> None:
+    """Draw on where an Einsum has more spatial choices than a search gets through soon. Raises TooManyChoices if that
+    is not within a budget of seconds."""
+    seconds = search.budget.seconds
+    if most_spread(attempt) > LISTED * (UNTIMED if seconds is None else seconds):
+        if seconds is not None:
+            raise TooManyChoices("more spatial choices of an Einsum than a search gets through")
+        search.drawing.draw_on()
 
 
 def _hurries(search: Search, attempt: Attempt) -> bool:
