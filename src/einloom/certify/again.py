@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..search.exact import ExactOptions
 
 TINY_POINTS, TINY_EINSUMS, TINY_LEVELS, TINY_SECONDS = 16, 2, 4, 10.0
-SMALL_TILES, SMALL_EINSUMS = 1000, 8
+SMALL_TILES, SMALL_EINSUMS, SMALL_INSTANCES = 1000, 8, 1 << 16
 BELOW = 1 - 3e-9
 """Of a value: what is below this is better, and not the same in other rounding."""
 
@@ -107,9 +107,14 @@ def _tiny(problem: Problem) -> bool:
 
 def _small(problem: Problem) -> bool:
     """True if no Einsum has more tile shapes than a table without pruning can bear: a divisor of each extent, and in
-    `ragged` any number up to it."""
+    `ragged` any number up to it; nor axes that may be used in more ways than can be listed without pruning."""
     extents = problem.workload.extents
-    if len(problem.workload.einsums) > SMALL_EINSUMS or max(extents.values(), default=1) > 2**20:
+    free = (axis.size for fanout in problem.machine.fanouts for axis in fanout.axes if axis.use != "full")
+    if (
+        prod(free) > SMALL_INSTANCES
+        or len(problem.workload.einsums) > SMALL_EINSUMS
+        or max(extents.values(), default=1) > 2**20
+    ):
         return False
     uneven = problem.mapspace.name == "ragged"
     sizes = {n: n if uneven else sum(n % d == 0 for d in range(1, n + 1)) for n in set(extents.values())}
