@@ -109,7 +109,7 @@ class Keys:
         keys = np.empty((len(spread), len(floors.classes.signature.tensors)), np.int64)
         for t in range(keys.shape[1]):
             memory = backing(option.held[i], t)
-            known = floors.classes.remembered.setdefault(("keys", id(self)), {})
+            known = floors.classes.remembered.setdefault(("keys", id(self)), {"of": self})  # alive: ids may come again
             if (option, t, memory) not in known:
                 known[option, t, memory] = self.of(floors, option, t, memory)
             keys[:, t] = known[option, t, memory][spread]
