@@ -72,7 +72,7 @@ class LeastCosts:
         self.users = Users(workload, machine, problem.mapspace.order == "free", problem.mapspace.stores == "shared")
         uneven = problem.mapspace.name == "ragged" or tiling == "integer"
         found = signatures(self.users, problem.mapspace.limits, uneven, tiling)
-        self.signatures = found if uneven or problem.mapspace.places else exchangeable(workload, found)
+        self.signatures = found if problem.mapspace.places else exchangeable(workload, found, uneven)
         self.classes = {sig: RankClasses(sig, checkpoint) for sig in self.signatures}
         self.setting = self._setting()
         self.tracked = self.setting.tracked

@@ -164,12 +164,13 @@ class GroupExplorer(Explorer):
         held: Placement,
         memory: int,
         remainder: Remainder,
-    ) -> None:
+    ) -> bool:
         depth = len(structure.loops)
         inside = all(t in self.kind.inner for t, _, place in structure.backings if place == depth)
         odd = any(s.over or s.asked or self._in_turns(s) for s in own)
-        if inside and not odd and kept_apart(self.signature, option, structure, own):
-            super()._fill(self._lowered(structure, own), own, option, held, memory, remainder)
+        if not inside or odd or not kept_apart(self.signature, option, structure, own):
+            return True
+        return super()._fill(self._lowered(structure, own), own, option, held, memory, remainder)
 
     def _in_turns(self, store: OwnStore) -> bool:
         """True for a store for several readers that holds several tiles: no number of them is argued for stages."""

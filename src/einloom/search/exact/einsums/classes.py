@@ -165,7 +165,7 @@ class EinsumClass(HashedOnce):
     outermost, may cut so, because they move windows; tied: those that a fused loop may cut; tiling: the tiles that
     these have. loops: (tensor, variable, trips of the fused
     loops above its backing store); tiles: (memory, tensor, variable, extents of the tile), as the mapspace asks.
-    swaps, order: as `exchange.py` says of axes; empty where they keep their places.
+    order, swaps: as `exchange.py` says of variables and of axes; empty where nothing changes places.
     """
 
     extents: tuple[int, ...]

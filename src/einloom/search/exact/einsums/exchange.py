@@ -1,9 +1,9 @@
-"""Axes that may change places in all Einsums of a cascade at once.
+"""Axes, and loops over one axis, that may change places in all Einsums of a cascade at once.
 
-Comes in: the classes of a cascade's Einsums. Goes out: the same, told which axes of a fanout no Einsum can tell apart,
-and an order of their rank variables in which all users of a shared tensor have its ranks. With both, Einsums that stand
-below the same spatial loops choose the same of all ways to lay them on like axes, each by itself. The argument:
-docs/model/pruning.md, "Like axes".
+Comes in: the classes of a cascade's Einsums. Goes out: the same, told an order of their rank variables in which all
+users of a shared tensor have its ranks, and which axes of a fanout no Einsum can tell apart. Einsums that stand below
+the same spatial loops put those of one axis in that order, and choose the same of all ways to lay them on like axes,
+each by itself. The argument: docs/model/pruning.md, "Like axes" and "Loops over one axis".
 """
 
 from __future__ import annotations
@@ -17,28 +17,31 @@ from ....workload.einsum import Workload
 from .classes import EinsumClass
 
 
-def exchangeable(workload: Workload, signatures: Sequence[EinsumClass]) -> list[EinsumClass]:
-    """The classes with `swaps`, per axis the first one whose place it may take, and `order`; as they are where no axes
-    may change places, no order is known, or nobody shares a loop over an axis (then variables may `merge`)."""
-    swaps = _swaps(signatures)
-    apart = all(i == first for i, first in enumerate(swaps)) or any(one.merge for one in signatures)
-    orders = None if apart else _orders(workload, signatures)
+def exchangeable(workload: Workload, signatures: Sequence[EinsumClass], uneven: bool = False) -> list[EinsumClass]:
+    """The classes with `order` and `swaps`, per axis the first one whose place it may take, empty if none has another's.
+
+    They are as they are where no order is known, or nobody shares a loop over an axis (then variables may `merge`).
+    uneven: tiles need not divide; then axes keep their places.
+    """
+    orders = None if any(one.merge for one in signatures) else _orders(workload, signatures)
     if orders is None:
         return list(signatures)
+    swaps = () if uneven else _swaps(signatures)
     known: dict[EinsumClass, EinsumClass] = {}
     found = (replace(one, swaps=swaps, order=order) for one, order in zip(signatures, orders, strict=True))
     return [known.setdefault(one, one) for one in found]  # one object for all that are equal: quick to compare
 
 
 def _swaps(signatures: Sequence[EinsumClass]) -> tuple[int, ...]:
-    """Per axis the first of its fanout that all Einsums meet like it, whatever its size; limits tell axes apart."""
+    """Per axis the first of its fanout that all Einsums meet like it, whatever its size; limits tell axes apart. Empty
+    if all are apart."""
     first: dict[object, int] = {}
     found = []
     for i, met in enumerate(zip(*(one.axes for one in signatures), strict=True)):
         limited = any(axis.shares or axis.totals for axis in met)
         mark: object = i if limited else tuple(replace(axis, size=0) for axis in met)
         found.append(first.setdefault(mark, i))
-    return tuple(found)
+    return () if found == list(range(len(found))) else tuple(found)
 
 
 def _orders(workload: Workload, signatures: Sequence[EinsumClass]) -> list[tuple[int, ...]] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import field, replace
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from ..pmappings.sweep import closed, relaxed, sweep
 from ..prices.columns import LinkPrices, objective_columns
 from ..prices.traffic import Prices, accepted
 from .floors import Floors
+from .glance import Bits, Glance
 from .match import Below
 from .templates import FusedTemplate, OwnStore, Shape, Stacker
 from .tilings import LARGE, Tilings, TilingsByLoops
@@ -113,6 +114,23 @@ def numbered(tiles: IntArray, shape: Shape, sizes: tuple[int, ...]) -> IntArray:
     return total
 
 
+def in_any_order(structure: FusedTemplate, own: tuple[OwnStore, ...]) -> tuple[object, ...]:
+    """What a fused part is but for the order of temporal loops between which no store stands and no tile is kept: they
+    leave the same tiles in any order."""
+    ends = {d for _, _, d in structure.backings} | {x for s in own for x in (s.depth, *s.over, *(i + 1 for i in s.over))}
+    parts: list[object] = []
+    run: list[int] = []
+    for i, loop in enumerate(structure.loops):
+        if run and (i in ends or loop.axis is not None):
+            parts.append(tuple(sorted(run)))
+            run = []
+        if loop.axis is None:
+            run.append(loop.variable)
+        else:
+            parts.append(loop)
+    return tuple(parts), tuple(sorted(run)), structure.backings, own
+
+
 @dataclass(frozen=True)
 class Origin:
     """How a group's rows were made: unit, held tensors down to the fused part's innermost memory, own stores in the
@@ -190,6 +208,7 @@ class Explorer:
         self.floors = Floors(setting, classes, checkpoint)
         self.wanted: Wanted = {}
         self.stacks: Stacks = {}
+        self._bits: Bits = {}
         self.fusable = frozenset(t for t, tensor in enumerate(signature.tensors) if tensor.fusable)
 
     def blocks(self) -> list[PmappingGroup]:
@@ -385,10 +404,16 @@ class Explorer:
         key = option.above, option.fanouts, memory, held, fused, spread_over
         if key not in self.stacks:
             self.stacks[key] = self._stacked(option, place)
+        glance = Glance(self.classes, remainder.levels, remainder.choice, held, self._bits)
+        spare = self.limits - remainder.below.least if self.setting.rules.limits else None
+        empty: set[tuple[object, ...]] = set()
         for structure, own in self.stacks[key]:
             if len(remainder.below.rows) > MANY:
                 self.checkpoint()
-            self._fill(structure, own, option, held, memory, remainder)
+            if glance.may_fit(structure, own) and (spare is None or glance.within(spare, structure, own)):
+                like = in_any_order(structure, own)
+                if like not in empty and not self._fill(structure, own, option, held, memory, remainder):
+                    empty.add(like)
 
     def _stacked(self, option: UnitOption, place: Place) -> tuple[tuple[FusedTemplate, tuple[OwnStore, ...]], ...]:
         """The structures of a fused part: the same for all spatial choices over the same classes."""
@@ -423,18 +448,20 @@ class Explorer:
         held: Placement,
         memory: int,
         remainder: Remainder,
-    ) -> None:
+    ) -> bool:
+        """Add the rows of a structure; False if it has none for a reason that no order of its loops changes."""
         levels, below, prices = remainder.levels, remainder.below, remainder.levels.prices
         grid = self._grids.of(structure.loops, prices.links.spreads[remainder.choice], below.suited)
-        if len(grid) > LARGE:
+        size = len(grid)
+        if size > LARGE:
             self.checkpoint()
             grid = grid.take(np.flatnonzero(self._wanted(structure, grid)))
-        wanted = self._wanted(structure, grid)
-        if not wanted.any():
-            return
-        index = np.flatnonzero(wanted & self._room(levels, structure, own, grid))
+        index = np.flatnonzero(self._wanted(structure, grid))
+        refused = len(index) < size
+        if len(index):
+            index = index[self._room(levels, structure, own, grid)[index]]
         if not len(index):
-            return
+            return refused
         fixed, twice = np.zeros((len(index), len(self.setting.columns))), np.zeros(len(index), bool)
         for s in own:
             parent = max((m for m in range(s.memory) if s.tensor in held[m]), default=None)
@@ -444,17 +471,15 @@ class Explorer:
                 twice |= grid.again(prices, remainder.choice, s)[index]
         index, fixed = index[~twice], fixed[~twice]
         if self.setting.rules.limits:
-            kept = np.flatnonzero(every(fixed + below.least <= self.limits))
-            self.counts["slack"] = self.counts.get("slack", 0) + len(index) - len(kept)
-            index, fixed = index[kept], fixed[kept]
+            index, fixed = self._within(fixed + below.least, index, fixed)
+        if not len(index):
+            return refused
         which, rows = below.match(grid.below(len(structure.loops))[index])
-        if not len(which):
-            return
         cost = below.rows.cost[rows] + fixed[which]
         if self.setting.rules.limits:
-            kept = np.flatnonzero(every(cost <= self.limits))
-            self.counts["slack"] = self.counts.get("slack", 0) + len(which) - len(kept)
-            which, rows, cost = which[kept], rows[kept], cost[kept]
+            which, rows, cost = self._within(cost, which, rows, cost)
+        if not len(which):
+            return refused
         which = index[which]
         variant = Origin(option, held, own, memory, below.rows.trail, remainder.links)
         block = PmappingGroup(
@@ -467,6 +492,13 @@ class Explorer:
             (variant,),
         )
         self.found.setdefault(structure, []).append(block if len(block) < MANY else self._reduce([block]))
+        return True
+
+    def _within(self, cost: FloatArray, *parts: NDArray[Any]) -> list[NDArray[Any]]:
+        """The entries of some arrays whose cost is within the limits."""
+        kept = np.flatnonzero(every(cost <= self.limits))
+        self.counts["slack"] = self.counts.get("slack", 0) + len(cost) - len(kept)
+        return [part[kept] for part in parts]
 
     def _settled(self, cost: FloatArray, structure: FusedTemplate, variant: Origin) -> FloatArray:
         """The columns by which complete rows compete and are joined."""

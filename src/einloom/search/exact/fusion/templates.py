@@ -426,9 +426,12 @@ class Stacker:
                 yield from self._descend(Stack(new, loops, at.stores, at.backs, left, at.waiting))
 
     def _orders(self, memory: int) -> list[tuple[FusedLoop, ...]]:
-        """The spatial loops of the fanouts directly above a memory, those of one axis in every order: Einsums that
-        share them need not have their variables in the same one."""
-        axes = [list(loops) for _, loops in groupby(self._between(memory), key=lambda loop: loop.axis)]
+        """The spatial loops of the fanouts directly above a memory: those of one axis in the order of the cascade or,
+        if it has none, in every order, as Einsums that share them need not have their variables in the same one."""
+        order, between = self.classes.signature.order, self._between(memory)
+        if order:
+            return [tuple(sorted(between, key=lambda loop: (loop.axis, order.index(loop.variable))))]
+        axes = [list(loops) for _, loops in groupby(between, key=lambda loop: loop.axis)]
         return [tuple(chain(*orders)) for orders in product(*map(permutations, axes))]
 
     def _linking(self, waiting: frozenset[int]) -> bool:
