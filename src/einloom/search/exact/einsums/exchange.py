@@ -18,7 +18,7 @@ from .classes import EinsumClass
 
 
 def exchangeable(workload: Workload, signatures: Sequence[EinsumClass], uneven: bool = False) -> list[EinsumClass]:
-    """The classes with `order` and `swaps`, per axis the first one whose place it may take, empty if none has another's.
+    """The classes with `order` and `swaps`: per axis the first one whose place it may take, empty if none may.
 
     They are as they are where no order is known, or nobody shares a loop over an axis (then variables may `merge`).
     uneven: tiles need not divide; then axes keep their places.

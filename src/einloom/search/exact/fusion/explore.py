@@ -34,8 +34,8 @@ from ..pmappings.sweep import closed, relaxed, sweep
 from ..prices.columns import LinkPrices, objective_columns
 from ..prices.traffic import Prices, accepted
 from .floors import Floors
-from .glance import Bits, Glance
 from .match import Below
+from .screening import Bits, Screen, in_any_order
 from .templates import FusedTemplate, OwnStore, Shape, Stacker
 from .tilings import LARGE, Tilings, TilingsByLoops
 
@@ -112,23 +112,6 @@ def numbered(tiles: IntArray, shape: Shape, sizes: tuple[int, ...]) -> IntArray:
         if rank is not None:
             total = total * (sizes[rank] + 1) + tiles[:, column]
     return total
-
-
-def in_any_order(structure: FusedTemplate, own: tuple[OwnStore, ...]) -> tuple[object, ...]:
-    """What a fused part is but for the order of temporal loops between which no store stands and no tile is kept: they
-    leave the same tiles in any order."""
-    ends = {d for _, _, d in structure.backings} | {x for s in own for x in (s.depth, *s.over, *(i + 1 for i in s.over))}
-    parts: list[object] = []
-    run: list[int] = []
-    for i, loop in enumerate(structure.loops):
-        if run and (i in ends or loop.axis is not None):
-            parts.append(tuple(sorted(run)))
-            run = []
-        if loop.axis is None:
-            run.append(loop.variable)
-        else:
-            parts.append(loop)
-    return tuple(parts), tuple(sorted(run)), structure.backings, own
 
 
 @dataclass(frozen=True)
@@ -404,13 +387,13 @@ class Explorer:
         key = option.above, option.fanouts, memory, held, fused, spread_over
         if key not in self.stacks:
             self.stacks[key] = self._stacked(option, place)
-        glance = Glance(self.classes, remainder.levels, remainder.choice, held, self._bits)
+        screen = Screen(self.classes, remainder.levels, remainder.choice, held, self._bits)
         spare = self.limits - remainder.below.least if self.setting.rules.limits else None
         empty: set[tuple[object, ...]] = set()
         for structure, own in self.stacks[key]:
             if len(remainder.below.rows) > MANY:
                 self.checkpoint()
-            if glance.may_fit(structure, own) and (spare is None or glance.within(spare, structure, own)):
+            if screen.may_fit(structure, own) and (spare is None or screen.within(spare, structure, own)):
                 like = in_any_order(structure, own)
                 if like not in empty and not self._fill(structure, own, option, held, memory, remainder):
                     empty.add(like)

@@ -14,7 +14,7 @@ from einloom.errors import SpecError
 from einloom.problem import Problem
 from einloom.search.exact.fusion import explore
 from einloom.search.exact.fusion.explore import Explorer
-from einloom.search.exact.fusion.glance import Glance
+from einloom.search.exact.fusion.screening import Screen
 from einloom.testing.ragged import ragged_problem, shared_problem, window_problem
 from fused_again import levelled
 from varied_problems import answer, anything, layers
@@ -24,19 +24,19 @@ SOURCES: tuple[Source, ...] = (anything, ragged_problem, window_problem, shared_
 
 
 def looked(source: Source, seeds: Sequence[int], patch: pytest.MonkeyPatch) -> Counter[str]:
-    """Of the fused parts in searches of these problems, how many a glance, or one like them, leaves out and why,
+    """Of the fused parts in searches of these problems, how many screening, or one like them, leaves out and why,
     and how many of these have rows ("wrong")."""
     found = Counter[str]()
-    fill, may_fit, within, like = Explorer._fill, Glance.may_fit, Glance.within, explore.in_any_order
+    fill, may_fit, within, like = Explorer._fill, Screen.may_fit, Screen.within, explore.in_any_order
     seen: dict[object, set[object]] = {}
 
     def filled(self, structure, own, option, held, memory, remainder):  # type: ignore[no-untyped-def]
-        glance = Glance(self.classes, remainder.levels, remainder.choice, held, {})
+        screen = Screen(self.classes, remainder.levels, remainder.choice, held, {})
         limited = self.setting.rules.limits
         empty = seen.setdefault((id(self), id(remainder), held, memory), set())
         reasons = {
-            "room": not may_fit(glance, structure, own),
-            "cost": limited and not within(glance, self.limits - remainder.below.least, structure, own),
+            "room": not may_fit(screen, structure, own),
+            "cost": limited and not within(screen, self.limits - remainder.below.least, structure, own),
             "like": like(structure, own) in empty,
         }
         before = sum(map(len, self.found.values()))
@@ -51,8 +51,8 @@ def looked(source: Source, seeds: Sequence[int], patch: pytest.MonkeyPatch) -> C
 
     with patch.context() as patched:
         patched.setattr(Explorer, "_fill", filled)
-        patched.setattr(Glance, "may_fit", lambda *_: True)
-        patched.setattr(Glance, "within", lambda *_: True)
+        patched.setattr(Screen, "may_fit", lambda *_: True)
+        patched.setattr(Screen, "within", lambda *_: True)
         patched.setattr(explore, "in_any_order", lambda *_: (object(),))
         for seed in seeds:
             with suppress(SpecError):
@@ -86,19 +86,19 @@ def test_every_reason_leaves_some_out(reason: str, monkeypatch: pytest.MonkeyPat
 
 def whole_tiles(patch: pytest.MonkeyPatch) -> None:
     """Loops are taken to leave the tiles as they are."""
-    real = Glance._least_bits
-    patch.setattr(Glance, "_least_bits", lambda self, t, m, tile, b: real(self, t, m, self.classes.extents, b))
+    real = Screen._least_bits
+    patch.setattr(Screen, "_least_bits", lambda self, t, m, tile, b: real(self, t, m, self.classes.extents, b))
 
 
 def more_moves(patch: pytest.MonkeyPatch) -> None:
     """Every loop above a store is taken to fill it again."""
-    real = Glance._least_moves
+    real = Screen._least_moves
 
     def moves(self, structure, store, parent):  # type: ignore[no-untyped-def]
         again = sum(loop.axis is None for loop in structure.loops[: store.depth])
         return real(self, structure, store, parent) * 2**again
 
-    patch.setattr(Glance, "_least_moves", moves)
+    patch.setattr(Screen, "_least_moves", moves)
 
 
 def any_order(patch: pytest.MonkeyPatch) -> None:

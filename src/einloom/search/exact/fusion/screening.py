@@ -2,7 +2,7 @@
 element at least.
 
 Comes in: the loops and stores of a fused part, and the spatial choice above. Goes out: whether any tiles may fit the
-memories and cost no more than is left. The argument: docs/model/pruning.md, "Fused parts at a glance".
+memories and cost no more than is left. The argument: docs/model/pruning.md, "Screening fused parts".
 """
 
 from __future__ import annotations
@@ -18,8 +18,25 @@ from .templates import FusedTemplate, OwnStore
 Bits = dict[tuple[int, int, tuple[int, ...], bool], int]  # tensor, memory, extents, backing -> bits of the tile
 
 
-class Glance:
-    """Looks at the fused parts above one set of rows. bits: what is known of tiles, whatever the spatial choice."""
+def in_any_order(structure: FusedTemplate, own: tuple[OwnStore, ...]) -> tuple[object, ...]:
+    """What a fused part is but for the order of temporal loops between which no store stands and no tile is kept: they
+    leave the same tiles in any order."""
+    ends = {d for _, _, d in structure.backings}.union(*((s.depth, *s.over, *(i + 1 for i in s.over)) for s in own))
+    parts: list[object] = []
+    run: list[int] = []
+    for i, loop in enumerate(structure.loops):
+        if run and (i in ends or loop.axis is not None):
+            parts.append(tuple(sorted(run)))
+            run = []
+        if loop.axis is None:
+            run.append(loop.variable)
+        else:
+            parts.append(loop)
+    return tuple(parts), tuple(sorted(run)), structure.backings, own
+
+
+class Screen:
+    """Screens the fused parts above one set of rows. bits: what is known of tiles, whatever the spatial choice."""
 
     def __init__(self, classes: RankClasses, levels: Levels, choice: int, held: Placement, bits: Bits) -> None:
         self.classes = classes
