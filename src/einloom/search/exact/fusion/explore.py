@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import field, replace
 from functools import partial
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -345,7 +346,43 @@ class Explorer:
                 backs = not memory or levels[context].backs
                 for prefix in prefixes[context]:
                     if backs or self._may_keep(option, prefix, upper, fused):
-                        yield (memory, prefix, upper, fused, further), choice, part
+                        roomy = self._beside(expansion.levels, part, (memory, prefix, upper, fused, further))
+                        if len(roomy):
+                            yield (memory, prefix, upper, fused, further), choice, roomy
+
+    def _beside(self, levels: Levels, rows: Rows, place: Place) -> Rows:
+        """The rows with room beside what the fused part stores; the rows themselves, if all have."""
+        memory, held, upper, fused, _ = place
+        good, extents = np.ones(len(rows), bool), None
+        for m in range(1, memory + 1):
+            backed = frozenset(t for t in self.fusable if backing(held, t) == m)
+            own = [(t, False) for t in (fused if m == memory else held[m] - backed)]
+            stores = [(t, b) for t, b in own + [(t, True) for t in backed] if not self.signature.tensors[t].parts]
+            if stores and m in levels.limited and m in self.setting.tracked:
+                extents = self._least_extents(rows.x, held, upper) if extents is None else extents
+                taken = rows.occupied[:, levels.limited.index(m)].copy()
+                for t, backs in stores:
+                    taken += levels.prices.tile_bits(t, extents, m, backs)
+                good &= taken <= levels.capacity(m)
+        if good.all():
+            return rows
+        self.counts["capacity"] = self.counts.get("capacity", 0) + int((~good).sum())
+        return rows.take(np.flatnonzero(good))
+
+    def _least_extents(self, x: IntArray, held: Placement, upper: SpatialChoice) -> IntArray:
+        """Extents of tiles in a fused part above rows of extents x, no more than any has there: no smaller than the
+        rows', and whole but for spatial loops where no tensor that is backed lets loops pass. Variables of windows have
+        one element, as windows need not be wider where a tile is larger."""
+        tensors, members = self.signature.tensors, self.classes.members
+        backed = [tensors[t] for t in self.fusable if tensors[t].intermediate and backing(held, t) > 0]
+        sliding = {v for tensor in tensors for v in tensor.complex_variables}
+        x = x.copy()
+        for d, variables in enumerate(members):
+            if sliding & set(variables):
+                x[:, d] = 1
+            elif all(tensor.fused_rank(v) is None for tensor in backed for v in variables):
+                x[:, d] = np.maximum(x[:, d], self.classes.extents[d] // prod(row[d] for row in upper))
+        return x
 
     def _may_keep(self, option: UnitOption, held: Placement, upper: SpatialChoice, fused: frozenset[int]) -> bool:
         """True if own stores in the last memory of `held`, which backs nothing, may keep their tiles above a split."""
