@@ -71,10 +71,11 @@ def test_every_binding_is_among_the_legal_trees(part: int) -> None:
     assert common["nested", ""] >= 100 // part, common
 
 
-def test_what_enters_a_level_was_read_above() -> None:
+@pytest.mark.parametrize("count", [600, pytest.param(800, marks=pytest.mark.slow)])
+def test_what_enters_a_level_was_read_above(count: int) -> None:
     """Where no axis multicasts or reduces, both ends of every link count the same."""
     crossed = 0
-    for s in legal(600):
+    for s in legal(count):
         case = s.case
         levels = tuple(
             replace(n, axes=tuple(replace(axis, multicast=NOTHING, reduce=NOTHING) for axis in n.axes))
