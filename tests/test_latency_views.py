@@ -20,9 +20,12 @@ from einloom.search.exact import Exact
 from trees import random_case
 
 
-def test_each_view_is_at_most_the_next_on_random_trees() -> None:
+@pytest.mark.parametrize(
+    "seeds", [range(250), pytest.param(range(250, 500), marks=pytest.mark.slow)], ids=["few", "more"]
+)
+def test_each_view_is_at_most_the_next_on_random_trees(seeds: range) -> None:
     apart = Counter[str]()
-    for seed in range(500):
+    for seed in seeds:
         case = (random_case if seed % 2 else concurrent_case)(seed)
         machine = loaded(case.machine, seed)
         if legality(case.workload, machine, case.mapping):
@@ -39,7 +42,7 @@ def test_each_view_is_at_most_the_next_on_random_trees() -> None:
             (a.count, a.bits) for a in costs["einsum"].actions
         ]
         apart["all"] += 1
-    assert apart["all"] >= 300 and min(apart["floor"], apart["tile"], apart["einsum"]) >= 10, apart
+    assert apart["all"] >= 150 and min(apart["floor"], apart["tile"], apart["einsum"]) >= 5, apart
 
 
 MATMUL = ("matmul:m=4,n=4,k=4", "simple")

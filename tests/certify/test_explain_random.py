@@ -90,7 +90,9 @@ class Trees:
         return frozenset(found)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=pytest.mark.slow if i % 2 else ()) for i, seed in enumerate(SEEDS)]
+)
 def test_conflicts_and_relaxations_are_what_they_claim(seed: int) -> None:
     problem = limited(seed)
     found = explained(seed)

@@ -44,8 +44,19 @@ def test_the_verbs_work(name: str, tmp_path: Path) -> None:
     assert "counts agree" in run("simulate", workload, machine, mapping)
     assert f"{energy} J" in run("show", saved)
     run("report", saved, "-o", tmp_path / "r.html")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name != "no ranks" else ()) for name in WORKLOADS]
+)
+def test_every_figure_is_drawn(name: str, tmp_path: Path) -> None:
+    workload, machine, saved = (tmp_path / end for end in ("w.yaml", "m.yaml", "r.json"))
+    workload.write_text(HEAD + WORKLOADS[name][0])
+    machine.write_text(MACHINE)
+    run("map", workload, machine, "--method", "exhaustive", "--json", saved)
     for kind in FIGURES:
         run("figure", kind, saved, "-o", tmp_path / f"{kind}.svg")
+        assert (tmp_path / f"{kind}.svg").stat().st_size > 0
 
 
 def test_what_tileflow_cannot_say_is_refused(tmp_path: Path) -> None:

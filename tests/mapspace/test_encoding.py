@@ -135,7 +135,10 @@ def test_trips_of_a_variable_are_those_of_all_its_private_loops() -> None:
     assert [trips_of(own, v) for v in ("m", "k", "n", "l")] == [70, 3, 11, 1]
 
 
-@pytest.mark.parametrize("name", TINY)
+DEAR = ("chain", "diamond")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in DEAR else ()) for n in TINY])
 def test_moves_reach_every_tree_and_nothing_else(name: str) -> None:
     workload, machine, mapspace = TINY[name]
     encoding = Encoding(workload, machine, mapspace)

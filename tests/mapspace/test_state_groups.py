@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from itertools import islice
 
 import pytest
@@ -76,7 +77,10 @@ def encoding_of(asked: Problem) -> Encoding:
     return Encoding(asked.workload, asked.machine, asked.mapspace)
 
 
-@pytest.mark.parametrize("name", CASES)
+DEAR = ("two chains",)
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in DEAR else ()) for n in CASES])
 def test_every_tree_has_a_state_that_moves_reach(name: str) -> None:
     """Room, rules and value of each are those of the tree."""
     asked = CASES[name]
@@ -132,14 +136,19 @@ def test_a_share_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {(bool(state.groups), encoding.fault(state)) for state in states} == {(False, None), (True, "full use")}
 
 
+@cache
+def least(case: str) -> float:
+    return ask(method("exhaustive"), CASES[case]).value
+
+
 @pytest.mark.parametrize("name", ["random", "anneal", "genetic", "local"])
 @pytest.mark.parametrize("case", ["any", "axis in full use", "three"])
 def test_methods_run_einsums_at_the_same_time(name: str, case: str) -> None:
     asked = CASES[case]
-    assert ask(method(name), asked, Budget(steps=400)).value == ask(method("exhaustive"), asked).value
+    assert ask(method(name), asked, Budget(steps=400)).value == least(case)
 
 
-@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 12), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 12), marks=pytest.mark.slow)])
 def test_states_of_random_problems_with_groups(seeds: range) -> None:
     seen = Counter[str]()
     for seed, asked in ((seed, make(seed)) for seed in seeds for make in (group_problem, share_problem)):

@@ -18,7 +18,7 @@ from einloom.mapping.tree import Mapping
 from einloom.oracle import simulate
 from einloom.workload.einsum import Workload
 
-CASES = 160
+CASES = 80
 
 
 class Grower:
@@ -112,9 +112,10 @@ def grown(seed: int) -> tuple[Workload, Machine, Mapping, set[str]]:
     return workload, machine, parse_mapping(text, workload, machine), grower.features
 
 
-def test_nested_pipelines_take_what_the_closed_form_says() -> None:
+@pytest.mark.parametrize("first", [0, pytest.param(CASES, marks=pytest.mark.slow)])
+def test_nested_pipelines_take_what_the_closed_form_says(first: int) -> None:
     found = Counter[str]()
-    for seed in range(CASES):
+    for seed in range(first, first + CASES):
         workload, machine, mapping, features = grown(seed)
         seen = simulate(workload, machine, mapping, timed=True)
         views = latencies(workload, machine, mapping)
@@ -123,7 +124,7 @@ def test_nested_pipelines_take_what_the_closed_form_says() -> None:
         assert seen.cycles == pytest.approx(views.tile), (seed, mapping)
         assert event_time(workload, machine, mapping).seconds == pytest.approx(views.tile), seed
         found.update({*features, *(place for place, _ in kinds(mapping.nest)), "all"})
-    assert found["all"] == CASES and min(found["flat"], found["drained"], found["parallel"]) >= 30, found
+    assert found["all"] == CASES and min(found["flat"], found["drained"], found["parallel"]) >= 15, found
 
 
 @pytest.mark.parametrize("mistake", ["nested stages are one", "nothing drains"])

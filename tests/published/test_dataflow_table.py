@@ -68,7 +68,9 @@ def test_the_table_tells_what_is_proven() -> None:
     assert lines == [["900", "infeasible", "~500", "500", "500"], ["800", "infeasible", "~490", "*450", "~400"]]
 
 
-@pytest.mark.parametrize(("name", "above"), [("tileflow-edge", 1.09), ("tileflow-edge-code", 1.04)])
+@pytest.mark.parametrize(
+    ("name", "above"), [("tileflow-edge", 1.09), pytest.param("tileflow-edge-code", 1.04, marks=pytest.mark.slow)]
+)
 def test_best_legal_attention_on_edge(name: str, above: float) -> None:
     """einloom's legal mapping of Bert-S on Edge needs less than a third of the cycles of TileFlow's illegal one.
 

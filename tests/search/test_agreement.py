@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from random import Random
 
@@ -43,8 +44,11 @@ SEEDS = [  # of the first 400 those that are enumerated quickly, and some whose 
         "353 "
     ).split()
 ]
-# a third of the seeds every time, the others with the slow tests
+# a third or a sixth of the seeds every time, the others with the slow tests
 THIRDS = [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)]
+
+
+SIXTHS = [pytest.param(n, marks=pytest.mark.slow if n else ()) for n in range(6)]
 
 
 def problem(seed: int) -> Problem:
@@ -67,23 +71,29 @@ def problem(seed: int) -> Problem:
     return Problem(workload, Machine("m", levels), Mapspace(), Objective(rng.choice(("latency", "energy", "edp"))))
 
 
-@pytest.mark.parametrize("third", THIRDS)
-def test_the_optimum_is_that_of_all_trees(third: int) -> None:
+@cache
+def known(seed: int) -> float | None:
+    """The optimum, if this is first asked for before anything is changed."""
+    return optimum(problem(seed))
+
+
+@pytest.mark.parametrize("sixth", SIXTHS)
+def test_the_optimum_is_that_of_all_trees(sixth: int) -> None:
     """Intermediates in buffers behind a fanout; most of the problems have choices that do not agree."""
     dropped = 0
-    for seed in SEEDS[third::3]:
+    for seed in SEEDS[sixth::6]:
         found = searched(problem(seed))
         assert same(None if found is None else found.value, enumerated(problem(seed))), f"seed {seed}"
         if found is not None and found.certificate is not None:
             dropped += found.certificate.counts.get("agreement", 0) > 0
-    assert dropped > len(SEEDS) // 6
+    assert dropped > len(SEEDS) // 12
 
 
 @pytest.mark.parametrize("third", THIRDS)
 def test_without_the_rule_the_optimum_is_the_same(third: int) -> None:
     off = ExactOptions(consistency=False)
     for seed in SEEDS[third::3]:
-        assert same(optimum(problem(seed)), optimum(problem(seed), off)), f"seed {seed}"
+        assert same(known(seed), optimum(problem(seed), off)), f"seed {seed}"
 
 
 def listed(found: list[Choices]) -> set[tuple[object, ...]]:
@@ -119,25 +129,25 @@ def test_choices_within_a_limit_are_those_of_all_that_are_not_beyond_it() -> Non
 def test_listing_choices_within_limits_alone_the_optimum_is_the_same(
     third: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = {seed: optimum(problem(seed)) for seed in SEEDS[third::3]}
+    before = {seed: known(seed) for seed in SEEDS[third::3]}
     monkeypatch.setattr(choices, "LARGE", 0)
     for seed in SEEDS[third::3]:
-        assert same(known[seed], optimum(problem(seed))), f"seed {seed}"
+        assert same(before[seed], optimum(problem(seed))), f"seed {seed}"
 
 
 def test_a_limit_that_leaves_out_what_is_at_it_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Choices are asked for beside what the others cost at least; with a tenth more for these the optimum goes."""
     right = Keys.within
-    known = {seed: optimum(problem(seed)) for seed in SEEDS}
+    before = {seed: known(seed) for seed in SEEDS[::3]}
     monkeypatch.setattr(choices, "LARGE", 0)
     monkeypatch.setattr(Keys, "within", lambda self, floors, cutoff, rest: right(self, floors, cutoff, rest * 1.1))
     wrong = 0
-    for seed in SEEDS:
+    for seed, best in before.items():
         try:
-            wrong += not same(known[seed], optimum(problem(seed)))
+            wrong += not same(best, optimum(problem(seed)))
         except Defect:  # a bound above the value
             wrong += 1
-    assert wrong > 5
+    assert wrong > 1
 
 
 def test_partners_need_not_agree_about_what_the_outermost_memory_backs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,9 +158,9 @@ def test_partners_need_not_agree_about_what_the_outermost_memory_backs(monkeypat
         inner = max(range(len(option.above)), key=lambda m: option.above[m])
         return right(self, floors, option, tensor, memory or inner)
 
-    known = {seed: optimum(problem(seed)) for seed in SEEDS}
+    before = {seed: known(seed) for seed in SEEDS[::3]}
     monkeypatch.setattr(Keys, "of", wrong)
-    assert any(not same(known[seed], optimum(problem(seed))) for seed in SEEDS)
+    assert any(not same(best, optimum(problem(seed))) for seed, best in before.items())
 
 
 def convolution(stride: int, dilation: int, p: int, r: int, instances: int) -> Problem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -35,6 +36,7 @@ PROBLEMS = [
     *(stacked(layer, 4, bits, "edp", more=TIMED) for layer in sorted(LAYERS)[1:] for bits in (40, 60, 200)),
     *(stacked("feed forward", count, bits, "edp", more=TIMED) for count, bits in ((2, 100), (3, 200), (3, 60))),
 ]
+EVEN, ODD = range(0, len(PROBLEMS), 2), range(1, len(PROBLEMS), 2)
 
 
 @pytest.fixture(autouse=True)
@@ -57,21 +59,30 @@ def bounds(asked: Problem) -> tuple[float, float]:
     return before * attempt.repeats, attempt.bound * attempt.repeats
 
 
-def test_no_bound_is_above_the_optimum_which_stays() -> None:
+@cache
+def best_of(number: int) -> float:
+    """The optimum of a problem by a search that looks at no segments."""
+    best = optimum(PROBLEMS[number], WITHOUT)
+    assert best is not None
+    return best
+
+
+@pytest.mark.parametrize("numbers", [EVEN, pytest.param(ODD, marks=pytest.mark.slow)], ids=["even", "odd"])
+def test_no_bound_is_above_the_optimum_which_stays(numbers: range) -> None:
     raised = 0
-    for asked in PROBLEMS:
-        best = optimum(asked, WITHOUT)
-        assert best is not None
+    for number in numbers:
+        asked, best = PROBLEMS[number], best_of(number)
         before, after = bounds(asked)
         assert before <= after <= best * (1 + 1e-9), asked.workload.name
         assert same(optimum(asked), best), asked.workload.name
         assert same(Exact(replace(EVERY_LOOP, limit=best)).search(asked).value, best)
         raised += after > before * (1 + 1e-9)
-    assert raised > len(PROBLEMS) / 3
+    assert raised > len(numbers) / 3
 
 
-def test_the_optimum_is_that_of_all_trees() -> None:
-    for seed in RAISED:
+@pytest.mark.parametrize("seeds", [RAISED[:4], pytest.param(RAISED[4:], marks=pytest.mark.slow)], ids=["few", "more"])
+def test_the_optimum_is_that_of_all_trees(seeds: tuple[int, ...]) -> None:
+    for seed in seeds:
         asked = replace(tiny_problem(seed), objective=Objective("edp"))
         before, after = bounds(asked)
         least = best_of_all(asked)
@@ -174,6 +185,6 @@ def wrong(asked: Problem, best: float) -> bool:
 
 @pytest.mark.parametrize("mistake", [dearest_ends, next_limit, both_sides, beyond_both], ids=lambda f: f.__name__)
 def test_planted_mistakes_are_caught(mistake, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
-    every = [(asked, optimum(asked, WITHOUT) or 0.0) for asked in PROBLEMS]
+    every = [(asked, best_of(number)) for number, asked in enumerate(PROBLEMS)]
     mistake(monkeypatch)
     assert any(wrong(asked, best) for asked, best in every)

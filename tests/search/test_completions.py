@@ -168,11 +168,13 @@ def proven(asked: Problem, best: float) -> tuple[list[float], float]:
     return heard, one.run(best * 4, heard.append).value
 
 
-def test_limits_of_joins_that_find_nothing_are_bounds() -> None:
+@pytest.mark.parametrize("half", [0, pytest.param(1, marks=pytest.mark.slow)])
+def test_limits_of_joins_that_find_nothing_are_bounds(half: int) -> None:
     """Ascending and at most the optimum, which is what the next limit admits."""
-    tiny = [one for one in map(tiny_problem, SEEDS) if one.objective.name != "pareto" and one.workload.repeat == 1]
-    tight = [layers(n, bits, name) for n, bits in ((1, 80), (2, 80), (2, 100), (2, 150)) for name in ("energy", "edp")]
-    asked = [(one, optimum(one, ExactOptions(completions=False))) for one in (*PROBLEMS, *tight)]
+    seeds, sizes, goals = SEEDS[half::2], ((1, 80), (2, 80), (2, 100), (2, 150)), ("energy", "edp")
+    tiny = [one for one in map(tiny_problem, seeds) if one.objective.name != "pareto" and one.workload.repeat == 1]
+    tight = [layers(n, bits, goals[(i + half) % 2]) for i, (n, bits) in enumerate(sizes)]
+    asked = [(one, optimum(one, ExactOptions(completions=False))) for one in (*PROBLEMS[half::2], *tight)]
     asked += [(one, enumerated(one)) for one in tiny if not one.mapspace.places]
     several = 0
     for one, best in asked:

@@ -48,13 +48,14 @@ def values(asked: Problem, draws: int) -> list[tuple[float, float]]:
     return found
 
 
-def test_no_tree_of_tiny_problems_is_below() -> None:
+@pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 80), marks=pytest.mark.slow)], ids=["few", "more"])
+def test_no_tree_of_tiny_problems_is_below(seeds: range) -> None:
     met: Counter[str] = Counter()
-    for seed in range(80):
+    for seed in seeds:
         for bound, value in values(tiny_problem(seed), 4):
             assert bound <= value * (1 + 1e-9), seed
             met["reached" if 0 < value <= bound * (1 + 1e-9) else "above" if bound > 0 else "zero"] += 1
-    assert met["reached"] > 100 and met["above"] > 500
+    assert met["reached"] > 50 and met["above"] > 250
 
 
 @pytest.mark.parametrize(("workload", "machine"), ZOO)

@@ -14,11 +14,13 @@ from einloom.search.exact.fusion.templates import Stacker
 from einloom.search.exact.pmappings.prune import Pruner
 
 
-@pytest.mark.parametrize("first", range(0, 12, 4))
+@pytest.mark.parametrize(
+    "first", [pytest.param(first, marks=pytest.mark.slow if first not in (0, 4) else ()) for first in range(0, 12, 2)]
+)
 def test_no_tree_of_another_problem_is_below_what_is_proven(first: int) -> None:
-    found = [crossed(seed) for seed in range(first, first + 4)]
+    found = [crossed(seed) for seed in range(first, first + 2)]
     assert [wrong for one in found for wrong in one.wrong] == []
-    assert sum(one.priced for one in found) > 100
+    assert sum(one.priced for one in found) > 50
 
 
 def test_an_einsum_without_ranks_shares_no_loop() -> None:

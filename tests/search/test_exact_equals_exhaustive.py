@@ -6,6 +6,7 @@ The exhaustive search shares no code with `exact` but the cost of a given tree a
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -29,8 +30,8 @@ MOST_SECONDS = 600.0
 SEEDS = json.loads((Path(__file__).parent / "tiny_seeds.json").read_text())
 
 
-# a sixth of the seeds every time, the others with the slow tests
-CHUNKS = [pytest.param(f, marks=() if f % 180 == 0 else pytest.mark.slow) for f in range(0, len(SEEDS), 30)]
+# a seventh of the seeds every time, the others with the slow tests
+CHUNKS = [pytest.param(f, marks=() if f % 150 == 0 else pytest.mark.slow) for f in range(0, len(SEEDS), 15)]
 
 
 def enumerated(problem: Problem) -> float | None:
@@ -45,7 +46,7 @@ def enumerated(problem: Problem) -> float | None:
 
 @pytest.mark.parametrize("first", CHUNKS)
 def test_exact_equals_exhaustive(first: int) -> None:
-    for seed in SEEDS[first : first + 30]:
+    for seed in SEEDS[first : first + 15]:
         problem = tiny_problem(seed)
         assert same(optimum(problem), enumerated(problem)), f"seed {seed}"
 
@@ -63,7 +64,7 @@ def test_the_seeds_are_many_and_varied() -> None:
     assert 5 <= infeasible <= len(problems) // 2
 
 
-@pytest.mark.parametrize("seed", range(40, 60))
+@pytest.mark.parametrize("seed", [pytest.param(n, marks=pytest.mark.slow if n % 2 else ()) for n in range(40, 60)])
 def test_a_padded_convolution(seed: int) -> None:
     """Windows that reach outside the input: O[p] = I[p+r-1] * F[r] with as many inputs as outputs."""
     rng = Random(seed)
@@ -78,7 +79,8 @@ def test_a_padded_convolution(seed: int) -> None:
 
 
 RULES = ("stationary", "lowering", "dominance", "limits", "settled")
-PRUNED = (*SEEDS[:60], 72, 248, 321, 1542, 1615, 2016, 2186)
+PRUNED = (*SEEDS[:30], 72, 248, 321, 1542, 1615, 2016, 2186)
+FURTHER = SEEDS[30:60]
 
 
 @cache
@@ -90,9 +92,10 @@ def searched(seed: int, rule: str | None) -> Result | None:
         return None
 
 
+@pytest.mark.parametrize("seeds", [PRUNED, pytest.param(FURTHER, marks=pytest.mark.slow)], ids=["few", "more"])
 @pytest.mark.parametrize("rule", RULES)
-def test_each_pruning_rule_off_gives_the_same_optimum(rule: str) -> None:
-    for seed in PRUNED:
+def test_each_pruning_rule_off_gives_the_same_optimum(rule: str, seeds: Sequence[int]) -> None:
+    for seed in seeds:
         off, on = searched(seed, rule), searched(seed, None)
         assert same(off and off.value, on and on.value), f"seed {seed}"
 
@@ -144,7 +147,8 @@ def test_stores_that_keep_their_tile_across_other_memories_can_win() -> None:
     assert optimum(problem, ExactOptions(Rules(deferral=False))) == 1006
 
 
-def test_without_bounds_the_optimum_is_the_same() -> None:
-    for seed in SEEDS[:90]:
+@pytest.mark.parametrize("seeds", [SEEDS[:45], pytest.param(SEEDS[45:90], marks=pytest.mark.slow)], ids=["few", "more"])
+def test_without_bounds_the_optimum_is_the_same(seeds: list[int]) -> None:
+    for seed in seeds:
         problem = tiny_problem(seed)
         assert same(optimum(problem, ExactOptions(incumbent=False)), optimum(problem)), f"seed {seed}"

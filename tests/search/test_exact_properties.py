@@ -20,6 +20,10 @@ from optima import optimum, same
 from tiny_problems import tiny_problem
 
 SEEDS = [seed for seed in range(5000, 5100) if len(tiny_problem(seed).machine.memories) <= 3][:50]
+EACH = pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=pytest.mark.slow if i % 2 else ()) for i, seed in enumerate(SEEDS)]
+)
+"""Every other seed, and with the slow tests the rest."""
 
 
 def renamed(workload: Workload) -> Workload:
@@ -51,7 +55,7 @@ def with_new_names(level: Level) -> Level:
     return replace(level, name=f"L_{level.name}")
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@EACH
 def test_names_do_not_matter(seed: int) -> None:
     problem = tiny_problem(seed)
     o = problem.objective
@@ -64,7 +68,7 @@ def test_names_do_not_matter(seed: int) -> None:
     assert same(optimum(problem), optimum(there))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@EACH
 def test_a_free_memory_that_holds_nothing_does_not_matter(seed: int) -> None:
     problem = tiny_problem(seed)
     levels = problem.machine.levels
@@ -74,7 +78,7 @@ def test_a_free_memory_that_holds_nothing_does_not_matter(seed: int) -> None:
     assert same(optimum(problem), optimum(replace(problem, machine=machine)))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@EACH
 def test_energy_scales_with_the_energies(seed: int) -> None:
     problem = replace(tiny_problem(seed), objective=Objective("energy"))
 
@@ -90,7 +94,7 @@ def test_energy_scales_with_the_energies(seed: int) -> None:
     assert same(None if before is None else 3 * before, after)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@EACH
 def test_more_capacity_or_bandwidth_never_hurts(seed: int) -> None:
     problem = tiny_problem(seed)
     before = optimum(problem)
@@ -129,10 +133,11 @@ def test_energy_alone_does_not_decide_edp() -> None:
     assert quick.edp == pytest.approx(21973052686336, rel=1e-9)
 
 
-def test_a_dive_is_only_an_upper_bound() -> None:
+@pytest.mark.parametrize("step", [2, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_dive_is_only_an_upper_bound(step: int) -> None:
     """The quick pass compares rows by one number: it may miss the optimum, and is nowhere below it."""
     missed = 0
-    for seed in (*SEEDS, 1102, 1140, 2011):
+    for seed in (*SEEDS[::step], 1102, 1140, 2011):
         problem = tiny_problem(seed)
         exact = optimum(problem)
         if exact is None:

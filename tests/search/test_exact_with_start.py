@@ -61,9 +61,15 @@ def proven(found: Result, best: float) -> None:
     assert outside(problem.workload, problem.machine, problem.mapspace, found.mapping) == ()
 
 
-def test_the_optimum_does_not_depend_on_the_start() -> None:
+HALVES = pytest.mark.parametrize(
+    "seeds", [SEEDS[:19], pytest.param(SEEDS[19:], marks=pytest.mark.slow)], ids=["few", "more"]
+)
+
+
+@HALVES
+def test_the_optimum_does_not_depend_on_the_start(seeds: list[int]) -> None:
     worse = repeated = 0
-    for seed in SEEDS:
+    for seed in seeds:
         problem, rng = tiny_problem(seed), Random(seed)
         trees = legal_trees(seed)
         if not trees:
@@ -74,14 +80,15 @@ def test_the_optimum_does_not_depend_on_the_start() -> None:
         repeated += problem.workload.repeat > 1
         for starts in ((plain.mapping,), (ordered[-1],), tuple(rng.choices(trees, k=3))):
             proven(started(problem, *starts), plain.value)
-    assert worse > 10
-    assert repeated > 5
+    assert worse > len(seeds) // 4
+    assert repeated > 2
 
 
-def test_a_stopped_search_has_the_start() -> None:
+@HALVES
+def test_a_stopped_search_has_the_start(seeds: list[int]) -> None:
     """With nothing evaluated yet, and at any other time, what comes back is at least as good, with a true bound."""
     bounded = 0
-    for seed in SEEDS:
+    for seed in seeds:
         problem, trees = tiny_problem(seed), legal_trees(seed)
         if not trees:
             continue
@@ -92,7 +99,7 @@ def test_a_stopped_search_has_the_start() -> None:
             assert found.certificate.bound <= best * (1 + 1e-9)
             assert best * (1 - 1e-9) <= found.value <= value(problem, start) * (1 + 1e-9)
             bounded += found.certificate.guarantee is Guarantee.BOUNDED
-    assert bounded > 10
+    assert bounded > 5
 
 
 def test_a_search_stopped_at_once_returns_the_start() -> None:

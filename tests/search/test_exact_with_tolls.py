@@ -45,9 +45,10 @@ def tolled(problem: Problem, rng: Random) -> Problem:
     return replace(problem, machine=replace(problem.machine, levels=tuple(levels)))
 
 
-def test_exact_equals_exhaustive_with_tolls() -> None:
+@pytest.mark.parametrize("seeds", [SEEDS[:32], pytest.param(SEEDS[32:], marks=pytest.mark.slow)], ids=["few", "more"])
+def test_exact_equals_exhaustive_with_tolls(seeds: list[int]) -> None:
     seen: Counter[str] = Counter()
-    for seed in SEEDS:
+    for seed in seeds:
         problem = tolled(tiny_problem(seed), Random(seed))
         result, every = Exact().search(problem), Exhaustive().search(problem)
         assert every.complete and result.value == pytest.approx(every.value, rel=1e-9, abs=0), seed
@@ -56,11 +57,12 @@ def test_exact_equals_exhaustive_with_tolls() -> None:
         seen["paid"] += bool(paid)
         seen["behind a fanout"] += bool(paid and problem.machine.fanouts)
         seen["binding"] += slowest in {toll.name for toll in problem.machine.tolls}
-    assert seen["paid"] >= 40 and seen["behind a fanout"] >= 15 and seen["binding"] >= 5, seen
+    assert seen["paid"] >= 20 and seen["behind a fanout"] >= 7 and seen["binding"] >= 2, seen
 
 
 @pytest.mark.parametrize(
-    ("name", "goal", "after"), [("ffm", "edp", 2), ("ragged", "energy", 1), ("ragged", "latency", 2)]
+    ("name", "goal", "after"),
+    [("ffm", "edp", 2), pytest.param("ragged", "energy", 1, marks=pytest.mark.slow), ("ragged", "latency", 2)],
 )
 def test_copies_pay_tolls_also_with_uneven_tiles(name: str, goal: str, after: int) -> None:
     """Five values over two instances, in front of the axis and behind it."""

@@ -110,7 +110,10 @@ def test_a_proof_is_the_same_after_dives(
     assert found.value == pytest.approx(alone.value, rel=1e-9)
 
 
-def test_exact_is_what_all_trees_say_after_dives(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "seeds", [SEEDS[:80], pytest.param(SEEDS[80:240], marks=pytest.mark.slow)], ids=["few", "more"]
+)
+def test_exact_is_what_all_trees_say_after_dives(seeds: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Random cascades, with so few choices that dives miss most optima."""
     few, dives = Few(2, 1, 3, 1), list[float]()
     right = head_starts.first_among_few
@@ -122,11 +125,11 @@ def test_exact_is_what_all_trees_say_after_dives(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(head_starts, "CROWDED", -1)
     monkeypatch.setattr(head_starts, "_ladder", lambda attempt, size: (few,))
     monkeypatch.setattr(head_starts, "first_among_few", counted)
-    for seed in SEEDS[:240]:
+    for seed in seeds:
         asked = tiny_problem(seed)
         if len(asked.workload.einsums) > 1:
             assert same(optimum(asked, seconds=1e6 if seed % 2 else None), enumerated(asked)), seed
-    assert sum(value < np.inf for value in dives) >= 10
+    assert sum(value < np.inf for value in dives) >= 3
 
 
 @pytest.mark.parametrize("length", [4, 5])

@@ -80,7 +80,7 @@ def test_a_tree_that_cuts_a_rank_twice_is_the_optimum_where_it_may() -> None:
     assert optimum(once(asked)) == evaluate(workload, machine, single).energy == 422336
 
 
-@pytest.mark.parametrize("seed", PAYS[:3])
+@pytest.mark.parametrize("seed", [PAYS[0], *(pytest.param(seed, marks=pytest.mark.slow) for seed in PAYS[1:3])])
 def test_the_optimum_is_that_of_all_trees(seed: int) -> None:
     asked = levelled(seed, small=True)
     least, less = best_of_all(once(asked)), best_of_all(asked)

@@ -142,7 +142,9 @@ def test_on_units_of_their_own_one_unit_runs_nothing_at_once() -> None:
     assert result.value == enumerated(problem) == 3.5
 
 
-@pytest.mark.parametrize(("size", "value"), [(3, 3.5), (4, 3.25), (6, 2.75)])
+@pytest.mark.parametrize(
+    ("size", "value"), [(3, 3.5), *(pytest.param(*one, marks=pytest.mark.slow) for one in ((4, 3.25), (6, 2.75)))]
+)
 def test_exchanged_tiles_need_their_slots(size: int, value: float) -> None:
     """Two of every tile that neighbours exchange: 4 bits with the whole of S, which T reads later; 6 for all four."""
     problem = four_in_a_row("shared", 4, size)

@@ -50,10 +50,11 @@ def goals(asked: Problem) -> list[Objective]:
     return [Objective("energy"), Objective("traffic", memory), *(timed if keeps_time(asked.machine) else ())]
 
 
-def test_states_are_priced_as_their_trees() -> None:
+@pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 40), marks=pytest.mark.slow)], ids=["few", "more"])
+def test_states_are_priced_as_their_trees(seeds: range) -> None:
     """By Einsum and by machine code, for every objective, on problems with all that files can say."""
     priced = in_machine_code = 0
-    for seed in range(40):
+    for seed in seeds:
         asked = Problem(*draw(seed).files.read, Objective("energy"))
         space, rng = space_for(asked.workload, asked.machine, asked.mapspace), Random(seed)
         points = [
@@ -92,7 +93,7 @@ def test_states_are_priced_as_their_trees() -> None:
                 state = points[0].encoding.propose(state, rng)
             except NoProposal:
                 continue
-    assert priced > 300 and in_machine_code > 40
+    assert priced > 150 and in_machine_code > 20
 
 
 def test_two_stores_of_one_tensor_with_equal_tiles_are_mended() -> None:
@@ -162,7 +163,7 @@ def test_machine_code_leaves_an_einsum_without_loops_alone() -> None:
     state, bursts = points.encoding.sample(Random(1)), Bursts(asked, points.facts)
     assert state is not None
     assert [bursts.able(state, i) for i in range(2)] == [False, True]
-    found = ask(method("anneal"), asked, Budget(steps=20_000))
+    found = ask(method("anneal"), asked, Budget(steps=3_000))
     assert found.value == ask(method("exact"), asked).value
 
 

@@ -52,10 +52,11 @@ def proven(seed: int) -> float | None:
         return None
 
 
+@pytest.mark.parametrize("first", [0, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", METHODS)
-def test_none_is_below_the_bound_of_exact(name: str) -> None:
+def test_none_is_below_the_bound_of_exact(name: str, first: int) -> None:
     compared = 0
-    for seed in range(0, 36, 5):
+    for seed in range(first, 36, 10):
         asked, best = tiny_problem(seed), proven(seed)
         if best is None:
             with pytest.raises((BudgetExhausted, Infeasible)):
@@ -67,7 +68,7 @@ def test_none_is_below_the_bound_of_exact(name: str) -> None:
             continue
         assert found.value >= best * (1 - 1e-12)
         compared += 1
-    assert compared > 3
+    assert compared > 1
 
 
 def test_the_tile_model_prices_a_state_and_its_slopes_are_differences() -> None:

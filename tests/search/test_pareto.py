@@ -60,7 +60,9 @@ def found(problem: Problem) -> tuple[list[float] | None, list[float] | None]:
     return mine, numbers(Exact().search(problem).front)
 
 
-@pytest.mark.parametrize("seed", [*SEVERAL, *ONE])
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=pytest.mark.slow if i % 2 else ()) for i, seed in enumerate((*SEVERAL, *ONE))]
+)
 def test_the_front_is_that_of_all_trees(seed: int) -> None:
     mine, theirs = found(traded(seed))
     assert (mine is None) == (theirs is None)

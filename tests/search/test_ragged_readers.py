@@ -57,7 +57,7 @@ def asked(size: int, goal: str, m: int = 5) -> Problem:
 SMALL = {(size, goal): asked(size, goal) for size in (4, 6) for goal in ("energy", "latency", "edp")}
 
 
-@pytest.mark.parametrize("size", [4, 6])
+@pytest.mark.parametrize("size", [pytest.param(4, marks=pytest.mark.slow), 6])
 def test_what_all_trees_say(size: int) -> None:
     for goal in ("energy", "latency", "edp"):
         assert same(optimum(SMALL[size, goal]), best_of_all(SMALL[size, goal])), goal

@@ -22,7 +22,7 @@ from einloom.testing.problems.drawing import draw
 from einloom.testing.problems.files import read_folder
 
 FOUND = Path(__file__).parent / "found"
-PROBLEMS, TOGETHER = 300, 20
+PROBLEMS, TOGETHER = 300, 10
 CHUNKS = [
     pytest.param(first, marks=pytest.mark.slow if first % 100 != 0 else ()) for first in range(0, PROBLEMS, TOGETHER)
 ]

@@ -27,7 +27,6 @@ from tiny_problems import tiny_problem
 
 ROOT = Path(__file__).resolve().parents[2]
 PROBLEM = ("residual-diamond", "simple:dram_energy=10,glb_bits=512", "edp")
-MOMENTS = 6
 PREAMBLE = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background of a shell
@@ -94,13 +93,14 @@ def checked(path: Path) -> Result | Unmapped:
     return result
 
 
+@pytest.mark.parametrize("moments", [3, pytest.param(6, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("number", ["SIGKILL", "SIGINT"])
-def test_killed_at_any_moment(number: str, tmp_path: Path) -> None:
+def test_killed_at_any_moment(number: str, moments: int, tmp_path: Path) -> None:
     usual = usual_seconds(tmp_path)
     random = Random(number)
     disturbed = 0
-    for at in range(MOMENTS):
-        moment = usual * (at + random.random()) / MOMENTS
+    for at in range(moments):
+        moment = usual * (at + random.random()) / moments
         done = searching(PREAMBLE + SEARCH, tmp_path, moment, number)
         written = tmp_path / "r.json"
         disturbed += done.returncode in (-signal.SIGKILL, -signal.SIGINT, 130)
@@ -113,7 +113,7 @@ def test_killed_at_any_moment(number: str, tmp_path: Path) -> None:
         for left in tmp_path.iterdir():  # a killed process cannot sweep up, and its file has another name
             assert number == "SIGKILL" and left.name.startswith(".r.json.") and left.name.endswith(".tmp")
             left.unlink()
-    assert disturbed >= MOMENTS // 2
+    assert disturbed >= moments // 2
 
 
 @pytest.mark.parametrize("presses", [1, 2])

@@ -39,7 +39,7 @@ EINSUMS = (
     "Y[m,n] = A[m,k]; Z[m] = Y[m,n]; X[m,n] = Y[m,n] * Z[m]",
 )
 SIZES = {"m": (2, 3, 5, 8), "n": (1, 4, 8, 24), "k": (1, 2, 6, 16), "h": (2, 3)}
-SEEDS, MORE = range(48), range(48, 1200)
+SEEDS, MORE = range(24), range(24, 1200)
 NEVER = replace(UNBOUNDED, rules=replace(UNBOUNDED.rules, room=False))
 
 
@@ -103,7 +103,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 def test_the_optimum_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     with counted(monkeypatch) as total:
         assert not differ(SEEDS)
-    assert total[1] > 50, total
+    assert total[1] > 25, total
 
 
 @pytest.mark.slow
@@ -116,6 +116,7 @@ def test_the_optimum_of_many_is_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
 # ---- beside every way to place what is missing ----------------------------------------------------------------------
 
 BOXES = 60  # extents of which every nested sequence is tried
+SHOWS = 96  # a row of this seed shows that a store may be left more than it has use for
 
 
 @dataclass(frozen=True)
@@ -210,19 +211,19 @@ def drawn(rng: Random, expansion: Expansion) -> Iterator[Row]:
 
 
 @cache
-def rows(seeds: range = range(160)) -> tuple[Row, ...]:
+def rows(seeds: Sequence[int] = (*range(80), SHOWS)) -> tuple[Row, ...]:
     return tuple(row for seed in seeds for row in rows_of(seed))
 
 
 def test_it_is_never_above_the_cheapest_boxes() -> None:
-    assert len(rows()) > 200
+    assert len(rows()) > 100
     assert not any(row.above() for row in rows())
-    assert sum(row.tight() for row in rows()) > 20
+    assert sum(row.tight() for row in rows()) > 10
 
 
 @pytest.mark.slow
 def test_it_is_never_above_the_cheapest_boxes_of_many() -> None:
-    assert not any(row.above() for row in rows(range(160, 2000)))
+    assert not any(row.above() for row in rows(range(80, 2000)))
 
 
 _of, _lasts, _priced, _shared = RoomToGo.of, RoomToGo._lasts, RoomToGo._priced, room_to_go._shared

@@ -22,7 +22,7 @@ QUICK = (3, 17, 42, 45, 54, 83, 99, 115, 118, 136, 150, 154, 158, 162, 174, 181,
 MOST = 1800  # candidates of the slow ones
 
 
-@pytest.mark.parametrize("first", range(0, len(QUICK), 6))
+@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in (6, 12))])
 def test_exact_is_what_all_trees_say(first: int) -> None:
     for seed in QUICK[first : first + 6]:
         problem = sharing_problem(seed)

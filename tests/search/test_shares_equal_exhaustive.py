@@ -38,8 +38,8 @@ from tiny_shares import share_problem
 
 FOUND = json.loads((Path(__file__).parent / "share_seeds.json").read_text())
 SEEDS: list[int] = FOUND["seeds"]
-# a third of the seeds every time, the others with the slow tests
-CHUNKS = [pytest.param(f, marks=() if f % 60 == 0 else pytest.mark.slow) for f in range(0, len(SEEDS), 20)]
+# a quarter of the seeds every time, the others with the slow tests
+CHUNKS = [pytest.param(f, marks=() if f % 120 == 0 else pytest.mark.slow) for f in range(0, len(SEEDS), 20)]
 Patch = Callable[[pytest.MonkeyPatch], None]
 
 

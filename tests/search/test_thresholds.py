@@ -19,16 +19,21 @@ from einloom.search.exact.segments.chain import Chain
 from einloom.search.exact.segments.neighbour_attempt import NeighbourAttempt
 from einloom.search.exact.segments.segment import Segment
 from thresholds import OTHERS, THRESHOLDS, changed, numbers, users
-from varied_problems import SOURCES, answer, same
+from varied_problems import SOURCES, Answer, answer, same
 
 
 def differs(source: str, seed: int) -> str | None:
     """How an answer differs when thresholds do; None: it does not, or the problem is refused by name."""
-    problem, rng = SOURCES[source](seed), Random(f"thresholds {source} {seed}")
     try:
-        plain = answer(problem)
+        plain = answer(SOURCES[source](seed))
     except SpecError:
         return None
+    return differs_from(plain, source, seed)
+
+
+def differs_from(plain: Answer, source: str, seed: int) -> str | None:
+    """How the answer with other thresholds differs from a known one."""
+    problem, rng = SOURCES[source](seed), Random(f"thresholds {source} {seed}")
     with changed(rng, rng.choice((0.15, 0.4, 0.7, 1.0))) as chosen:
         found = answer(problem)
     return None if same(plain, found) else f"{source} {seed}: {plain} and {found} with {chosen}"
@@ -68,14 +73,20 @@ def test_every_number_is_a_threshold_or_something_else() -> None:
     assert len(users()["segments.chain.SHORT"]) == 3 and len(users()["attempt.WORTH"]) == 1
 
 
-@pytest.mark.parametrize("source", SOURCES)
-def test_the_answer_is_the_same(source: str) -> None:
-    assert [said for seed in range(4) if (said := differs(source, seed))] == []
+ONE = [pytest.param(range(1), id="one"), pytest.param(range(1, 4), id="three more", marks=pytest.mark.slow)]
+TWO = [pytest.param(range(2), id="two"), pytest.param(range(2, 4), id="two more", marks=pytest.mark.slow)]
 
 
+@pytest.mark.parametrize("seeds", ONE)
 @pytest.mark.parametrize("source", SOURCES)
-def test_no_bound_is_wrong(source: str) -> None:
-    assert [said for seed in range(4) if (said := wrongly_bounded(source, seed))] == []
+def test_the_answer_is_the_same(source: str, seeds: range) -> None:
+    assert [said for seed in seeds if (said := differs(source, seed))] == []
+
+
+@pytest.mark.parametrize("seeds", TWO)
+@pytest.mark.parametrize("source", SOURCES)
+def test_no_bound_is_wrong(source: str, seeds: range) -> None:
+    assert [said for seed in seeds if (said := wrongly_bounded(source, seed))] == []
 
 
 @pytest.mark.slow
@@ -158,6 +169,7 @@ def test_mistakes_far_from_tiny_problems_are_caught(
     source, seed = MISTAKES[mistake]
     right = answer(SOURCES[source](seed))
     mistake(monkeypatch)
-    assert same(answer(SOURCES[source](seed)), right)  # as it is, the problem does not notice
+    plain = answer(SOURCES[source](seed))
+    assert same(plain, right)  # as it is, the problem does not notice
     with suppress(Defect):
-        assert differs(source, seed) is not None
+        assert differs_from(plain, source, seed) is not None

@@ -42,13 +42,18 @@ def known(seed: int) -> float | None:
     return best_of_all(window_problem(seed))
 
 
-@pytest.mark.parametrize("seed", [*PAYING, *OTHERS])
+@pytest.mark.parametrize(
+    "seed", [*PAYING[::2], *OTHERS, *(pytest.param(seed, marks=pytest.mark.slow) for seed in PAYING[1::2])]
+)
 def test_exact_equals_all_trees(seed: int) -> None:
     assert same(optimum(window_problem(seed)), known(seed))
 
 
-def test_windows_cut_unevenly_pay() -> None:
-    for seed in PAYING:
+@pytest.mark.parametrize(
+    "seeds", [PAYING[::2], pytest.param(PAYING[1::2], marks=pytest.mark.slow)], ids=["few", "more"]
+)
+def test_windows_cut_unevenly_pay(seeds: tuple[int, ...]) -> None:
+    for seed in seeds:
         problem, value = window_problem(seed), known(seed)
         even = optimum(replace(problem, mapspace=replace(problem.mapspace, name="ffm")))
         assert value is not None
@@ -70,20 +75,21 @@ def test_windows_that_no_shared_loop_iterates() -> None:
     assert third == frozenset()
 
 
-def test_windows_cut_unevenly_above_an_array_without_a_store() -> None:
+@pytest.mark.parametrize("behind", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["no store", "a register"])
+def test_windows_cut_unevenly_above_an_array_without_a_store(behind: bool) -> None:
     """The loop over the window stands below the array, as the page says: 9 s, and 15 s without such trees."""
     workload = build_workload("w", ("Z[p] = A[p+r] * F[r]",), {"p": 5, "r": 3}, bits=1)
     memory = {"read_throughput": 100.0, "write_throughput": 100.0}
     array, unit = Fanout("F", (Axis("X", 2),)), ComputeUnit("MAC", throughput=1.0)
-    for inner in ((), (Memory("Reg", **memory),)):
-        machine = Machine("m", (Memory("DRAM", **memory), array, *inner, unit))
-        problem = Problem(workload, machine, Mapspace("ragged"), Objective("latency"))
-        store = "store Reg: F" if inner else ""
-        text = f"store DRAM: A F Z\nfor r in 3\npar p in 2 @ X\n{store}\nfor p in 3\ncompute Z @ MAC"
-        tree = parse_mapping(text, workload, machine)
-        assert evaluate(workload, machine, tree).latency == 9.0
-        assert space_for(workload, machine, problem.mapspace).outside(tree) == ()
-        assert optimum(problem) == best_of_all(problem) == 9.0
+    inner = (Memory("Reg", **memory),) if behind else ()
+    machine = Machine("m", (Memory("DRAM", **memory), array, *inner, unit))
+    problem = Problem(workload, machine, Mapspace("ragged"), Objective("latency"))
+    store = "store Reg: F" if inner else ""
+    text = f"store DRAM: A F Z\nfor r in 3\npar p in 2 @ X\n{store}\nfor p in 3\ncompute Z @ MAC"
+    tree = parse_mapping(text, workload, machine)
+    assert evaluate(workload, machine, tree).latency == 9.0
+    assert space_for(workload, machine, problem.mapspace).outside(tree) == ()
+    assert optimum(problem) == best_of_all(problem) == 9.0
 
 
 def one_alone(patch: pytest.MonkeyPatch) -> None:
@@ -96,7 +102,9 @@ def begins_with_one(self: _Sweep) -> tuple[NDArray[np.int64], NDArray[np.int64]]
     return np.ones((choices, len(self.prices.whole)), np.int64), np.arange(choices)
 
 
-@pytest.mark.parametrize("seed", BARE)
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=pytest.mark.slow if i % 2 else ()) for i, seed in enumerate(BARE)]
+)
 def test_loops_below_such_an_array_pay(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     value = optimum(window_problem(seed))
     assert same(value, known(seed))

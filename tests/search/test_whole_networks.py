@@ -67,7 +67,13 @@ def problem(einsums: tuple[str, ...], sizes: dict[str, int], bits: int, objectiv
     return Problem(workload, machine, Mapspace("ffm"), Objective(objective))
 
 
-@pytest.mark.parametrize("einsums", SMALL.values(), ids=SMALL)
+DEAR = ("three consumers",)
+
+
+@pytest.mark.parametrize(
+    "einsums",
+    [pytest.param(texts, marks=pytest.mark.slow if name in DEAR else (), id=name) for name, texts in SMALL.items()],
+)
 def test_residual_tensors_by_enumeration(einsums: tuple[str, ...]) -> None:
     """Tiles of one value, so that only what the buffer keeps until the last consumer is in question."""
     values = set()
@@ -104,10 +110,11 @@ def layers(count: int) -> Workload:
     return build_workload("layers", einsums, {"m": 16, "n": 32, "d": 8}, bits=8)
 
 
+@pytest.mark.parametrize("count", [3, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("objective", ["energy", "edp"])
-def test_repeated_layers_without_consistency(objective: str) -> None:
+def test_repeated_layers_without_consistency(objective: str, count: int) -> None:
     machine = load_machine("simple:dram_energy=50,glb_bits=3000,glb_throughput=100")
-    asked = Problem(layers(5), machine, Mapspace("ffm"), Objective(objective))
+    asked = Problem(layers(count), machine, Mapspace("ffm"), Objective(objective))
     found = Exact().search(asked)
     assert found.certificate is not None
     counts = found.certificate.counts

@@ -21,7 +21,12 @@ def test_doctests(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in names()])
+LARGE = ("mixtral-8x7b",)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one.name, marks=pytest.mark.slow if one.name in LARGE else ()) for one in names()]
+)
 def test_every_entry_builds_has_sources_and_round_trips(name: str) -> None:
     w = load_workload(name)
     assert {f"ranks.{rank}" for rank in w.extents} | {"bits.default"} == {fact.path for fact in w.facts}
