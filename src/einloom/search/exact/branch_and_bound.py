@@ -47,6 +47,8 @@ NEARLY = (1e-4, 2e-3, 6e-3, 0.015, 0.03, 0.06, 0.12, 0.25, 0.5)
 SOONER_THAN = 0.6  # they go up to this share of the way
 GOALS = (Objective("energy"), Objective("latency"), Objective("edp"))
 """Of a Pareto set's ends and its middle; the last comes first under a budget, because what is kept is judged by it."""
+CLIMBING = (1e-6, 0.01, 0.03, 0.06, 0.1, 0.15, 0.22, 0.3, 0.4, 0.55, 0.75, 1.0, 1.5, 2.5, 4.0, 8.0, 16.0, np.inf)
+"""Limits where Einsums have very many choices, as shares above the bound."""
 SOONER = 0.1  # limits up to this share of the way from the bound to a known value are tried before it
 
 
@@ -146,6 +148,8 @@ class Run:
         if chained is not None:
             return chained
         bound = max(bound, attempt.bound)
+        if bound > 0 and attempt.crowded:
+            return self._raise_cutoff(attempt, self._climbing(bound))
         first, dived = attempt.first_limit(), None
         if bound > 0 and self._dives(attempt, first):
             apart = self.budget.seconds is not None and first_apart(self, attempt)
@@ -396,6 +400,12 @@ class Run:
             return limits
         share = 1.0 if self.incumbent.provisional else SOONER
         return [*(limit for limit in limits if limit - bound < share * (known * BELOW - bound)), known * BELOW]
+
+    def _climbing(self, bound: float) -> list[float]:
+        """Limits from the bound up where Einsums have very many choices: each admits many more than the one before, and
+        a dive takes as long as several of the first."""
+        limits, known = [bound * (1 + step) for step in CLIMBING], self.incumbent.value
+        return limits if known == np.inf else [*(limit for limit in limits if limit < known * BELOW), known * BELOW]
 
     def _raise_cutoff(self, attempt: Attempt, limits: list[float]) -> Solution:
         """The best cascade below the first of the limits that admits one; the best known one if none does."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...errors import Infeasible
-from .bounds.arc_consistency import Consistency, Rest, common, keys_of
+from .bounds.arc_consistency import Consistency, Rest, common, either, keys_of
 from .bounds.cutoff import Cutoff
 from .bounds.relaxed_rows import RelaxedRows
 from .einsums.classes import EinsumClass
@@ -19,6 +19,8 @@ from .fusion.explore import Allowed, Explorer, PmappingGroup, Wanted, keeps
 from .least_costs import LeastCosts
 from .numerics.pareto import FloatArray
 from .rooms import innermost_backing
+
+SEVERAL = 4  # Einsums of one signature up to which it is explored for what their neighbours leave
 
 
 class ExploredRows(LeastCosts):
@@ -78,26 +80,34 @@ class ExploredRows(LeastCosts):
         cache: dict[EinsumClass, list[PmappingGroup]] = {}
         found: list[list[PmappingGroup]] = [[] for _ in self.signatures]
         uses = Counter(self.signatures)
-        order, loosest = self._order(limits), self._loosest(limits)
+        explorers = self._explorers(limits, wanted)
+        order = self._order(limits, explorers)
         for done, i in enumerate(order):
             sig = self.signatures[i]
             self.watcher.stage("exploring Einsums", done, len(order))
             if sig not in cache:
                 if self.narrows and done:
                     found, limits = self._narrowed(found, limits)
-                    loosest = self._loosest(limits)
-                explorer = Explorer(self.setting, self.classes[sig], loosest[sig], self.counts, self.checkpoint)
-                explorer.wanted = wanted.get(sig, {})
+                    explorers = self._explorers(limits, wanted)
+                explorer = explorers[sig]
                 if self.left is not None:
                     explorer.counterparts = self.left.keys(sig, [j for j, s in enumerate(self.signatures) if s == sig])
-                if self.options.consistency and uses[sig] == 1:
-                    explorer.allowed = self._allowed(i, found)
+                if self.options.consistency and uses[sig] <= SEVERAL:
+                    explorer.allowed = self._allowed_anywhere(sig, found)
                 cache[sig] = self._explored_by(explorer)
             else:
                 self.counts["isomorphic"] = self.counts.get("isomorphic", 0) + 1
             if not cache[sig] and not self._grouped(i):
                 raise self._unmapped(i)
             found[i] = cache[sig]
+        return found
+
+    def _explorers(self, limits: list[FloatArray], wanted: dict[EinsumClass, Wanted]) -> dict[EinsumClass, Explorer]:
+        """What explores the Einsums of each signature, within the loosest of their limits."""
+        found = {}
+        for sig, loosest in self._loosest(limits).items():
+            found[sig] = Explorer(self.setting, self.classes[sig], loosest, self.counts, self.checkpoint)
+            found[sig].wanted = wanted.get(sig, {})
         return found
 
     def _explored_by(self, explorer: Explorer) -> list[PmappingGroup]:
@@ -118,6 +128,11 @@ class ExploredRows(LeastCosts):
                     keys = keys_of(workload, other, tensor, blocks)
                     allowed[t] = common(allowed[t], keys) if t in allowed else keys
         return allowed
+
+    def _allowed_anywhere(self, sig: EinsumClass, found: list[list[PmappingGroup]]) -> dict[int, Allowed]:
+        """As `_allowed`, for all Einsums of a signature: what any of them may have, of the tensors known to all."""
+        every = [self._allowed(i, found) for i, s in enumerate(self.signatures) if s == sig]
+        return {t: either(some[t] for some in every) for t in every[0] if all(t in some for some in every)}
 
     def _loosest(self, limits: list[FloatArray]) -> dict[EinsumClass, FloatArray]:
         """Per signature the loosest limits of its Einsums."""
@@ -145,9 +160,14 @@ class ExploredRows(LeastCosts):
             np.minimum(*both) for both in zip(limits, tighter, strict=True)
         ]
 
-    def _order(self, limits: list[FloatArray]) -> list[int]:
+    def _order(self, limits: list[FloatArray], explorers: dict[EinsumClass, Explorer]) -> list[int]:
         """The Einsums, those with most tensors first; where they narrow each other down, of these the ones with few
-        spatial choices and little to spare."""
+        spatial choices and little to spare. Where choices are many, those with the fewest within the limits first: what
+        they leave of the tensors that they share is all that the others need."""
+        positions = range(len(self.signatures))
+        if self.crowded and not self.narrows:
+            choices = {sig: explorer.choices for sig, explorer in explorers.items()}
+            return sorted(positions, key=lambda i: choices[self.signatures[i]])
         settled = [0 if column.kind == "energy" else -1 for column in self.setting.columns]
 
         def effort(i: int) -> float:
@@ -156,4 +176,4 @@ class ExploredRows(LeastCosts):
             return float(spreads * (limits[i] / least).max()) if least.all() else np.inf
 
         rank = effort if self.narrows else lambda i: 0.0
-        return sorted(range(len(self.signatures)), key=lambda i: (-len(self.signatures[i].tensors), rank(i)))
+        return sorted(positions, key=lambda i: (-len(self.signatures[i].tensors), rank(i)))

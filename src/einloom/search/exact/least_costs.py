@@ -38,6 +38,7 @@ from .unlisted.points import room_of, unlisted_points
 
 NEARER = (1.0, 0.3, 0.1, 0.03, 0.01)  # limits of choices that are listed, as shares above the bound
 MASKED = 1 << 26  # choices of stores and spatial loops of one Einsum of which a mask is kept
+MANY = 200_000  # choices of stores and spatial loops from which on those within the limits are counted first
 MANY_KINDS = 40  # of Einsums, from which on they do not narrow each other down one by one
 
 
@@ -85,6 +86,12 @@ class LeastCosts:
     def tied(self) -> bool:
         """True if Einsums may cut some rank alike and unevenly: then `tiling` matters."""
         return any(signature.tied for signature in self.signatures)
+
+    @cached_property
+    def crowded(self) -> bool:
+        """True if the kinds of Einsums have very many choices of stores and of spatial loops, which are listed."""
+        options = ((self.classes[sig], option) for sig in set(self.signatures) for option in sig.units)
+        return sum(len(option.held) * len(classes.spreads(option)) for classes, option in options) > MANY
 
     @property
     def repetition(self) -> float:

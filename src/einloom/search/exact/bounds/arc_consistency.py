@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property
 from itertools import count
 from typing import Generic, Protocol, Self, TypeVar
@@ -51,6 +51,15 @@ def common(first: Allowed, second: Allowed) -> Allowed:
     """The keys that both have."""
     both = {shape: np.intersect1d(first[shape], second[shape]) for shape in first.keys() & second.keys()}
     return {shape: numbers for shape, numbers in both.items() if len(numbers)}
+
+
+def either(parts: Iterable[Allowed]) -> Allowed:
+    """The keys that any of them has."""
+    found: dict[Shape, IntArray] = {}
+    for part in parts:
+        for shape, numbers in part.items():
+            found[shape] = np.union1d(found[shape], numbers) if shape in found else numbers
+    return found
 
 
 @dataclass(frozen=True, slots=True)

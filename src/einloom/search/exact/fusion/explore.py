@@ -193,6 +193,7 @@ class Explorer:
         self.wanted: Wanted = {}
         self.stacks: Stacks = {}
         self._bits: Bits = {}
+        self._within_limits: dict[UnitOption, tuple[IntArray, NDArray[np.bool_]]] = {}
         self.fusable = frozenset(t for t, tensor in enumerate(signature.tensors) if tensor.fusable)
 
     def blocks(self) -> list[PmappingGroup]:
@@ -269,6 +270,11 @@ class Explorer:
 
     def _good(self, option: UnitOption) -> tuple[IntArray, NDArray[np.bool_]]:
         """(numbers of choices of stores, mask of their spatial choices) that can stay within the limits."""
+        if option not in self._within_limits:
+            self._within_limits[option] = self._worth_exploring(option)
+        return self._within_limits[option]
+
+    def _worth_exploring(self, option: UnitOption) -> tuple[IntArray, NDArray[np.bool_]]:
         good, numbers = self.wanted.get(option.unit), np.arange(len(option.held))
         if self.setting.rules.limits:
             numbers = np.flatnonzero(every(self.floors.promised(option) <= self.limits))
@@ -281,6 +287,11 @@ class Explorer:
                     if self.setting.rules.heuristic and any(self.classes.uneven):
                         row &= self._promising(option, option.held[i], row)
         return numbers, good
+
+    @property
+    def choices(self) -> int:
+        """How many of them can stay within the limits."""
+        return sum(int(self._good(option)[1].sum()) for option in self.signature.units)
 
     def spread(self) -> int:
         """How many spatial choices can stay within the limits."""
