@@ -22,6 +22,8 @@ from .rooms import innermost_backing
 
 SEVERAL = 4  # Einsums of one signature up to which it is explored for what their neighbours leave
 
+Kind = tuple[EinsumClass, int]  # a signature and, if it is explored for one Einsum alone, that one's number, else -1
+
 
 class ExploredRows(LeastCosts):
     """The rows of every Einsum of one problem below a `cutoff`.
@@ -77,37 +79,48 @@ class ExploredRows(LeastCosts):
         )
 
     def _blocks(self, limits: list[FloatArray], wanted: dict[EinsumClass, Wanted]) -> list[list[PmappingGroup]]:
-        cache: dict[EinsumClass, list[PmappingGroup]] = {}
+        cache: dict[Kind, list[PmappingGroup]] = {}
         found: list[list[PmappingGroup]] = [[] for _ in self.signatures]
-        uses = Counter(self.signatures)
+        kinds = self._kinds
         explorers = self._explorers(limits, wanted)
         order = self._order(limits, explorers)
         for done, i in enumerate(order):
-            sig = self.signatures[i]
+            kind = kinds[i]
             self.watcher.stage("exploring Einsums", done, len(order))
-            if sig not in cache:
+            if kind not in cache:
                 if self.narrows and done:
                     found, limits = self._narrowed(found, limits)
                     explorers = self._explorers(limits, wanted)
-                explorer = explorers[sig]
+                explorer, mine = explorers[kind], [j for j, one in enumerate(kinds) if one == kind]
                 if self.left is not None:
-                    explorer.counterparts = self.left.keys(sig, [j for j, s in enumerate(self.signatures) if s == sig])
-                if self.options.consistency and uses[sig] <= SEVERAL:
-                    explorer.allowed = self._allowed_anywhere(sig, found)
-                cache[sig] = self._explored_by(explorer)
+                    explorer.counterparts = self.left.keys(self.signatures[i], mine)
+                if self.options.consistency and len(mine) <= SEVERAL:
+                    explorer.allowed = self._allowed_anywhere(mine, found)
+                cache[kind] = self._explored_by(explorer)
             else:
                 self.counts["isomorphic"] = self.counts.get("isomorphic", 0) + 1
-            if not cache[sig] and not self._grouped(i):
+            if not cache[kind] and not self._grouped(i):
                 raise self._unmapped(i)
-            found[i] = cache[sig]
+            found[i] = cache[kind]
         return found
 
-    def _explorers(self, limits: list[FloatArray], wanted: dict[EinsumClass, Wanted]) -> dict[EinsumClass, Explorer]:
-        """What explores the Einsums of each signature, within the loosest of their limits."""
+    @property
+    def _kinds(self) -> list[Kind]:
+        """Per Einsum what it is explored as: its signature alone, or, where choices are very many and few Einsums have
+        it, each by itself, for what its own neighbours leave."""
+        uses = Counter(self.signatures)
+        apart = self.crowded and self.options.consistency and not self.narrows
+        return [(sig, i if apart and uses[sig] <= SEVERAL else -1) for i, sig in enumerate(self.signatures)]
+
+    def _explorers(self, limits: list[FloatArray], wanted: dict[EinsumClass, Wanted]) -> dict[Kind, Explorer]:
+        """What explores the Einsums of each kind, within the loosest of their limits."""
+        loosest: dict[Kind, FloatArray] = {}
+        for kind, limit in zip(self._kinds, limits, strict=True):
+            loosest[kind] = np.maximum(loosest.get(kind, limit), limit)
         found = {}
-        for sig, loosest in self._loosest(limits).items():
-            found[sig] = Explorer(self.setting, self.classes[sig], loosest, self.counts, self.checkpoint)
-            found[sig].wanted = wanted.get(sig, {})
+        for (sig, i), limit in loosest.items():
+            found[sig, i] = Explorer(self.setting, self.classes[sig], limit, self.counts, self.checkpoint)
+            found[sig, i].wanted = wanted.get(sig, {})
         return found
 
     def _explored_by(self, explorer: Explorer) -> list[PmappingGroup]:
@@ -129,17 +142,10 @@ class ExploredRows(LeastCosts):
                     allowed[t] = common(allowed[t], keys) if t in allowed else keys
         return allowed
 
-    def _allowed_anywhere(self, sig: EinsumClass, found: list[list[PmappingGroup]]) -> dict[int, Allowed]:
-        """As `_allowed`, for all Einsums of a signature: what any of them may have, of the tensors known to all."""
-        every = [self._allowed(i, found) for i, s in enumerate(self.signatures) if s == sig]
+    def _allowed_anywhere(self, positions: list[int], found: list[list[PmappingGroup]]) -> dict[int, Allowed]:
+        """As `_allowed`, for several Einsums of one signature: what any may have, of the tensors known to all."""
+        every = [self._allowed(i, found) for i in positions]
         return {t: either(some[t] for some in every) for t in every[0] if all(t in some for some in every)}
-
-    def _loosest(self, limits: list[FloatArray]) -> dict[EinsumClass, FloatArray]:
-        """Per signature the loosest limits of its Einsums."""
-        loosest: dict[EinsumClass, FloatArray] = {}
-        for sig, limit in zip(self.signatures, limits, strict=True):
-            loosest[sig] = np.maximum(loosest.get(sig, limit), limit)
-        return loosest
 
     @property
     def narrows(self) -> bool:
@@ -160,14 +166,11 @@ class ExploredRows(LeastCosts):
             np.minimum(*both) for both in zip(limits, tighter, strict=True)
         ]
 
-    def _order(self, limits: list[FloatArray], explorers: dict[EinsumClass, Explorer]) -> list[int]:
+    def _order(self, limits: list[FloatArray], explorers: dict[Kind, Explorer]) -> list[int]:
         """The Einsums, those with most tensors first; where they narrow each other down, of these the ones with few
-        spatial choices and little to spare. Where choices are many, those with the fewest within the limits first: what
-        they leave of the tensors that they share is all that the others need."""
-        positions = range(len(self.signatures))
+        spatial choices and little to spare. Where choices are very many, `_fewest_first`."""
         if self.crowded and not self.narrows:
-            choices = {sig: explorer.choices for sig, explorer in explorers.items()}
-            return sorted(positions, key=lambda i: choices[self.signatures[i]])
+            return self._fewest_first([explorers[kind].choices for kind in self._kinds])
         settled = [0 if column.kind == "energy" else -1 for column in self.setting.columns]
 
         def effort(i: int) -> float:
@@ -176,4 +179,18 @@ class ExploredRows(LeastCosts):
             return float(spreads * (limits[i] / least).max()) if least.all() else np.inf
 
         rank = effort if self.narrows else lambda i: 0.0
-        return sorted(positions, key=lambda i: (-len(self.signatures[i].tensors), rank(i)))
+        return sorted(range(len(self.signatures)), key=lambda i: (-len(self.signatures[i].tensors), rank(i)))
+
+    def _fewest_first(self, choices: list[int]) -> list[int]:
+        """The Einsums, always the one that shares the fewest tensors with Einsums of which none has come, and of these
+        the one with the fewest choices: what those before leave of a tensor is all that it needs."""
+        tensors = [
+            {name for name, tensor in zip(einsum.tensors, signature.tensors, strict=True) if tensor.fusable}
+            for einsum, signature in zip(self.problem.workload.einsums, self.signatures, strict=True)
+        ]
+        order, known, left = list[int](), set[str](), set(range(len(tensors)))
+        while left:
+            order.append(min(left, key=lambda i: (choices[i] > 0 and len(tensors[i] - known), choices[i], i)))
+            known |= tensors[order[-1]]
+            left.remove(order[-1])
+        return order
