@@ -123,6 +123,9 @@ THRESHOLDS: dict[str, tuple[Number, ...]] = {
     "head_starts.SOON_DONE": (0, 99),
     "least_costs.MASKED": (0,),
     "least_costs.NEARER": ((0.4, 0.01), (3.0,)),
+    "least_costs.MANY": (0, INFINITE, INFINITE),
+    "explored_rows.SEVERAL": (0, 1, 99),
+    "branch_and_bound.CLIMBING": ((0.01, INFINITE), (0.3, 1.0, 3.0, INFINITE)),
 }
 """What else each number may be, by its place in `search/exact`."""
 

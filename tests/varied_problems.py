@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import isclose
 from random import Random
 
+from axis_problems import drawn
 from einloom.errors import Infeasible
 from einloom.problem import Budget, Guarantee, Objective, Problem, keeps_time
 from einloom.search.exact import Exact
@@ -47,6 +48,7 @@ SOURCES: dict[str, Callable[[int], Problem]] = {
     "ragged": ragged_problem,
     "readers": shared_problem,
     "windows": window_problem,
+    "axes": drawn,
 }
 
 

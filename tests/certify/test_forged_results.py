@@ -408,8 +408,8 @@ KINDS: dict[str, tuple[str, Edit, str]] = {
     "method: one that does not exist": ("pair", put("method", value="proof"), "~'proof', which this einloom does not"),
     "method: none": ("pair", put("method", value="evaluate"), "!method"),
     "seconds: none": ("pair", put("seconds", value=0.0), "~ 0 seconds"),
-    "counts: of evaluated points": ("pair", put("certificate", "counts", "evaluated", value=10**15), "~10 counts"),
-    "counts: of a rule that does not exist": ("pair", put("certificate", "counts", "magic", value=1), "~11 counts"),
+    "counts: of evaluated points": ("pair", put("certificate", "counts", "evaluated", value=10**15), "~11 counts"),
+    "counts: of a rule that does not exist": ("pair", put("certificate", "counts", "magic", value=1), "~12 counts"),
     "counts: below zero": ("pair", put("certificate", "counts", "evaluated", value=-1), "!may not be negative"),
     "trace: invented": (
         "bounded",
