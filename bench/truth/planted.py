@@ -184,6 +184,11 @@ PLANTS = (
         needs=("part housed inside",),
     ),
     plant(
+        "parts-behind-a-fanout",
+        (f"{EXACT}.bounds.choices", "_loops", "row[:end].tobytes()", "row.tobytes()"),
+        needs=("part behind a fanout",),
+    ),
+    plant(
         "turned-behind-a-fanout",
         (f"{EXACT}.fusion.templates", "Stacker._orders", "map(permutations, axes)", "([tuple(axis)] for axis in axes)"),
         needs=("turned on an axis",),

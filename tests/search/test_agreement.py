@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -14,16 +15,17 @@ import pytest
 from einloom.errors import Defect, Infeasible
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapspace.space import Mapspace
-from einloom.problem import Objective, Problem
+from einloom.problem import Objective, Problem, keeps_time
 from einloom.search.exact import Exact, ExactOptions
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.bounds import choices
 from einloom.search.exact.bounds.choices import Choices, Keys
-from einloom.search.exact.einsums.classes import UnitOption
+from einloom.search.exact.einsums.classes import TensorSignature, UnitOption
 from einloom.search.exact.fusion.floors import Floors
 from einloom.search.exact.numerics.pareto import IntArray
 from einloom.search.exact.prices.traffic import Prices
 from einloom.search.method import Watcher
+from einloom.testing.problems.drawing import Wanted, draw_with
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
 from einloom.workload.selectors import selector
@@ -161,6 +163,32 @@ def test_partners_need_not_agree_about_what_the_outermost_memory_backs(monkeypat
     before = {seed: known(seed) for seed in SEEDS[::3]}
     monkeypatch.setattr(Keys, "of", wrong)
     assert any(not same(best, optimum(problem(seed))) for seed, best in before.items())
+
+
+def behind_a_fanout(seed: int) -> Problem:
+    """A tensor that an Einsum writes by an index of two variables, which a memory behind a fanout may back."""
+    drawn = draw_with(Wanted(("part behind a fanout",)), seed)
+    assert drawn is not None and not drawn.lacks
+    return Problem(*drawn.files.read, Objective("edp" if keeps_time(drawn.files.read[1]) else "energy"))
+
+
+def test_a_part_and_the_tensor_that_it_is_of_have_equal_keys() -> None:
+    """A part of two variables has a rank more than the tensor, over which nothing is spread."""
+    for seed in range(20):
+        asked = behind_a_fanout(seed)
+        assert same(optimum(asked), enumerated(asked)), f"seed {seed}"
+
+
+def test_keys_of_all_ranks_lose_optima(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = choices._loops
+
+    def wrong(tensor: TensorSignature, classes: Mapping[int, int], spreads: IntArray) -> tuple[object, list[Hashable]]:
+        able, loops = right(tensor, classes, spreads)
+        return able, [(len(tensor.ranks), one) for one in loops]
+
+    monkeypatch.setattr(choices, "_loops", wrong)
+    seeds = range(20)
+    assert any(not same(optimum(behind_a_fanout(seed)), enumerated(behind_a_fanout(seed))) for seed in seeds)
 
 
 def convolution(stride: int, dilation: int, p: int, r: int, instances: int) -> Problem:

@@ -10,7 +10,7 @@ from itertools import count
 from random import Random
 
 from ...workload.einsum import Workload
-from .dimensions import apart, crossed, fused_twice, kept_over, partly_written, turned
+from .dimensions import apart, crossed, fused_twice, kept_over, partly_written, turned, written_widely
 from .files import Data
 
 TIMES = ("read_throughput", "write_throughput", "throughput")
@@ -244,6 +244,20 @@ def _part_housed(rng: Random, workload: Workload, levels: list[Data], inner: lis
     _bar(inner, (level,))
 
 
+def _part_behind(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
+    """One of them behind a fanout holds it and nothing else; where time counts, only the outermost memory costs any."""
+    fitting = list(written_widely(workload))
+    if not fitting:
+        return
+    level = rng.choice(inner)
+    _holding(level, (rng.choice(fitting),), backs=True)
+    for key in ("size", *TIMES):
+        level.pop(key, None)
+    levels[0].update(read_throughput=1)
+    levels.insert(_place(levels, level), {"fanout": "F9", "axes": [{"axis": "v", "size": 2}]})
+    _bar(inner, (level,))
+
+
 CHANGES = {
     "home by role": _by_role,
     "copy held behind a fanout": _copied_behind,
@@ -255,4 +269,5 @@ CHANGES = {
     "memories for different tensors": _divided,
     "turned on an axis": _turned_on_an_axis,
     "part housed inside": _part_housed,
+    "part behind a fanout": _part_behind,
 }

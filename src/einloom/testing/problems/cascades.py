@@ -17,6 +17,7 @@ from ...workload.einsum import TensorView, Workload
 from ...workload.notation import parse_einsum
 from ...workload.orders import several_orders
 from .dimensions import (
+    BEHIND,
     LAST,
     LATEST,
     TESTS,
@@ -27,6 +28,7 @@ from .dimensions import (
     partly_written,
     several_readers,
     turned,
+    written_widely,
 )
 from .files import Data
 
@@ -43,6 +45,7 @@ SEVERAL = (
     *("wider for a consumer", "store over two readers", "store behind what backs", "home by role", "free order"),
     *("shared stores", "parts read", "views between"),
     *("backed behind an idle memory", "own stores above what is backed", "turned on an axis"),
+    "part behind a fanout",
 )
 MORE_THAN_COPIED = ("constant index", "window", "padding", "repeated operand", "maximum")
 """What another Einsum beside a copy has."""
@@ -56,6 +59,7 @@ NEEDED: dict[str, Callable[[Workload], bool]] = {
     "memories for different tensors": lambda w: any(crossed(w)),
     "turned on an axis": lambda w: any(turned(w)),
     "part housed inside": lambda w: any(partly_written(w)),
+    "part behind a fanout": lambda w: any(written_widely(w)),
     "home by role": lambda w: any(w.consumers[t] for t in w.outputs),
     "copy held behind a fanout": lambda w: any(e.kind == "copy" for e in w.einsums),
     "free order": several_orders,
@@ -64,7 +68,7 @@ NEEDED: dict[str, Callable[[Workload], bool]] = {
 """What a workload must have for dimensions that it shares with the machine."""
 IMPLIED = (
     *(("copy held behind a fanout", "copy"), ("home by role", "read output"), ("parts read", "parts")),
-    *(("views between", "views"), ("part housed inside", "parts")),
+    *(("views between", "views"), ("part housed inside", "parts"), ("part behind a fanout", "parts")),
 )
 TRIES = 60
 SMALL = 8
@@ -228,7 +232,8 @@ class GrowingCascade:
         again: the tensor that the other Einsum shall copy, too, where that fits.
         """
         sizes = [self.sizes[v] for v in kept]
-        if len(kept) == 2 and again is None and self.rng.random() < 0.4:
+        widely = 1.0 if "part behind a fanout" in self.on else 0.4
+        if len(kept) == 2 and again is None and self.rng.random() < widely:
             self.shapes[name] = (sizes[0] * sizes[1],)
             return [f"{sizes[1]}*{kept[0]}+{kept[1]}"], None
         rank = self.rng.randrange(len(kept))
@@ -389,7 +394,7 @@ def cascade(rng: Random, wanted: Collection[str], room: int, tries: int = TRIES)
     twice = {"copies only", "readers with the fused rank"} <= {*on}
     if twice and "parts" not in on:
         on.append("parts")
-    most = max(room, 8 if twice else 4 if {"window", "padding", "views", *LATEST, *LAST} & set(on) else 0)
+    most = max(room, 8 if twice else 4 if {"window", "padding", "views", *LATEST, *LAST, *BEHIND} & set(on) else 0)
     for _ in range(tries):
         data = _grown(rng, on, room, most)
         if data is None:

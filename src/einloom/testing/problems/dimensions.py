@@ -187,6 +187,14 @@ def partly_written(w: Workload) -> Iterator[str]:
             yield tensor
 
 
+def written_widely(w: Workload) -> Iterator[str]:
+    """The intermediates of which some Einsum writes a part by an index of several variables."""
+    for tensor in _parts(w):
+        written = (index for name in w.writers[tensor] for index in w.einsum(name).output.indices)
+        if w.consumers[tensor] and any(len(index.terms) > 1 for index in written):
+            yield tensor
+
+
 def kept_over(w: Workload) -> Iterator[tuple[str, str, str]]:
     """(intermediate, tensor of its producer, tensor of a consumer) where both lack the variable of a rank of the
     intermediate, so that a fused loop over it leaves the tiles of both alone."""
@@ -244,6 +252,17 @@ def _part_housed(w: Workload, m: Machine) -> bool:
         ):
             return True
     return False
+
+
+def _part_behind(w: Workload, m: Machine) -> bool:
+    """May a memory behind a fanout back one of `written_widely` for whoever uses it?"""
+    return any(
+        m.instances(memory.name) > 1
+        and all(tensor in select(memory.may, w, user) & select(memory.backs, w, user) for user in users)
+        for tensor in written_widely(w)
+        for users in [(*w.writers[tensor], *w.consumers[tensor])]
+        for memory in _inner(m)
+    )
 
 
 def _kept_above(w: Workload, m: Machine) -> bool:
@@ -355,6 +374,7 @@ TESTS: dict[str, Test] = {
     "memories for different tensors": lambda w, m, s: _divided(w, m),
     "turned on an axis": lambda w, m, s: _turned_on_an_axis(w, m),
     "part housed inside": lambda w, m, s: _part_housed(w, m),
+    "part behind a fanout": lambda w, m, s: _part_behind(w, m),
     "home by role": lambda w, m, s: _housed_by_role(w, m),
     "copy held behind a fanout": lambda w, m, s: _copied_behind(w, m),
     "once": lambda w, m, s: m.partial_sums == "once",
@@ -376,7 +396,14 @@ TESTS: dict[str, Test] = {
 DIMENSIONS = tuple(TESTS)
 LATEST = ("backed behind an idle memory", "own stores above what is backed", "memories for different tensors")
 LAST = ("turned on an axis", "part housed inside")
-DICE = {"later": ("views", "views between"), "latest": LATEST, "last": LAST, "levels": ("fused again",)}
+BEHIND = ("part behind a fanout",)
+DICE = {
+    "later": ("views", "views between"),
+    "latest": LATEST,
+    "last": LAST,
+    "levels": ("fused again",),
+    "behind": BEHIND,
+}
 LATER = tuple(name for names in DICE.values() for name in names)
 """Dimensions that came when seeds were known for what they draw: by `DICE` of their own, on top of a pair of others."""
 COMBINED = (
@@ -421,7 +448,7 @@ _NEVER: tuple[tuple[str, tuple[str, ...], str], ...] = (
             "store over two readers",
             "store behind what backs",
             "copy held behind a fanout",
-            *(*LATEST, *LAST),
+            *(*LATEST, *LAST, *BEHIND),
         ),
         "they speak of inner memories",
     ),
@@ -431,7 +458,7 @@ _NEVER: tuple[tuple[str, tuple[str, ...], str], ...] = (
             ("groups", "shares"),
             "exact searches no groups where a tensor is written in parts or has views",
         )
-        for name in ("parts", "parts read", "views", "views between", "part housed inside")
+        for name in ("parts", "parts read", "views", "views between", "part housed inside", *BEHIND)
     ),
     ("nothing costs", ("non-integer energies", "leakage"), "nothing is no cost"),
 )

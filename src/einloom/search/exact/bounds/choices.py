@@ -134,19 +134,22 @@ def _loops(
 ) -> tuple[NDArray[np.bool_], list[Hashable]]:
     """Of rows of spatial loops [n, axes, classes] which may stand above a backing store of the tensor, and each as the
     tensor's users see it: the instances of every axis along every rank, and of lent ones along what the tensor lacks.
-    classes: of each variable."""
+    classes: of each variable. Ranks behind the last one that is spread are left out, for a part that an Einsum writes
+    has more of them than the tensor."""
     able, lacked = np.ones(len(spreads), bool), list[IntArray]()
-    ranks = np.ones((*spreads.shape[:2], len(tensor.ranks)), np.int64)
+    ranks = np.ones((len(spreads), len(tensor.ranks), spreads.shape[1]), np.int64)
     for v, d in classes.items():
         if (rank := tensor.fused_rank(v)) is not None:
-            ranks[:, :, rank] *= spreads[:, :, d]
+            ranks[:, rank] *= spreads[:, :, d]
         elif tensor.lent and v not in tensor.variables:
             lacked.append(spreads[:, :, d])
         else:
             able &= (spreads[:, :, d] == 1).all(axis=1)
     if tensor.persistent:
         able &= (spreads == 1).all(axis=(1, 2))
-    known: list[Hashable] = [row.tobytes() for row in ranks]
+    spread = (ranks > 1).any(axis=2) * np.arange(1, len(tensor.ranks) + 1)
+    ends = spread.max(axis=1, initial=0).tolist()
+    known: list[Hashable] = [row[:end].tobytes() for row, end in zip(ranks, ends, strict=True)]
     if any((more > 1).any() for more in lacked):
         every = np.stack(lacked, axis=2).tolist()
         more = (tuple(tuple(sorted(n for n in axis if n > 1)) for axis in row) for row in every)
