@@ -212,7 +212,7 @@ class Compiler:
             if place is None:
                 self.reasons.append(f"structure: {einsum} has no variable {bound[einsum]}")
                 continue
-            needs = self.needs(einsum, bound, einsums)
+            needs = self.needs(einsum, bound, einsums, once=loop.trips == 1)
             extent = contexts.extent(place)
             tile = loop.tile or -(-extent // loop.trips)
             if not needs and loop.trips != -(-extent // tile):
@@ -241,8 +241,11 @@ class Compiler:
                         f"{consumer}.{guides[consumer]} in another inside it"
                     )
 
-    def needs(self, einsum: str, bound: dict[str, str], einsums: tuple[str, ...]) -> tuple[Need, ...]:
-        """The later consumers below a loop that the bound variable of `einsum` must follow."""
+    def needs(
+        self, einsum: str, bound: dict[str, str], einsums: tuple[str, ...], once: bool = False
+    ) -> tuple[Need, ...]:
+        """The later consumers below a loop that the bound variable of `einsum` must follow. once: the loop makes one
+        trip, in which nobody follows a part of anything."""
         output = self.workload.einsum(einsum).output
         variable = bound[einsum]
         rank = output.rank_of(variable)
@@ -255,14 +258,17 @@ class Compiler:
                 continue
             access = consumer.access(output.tensor)
             if output.tensor in self.workload.viewed and not self.workload.tied(output.tensor, rank):
-                if bound[name] in access.variables:
+                if bound[name] in access.variables and not once:
                     self.reasons.append(f"not simulated: {einsum} follows {name} across a view, {access}")
                 continue
             index, size = access.indices[rank], self.workload.tensor(output.tensor).shape[rank]
             if bound[name] not in index.variables:
                 continue
             if not self.workload.tied(output.tensor, rank):
-                self.reasons.append(f"not simulated: {einsum} follows {name} through {output.indices[rank]}, a part")
+                if not once:
+                    self.reasons.append(
+                        f"not simulated: {einsum} follows {name} through {output.indices[rank]}, a part"
+                    )
                 continue
             others = sum(c * (self.workload.extents[v] - 1) for v, c in index.terms if v != bound[name])
             coefficient = dict(index.terms)[bound[name]]
