@@ -126,6 +126,17 @@ THRESHOLDS: dict[str, tuple[Number, ...]] = {
     "least_costs.MANY": (0, INFINITE, INFINITE),
     "explored_rows.SEVERAL": (0, 1, 99),
     "branch_and_bound.CLIMBING": ((0.01, INFINITE), (0.3, 1.0, 3.0, INFINITE)),
+    "least_costs.LISTED": (0, 0, 3),
+    "least_costs.RISING": ((), (0.3, 2.0)),
+    "least_costs.NEXT": (0.0, 0.5),
+    "least_costs.AGREED": ((1e-6, 0.5), (3.0,)),
+    "least_costs.AGREEABLE": (0, 3),
+    "least_costs.JUMP": (0, 1),
+    "branch_and_bound.SMALLER": ((0.01, 0.2, 0.5),),
+    "head_starts.NEXT": (0.0, 0.5),
+    "spatial_lists.KEPT": (1,),
+    "unlisted.beginnings.SAMPLED": (1,),
+    "einsums.spatial.TOGETHER": (1, 5),
 }
 """What else each number may be, by its place in `search/exact`."""
 

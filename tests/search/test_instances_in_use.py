@@ -110,7 +110,7 @@ def test_no_tree_is_below_of_many() -> None:
 def test_what_is_missed_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each axis for itself: the bound is at the best tree less often."""
     right = places()
-    monkeypatch.setattr(unlisted._OnUnit, "_taken_by", lambda mine, axes, v: mine.einsum.extents[v])
+    monkeypatch.setattr(unlisted.OnUnit, "_taken_by", lambda mine, axes, v: mine.einsum.extents[v])
     assert places()["at it"] < right["at it"]
 
 
@@ -120,12 +120,12 @@ def test_no_bound_of_any_integers_is_above() -> None:
     assert not found["above"] and found["at it"] > 0.5 * found.total(), found
 
 
-def one_axis(mine: unlisted._OnUnit, axes: tuple[AxisSignature, ...], v: int) -> int:
+def one_axis(mine: unlisted.OnUnit, axes: tuple[AxisSignature, ...], v: int) -> int:
     """The instances of one axis alone."""
     return max((n for axis in axes for n in mine._takes(axis, v)), default=1)
 
 
-def evenly(mine: unlisted._OnUnit, axes: tuple[AxisSignature, ...], v: int) -> int:
+def evenly(mine: unlisted.OnUnit, axes: tuple[AxisSignature, ...], v: int) -> int:
     """On all of the axes, but of a variable that may be cut unevenly, too, what divides it."""
     found, extent = {1}, mine.einsum.extents[v]
     for axis in axes:
@@ -135,7 +135,7 @@ def evenly(mine: unlisted._OnUnit, axes: tuple[AxisSignature, ...], v: int) -> i
 
 @pytest.mark.parametrize("mistake", [one_axis, evenly])
 def test_mistakes_are_seen(mistake: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unlisted._OnUnit, "_taken_by", mistake)
+    monkeypatch.setattr(unlisted.OnUnit, "_taken_by", mistake)
     assert places()["above"] > 0
 
 
@@ -150,6 +150,6 @@ def test_it_is_what_some_spatial_choice_uses() -> None:
             (option,) = sig.units
             spreads = attempt.classes[sig].spreads(option)
             most = max(prod(n for taken in upper for n in taken) for upper in spreads)
-            known = unlisted._OnUnit(asked.machine, sig, option)._used(option.fanouts)
+            known = unlisted.OnUnit(asked.machine, sig, option)._used(option.fanouts)
             found["less" if known < most else "more" if known > most else "equal"] += 1
     assert not found["less"] and found["equal"] > 5 * found["more"], found

@@ -61,7 +61,7 @@ def test_no_tree_is_below() -> None:
     assert not found["above"] and found["at it"] > 10, found
 
 
-_elements: Callable[[Any, int], tuple[int, int]] = unlisted._OnUnit._elements
+_elements: Callable[[Any, int], tuple[int, int]] = unlisted.OnUnit._elements
 
 MISTAKES: dict[str, tuple[str, Callable[..., Any]]] = {
     "each instance reads for itself": ("_instances", lambda mine, t, top, bottom, joined=None: 1),
@@ -77,7 +77,7 @@ MISTAKES: dict[str, tuple[str, Callable[..., Any]]] = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_are_seen(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, wrong = MISTAKES[mistake]
-    monkeypatch.setattr(unlisted._OnUnit, name, wrong)
+    monkeypatch.setattr(unlisted.OnUnit, name, wrong)
     assert places()["above"] > 0
 
 
@@ -139,5 +139,5 @@ def test_no_choice_of_stores_costs_less_than_it_promises() -> None:
 )
 def test_promises_that_are_not_kept_are_seen(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, wrong = MISTAKES[mistake]
-    monkeypatch.setattr(unlisted._OnUnit, name, wrong)
+    monkeypatch.setattr(unlisted.OnUnit, name, wrong)
     assert over()[0] > 0

@@ -49,6 +49,8 @@ GOALS = (Objective("energy"), Objective("latency"), Objective("edp"))
 """Of a Pareto set's ends and its middle; the last comes first under a budget, because what is kept is judged by it."""
 CLIMBING = (1e-6, 0.01, 0.03, 0.06, 0.1, 0.15, 0.22, 0.3, 0.4, 0.55, 0.75, 1.0, 1.5, 2.5, 4.0, 8.0, 16.0, np.inf)
 """Limits where Einsums have very many choices, as shares above the bound."""
+SMALLER = (1e-6, 0.001, 0.002, 0.003, 0.004, 0.005, 0.006, 0.007, 0.008, 0.009, 0.01)
+"""Of these, too, the ones after which many more spatial choices come."""
 SOONER = 0.1  # limits up to this share of the way from the bound to a known value are tried before it
 
 
@@ -149,7 +151,7 @@ class Run:
             return chained
         bound = max(bound, attempt.bound)
         if bound > 0 and attempt.crowded:
-            return self._raise_cutoff(attempt, self._climbing(bound))
+            return self._raise_cutoff(attempt, self._climbing(attempt, bound))
         first, dived = attempt.first_limit(), None
         if bound > 0 and self._dives(attempt, first):
             apart = self.budget.seconds is not None and first_apart(self, attempt)
@@ -401,10 +403,11 @@ class Run:
         share = 1.0 if self.incumbent.provisional else SOONER
         return [*(limit for limit in limits if limit - bound < share * (known * BELOW - bound)), known * BELOW]
 
-    def _climbing(self, bound: float) -> list[float]:
+    def _climbing(self, attempt: Attempt, bound: float) -> list[float]:
         """Limits from the bound up where Einsums have very many choices: each admits many more than the one before, and
         a dive takes as long as several of the first."""
-        limits, known = [bound * (1 + step) for step in CLIMBING], self.incumbent.value
+        known = self.incumbent.value
+        limits = [bound * (1 + step) for step in sorted({*CLIMBING, *attempt.jumps(SMALLER)})]
         return limits if known == np.inf else [*(limit for limit in limits if limit < known * BELOW), known * BELOW]
 
     def _raise_cutoff(self, attempt: Attempt, limits: list[float]) -> Solution:

@@ -42,7 +42,7 @@ class ExploredRows(LeastCosts):
         if self.relaxed is not None and self.options.rules.relaxed:
             self.left = self.relaxed.within(cutoff) if cutoff.limit <= self.relaxed.limit else None
             self.least = self.relaxed.least if self.left is None else self.left.least
-        self.rest = Rest(self.least)
+        self.rest, self.classes = Rest(self.least), self._within(cutoff)
         wanted, most = self._agreed()
         self.setting = replace(self.setting, tracked=self._followed(wanted))
         blocks = self._blocks(self._column_limits(most), wanted)

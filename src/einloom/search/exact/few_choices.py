@@ -6,9 +6,8 @@ What it finds is a mapping of the space; that it finds nothing says nothing (doc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from math import prod, sqrt
 from operator import floordiv
 
@@ -20,7 +19,7 @@ from .attempt import Attempt
 from .bounds.choices import Agreement, Choices, Keys
 from .einsums.classes import AxisSignature, EinsumClass, UnitOption
 from .einsums.holds import backing
-from .einsums.spatial import RankClasses, Row, Shares, SpatialChoice, like_axes
+from .einsums.spatial import FewSpreads, RankClasses, Row, Shares, SpatialChoice, like_axes
 from .fusion.floors import Floors
 from .numerics.pareto import FloatArray, IntArray
 from .prices.columns import objective_columns
@@ -42,35 +41,18 @@ class Few:
     fused: int
 
 
-@dataclass(frozen=True)
-class FewSpreads(RankClasses):
-    """Rank classes of which few spatial choices are looked at."""
-
-    few: Mapping[UnitOption, tuple[SpatialChoice, ...]] = field(default_factory=dict, compare=False)
-
-    @cached_property
-    def _spreads(self) -> dict[UnitOption, tuple[SpatialChoice, ...]]:
-        return dict(self.few)
-
-
 def crowd(attempt: Attempt) -> int:
     """About how many choices of stores and spatial loops all kinds of Einsums have, without listing any: a measure of
     how hard they are. Axes that one Einsum alone cannot tell apart count as one; those in full use, which few choices
     fill, do not count."""
-    return sum(len(option.held) * number for option, number in _spreads(attempt, swaps=False))
+    return sum(len(option.held) * number for option, number in _spreads(attempt))
 
 
-def most_spread(attempt: Attempt) -> int:
-    """About how many spatial choices are listed of the Einsum that has most of them."""
-    return max(number for _, number in _spreads(attempt, swaps=True))
-
-
-def _spreads(attempt: Attempt, swaps: bool) -> Iterator[tuple[UnitOption, int]]:
-    """About how many spatial choices each kind of Einsum has on each unit. swaps: axes that only all Einsums together
-    cannot tell apart count as one, too."""
+def _spreads(attempt: Attempt) -> Iterator[tuple[UnitOption, int]]:
+    """About how many spatial choices each kind of Einsum has on each unit."""
     for signature in dict.fromkeys(attempt.signatures):
         attempt.checkpoint()
-        classes, seen = attempt.classes[signature], signature if swaps else replace(signature, swaps=())
+        classes, seen = attempt.classes[signature], replace(signature, swaps=())
         for option in signature.units:
             axes, shares = _axes(signature, option), Shares(classes, option, uneven=False)
             groups = [] if signature.copy else like_axes(seen, option, axes)
@@ -108,7 +90,7 @@ def among_few(attempt: Attempt, few: Few) -> Attempt:
         best = np.min([v for one, v in zip(attempt.signatures, values, strict=True) if one == signature], axis=0)
         kept[signature] = _chosen(classes, mine, best, few.choices)
     quick.signatures = [kept[signature][0].signature for signature in attempt.signatures]
-    quick.classes = {classes.signature: classes for classes, _ in kept.values()}
+    quick.classes, quick.many = {classes.signature: classes for classes, _ in kept.values()}, {}
     quick.__dict__.update(_keys=keys, _choices=[kept[signature][1] for signature in attempt.signatures])
     quick.setting = replace(quick.setting, max_fused_loops=min(few.fused, quick.setting.max_fused_loops or 0))
     quick.agreed = max([attempt.agreed, *(float(v.min()) for v in values if len(v) and np.isfinite(v.min()))])

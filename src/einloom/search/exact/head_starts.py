@@ -24,7 +24,7 @@ from .attempt import Attempt, Solution
 from .bounds.cutoff import BELOW
 from .drawing import HASTE, AtTheBound, Drawing
 from .einsums.spatial import TooManyChoices
-from .few_choices import Few, among_few, crowd, most_spread
+from .few_choices import Few, among_few, crowd
 from .incumbent import Incumbent
 from .options import ExactOptions
 from .padded import clipped, grown, padded
@@ -47,7 +47,8 @@ FEW = (Few(60, 4, 60, 1), Few(150, 2, 60, 1), Few(60, 8, 100, 1), Few(150, 8, 20
 SLOW = 1 / 3  # of that time is long for one of them: then no more are looked at where what is drawn is better
 SOON_DONE = 4  # Einsums up to which a search with many choices may end within a minute, if no window slides
 SEARCHING = 0.25  # CPU seconds of the search for one of drawing where it would not end soon
-LISTED = 20_000  # spatial choices of an Einsum for each second of a budget, from which on drawing has all of it
+LISTED = 2_000  # spatial choices of an Einsum for each second of a budget, from which on drawing has all of it
+NEXT = 0.01  # within this limit, as a share above the bound
 UNTIMED = 10.0  # seconds that stand for no budget there
 PACKED = 10_000_000_000  # choices from which on the second comes first
 ABOVE_FEW = (0.02, 0.5, 4.0, 100.0)  # limits of them, as shares above what they cost at least
@@ -213,7 +214,9 @@ def bounded(search: Search, attempt: Attempt, enough: float, proven: Callable[[f
     size = crowd(attempt) if _hurries(search, attempt) else 0
     if size > CROWDED:
         first_among_few(search, attempt, size)
+        found = attempt.lower_bound(enough, proven, search.incumbent.value * BELOW)
         _rather_draw(search, attempt)
+        return found
     elif size > MANY:
         try:
             with search.drawing.until(time.process_time() + LATE):
@@ -224,10 +227,10 @@ def bounded(search: Search, attempt: Attempt, enough: float, proven: Callable[[f
 
 
 def _rather_draw(search: Search, attempt: Attempt) -> None:
-    """Draw on where an Einsum has more spatial choices than a search gets through soon. Raises TooManyChoices if that
-    is not within a budget of seconds."""
+    """Draw on where an Einsum has more spatial choices next to the bound than a search gets through soon. Raises
+    TooManyChoices if that is not within a budget of seconds."""
     seconds = search.budget.seconds
-    if most_spread(attempt) > LISTED * (UNTIMED if seconds is None else seconds):
+    if attempt.listed(NEXT, LISTED * (UNTIMED if seconds is None else seconds)) == np.inf:
         if seconds is not None:
             raise TooManyChoices("more spatial choices of an Einsum than a search gets through")
         search.drawing.draw_on()

@@ -23,7 +23,7 @@ from .bounds.relaxed_rows import Left
 from .bounds.weighted_sums import MANY_RATIOS, Lines
 from .einsums.classes import EinsumClass, signatures
 from .einsums.exchange import exchangeable
-from .einsums.spatial import RankClasses
+from .einsums.spatial import RankClasses, TooManyChoices
 from .einsums.users import Users
 from .fusion.explore import Wanted
 from .fusion.floors import Floors
@@ -33,9 +33,18 @@ from .numerics.uneven import Tiling
 from .options import ExactOptions
 from .prices.columns import columns
 from .rooms import followed_across, limited, persistent_bits
+from .spatial_lists import Beside, SpatialLists
 from .unlisted.backings import Barred, barred
+from .unlisted.beginnings import limit_of
 from .unlisted.points import room_of, unlisted_points
 
+LISTED = 20_000  # spatial choices of an Einsum from which on those within a limit are listed alone
+RISING = (0.1, 0.4, 1.0, 3.0)
+"""Limits of such an Einsum alone, as shares above what is known before any choice is listed."""
+NEXT = 1e-3  # above that is next to it: the least is not sought
+AGREED = (0.01, 0.03, 0.06, 0.15, 0.3)  # limits of agreement among them, as shares above the bound
+JUMP = 4  # times the spatial choices are many more
+AGREEABLE = 100_000  # spatial choices of an Einsum within a limit, from which on nobody asks what they agree on
 NEARER = (1.0, 0.3, 0.1, 0.03, 0.01)  # limits of choices that are listed, as shares above the bound
 MASKED = 1 << 26  # choices of stores and spatial loops of one Einsum of which a mask is kept
 MANY = 200_000  # choices of stores and spatial loops from which on those within the limits are counted first
@@ -47,8 +56,9 @@ class LeastCosts:
 
     A signature is a class of Einsums (`EinsumClass`).
 
-    tiling: of ranks in the space `ragged` that several Einsums may cut alike. left: what a relaxation leaves within the
-    cutoff. together: what neighbours cost at least together, as far as it is known.
+    many: lists for those Einsums that have very many spatial choices; `classes` has what is within the cutoff. tiling:
+    of ranks in the space `ragged` that several Einsums may cut alike. left: what a relaxation leaves within the cutoff.
+    together: what neighbours cost at least together, as far as it is known.
     """
 
     left: Left | None = None
@@ -75,6 +85,7 @@ class LeastCosts:
         found = signatures(self.users, problem.mapspace.limits, uneven, tiling)
         self.signatures = found if problem.mapspace.places else exchangeable(workload, found, uneven)
         self.classes = {sig: RankClasses(sig, checkpoint) for sig in self.signatures}
+        self.many = {sig: SpatialLists(one) for sig, one in self.classes.items() if self._is_long(one)}
         self.setting = self._setting()
         self.tracked = self.setting.tracked
         self.objectives = settled(problem.objective)
@@ -90,8 +101,16 @@ class LeastCosts:
     @cached_property
     def crowded(self) -> bool:
         """True if the kinds of Einsums have very many choices of stores and of spatial loops, which are listed."""
-        options = ((self.classes[sig], option) for sig in set(self.signatures) for option in sig.units)
-        return sum(len(option.held) * len(classes.spreads(option)) for classes, option in options) > MANY
+        every = {**self.classes, **{sig: lists.every for sig, lists in self.many.items()}}
+        options = ((every[sig], option) for sig in set(self.signatures) for option in sig.units)
+        return sum(len(option.held) * classes.number(option) for classes, option in options) > MANY
+
+    def _is_long(self, classes: RankClasses) -> bool:
+        """True if the spatial choices of an Einsum are so many that only those within a limit are listed."""
+        signature = classes.signature
+        if self.problem.mapspace.places or signature.uneven or signature.tiling != "loose":
+            return False
+        return any(classes.number(option) > LISTED for option in signature.units)
 
     @property
     def repetition(self) -> float:
@@ -129,6 +148,8 @@ class LeastCosts:
 
         Raises Infeasible as soon as it is above `enough`.
         """
+        if self.many and not self.least.any():
+            self.begin()
         for column, objective in enumerate(self.objectives):
             setting = Setting.of(self.problem.machine, objective, (), self.setting.capacities, 0, self.options.rules)
             found: dict[EinsumClass, float] = {}
@@ -154,7 +175,51 @@ class LeastCosts:
 
     def _least_of(self, setting: Setting, sig: EinsumClass) -> float:
         """What an Einsum costs at least in every row that this pass knows of it."""
-        return einsum_bound(setting, self.classes[sig], self.checkpoint)
+        if sig not in self.many:
+            return einsum_bound(setting, self.classes[sig], self.checkpoint)
+        column = self.objectives.index(setting.objective)
+        floor = float(min(self.least[i, column] for i, one in enumerate(self.signatures) if one == sig))
+        some = einsum_bound(setting, self.many[sig].few(setting), self.checkpoint)
+        if some <= floor * (1 + NEXT):
+            return floor
+        for limit in (*(floor * (1 + step) for step in RISING if floor > 0), np.inf):
+            most = min(limit, some * (1 + TIE))
+            found = einsum_bound(setting, self.many[sig].near(setting, limit_of(most)), self.checkpoint)
+            if found <= most:
+                return found
+        return found
+
+    def _within(self, cutoff: Cutoff, most: float = np.inf) -> dict[EinsumClass, RankClasses]:
+        """The rank classes of all Einsums; of those with very many spatial choices with what can stay within a cutoff
+        beside what the others cost at least. Raises TooManyChoices if more than `most` can of one."""
+        if not self.many or not cutoff.finite:
+            return {**self.classes, **{sig: lists.every for sig, lists in self.many.items()}}
+        total, found = self.least.sum(axis=0), dict(self.classes)
+        for sig, lists in self.many.items():
+            rests = [total - mine for one, mine in zip(self.signatures, self.least, strict=True) if one == sig]
+            self.watcher.stage("listing spatial choices")
+            found[sig] = lists.within(self.setting, Beside(cutoff, np.min(rests, axis=0)), most)
+        return found
+
+    def listed(self, share: float, most: float) -> float:
+        """How many spatial choices Einsums that have very many of them have within a limit, as a share above the bound;
+        infinite if one has more than `most`."""
+        try:
+            found = self._within(replace(self.cutoff, limit=self.bound * (1 + share)), most)
+        except TooManyChoices:
+            return np.inf
+        return sum(len(found[sig].spreads(option)) for sig in self.many for option in sig.units)
+
+    def jumps(self, shares: tuple[float, ...]) -> list[float]:
+        """Of limits, as shares above the bound, those after which many more spatial choices come."""
+        if not self.many or not np.isfinite(more := self.listed(shares[-1], AGREEABLE)):
+            return []
+        found = []
+        for share in shares[-2::-1]:  # what is within a higher limit is soon looked through
+            size, after = self.listed(share, AGREEABLE), more
+            found += [share] if after > JUMP * size else []
+            more = size
+        return found
 
     def sharpen(self, proven: Callable[[float], None] = lambda bound: None) -> None:
         """Raise the least costs to those of every Einsum with its backing stores, their room and fused loops, alone.
@@ -204,6 +269,8 @@ class LeastCosts:
 
     def _agree_below(self, limits: list[float]) -> float:
         """The same as far as the first of these limits below which choices are few enough to be listed."""
+        if self.many:
+            return self._agree_from_below(limits[0])
         for limit in limits:
             cutoff = replace(self.cutoff, limit=limit)
             choices = self._choices_within(cutoff) if np.isfinite(limit) else None
@@ -211,6 +278,22 @@ class LeastCosts:
                 choices = self._agreement(cutoff).filter(choices) if all(choices) else choices
                 return min(limit, self._agreement(self.cutoff).bound(choices)) if all(choices) else limit
         return 0.0
+
+    def _agree_from_below(self, known: float) -> float:
+        """The same, from the bound up, where only choices within a limit are listed."""
+        least = self.bound
+        for limit in (*(self.bound * (1 + step) for step in AGREED), known):
+            cutoff = replace(self.cutoff, limit=min(limit, known) * (1 + 2 * TIE))
+            try:
+                choices = self._choices_within(cutoff, AGREEABLE) if np.isfinite(cutoff.limit) else None
+            except TooManyChoices:
+                return least
+            if choices is None:
+                return least
+            if all(choices) and all(choices := self._agreement(cutoff).filter(choices)):
+                return max(least, min(cutoff.limit, self._agreement(self.cutoff).bound(choices)))
+            least = cutoff.limit
+        return least
 
     def _agreement(self, cutoff: Cutoff) -> Agreement:
         return Agreement(self.problem.workload, self._keys, self.least, cutoff, self.counts, self.together)
@@ -240,6 +323,8 @@ class LeastCosts:
     @cached_property
     def _choices(self) -> list[list[Choices]] | None:
         """The choices of every Einsum, each with what it costs at least; None if some Einsum has too many."""
+        if self.many:
+            return None
         found: dict[EinsumClass, list[Choices] | None] = {}
         for i, sig in enumerate(self.signatures):
             self.watcher.stage("comparing choices", i, len(self.signatures))
@@ -249,17 +334,19 @@ class LeastCosts:
                 return None
         return [known for sig in self.signatures if (known := found[sig]) is not None]
 
-    def _choices_within(self, cutoff: Cutoff) -> list[list[Choices]] | None:
+    def _choices_within(self, cutoff: Cutoff, most: float = np.inf) -> list[list[Choices]] | None:
         """The choices of every Einsum that are not beyond a cutoff beside what the others cost at least; None if some
-        Einsum has too many, or Einsums may run at the same time."""
-        sizes = (len(o.held) * len(self.classes[s].spreads(o)) for s in set(self.signatures) for o in s.units)
-        if self.problem.mapspace.places or max(sizes) > MASKED:
+        Einsum has too many, or Einsums may run at the same time. Raises TooManyChoices as `_within` does."""
+        if self.problem.mapspace.places:
+            return None
+        classes = self._within(cutoff, most)
+        if max(len(o.held) * len(classes[s].spreads(o)) for s in set(self.signatures) for o in s.units) > MASKED:
             return None
         total, found = self.least.sum(axis=0), dict[EinsumClass, list[Choices] | None]()
         for sig, least in zip(self.signatures, self.least, strict=True):
             if sig not in found:
                 self.checkpoint()
-                floors = Floors(self.setting, self.classes[sig], self.checkpoint)
+                floors = Floors(self.setting, classes[sig], self.checkpoint)
                 found[sig] = self._keys.within(floors, cutoff, total - least)
             if found[sig] is None:
                 return None

@@ -254,7 +254,7 @@ def _part_behind(rng: Random, workload: Workload, levels: list[Data], inner: lis
     for key in ("size", *TIMES):
         level.pop(key, None)
     levels[0].update(read_throughput=1)
-    levels.insert(_place(levels, level), {"fanout": "F9", "axes": [{"axis": "v", "size": 2}]})
+    levels.insert(_place(levels, level), {"fanout": "behind", "axes": [{"axis": "v", "size": 2}]})
     _bar(inner, (level,))
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cache, cached_property, lru_cache
-from math import prod
+from math import inf, prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from .holds import Placement, backing, backings_of
 SpatialChoice = tuple[tuple[int, ...], ...]
 OFTEN = 1 << 8  # choices between two questions whether to stop
 PAIRED = 1 << 19  # pairs of rows of like axes that are looked at together
+TOGETHER = 1 << 14  # beginnings of spatial choices that are looked at together
 HELD = 800  # bytes that a spatial choice takes at least, with its prices for one choice of stores
 
 T = TypeVar("T")
@@ -29,6 +30,11 @@ T = TypeVar("T")
 
 class TooManyChoices(MemoryError):
     """An Einsum has more spatial choices than memory is left for: none is listed."""
+
+
+Keep = Callable[[IntArray, IntArray], NDArray[np.bool_]]
+"""(instances on the first axes [choices, axes, classes], what is left of each class [choices, classes]) -> which of
+them may begin a choice that is of use."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +156,30 @@ class RankClasses:
         """
         return self._spreads[option]
 
+    def number(self, option: UnitOption) -> int:
+        """How many spatial choices are listed of a unit, without a list where tiles need not be uneven."""
+        runs = None if "_spreads" in self.__dict__ else self._even(option)
+        return len(self.spreads(option)) if runs is None else runs.number(self.extents)
+
+    def within(self, option: UnitOption, keep: Keep, most: float = inf) -> tuple[SpatialChoice, ...]:
+        """The spatial choices of which no beginning is left out by `keep`, found axis by axis, as `spreads` has them.
+        All of them where they are listed otherwise. Raises TooManyChoices if more than `most` are kept, or memory is
+        not left for so many."""
+        runs = self._even(option)
+        if runs is None:
+            return self.spreads(option)
+        return tuple(runs.within(self.extents, keep, min(most, growth_left() / HELD)))
+
+    def _even(self, option: UnitOption) -> _Runs | None:
+        """Runs of axes on which all spatial choices of a unit are listed one by one, if there are such."""
+        if option not in self._evens:
+            self._evens[option] = None if any(self.uneven) else _even_runs(self, option)
+        return self._evens[option]
+
+    @cached_property
+    def _evens(self) -> dict[UnitOption, _Runs | None]:
+        return {}
+
     def instances(self, option: UnitOption) -> IntArray:
         """The instances of every spatial choice [choices, axes, classes]."""
         known = self.remembered.setdefault("instances", {})
@@ -216,6 +246,17 @@ class RankClasses:
         return good
 
 
+@dataclass(frozen=True)
+class FewSpreads(RankClasses):
+    """Rank classes of which few spatial choices are looked at."""
+
+    few: Mapping[UnitOption, tuple[SpatialChoice, ...]] = field(default_factory=dict, compare=False)
+
+    @cached_property
+    def _spreads(self) -> dict[UnitOption, tuple[SpatialChoice, ...]]:
+        return dict(self.few)
+
+
 @lru_cache(maxsize=4096)
 def _every_spread(classes: RankClasses, option: UnitOption, uneven: bool = False) -> tuple[SpatialChoice, ...]:
     """All spatial choices of a unit. uneven: of classes that may be cut unevenly, too."""
@@ -238,17 +279,39 @@ def _every_spread(classes: RankClasses, option: UnitOption, uneven: bool = False
     def counts(i: int) -> bool:
         return axes[i].full and not s.copy
 
-    def whole(i: int) -> list[Row]:
-        """The rows of an axis, those that take little of the first ranks first."""
-        rows = shares.rows(axes[i], classes.extents, takes[i])
-        return sorted(rows, key=lambda row: [row[d] for d in s.order]) if s.swaps else rows
-
     if uneven:
         return _apart(s, option, axes, list(_busy(classes, option, axes, choices)), classes.checkpoint)
+    runs, groups = _on_runs(classes, option, axes)
+    spreads = runs.listed(classes.extents)
+    return tuple(spreads) if len(runs.runs) == groups else _apart(s, option, axes, spreads, classes.checkpoint)
+
+
+def _on_runs(classes: RankClasses, option: UnitOption, axes: list[AxisSignature]) -> tuple[_Runs, int]:
+    """Runs of neighbouring like axes of a unit, for even choices; and how many groups of like axes there are."""
+    s, shares = classes.signature, Shares(classes, option, uneven=False)
+
+    def whole(i: int) -> list[Row]:
+        """The rows of an axis, those that take little of the first ranks first."""
+        takes = [shares.allowed(axes[i], d) for d in range(len(classes.members))]
+        rows = shares.rows(axes[i], classes.extents, takes)
+        return sorted(rows, key=lambda row: [row[d] for d in s.order]) if s.swaps else rows
+
+    def counts(i: int) -> bool:
+        return axes[i].full and not s.copy
+
     groups = [[i] for i in range(len(axes))] if s.copy else like_axes(s, option, axes)
-    runs = _runs(groups)
-    spreads = _Runs(runs, whole, counts, classes.checkpoint).listed(classes.extents)
-    return tuple(spreads) if len(runs) == len(groups) else _apart(s, option, axes, spreads, classes.checkpoint)
+    return _Runs(_runs(groups), whole, counts, classes.checkpoint), len(groups)
+
+
+def _even_runs(classes: RankClasses, option: UnitOption) -> _Runs | None:
+    """The same where every choice on them is one of `_every_spread`: None for copies that have no spatial loops, and
+    where like axes are no neighbours."""
+    s = classes.signature
+    axes = [axis for axis in s.axes if axis.fanout < option.fanouts]
+    if s.copy and not _backs_behind_fanouts(s, option):
+        return None
+    runs, groups = _on_runs(classes, option, axes)
+    return runs if len(runs.runs) == groups else None
 
 
 Row = tuple[int, ...]
@@ -274,9 +337,7 @@ class _Runs:
 
     def listed(self, extents: Row) -> list[SpatialChoice]:
         """All of them. Raises TooManyChoices, before any is listed, if memory is not left for so many."""
-        for r in range(len(self.runs)):
-            self._every[r] = self._on(r, extents)
-        number = self.most(0, extents)[1]
+        number = self.number(extents)
         if number * HELD > growth_left():
             raise TooManyChoices(f"{number:,} spatial choices of an Einsum")
         found: list[tuple[SpatialChoice, Row]] = [((), extents)]
@@ -289,6 +350,47 @@ class _Runs:
                 longer += [((*before, *rows[i]), rest) for i, rest in zip(best.tolist(), after, strict=True)]
             found = longer
         return [spread for spread, _ in found]
+
+    def number(self, extents: Row) -> int:
+        """How many there are."""
+        for r in range(len(self.runs)):
+            if r not in self._every:
+                self._every[r] = self._on(r, extents)
+        return self.most(0, extents)[1]
+
+    def within(self, extents: Row, keep: Keep, most: float) -> list[SpatialChoice]:
+        """Those of which no beginning is left out: on each run only what follows the beginnings that are kept."""
+        self.number(extents)
+        rows, left = np.ones((1, 0, len(extents)), np.int64), np.array([extents], np.int64)
+        for r in range(len(self.runs)):
+            choices, together, _ = self._every[r]
+            table = np.array(choices, np.int64).reshape(len(choices), len(self.runs[r]), len(extents))
+            width = rows.shape[1] + table.shape[1]
+            parts = [(np.zeros((0, width, len(extents)), np.int64), left[:0])]
+            for begins, best in self._batches(r, left):
+                longer = np.concatenate([rows[begins], table[best]], axis=1)
+                rest = left[begins] // together[best]
+                good = np.flatnonzero(keep(longer, rest))
+                parts.append((longer[good], rest[good]))
+                if sum(len(some) for some, _ in parts) > most:
+                    raise TooManyChoices(f"more than {int(most):,} spatial choices of an Einsum")
+            rows = np.concatenate([some for some, _ in parts])
+            left = np.concatenate([rest for _, rest in parts])
+        return [tuple(map(tuple, one)) for one in rows.tolist()]
+
+    def _batches(self, r: int, left: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
+        """(places in `left`, numbers of choices on run `r` that may follow there), many at a time."""
+        places, numbers, size = list[IntArray](), list[IntArray](), 0
+        for i, one in enumerate(map(tuple, left.tolist())):
+            best = self._best(r, one)
+            places.append(np.full(len(best), i))
+            numbers.append(best)
+            size += len(best)
+            if size > TOGETHER:
+                yield np.concatenate(places), np.concatenate(numbers)
+                places, numbers, size = [], [], 0
+        if size:
+            yield np.concatenate(places), np.concatenate(numbers)
 
     def most(self, r: int, left: Row) -> tuple[int, int]:
         """The most instances that count on run number `r` and those after it, and how many choices have so many."""

@@ -85,7 +85,7 @@ class Subcascade(Attempt):
         self.problem = replace(whole.problem, workload=subcascade(whole.problem.workload, start, end))
         self.options, self.watcher, self.counts = whole.options, whole.watcher, whole.counts
         self.checkpoint, self.repeats, self.users = whole.checkpoint, whole.repeats, whole.users
-        self.signatures, self.classes = whole.signatures[start:end], whole.classes
+        self.signatures, self.classes, self.many = whole.signatures[start:end], whole.classes, whole.many
         self.tracked, self.objectives = whole.tracked, whole.objectives
         self.setting = replace(whole.setting, tracked=whole.tracked)
         self.least, self.agreed = whole.least[start:end], 0.0

@@ -41,14 +41,14 @@ def unlisted_points(
 ) -> FloatArray:
     """Settled objectives [points, columns] of one repeat: no mapping of the Einsum is better than all of them in every
     column. barred: tensors that a memory cannot back. Members of groups may cost less."""
-    found = np.concatenate([_OnUnit(machine, einsum, option, barred).points(objectives) for option in einsum.units])
+    found = np.concatenate([OnUnit(machine, einsum, option, barred).points(objectives) for option in einsum.units])
     return np.asarray(found[skyline(np.zeros(len(found), np.int64), found)])
 
 
 def promised(machine: Machine, einsum: EinsumClass, option: UnitOption, columns: tuple[Column, ...]) -> FloatArray:
     """What every choice of stores of a unit costs at least, whatever its spatial choice [choices, columns]: never more
     than `Floors.of` says of it."""
-    return _OnUnit(machine, einsum, option).promised(columns)
+    return OnUnit(machine, einsum, option).promised(columns)
 
 
 def room_of(memory: Memory) -> int | None:
@@ -57,7 +57,7 @@ def room_of(memory: Memory) -> int | None:
 
 
 @dataclass
-class _OnUnit:
+class OnUnit:
     """An Einsum on one of its units."""
 
     machine: Machine
@@ -187,7 +187,7 @@ class _OnUnit:
 
     # -- moves --------------------------------------------------------------------------------------------------------
 
-    def _filled(self, t: int, parent: int) -> bool:
+    def filled(self, t: int, parent: int) -> bool:
         """True if a store below `parent` is filled from there, or emptied into it, by this Einsum."""
         tensor = self.einsum.tensors[t]
         return not (tensor.housed and parent < tensor.home) and not (tensor.joins and parent == 0)
@@ -196,9 +196,9 @@ class _OnUnit:
         """[2 memories]: bits read, then bits written, in each memory, of a tensor that these memories hold. filled:
         count what goes from one of them to the next."""
         tensor, moved = self.einsum.tensors[t], np.zeros((2, len(self.machine.memories)))
-        elements, points = self._met(t)
+        elements, points = self.met(t)
         for parent, child in pairwise(chain):
-            if filled and self._filled(t, parent):
+            if filled and self.filled(t, parent):
                 moved[int(tensor.output), parent] += elements * tensor.bits[parent]
                 moved[int(not tensor.output), child] += elements * tensor.bits[child]
         if not self.einsum.copy:
@@ -211,7 +211,7 @@ class _OnUnit:
 
     def _again(self, t: int, values: Any, memory: int, bottom: int) -> Any:
         """Of so many results written into a memory, those that are read back there for the next one."""
-        return np.maximum(0.0, values - self._met(t)[0] * self._sums(t, memory, bottom))
+        return np.maximum(0.0, values - self.met(t)[0] * self._sums(t, memory, bottom))
 
     def _more(self, m: int, chains: Chains) -> FloatArray:
         """What moves in or out of a memory besides what `_along` counts, in bits [choices, 2 memories]: for each choice
@@ -221,7 +221,7 @@ class _OnUnit:
         if self.einsum.copy or any(tensor.joins for tensor in self.einsum.tensors):
             return none
         parents = {t: max(p for p in chains[t] if p < m) for t in self._tensors if chains[t][0] < m}
-        own = [t for t in parents if m in chains[t] and self._filled(t, parents[t])]
+        own = [t for t in parents if m in chains[t] and self.filled(t, parents[t])]
         past = [t for t in parents if last and m not in chains[t]]
         if not own and not past:
             return none
@@ -250,7 +250,7 @@ class _OnUnit:
 
     def _fetched(self, moved: FloatArray, t: int, p: int, m: int, uses: FloatArray, together: FloatArray) -> None:
         """Add what an own store moves more often than once. uses: of an element in an instance; together: instances."""
-        tensor, (elements, points) = self.einsum.tensors[t], self._met(t)
+        tensor, (elements, points) = self.einsum.tensors[t], self.met(t)
         above = self.option.above
         most = np.minimum(together, self._instances(t, above[p], above[m], joined=True))
         outer, inner = np.maximum(elements, points / (uses * most)), np.maximum(elements, points / uses)
@@ -262,7 +262,7 @@ class _OnUnit:
 
     def _passed(self, moved: FloatArray, t: int, p: int, m: int, together: FloatArray) -> None:
         """Add what the unit moves past a memory, where the tensors cannot all have as many instances as each alone."""
-        tensor, points, fanouts = self.einsum.tensors[t], self._met(t)[1], self.option.fanouts
+        tensor, points, fanouts = self.einsum.tensors[t], self.met(t)[1], self.option.fanouts
         alone = self._instances(t, self.option.above[p], fanouts, joined=True)
         below = self._instances(t, self.option.above[m], fanouts, joined=True)
         before, values = points / alone, points / np.minimum(alone, together * below)
@@ -271,7 +271,7 @@ class _OnUnit:
             more = self._again(t, values, p, fanouts) - self._again(t, before, p, fanouts)
             moved[:, 0, p] += more * tensor.bits[p]
 
-    def _met(self, t: int) -> tuple[int, int]:
+    def met(self, t: int) -> tuple[int, int]:
         """(elements of the tensor that the Einsum meets, iterations that meet one)."""
         if t not in self._counted:
             self._counted[t] = self._elements(t)
@@ -281,16 +281,16 @@ class _OnUnit:
         """(elements of the tensor that the Einsum meets, iterations that meet one)."""
         tensor = self.einsum.tensors[t]
         met = [reached(self.einsum, tensor, r) for r in range(len(tensor.ranks))]
-        return prod(places for places, _ in met), prod(times for _, times in met) * self._lacking(t)
+        return prod(places for places, _ in met), prod(times for _, times in met) * self.lacking(t)
 
     def _sums(self, t: int, memory: int, bottom: int) -> int:
         """Most sums of one element that begin in a memory: those of its instances, and of the fanouts down to `bottom`
         where nothing is added on the way."""
         above = self.option.above[memory]
         outside = self._instances(t, 0, above)
-        return min(outside * self._instances(t, above, bottom, joined=False), self._lacking(t))
+        return min(outside * self._instances(t, above, bottom, joined=False), self.lacking(t))
 
-    def _lacking(self, t: int) -> int:
+    def lacking(self, t: int) -> int:
         mine = self.einsum.tensors[t].variables
         return prod(extent for v, extent in enumerate(self.einsum.extents) if v not in mine)
 
