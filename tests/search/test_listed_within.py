@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from einloom.api import problems
-from einloom.errors import Infeasible
+from einloom.errors import Defect, Infeasible
 from einloom.problem import Problem
 from einloom.search.exact import ExactOptions, least_costs
 from einloom.search.exact.attempt import Attempt
@@ -20,6 +20,7 @@ from einloom.search.exact.einsums.spatial import RankClasses
 from einloom.search.exact.fusion.floors import Floors
 from einloom.search.exact.model import Setting
 from einloom.search.exact.numerics.pareto import FloatArray, IntArray
+from einloom.search.exact.spatial_lists import Beside
 from einloom.search.exact.unlisted import beginnings
 from einloom.search.exact.unlisted.beginnings import Beginnings
 from einloom.search.method import Watcher
@@ -114,3 +115,46 @@ def test_choices_are_left_out() -> None:
         assert 0 < least <= other <= first and 100 * first < every > 1_000_000
     assert mine.listed(0.01, 100_000) < np.inf == mine.listed(0.02, 100)
     assert 0.008 in mine.jumps((0.007, 0.008, 0.009, 0.01))
+
+
+def unknown_take_one(
+    right: Callable[..., tuple[FloatArray, FloatArray]],
+) -> Callable[..., tuple[FloatArray, FloatArray]]:
+    """As if axes that are not known yet took one instance each."""
+    return lambda *asked, **more: (right(*asked, **more)[0],) * 2
+
+
+def first_alone(right: object) -> object:
+    """As if only the first choice of stores counted."""
+    chosen: Callable[[Beginnings], list[object]] = right.func  # type: ignore[attr-defined]
+    return property(lambda self: chosen(self)[:1])
+
+
+def turned(right: Callable[[Beside, Beside], bool]) -> Callable[[Beside, Beside], bool]:
+    """As if what is within a limit told what is within a higher one."""
+    return lambda one, other: right(other, one)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "mistake"),
+    [
+        (beginnings._Known, "taken", unknown_take_one),
+        (Beginnings, "_stores", first_alone),
+        (Beside, "admits", turned),
+    ],
+)
+def test_mistakes_lose_optima(
+    owner: type, name: str, mistake: Callable[[object], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {(source, seed): answer(SOURCES[source](seed)) for source in ("anything", "axes") for seed in range(40)}
+    monkeypatch.setattr(least_costs, "LISTED", 0)
+    monkeypatch.setattr(owner, name, mistake(vars(owner)[name]))
+    wrong = []
+    for (source, seed), before in known.items():
+        try:
+            if not same(before, answer(SOURCES[source](seed))):
+                wrong.append((source, seed))
+        except Defect:
+            wrong.append((source, seed))
+    print(wrong)
+    assert wrong

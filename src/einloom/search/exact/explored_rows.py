@@ -109,7 +109,7 @@ class ExploredRows(LeastCosts):
         """Per Einsum what it is explored as: its signature alone, or, where choices are very many and few Einsums have
         it, each by itself, for what its own neighbours leave."""
         uses = Counter(self.signatures)
-        apart = self.crowded and self.options.consistency and not self.narrows
+        apart = self.crowded and self.options.consistency and not self._uneven
         return [(sig, i if apart and uses[sig] <= SEVERAL else -1) for i, sig in enumerate(self.signatures)]
 
     def _explorers(self, limits: list[FloatArray], wanted: dict[EinsumClass, Wanted]) -> dict[Kind, Explorer]:
@@ -150,7 +150,7 @@ class ExploredRows(LeastCosts):
     @property
     def narrows(self) -> bool:
         """True if what is explored narrows down what is explored next."""
-        return self._uneven and self.options.consistency and self.cutoff.finite
+        return (self._uneven or self.crowded) and self.options.consistency and self.cutoff.finite
 
     def _narrowed(
         self, found: list[list[PmappingGroup]], limits: list[FloatArray]
@@ -169,7 +169,7 @@ class ExploredRows(LeastCosts):
     def _order(self, limits: list[FloatArray], explorers: dict[Kind, Explorer]) -> list[int]:
         """The Einsums, those with most tensors first; where they narrow each other down, of these the ones with few
         spatial choices and little to spare. Where choices are very many, `_fewest_first`."""
-        if self.crowded and not self.narrows:
+        if self.crowded and not self._uneven:
             return self._fewest_first([explorers[kind].choices for kind in self._kinds])
         settled = [0 if column.kind == "energy" else -1 for column in self.setting.columns]
 

@@ -321,11 +321,11 @@ def _part(workload: Workload, access: Access, cut: frozenset[int]) -> tuple[Acce
 
 def _whole(tensors: tuple[TensorSignature, ...], extents: tuple[int, ...]) -> Iterator[tuple[int, int, int, Numbers]]:
     """Limits of tiles of housed tensors: every loop stands below the store of a persistent tensor and of an input with
-    views, and those of ranks of which some Einsum writes only a part below that of a tensor written in parts."""
+    views, and all but those of ranks that nobody writes in parts below that of a tensor written in parts."""
     for t, tensor in enumerate(tensors):
         if tensor.housed and (tensor.persistent or tensor.cut):
             every = tensor.persistent or not tensor.output
-            kept = range(len(extents)) if every else sorted({v for rank in tensor.cut for v, _ in tensor.ranks[rank]})
+            kept = [v for v in range(len(extents)) if every or tensor.fused_rank(v) is None]
             yield from ((tensor.home, t, v, Numbers(values=(extents[v],))) for v in kept)
 
 
