@@ -125,7 +125,7 @@ THRESHOLDS: dict[str, tuple[Number, ...]] = {
     "least_costs.NEARER": ((0.4, 0.01), (3.0,)),
     "least_costs.MANY": (0, INFINITE, INFINITE),
     "explored_rows.SEVERAL": (0, 1, 99),
-    "branch_and_bound.CLIMBING": ((0.01, INFINITE), (0.3, 1.0, 3.0, INFINITE)),
+    "branch_and_bound.CLIMBING": ((0.01, 0.1, 0.5, 2.0, INFINITE), (0.3, 1.0, 3.0, INFINITE)),
     "least_costs.LISTED": (0, 0, 3),
     "least_costs.RISING": ((), (0.3, 2.0)),
     "least_costs.NEXT": (0.0, 0.5),

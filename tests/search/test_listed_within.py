@@ -44,7 +44,8 @@ def units(problem: Problem) -> Iterator[tuple[Setting, RankClasses, UnitOption]]
         for signature in dict.fromkeys(mine.signatures):
             for option in signature.units:
                 classes = mine.classes[signature]
-                yield mine.setting, classes, option
+                if not any(classes.uneven):  # else all are listed
+                    yield mine.setting, classes, option
 
 
 def first_axes(classes: RankClasses, option: UnitOption, axes: int) -> tuple[IntArray, IntArray]:
@@ -136,25 +137,29 @@ def turned(right: Callable[[Beside, Beside], bool]) -> Callable[[Beside, Beside]
 
 
 @pytest.mark.parametrize(
-    ("owner", "name", "mistake"),
+    ("owner", "name", "mistake", "source", "seeds"),
     [
-        (beginnings._Known, "taken", unknown_take_one),
-        (Beginnings, "_stores", first_alone),
-        (Beside, "admits", turned),
+        (beginnings._Known, "taken", unknown_take_one, "anything", (6, 19)),
+        (Beginnings, "_stores", first_alone, "axes", (0, 4, 5)),
+        (Beside, "admits", turned, "axes", (4, 5, 6)),
     ],
 )
 def test_mistakes_lose_optima(
-    owner: type, name: str, mistake: Callable[[object], object], monkeypatch: pytest.MonkeyPatch
+    owner: type,
+    name: str,
+    mistake: Callable[[object], object],
+    source: str,
+    seeds: tuple[int, ...],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    known = {(source, seed): answer(SOURCES[source](seed)) for source in ("anything", "axes") for seed in range(40)}
+    """Of forty problems of each source these show the mistake."""
+    known = {seed: answer(SOURCES[source](seed)) for seed in seeds}
     monkeypatch.setattr(least_costs, "LISTED", 0)
     monkeypatch.setattr(owner, name, mistake(vars(owner)[name]))
-    wrong = []
-    for (source, seed), before in known.items():
+    wrong = 0
+    for seed, before in known.items():
         try:
-            if not same(before, answer(SOURCES[source](seed))):
-                wrong.append((source, seed))
+            wrong += not same(before, answer(SOURCES[source](seed)))
         except Defect:
-            wrong.append((source, seed))
-    print(wrong)
+            wrong += 1
     assert wrong

@@ -196,6 +196,8 @@ class LeastCosts:
             return {**self.classes, **{sig: lists.every for sig, lists in self.many.items()}}
         total, found = self.least.sum(axis=0), dict(self.classes)
         for sig, lists in self.many.items():
+            if sig not in self.signatures:
+                continue
             rests = [total - mine for one, mine in zip(self.signatures, self.least, strict=True) if one == sig]
             self.watcher.stage("listing spatial choices")
             found[sig] = lists.within(self.setting, Beside(cutoff, np.min(rests, axis=0)), most)
@@ -208,7 +210,7 @@ class LeastCosts:
             found = self._within(replace(self.cutoff, limit=self.bound * (1 + share)), most)
         except TooManyChoices:
             return np.inf
-        return sum(len(found[sig].spreads(option)) for sig in self.many for option in sig.units)
+        return sum(len(found[sig].spreads(option)) for sig in {*self.many} & {*found} for option in sig.units)
 
     def jumps(self, shares: tuple[float, ...]) -> list[float]:
         """Of limits, as shares above the bound, those after which many more spatial choices come."""

@@ -46,7 +46,7 @@ class SpatialLists:
 
     def __init__(self, every: RankClasses) -> None:
         self.every = every
-        self._known: list[tuple[Beside, RankClasses]] = []
+        self._listed: dict[object, list[tuple[Beside, RankClasses]]] = {}
 
     def few(self, setting: Setting) -> RankClasses:
         """A few that promise most."""
@@ -63,14 +63,15 @@ class SpatialLists:
     def within(self, setting: Setting, beside: Beside, most: float = np.inf) -> RankClasses:
         """Those that may stay within a cutoff; of what a higher one has left, if that is known. Raises TooManyChoices
         if more than `most` do."""
-        wider = [(one, few) for one, few in self._known if one.admits(beside)]
+        listed = self._listed.setdefault((setting.columns, setting.objective), [])
+        wider = [(one, few) for one, few in listed if one.admits(beside)]
         found = next((few for one, few in wider if beside.admits(one)), None)
         if found is None:
             found = self._narrower(setting, beside, [few for _, few in wider]) or self.near(setting, beside, most)
-            if len(self._known) == KEPT:  # the shortest is soon made again
-                self._known.remove(min(self._known, key=lambda known: (_listed(known[1]), known[0].cutoff.limit)))
-            self._known.append((beside, found))
-        if _listed(found) > most:
+            if len(listed) == KEPT:  # the shortest is soon made again
+                listed.remove(min(listed, key=lambda known: (_size(known[1]), known[0].cutoff.limit)))
+            listed.append((beside, found))
+        if _size(found) > most:
             raise TooManyChoices(f"more than {int(most):,} spatial choices of an Einsum")
         return found
 
@@ -78,7 +79,7 @@ class SpatialLists:
         """Those of the shortest of some longer lists."""
         if not wider:
             return None
-        known = min(wider, key=_listed)
+        known = min(wider, key=_size)
         return self._with({option: _those(setting, known, option, beside) for option in known.signature.units})
 
     def _with(self, few: dict[UnitOption, tuple[SpatialChoice, ...]]) -> RankClasses:
@@ -95,5 +96,5 @@ def _those(setting: Setting, classes: RankClasses, option: UnitOption, useful: U
     return tuple(found)
 
 
-def _listed(classes: RankClasses) -> int:
+def _size(classes: RankClasses) -> int:
     return sum(len(classes.spreads(option)) for option in classes.signature.units)
