@@ -125,7 +125,7 @@ TABLES: tuple[MeasuredTable, ...] = (
         "truth",
         "docs/model/trust.md",
         "truth.csv",
-        "python -m bench.truth --first 600000 --further 100000 --publish",
+        "python -m bench.truth --first 900000 --further 6000 --publish",
         (
             Column("dimension", "dimension"),
             Column("problems", "problems"),
