@@ -158,19 +158,18 @@ class RankClasses:
 
     def number(self, option: UnitOption) -> int:
         """How many spatial choices are listed of a unit, without a list where tiles need not be uneven."""
-        runs = None if "_spreads" in self.__dict__ else self._even(option)
-        return len(self.spreads(option)) if runs is None else runs.number(self.extents)
+        return _number(self, option)
 
     def within(self, option: UnitOption, keep: Keep, most: float = inf) -> tuple[SpatialChoice, ...]:
         """The spatial choices of which no beginning is left out by `keep`, found axis by axis, as `spreads` has them.
         All of them where they are listed otherwise. Raises TooManyChoices if more than `most` are kept, or memory is
         not left for so many."""
-        runs = self._even(option)
+        runs = self.even(option)
         if runs is None:
             return self.spreads(option)
         return tuple(runs.within(self.extents, keep, min(most, growth_left() / HELD)))
 
-    def _even(self, option: UnitOption) -> _Runs | None:
+    def even(self, option: UnitOption) -> _Runs | None:
         """Runs of axes on which all spatial choices of a unit are listed one by one, if there are such."""
         if option not in self._evens:
             self._evens[option] = None if any(self.uneven) else _even_runs(self, option)
@@ -256,6 +255,17 @@ class FewSpreads(RankClasses):
     def _spreads(self) -> dict[UnitOption, tuple[SpatialChoice, ...]]:
         return dict(self.few)
 
+    def number(self, option: UnitOption) -> int:
+        """How many are looked at."""
+        return len(self.few[option])
+
+
+@lru_cache(maxsize=4096)
+def _number(classes: RankClasses, option: UnitOption) -> int:
+    """As `RankClasses.number`. Attempts at one problem ask anew."""
+    runs = classes.even(option)
+    return len(classes.spreads(option)) if runs is None else runs.number(classes.extents)
+
 
 @lru_cache(maxsize=4096)
 def _every_spread(classes: RankClasses, option: UnitOption, uneven: bool = False) -> tuple[SpatialChoice, ...]:
@@ -281,9 +291,10 @@ def _every_spread(classes: RankClasses, option: UnitOption, uneven: bool = False
 
     if uneven:
         return _apart(s, option, axes, list(_busy(classes, option, axes, choices)), classes.checkpoint)
-    runs, groups = _on_runs(classes, option, axes)
-    spreads = runs.listed(classes.extents)
-    return tuple(spreads) if len(runs.runs) == groups else _apart(s, option, axes, spreads, classes.checkpoint)
+    if (even := classes.even(option)) is not None:
+        return tuple(even.listed(classes.extents))
+    runs, _ = _on_runs(classes, option, axes)
+    return _apart(s, option, axes, runs.listed(classes.extents), classes.checkpoint)
 
 
 def _on_runs(classes: RankClasses, option: UnitOption, axes: list[AxisSignature]) -> tuple[_Runs, int]:
