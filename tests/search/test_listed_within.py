@@ -115,7 +115,7 @@ def test_choices_are_left_out() -> None:
         every = sum(mine.many[signature].every.number(option) for option in signature.units)
         assert 0 < least <= other <= first and 100 * first < every > 1_000_000
     assert mine.listed(0.01, 100_000) < np.inf == mine.listed(0.02, 100)
-    assert 0.008 in mine.jumps((0.007, 0.008, 0.009, 0.01))
+    assert mine.next_limit(1e-6, 0.005) == 0.005 < mine.next_limit(0.005, 0.01) < 0.009
 
 
 def unknown_take_one(

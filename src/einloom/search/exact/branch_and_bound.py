@@ -8,7 +8,7 @@ and trees (`attempt.py`). The argument for every rule: docs/exact.md, docs/model
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -49,8 +49,6 @@ GOALS = (Objective("energy"), Objective("latency"), Objective("edp"))
 """Of a Pareto set's ends and its middle; the last comes first under a budget, because what is kept is judged by it."""
 CLIMBING = (1e-6, 0.01, 0.03, 0.06, 0.1, 0.15, 0.22, 0.3, 0.4, 0.55, 0.75, 1.0, 1.5, 2.5, 4.0, 8.0, 16.0, np.inf)
 """Limits where Einsums have very many choices, as shares above the bound."""
-SMALLER = (1e-6, 0.001, 0.002, 0.003, 0.004, 0.005, 0.006, 0.007, 0.008, 0.009, 0.01)
-"""Of these, too, the ones after which many more spatial choices come."""
 SOONER = 0.1  # limits up to this share of the way from the bound to a known value are tried before it
 
 
@@ -403,22 +401,28 @@ class Run:
         share = 1.0 if self.incumbent.provisional else SOONER
         return [*(limit for limit in limits if limit - bound < share * (known * BELOW - bound)), known * BELOW]
 
-    def _climbing(self, attempt: Attempt, bound: float) -> list[float]:
+    def _climbing(self, attempt: Attempt, bound: float) -> Iterator[float]:
         """Limits from the bound up where Einsums have very many choices: each admits many more than the one before, and
         a dive takes as long as several of the first."""
-        known = self.incumbent.value
-        limits = [bound * (1 + step) for step in sorted({*CLIMBING, *attempt.jumps(SMALLER)})]
-        return limits if known == np.inf else [*(limit for limit in limits if limit < known * BELOW), known * BELOW]
+        reached, known = 0.0, self.incumbent.value
+        for step in CLIMBING:
+            while reached < step:
+                reached = attempt.next_limit(reached, step)
+                if known < np.inf and bound * (1 + reached) >= known * BELOW:
+                    yield known * BELOW
+                    return
+                yield bound * (1 + reached)
 
-    def _raise_cutoff(self, attempt: Attempt, limits: list[float]) -> Solution:
+    def _raise_cutoff(self, attempt: Attempt, limits: Iterable[float]) -> Solution:
         """The best cascade below the first of the limits that admits one; the best known one if none does."""
+        limit = 0.0
         for limit in limits:
             solution = self._run(attempt, limit)
             if solution is not None and solution.value <= limit * (1 + TIE):
                 return solution
         best = self.incumbent.best
-        if best is None or limits[-1] >= best.value:
-            raise Defect(f"exact found nothing below {limits[-1]!r}, though there is a mapping of {best!r}")
+        if best is None or limit >= best.value:
+            raise Defect(f"exact found nothing below {limit!r}, though there is a mapping of {best!r}")
         return best
 
     def solve_front(self) -> list[Solution]:

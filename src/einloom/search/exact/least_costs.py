@@ -42,8 +42,9 @@ LISTED = 20_000  # spatial choices of an Einsum from which on those within a lim
 RISING = (0.1, 0.4, 1.0, 3.0)
 """Limits of such an Einsum alone, as shares above what is known before any choice is listed."""
 NEXT = 1e-3  # above that is next to it: the least is not sought
-AGREED = (0.01, 0.03, 0.06, 0.15, 0.3)  # limits of agreement among them, as shares above the bound
-JUMP = 4  # times the spatial choices are many more
+AGREED = (0.01, 0.03, 0.06)  # limits of agreement among them, as shares above the bound
+JUMP, FEW = 4, 10_000  # times the spatial choices, and so many besides, are many more
+PARTS = (0.5, 0.25, 0.125)  # of the way to the next limit that are gone where there are many more
 AGREEABLE = 100_000  # spatial choices of an Einsum within a limit, from which on nobody asks what they agree on
 NEARER = (1.0, 0.3, 0.1, 0.03, 0.01)  # limits of choices that are listed, as shares above the bound
 MASKED = 1 << 26  # choices of stores and spatial loops of one Einsum of which a mask is kept
@@ -207,21 +208,22 @@ class LeastCosts:
         """How many spatial choices Einsums that have very many of them have within a limit, as a share above the bound;
         infinite if one has more than `most`."""
         try:
-            found = self._within(replace(self.cutoff, limit=self.bound * (1 + share)), most)
+            found = self._within(replace(self.cutoff, limit=self.bound * (1 + share) * (1 + 2 * TIE)), most)
         except TooManyChoices:
             return np.inf
         return sum(len(found[sig].spreads(option)) for sig in {*self.many} & {*found} for option in sig.units)
 
-    def jumps(self, shares: tuple[float, ...]) -> list[float]:
-        """Of limits, as shares above the bound, those after which many more spatial choices come."""
-        if not self.many or not np.isfinite(more := self.listed(shares[-1], AGREEABLE)):
-            return []
-        found = []
-        for share in shares[-2::-1]:  # what is within a higher limit is soon looked through
-            size, after = self.listed(share, AGREEABLE), more
-            found += [share] if after > JUMP * size else []
-            more = size
-        return found
+    def next_limit(self, reached: float, step: float) -> float:
+        """The next limit on the way from one that was tried in vain to another, as shares above the bound: the whole
+        way, or as much of it as does not bring many more spatial choices."""
+        if not self.many or not np.isfinite(step):
+            return step
+        most = JUMP * self.listed(reached, np.inf) + FEW
+        parts = (reached + (step - reached) * part for part in PARTS)
+        for share in (step, *parts):
+            if self.listed(share, most) <= most:
+                break
+        return share
 
     def sharpen(self, proven: Callable[[float], None] = lambda bound: None) -> None:
         """Raise the least costs to those of every Einsum with its backing stores, their room and fused loops, alone.
@@ -284,6 +286,8 @@ class LeastCosts:
     def _agree_from_below(self, known: float) -> float:
         """The same, from the bound up, where only choices within a limit are listed."""
         least = self.bound
+        if self.listed(AGREED[0], AGREEABLE) < np.inf:
+            self.listed(AGREED[-1], AGREEABLE)  # what is within lower limits is found in that
         for limit in (*(self.bound * (1 + step) for step in AGREED), known):
             cutoff = replace(self.cutoff, limit=min(limit, known) * (1 + 2 * TIE))
             try:

@@ -377,13 +377,14 @@ class _Runs:
             choices, together, _ = self._every[r]
             table = np.array(choices, np.int64).reshape(len(choices), len(self.runs[r]), len(extents))
             width = rows.shape[1] + table.shape[1]
-            parts = [(np.zeros((0, width, len(extents)), np.int64), left[:0])]
+            parts, kept = [(np.zeros((0, width, len(extents)), np.int64), left[:0])], 0
             for begins, best in self._batches(r, left):
                 longer = np.concatenate([rows[begins], table[best]], axis=1)
                 rest = left[begins] // together[best]
                 good = np.flatnonzero(keep(longer, rest))
                 parts.append((longer[good], rest[good]))
-                if sum(len(some) for some, _ in parts) > most:
+                kept += len(good)
+                if kept > most:
                     raise TooManyChoices(f"more than {int(most):,} spatial choices of an Einsum")
             rows = np.concatenate([some for some, _ in parts])
             left = np.concatenate([rest for _, rest in parts])
