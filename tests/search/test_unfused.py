@@ -18,7 +18,7 @@ from einloom.mapspace.ffm.encoding import Encoding, sample
 from einloom.mapspace.ffm.encoding.alike import alike
 from einloom.problem import Budget, Guarantee, Objective
 from einloom.search.checked import priced
-from einloom.search.exact import Exact, head_starts
+from einloom.search.exact import Exact, head_starts, least_costs
 from einloom.search.exact import branch_and_bound as engine
 from einloom.search.exact.stops import Stopped
 from einloom.search.exact.unfused import unfused
@@ -55,6 +55,23 @@ def test_it_is_a_mapping_and_no_better_than_the_best(first: int) -> None:
         top = print_mapping(solution.mapping, asked.workload).splitlines()[0]
         assert set(asked.workload.intermediates) <= set(top.split(": ")[1].split())
     assert found >= 5
+
+
+def test_it_is_the_same_where_choices_are_listed_within_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    def values() -> list[float | None]:
+        found: list[float | None] = []
+        for seed in range(12):
+            try:
+                found.append(
+                    unfused(attempt_of(replace(tiny_problem(seed), objective=Objective(GOALS[seed % 3])))).value
+                )
+            except Infeasible:
+                found.append(None)
+        return found
+
+    before = values()
+    monkeypatch.setattr(least_costs, "LISTED", -1)
+    assert values() == before and len({*before}) > 6
 
 
 @pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 40), marks=pytest.mark.slow)], ids=["few", "more"])

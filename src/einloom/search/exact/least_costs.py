@@ -302,7 +302,8 @@ class LeastCosts:
         return least
 
     def _agreement(self, cutoff: Cutoff) -> Agreement:
-        return Agreement(self.problem.workload, self._keys, self.least, cutoff, self.counts, self.together)
+        known = self._keys, self.least, cutoff, self.counts, self.together
+        return Agreement(self.problem.workload, *known, pause=self.checkpoint)
 
     def _agreed(self) -> tuple[dict[EinsumClass, Wanted], FloatArray | None]:
         """The choices that can be part of a cascade within the cutoff, and per Einsum the most of each settled column

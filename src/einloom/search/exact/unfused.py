@@ -10,7 +10,9 @@ import numpy as np
 from ...errors import Infeasible
 from .attempt import Attempt, Solution
 from .bounds.relaxation import column_limits
+from .einsums.classes import EinsumClass
 from .einsums.holds import chains_of
+from .einsums.spatial import RankClasses
 from .fusion.explore import Explorer, PmappingGroup, Wanted
 from .numerics.pareto import FloatArray
 
@@ -35,10 +37,11 @@ def unfused(attempt: Attempt) -> Solution:
 def _alone(quick: Attempt, i: int) -> PmappingGroup:
     """The one best row of an Einsum that fuses nothing."""
     signature = quick.signatures[i]
-    classes, wanted = quick.classes[signature], _apart(quick, i)
-    for limits in _limits(quick, quick.least[i]):
-        explorer = Explorer(quick.setting, classes, limits, quick.counts, quick.checkpoint)
-        explorer.wanted = wanted
+    for share in SHARES:
+        most = np.array([x * (1 + share) if x > 0 else np.inf for x in quick.least[i]])
+        classes = _classes(quick, signature, most)
+        explorer = Explorer(quick.setting, classes, _limits(quick, most), quick.counts, quick.checkpoint)
+        explorer.wanted = _apart(classes)
         blocks = [block for block in explorer.blocks() if not block.structure.backings and not block.structure.asks]
         best = [block.take(np.argmin(quick.cutoff.value(block.cost), keepdims=True)) for block in blocks]
         if best:
@@ -46,24 +49,26 @@ def _alone(quick: Attempt, i: int) -> PmappingGroup:
     raise Infeasible(f"Einsum {quick.problem.workload.einsums[i].name} has no mapping that fuses nothing")
 
 
-def _apart(quick: Attempt, i: int) -> Wanted:
+def _classes(quick: Attempt, signature: EinsumClass, most: FloatArray) -> RankClasses:
+    """The rank classes of an Einsum; of one with very many spatial choices with those that cost no more than this."""
+    if signature not in quick.many:
+        return quick.classes[signature]
+    return quick.many[signature].near(quick.setting, lambda cost: np.asarray((cost <= most).all(axis=1)))
+
+
+def _apart(classes: RankClasses) -> Wanted:
     """The choices in which the outermost memory backs whatever Einsums share."""
-    signature, found = quick.signatures[i], Wanted()
+    signature, found = classes.signature, Wanted()
     shared = [t for t, tensor in enumerate(signature.tensors) if tensor.fusable]
     for option in signature.units:
         chains = chains_of(option.held, len(signature.tensors))
         apart = [all(mine[t][0] == 0 for t in shared) for mine in chains]
-        found[option.unit] = np.repeat(np.array(apart)[:, None], len(quick.classes[signature].spreads(option)), axis=1)
+        found[option.unit] = np.repeat(np.array(apart)[:, None], len(classes.spreads(option)), axis=1)
     return found
 
 
-def _limits(quick: Attempt, least: FloatArray) -> list[FloatArray]:
-    """Largest useful values of the columns, step by step."""
-    columns, found = quick.setting.columns, []
-    for share in SHARES:
-        most = np.array([x * (1 + share) if x > 0 else np.inf for x in least])
-        if len(most) == 1:
-            found.append(column_limits(quick.setting, most[0]))
-        else:
-            found.append(np.array([most[0] if column.kind == "energy" else most[1] for column in columns]))
-    return found
+def _limits(quick: Attempt, most: FloatArray) -> FloatArray:
+    """Largest useful values of the columns. most: of the settled columns."""
+    if len(most) == 1:
+        return column_limits(quick.setting, most[0])
+    return np.array([most[0] if column.kind == "energy" else most[1] for column in quick.setting.columns])

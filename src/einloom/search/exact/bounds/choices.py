@@ -9,7 +9,7 @@ memory and on these loops, and each one's choice costs at least what `Floors` sa
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field
 
 import numpy as np
@@ -170,8 +170,9 @@ class Agreement(Arcs[Choices]):
         cutoff: Cutoff,
         counts: dict[str, int],
         together: NeighbourBounds | None = None,
+        pause: Callable[[], None] = lambda: None,
     ) -> None:
-        super().__init__(workload, least, cutoff, counts, together=together)
+        super().__init__(workload, least, cutoff, counts, together=together, pause=pause)
         self.keys = keys
 
     def _numbered(self, mine: list[Choices], use: Use) -> IntArray:
