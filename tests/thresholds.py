@@ -146,7 +146,7 @@ OTHERS = {
     "bounds.weighted_sums": ("RATIOS",),  # a default argument
     "branch_and_bound": ("LONGER", "SHARE"),  # of a clock
     "drawing": (
-        *("ALONE", "CLOSING", "DRAWN", "FAVOURED", "FURTHER", "HASTE"),
+        *("ALONE", "BRIEF", "CLOSING", "DRAWN", "FAVOURED", "FURTHER", "HASTE"),
         *("LOADS_FROM", "PATIENT", "PROVING", "SHARED", "SOON", "TURNS"),
     ),  # of a clock
     "einsums.orders": ("MOST",),  # beyond which a problem is refused

@@ -27,6 +27,7 @@ from .stops import Enough, Stops
 # such searches have ended by then.
 PATIENT, DRAWN = 8, 100
 SLICE = 0.05  # seconds of drawing at a time
+BRIEF = 0.002  # seconds in which the CPU time, which takes up to 40 us to ask for, is not asked for again
 PROVING = 19  # seconds of search for one of drawing, without a budget, where a mapping is near the bound or soon found
 FAR = 2.0  # times the bound: what is known is near it up to there
 # seconds of drawing without a budget, while nothing near is known, for which it has the share that it asks
@@ -64,7 +65,7 @@ class Drawing:
         self.first = None if draws is None else draws(problem, incumbent.watcher, loads)
         self.allowed = True
         self.chains = Chain.able(problem, options)
-        self._enough = np.inf
+        self._enough, self._asked = np.inf, -np.inf
         self._drawn = self._again = 0.0  # CPU seconds: a busy machine does not change the shares
         late = PATIENT + len(problem.workload.einsums) / DRAWN if seconds is None else 1
         eager = seconds is not None and self.first is not None and self.first.eager
@@ -117,7 +118,7 @@ class Drawing:
     @contextmanager
     def until(self, moment: float) -> Iterator[None]:
         """A ``with`` block in which `Enough` is raised after this moment of `time.process_time`."""
-        self._enough = moment
+        self._enough, self._asked = moment, -np.inf
         try:
             yield
         finally:
@@ -126,11 +127,17 @@ class Drawing:
     def checkpoint(self) -> None:
         """Raise Stopped if the budget is spent. As long as no mapping that fuses is known, draw some now and then."""
         self.stops.check(self._closing)
-        if time.process_time() > self._enough:
+        if self._enough == np.inf and (self.first is None or not self.allowed):
+            return
+        moment = time.monotonic()
+        if moment < self._asked + BRIEF:
+            return
+        self._asked, begun = moment, time.process_time()
+        if begun > self._enough:
             raise Enough
-        due = self.allowed and self._clock() >= self._at and time.process_time() >= self._again
+        due = self.allowed and self._clock() >= self._at and begun >= self._again
         if self.first is not None and due and self.incumbent.provisional:
-            begun, known = time.process_time(), self.first.best is not None
+            known = self.first.best is not None
             self.first.work(begun + SLICE)
             took = time.process_time() - begun
             self._drawn += took if known else 0.0
