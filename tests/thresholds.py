@@ -136,6 +136,7 @@ THRESHOLDS: dict[str, tuple[Number, ...]] = {
     "least_costs.PARTS": ((), (0.5,)),
     "head_starts.NEXT": (0.0, 0.5),
     "spatial_lists.KEPT": (1,),
+    "spatial_lists.LONG": (0, 2),
     "unlisted.beginnings.SAMPLED": (1,),
     "einsums.spatial.TOGETHER": (1, 5),
 }

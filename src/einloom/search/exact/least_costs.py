@@ -286,8 +286,6 @@ class LeastCosts:
     def _agree_from_below(self, known: float) -> float:
         """The same, from the bound up, where only choices within a limit are listed."""
         least = self.bound
-        if self.listed(AGREED[0], AGREEABLE) < np.inf:
-            self.listed(AGREED[-1], AGREEABLE)  # what is within lower limits is found in that
         for limit in (*(self.bound * (1 + step) for step in AGREED), known):
             cutoff = replace(self.cutoff, limit=min(limit, known) * (1 + 2 * TIE))
             try:
@@ -298,6 +296,8 @@ class LeastCosts:
                 return least
             if all(choices) and all(choices := self._agreement(cutoff).filter(choices)):
                 return max(least, min(cutoff.limit, self._agreement(self.cutoff).bound(choices)))
+            if least == self.bound:
+                self.listed(AGREED[-1], AGREEABLE)  # what is within the limits between is found in that
             least = cutoff.limit
         return least
 

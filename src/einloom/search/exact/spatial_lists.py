@@ -20,7 +20,7 @@ from .numerics.narrow import slices
 from .numerics.pareto import FloatArray
 from .unlisted.beginnings import Beginnings, Useful, anything
 
-KEPT = 4  # limits of which the choices are remembered
+KEPT, LONG = 4, 200_000  # limits of which the choices are remembered; choices that are many to remember
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +68,7 @@ class SpatialLists:
         found = next((few for one, few in wider if beside.admits(one)), None)
         if found is None:
             found = self._narrower(setting, beside, [few for _, few in wider]) or self.near(setting, beside, most)
-            if len(listed) == KEPT:  # the shortest is soon made again
-                listed.remove(min(listed, key=lambda known: (_size(known[1]), known[0].cutoff.limit)))
-            listed.append((beside, found))
+            listed[:] = [*_kept(listed), (beside, found)]
         if _size(found) > most:
             raise TooManyChoices(f"more than {int(most):,} spatial choices of an Einsum")
         return found
@@ -94,6 +92,12 @@ def _those(setting: Setting, classes: RankClasses, option: UnitOption, useful: U
         good = keep(rows[mine], extents // rows[mine].prod(axis=1))
         found += list(compress(classes.spreads(option)[mine], good.tolist()))
     return tuple(found)
+
+
+def _kept(listed: list[tuple[Beside, RankClasses]]) -> list[tuple[Beside, RankClasses]]:
+    """What is remembered of some lists beside one more: no long ones, and the shortest, soon made again, goes first."""
+    short = [known for known in listed if _size(known[1]) <= LONG]
+    return sorted(short, key=lambda known: (_size(known[1]), known[0].cutoff.limit))[1 - KEPT :] if KEPT > 1 else []
 
 
 def _size(classes: RankClasses) -> int:
