@@ -123,7 +123,7 @@ def test_rows_are_priced_as_their_trees_in_python(monkeypatch: pytest.MonkeyPatc
     """Without a compiler: few rows, on small problems and on one whose machine leaks."""
     assert interpret(monkeypatch) > 10
     rng = Random(5)
-    finite, overfull = np.sum([compared(asked, rng, 2, 4) for asked in islice(drawn_problems(), 3, 34)], axis=0)
+    finite, overfull = np.sum([compared(asked, rng, 2, 4) for asked in islice(drawn_problems(), 3, 44)], axis=0)
     assert finite > 60 and overfull > 2
     assert compared(leaky(), rng)[0] > 6
 
