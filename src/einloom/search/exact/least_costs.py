@@ -45,6 +45,7 @@ NEXT = 1e-3  # above that is next to it: the least is not sought
 AGREED = (0.01, 0.03, 0.06)  # limits of agreement among them, as shares above the bound
 JUMP, FEW = 4, 10_000  # times the spatial choices, and so many besides, are many more
 PARTS = (0.5, 0.25, 0.125)  # of the way to the next limit that are gone where there are many more
+SHORT, LAST = 1e-3, 0.05  # the rest of that way, and as a share of that limit, which is gone at once
 AGREEABLE = 100_000  # spatial choices of an Einsum within a limit, from which on nobody asks what they agree on
 NEARER = (1.0, 0.3, 0.1, 0.03, 0.01)  # limits of choices that are listed, as shares above the bound
 MASKED = 1 << 26  # choices of stores and spatial loops of one Einsum of which a mask is kept
@@ -216,7 +217,7 @@ class LeastCosts:
     def next_limit(self, reached: float, step: float) -> float:
         """The next limit on the way from one that was tried in vain to another, as shares above the bound: the whole
         way, or as much of it as does not bring many more spatial choices."""
-        if not self.many or not np.isfinite(step):
+        if not self.many or not np.isfinite(step) or step - reached <= max(SHORT, LAST * step):
             return step
         most = JUMP * self.listed(reached, np.inf) + FEW
         parts = (reached + (step - reached) * part for part in PARTS)
