@@ -388,7 +388,11 @@ class _Runs:
                     raise TooManyChoices(f"more than {int(most):,} spatial choices of an Einsum")
             rows = np.concatenate([some for some, _ in parts])
             left = np.concatenate([rest for _, rest in parts])
-        return [tuple(map(tuple, one)) for one in rows.tolist()]
+        found = list[SpatialChoice]()
+        for start in range(0, len(rows), TOGETHER):
+            self.checkpoint()
+            found += [tuple(map(tuple, one)) for one in rows[start : start + TOGETHER].tolist()]
+        return found
 
     def _batches(self, r: int, left: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
         """(places in `left`, numbers of choices on run `r` that may follow there), many at a time."""
