@@ -41,7 +41,7 @@ from .unlisted.points import room_of, unlisted_points
 LISTED = 20_000  # spatial choices of an Einsum from which on those within a limit are listed alone
 RISING = (0.1, 0.4, 1.0, 3.0)
 """Limits of such an Einsum alone, as shares above what is known before any choice is listed."""
-NEXT = 1e-3  # above that is next to it: the least is not sought
+NEXT = 1e-3  # above that is next to it: the least latency, which very many choices share, is not sought
 AGREED = (0.01, 0.03, 0.06)  # limits of agreement among them, as shares above the bound
 JUMP, FEW = 4, 10_000  # times the spatial choices, and so many besides, are many more
 PARTS = (0.5, 0.25, 0.125)  # of the way to the next limit that are gone where there are many more
@@ -181,14 +181,14 @@ class LeastCosts:
             return einsum_bound(setting, self.classes[sig], self.checkpoint)
         column = self.objectives.index(setting.objective)
         floor = float(min(self.least[i, column] for i, one in enumerate(self.signatures) if one == sig))
-        some = einsum_bound(setting, self.many[sig].few(setting), self.checkpoint)
-        if some <= floor * (1 + NEXT):
+        some = Floors(setting, self.many[sig].few(setting), self.checkpoint).least()
+        if setting.objective.name == "latency" and some <= floor * (1 + NEXT):
             return floor
-        for limit in (*(floor * (1 + step) for step in RISING if floor > 0), np.inf):
-            most = min(limit, some * (1 + TIE))
-            found = einsum_bound(setting, self.many[sig].near(setting, limit_of(most)), self.checkpoint)
+        limits = [some * (1 + TIE), *(limit for step in RISING if (limit := floor * (1 + step)) > some), np.inf]
+        for most in limits:
+            found = einsum_bound(setting, self.many[sig].near(setting, limit_of(most)), self.checkpoint, most)
             if found <= most:
-                return found
+                break
         return found
 
     def _within(self, cutoff: Cutoff, most: float = np.inf) -> dict[EinsumClass, RankClasses]:

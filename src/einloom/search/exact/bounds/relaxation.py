@@ -21,7 +21,12 @@ SLIDING = 300  # spatial choices under which windows slide, each some 20 ms
 ALONE_CUTOFFS = (1e-6, 0.1, 0.25, 0.4, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 64.0, np.inf)
 
 
-def einsum_bound(setting: Setting, classes: RankClasses, checkpoint: Callable[[], None] = lambda: None) -> float:
+def einsum_bound(
+    setting: Setting,
+    classes: RankClasses,
+    checkpoint: Callable[[], None] = lambda: None,
+    most: float = float("inf"),
+) -> float:
     """The least objective value of the Einsum's stores other than backing ones, fused loops and shared room ignored.
 
     A valid bound: any mapping of the Einsum inside a cascade places the same own stores under at least as many loops
@@ -29,7 +34,7 @@ def einsum_bound(setting: Setting, classes: RankClasses, checkpoint: Callable[[]
     says how far to look for the least; without one a limit is raised. So it is where windows slide under many spatial
     choices, each of which has tables of its own, as long as few stay within it. Infinite if nothing fits. For latency
     the floor itself is nearly always attained and is returned; so it is where a store may be filled by another Einsum,
-    which a row does not know."""
+    which a row does not know. most: nothing above it is looked for."""
     floor = Floors(setting, classes, checkpoint).least()
     if setting.objective.name == "latency" or any(tensor.joins for tensor in classes.signature.tensors):
         return floor
@@ -40,7 +45,7 @@ def einsum_bound(setting: Setting, classes: RankClasses, checkpoint: Callable[[]
     slides = setting.rules.sliding and any(tensor.slides for tensor in classes.signature.tensors)
     if slides and _spread(setting, classes, floor * (1 + DIVES[0]), checkpoint) > SLIDING:
         return _climbed(setting, classes, limits, checkpoint)
-    known = _dived(setting, classes, floor, checkpoint)
+    known = _dived(setting, classes, floor, checkpoint) if most == np.inf else most
     for limit in (known,) if np.isfinite(known) else limits[1:]:
         best = _within(setting, classes, limit, checkpoint)
         if best <= limit:
