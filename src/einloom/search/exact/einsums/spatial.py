@@ -157,7 +157,7 @@ class RankClasses:
         return self._spreads[option]
 
     def number(self, option: UnitOption) -> int:
-        """How many spatial choices are listed of a unit, without a list where tiles need not be uneven."""
+        """How many spatial choices a unit has; mostly known without a list of them."""
         return _number(self, option)
 
     def within(self, option: UnitOption, keep: Keep, most: float = inf) -> tuple[SpatialChoice, ...]:
