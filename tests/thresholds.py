@@ -52,7 +52,7 @@ THRESHOLDS: dict[str, tuple[Number, ...]] = {
     "branch_and_bound.SUMMED": (1e-6, 0.1),
     "drawing.FAR": (0.5, 1.01),
     "drawing.SLICE": (0.001,),
-    "einsums.spatial.OFTEN": (1,),
+    "einsums.runs.OFTEN": (1,),
     "feasible.AT_ONCE": (1e-9, 0.01),
     "feasible.CHAINED": ((0.0, 0.1),),
     "feasible.FIRST_FEASIBLE": ((0.001, 0.1),),
@@ -118,7 +118,7 @@ THRESHOLDS: dict[str, tuple[Number, ...]] = {
     "bounds.choices.LOOKED": (1, 40),
     "bounds.choices.WITHIN": (0, 5),
     "bounds.relaxation.SLIDING": (0, 1),
-    "einsums.spatial.PAIRED": (1, 3),
+    "einsums.runs.PAIRED": (1, 3),
     "head_starts.LISTED": (0,),
     "head_starts.SOON_DONE": (0, 99),
     "least_costs.MASKED": (0,),
@@ -140,7 +140,7 @@ THRESHOLDS: dict[str, tuple[Number, ...]] = {
     "spatial_lists.KEPT": (1,),
     "spatial_lists.LONG": (0, 2),
     "unlisted.beginnings.SAMPLED": (1,),
-    "einsums.spatial.TOGETHER": (1, 5),
+    "einsums.runs.TOGETHER": (1, 5),
 }
 """What else each number may be, by its place in `search/exact`."""
 
@@ -153,7 +153,7 @@ OTHERS = {
         *("LOADS_FROM", "PATIENT", "PROVING", "SHARED", "SOON", "TURNS"),
     ),  # of a clock
     "einsums.orders": ("MOST",),  # beyond which a problem is refused
-    "einsums.spatial": ("HELD",),  # bytes
+    "einsums.runs": ("HELD",),  # bytes
     "few_choices": ("IDLE",),  # a rule of a dive
     "fusion.match": ("BEYOND",),  # a mark
     "head_starts": ("ABOVE_FEW", "APART", "DIVING", "HEAD", "SEARCHING", "SLOW", "UNTIMED"),  # of a clock

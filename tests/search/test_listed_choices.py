@@ -18,7 +18,7 @@ from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Problem, objective
 from einloom.search.exact import Exact
 from einloom.search.exact.attempt import Attempt
-from einloom.search.exact.einsums import spatial
+from einloom.search.exact.einsums import runs, spatial
 from einloom.search.exact.einsums.classes import UnitOption, signature
 from einloom.search.exact.einsums.holds import Placement, backing
 from einloom.search.exact.einsums.spatial import RankClasses, like_axes, together
@@ -47,7 +47,7 @@ def drawn(seed: int) -> RankClasses:
     return RankClasses(signature(Users(workload, machine), 0, merge=True))
 
 
-def by_definition(classes: RankClasses, option: UnitOption) -> set[spatial.SpatialChoice]:
+def by_definition(classes: RankClasses, option: UnitOption) -> set[runs.SpatialChoice]:
     """What like axes take together in every choice of `RankClasses.spreads`, from all products of numbers."""
     s = classes.signature
     axes = [axis for axis in s.axes if axis.fanout < option.fanouts]
@@ -136,7 +136,7 @@ ASKED = Problem(PAIR, CHIP, Mapspace(), objective("edp", CHIP))
 )
 def test_too_many_are_not_listed(budget: Budget, ended: Ended, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is drawn, with a bound and a gap; what is left of the seconds goes to drawing."""
-    monkeypatch.setattr(spatial, "growth_left", lambda: 1000.0)
+    monkeypatch.setattr(runs, "growth_left", lambda: 1000.0)
     monkeypatch.setattr("einloom.search.exact.drawing.ALONE", 0.1)
     spatial._every_spread.cache_clear()
     found = Exact().search(ASKED, budget)
@@ -152,24 +152,24 @@ def test_they_are_counted_before_they_are_listed(monkeypatch: pytest.MonkeyPatch
         classes = drawn(seed)
         (option,) = classes.signature.units
         spatial._every_spread.cache_clear()
-        monkeypatch.setattr(spatial, "growth_left", lambda: float("inf"))
-        runs = spatial._runs(like_axes(classes.signature, option, list(classes.signature.axes)))
+        monkeypatch.setattr(runs, "growth_left", lambda: float("inf"))
+        neighbours = spatial._runs(like_axes(classes.signature, option, list(classes.signature.axes)))
         number = len(classes.spreads(option))
-        alone = len(runs) == len(like_axes(classes.signature, option, list(classes.signature.axes)))
-        for room, fits in ((number * spatial.HELD, True), (number * spatial.HELD - 1, False)) if alone else ():
+        alone = len(neighbours) == len(like_axes(classes.signature, option, list(classes.signature.axes)))
+        for room, fits in ((number * runs.HELD, True), (number * runs.HELD - 1, False)) if alone else ():
             spatial._every_spread.cache_clear()
-            monkeypatch.setattr(spatial, "growth_left", lambda room=room: float(room))
+            monkeypatch.setattr(runs, "growth_left", lambda room=room: float(room))
             again, tried = replace(classes), tried + 1
             if fits:
                 assert len(again.spreads(option)) == number
             else:
-                with pytest.raises(spatial.TooManyChoices):
+                with pytest.raises(runs.TooManyChoices):
                     again.spreads(option)
     spatial._every_spread.cache_clear()
     assert tried >= 10
 
 
-def goes_with(classes: RankClasses, option: UnitOption, held: Placement, spread: spatial.SpatialChoice) -> bool:
+def goes_with(classes: RankClasses, option: UnitOption, held: Placement, spread: runs.SpatialChoice) -> bool:
     """Rule 10, and what is complete at a home behind a fanout, of one choice of stores and spatial loops."""
     s = classes.signature
     axes = [axis for axis in s.axes if axis.fanout < option.fanouts]

@@ -17,7 +17,7 @@ from ..first import AFTER, FirstMappings
 from ..method import Watcher
 from .attempt import Solution
 from .bounds.cutoff import BELOW, TIE
-from .einsums.spatial import TooManyChoices
+from .einsums.runs import TooManyChoices
 from .incumbent import Incumbent
 from .options import ExactOptions
 from .segments.chain import Chain

@@ -19,7 +19,8 @@ from .attempt import Attempt
 from .bounds.choices import Agreement, Choices, Keys
 from .einsums.classes import AxisSignature, EinsumClass, UnitOption
 from .einsums.holds import backing
-from .einsums.spatial import FewSpreads, RankClasses, Row, Shares, SpatialChoice, like_axes
+from .einsums.runs import Row, SpatialChoice
+from .einsums.spatial import FewSpreads, RankClasses, Shares, like_axes
 from .fusion.floors import Floors
 from .numerics.pareto import FloatArray, IntArray
 from .prices.columns import objective_columns

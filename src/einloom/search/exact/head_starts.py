@@ -23,7 +23,7 @@ from ..starts import fitting
 from .attempt import Attempt, Solution
 from .bounds.cutoff import BELOW
 from .drawing import HASTE, AtTheBound, Drawing
-from .einsums.spatial import TooManyChoices
+from .einsums.runs import TooManyChoices
 from .few_choices import Few, among_few, crowd
 from .incumbent import Incumbent
 from .options import ExactOptions

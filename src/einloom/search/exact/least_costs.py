@@ -23,7 +23,8 @@ from .bounds.relaxed_rows import Left
 from .bounds.weighted_sums import MANY_RATIOS, Lines
 from .einsums.classes import EinsumClass, signatures
 from .einsums.exchange import exchangeable
-from .einsums.spatial import RankClasses, TooManyChoices
+from .einsums.runs import TooManyChoices
+from .einsums.spatial import RankClasses
 from .einsums.users import Users
 from .fusion.explore import Wanted
 from .fusion.floors import Floors

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ...dataclass import dataclass
 from .bounds.cutoff import Cutoff
 from .einsums.classes import UnitOption
-from .einsums.spatial import FewSpreads, RankClasses, SpatialChoice, TooManyChoices
+from .einsums.runs import SpatialChoice, TooManyChoices
+from .einsums.spatial import FewSpreads, RankClasses
 from .model import Setting
 from .numerics.narrow import slices
 from .numerics.pareto import FloatArray

@@ -16,7 +16,8 @@ from ...dataclass import dataclass
 from ...machine.levels import Machine
 from ...mapping.tree import Compute, Loop, Mapping, Node, Split, Store
 from ...workload.einsum import Workload
-from .einsums.spatial import RankClasses, SpatialChoice
+from .einsums.runs import SpatialChoice
+from .einsums.spatial import RankClasses
 from .fusion.explore import PmappingGroup
 from .pmappings.rows import NEXT, SPREAD, TOP, Backpointers
 from .prices.columns import LinkPrices

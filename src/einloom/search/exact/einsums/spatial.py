@@ -6,35 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cache, cached_property, lru_cache
 from math import inf, prod
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....dataclass import dataclass
 from ....mapspace.divisors import divisors
-from ...resources import growth_left
 from ..numerics.pareto import IntArray
 from ..numerics.uneven import smallest_tiles, tile_list
 from .classes import AxisSignature, EinsumClass, UnitOption
 from .holds import Placement, backing, backings_of
-
-SpatialChoice = tuple[tuple[int, ...], ...]
-OFTEN = 1 << 8  # choices between two questions whether to stop
-PAIRED = 1 << 19  # pairs of rows of like axes that are looked at together
-TOGETHER = 1 << 14  # beginnings of spatial choices that are looked at together
-HELD = 800  # bytes that a spatial choice takes at least, with its prices for one choice of stores
-
-T = TypeVar("T")
-
-
-class TooManyChoices(MemoryError):
-    """An Einsum has more spatial choices than memory is left for: none is listed."""
-
-
-Keep = Callable[[IntArray, IntArray], NDArray[np.bool_]]
-"""(instances on the first axes [choices, axes, classes], what is left of each class [choices, classes]) -> which of
-them may begin a choice that is of use."""
+from .runs import Keep, Row, Runs, SpatialChoice, watched
 
 
 @dataclass(frozen=True)
@@ -167,16 +150,16 @@ class RankClasses:
         runs = self.even(option)
         if runs is None:
             return self.spreads(option)
-        return tuple(runs.within(self.extents, keep, min(most, growth_left() / HELD)))
+        return tuple(runs.within(self.extents, keep, most))
 
-    def even(self, option: UnitOption) -> _Runs | None:
+    def even(self, option: UnitOption) -> Runs | None:
         """Runs of axes on which all spatial choices of a unit are listed one by one, if there are such."""
         if option not in self._evens:
             self._evens[option] = None if any(self.uneven) else _even_runs(self, option)
         return self._evens[option]
 
     @cached_property
-    def _evens(self) -> dict[UnitOption, _Runs | None]:
+    def _evens(self) -> dict[UnitOption, Runs | None]:
         return {}
 
     def instances(self, option: UnitOption) -> IntArray:
@@ -212,7 +195,7 @@ class RankClasses:
         axes = [axis for axis in self.signature.axes if axis.fanout < option.fanouts]
         upper, chosen = tuple(i for i, axis in enumerate(axes) if axis.fanout in fanouts), tuple(dims)
         if (option, upper, chosen) not in self._masks:
-            spreads = _watched(self.spreads(option), self.checkpoint)
+            spreads = watched(self.spreads(option), self.checkpoint)
             mask = [all(spread[i][d] == 1 for i in upper for d in chosen) for spread in spreads]
             self._masks[option, upper, chosen] = np.array(mask, bool)
         return self._masks[option, upper, chosen]
@@ -297,7 +280,7 @@ def _every_spread(classes: RankClasses, option: UnitOption, uneven: bool = False
     return _apart(s, option, axes, runs.listed(classes.extents), classes.checkpoint)
 
 
-def _on_runs(classes: RankClasses, option: UnitOption, axes: list[AxisSignature]) -> tuple[_Runs, int]:
+def _on_runs(classes: RankClasses, option: UnitOption, axes: list[AxisSignature]) -> tuple[Runs, int]:
     """Runs of neighbouring like axes of a unit, for even choices; and how many groups of like axes there are."""
     s, shares = classes.signature, Shares(classes, option, uneven=False)
 
@@ -311,10 +294,10 @@ def _on_runs(classes: RankClasses, option: UnitOption, axes: list[AxisSignature]
         return axes[i].full and not s.copy
 
     groups = [[i] for i in range(len(axes))] if s.copy else like_axes(s, option, axes)
-    return _Runs(_runs(groups), whole, counts, classes.checkpoint), len(groups)
+    return Runs(_runs(groups), whole, counts, classes.checkpoint), len(groups)
 
 
-def _even_runs(classes: RankClasses, option: UnitOption) -> _Runs | None:
+def _even_runs(classes: RankClasses, option: UnitOption) -> Runs | None:
     """The same where every choice on them is one of `_every_spread`: None for copies that have no spatial loops, and
     where like axes are no neighbours."""
     s = classes.signature
@@ -323,155 +306,6 @@ def _even_runs(classes: RankClasses, option: UnitOption) -> _Runs | None:
         return None
     runs, groups = _on_runs(classes, option, axes)
     return runs if len(runs.runs) == groups else None
-
-
-Row = tuple[int, ...]
-
-
-class _Runs:
-    """Even choices on runs of neighbouring like axes, one run after the other, with the most instances that count.
-
-    runs: numbers of the axes of each. rows: on an axis, of whole extents. counts: do instances of the axis count?
-    """
-
-    def __init__(
-        self,
-        runs: list[tuple[int, ...]],
-        rows: Callable[[int], list[Row]],
-        counts: Callable[[int], bool],
-        checkpoint: Callable[[], None],
-    ) -> None:
-        self.runs, self.rows, self.counts, self.checkpoint = runs, rows, counts, checkpoint
-        self._every: dict[int, tuple[list[SpatialChoice], IntArray, IntArray]] = {}
-        self._most: dict[tuple[int, Row], tuple[int, int]] = {}
-        self._kept: dict[tuple[int, Row], IntArray] = {}
-
-    def listed(self, extents: Row) -> list[SpatialChoice]:
-        """All of them. Raises TooManyChoices, before any is listed, if memory is not left for so many."""
-        number = self.number(extents)
-        if number * HELD > growth_left():
-            raise TooManyChoices(f"{number:,} spatial choices of an Einsum")
-        found: list[tuple[SpatialChoice, Row]] = [((), extents)]
-        for r in range(len(self.runs)):
-            rows, together, _ = self._every[r]
-            longer: list[tuple[SpatialChoice, Row]] = []
-            for before, left in _watched(found, self.checkpoint):
-                best = self._best(r, left)
-                after = map(tuple, (np.array(left) // together[best]).tolist())
-                longer += [((*before, *rows[i]), rest) for i, rest in zip(best.tolist(), after, strict=True)]
-            found = longer
-        return [spread for spread, _ in found]
-
-    def number(self, extents: Row) -> int:
-        """How many there are."""
-        for r in range(len(self.runs)):
-            if r not in self._every:
-                self._every[r] = self._on(r, extents)
-        return self.most(0, extents)[1]
-
-    def within(self, extents: Row, keep: Keep, most: float) -> list[SpatialChoice]:
-        """Those of which no beginning is left out: on each run only what follows the beginnings that are kept."""
-        self.number(extents)
-        rows, left = np.ones((1, 0, len(extents)), np.int64), np.array([extents], np.int64)
-        for r in range(len(self.runs)):
-            choices, together, _ = self._every[r]
-            table = np.array(choices, np.int64).reshape(len(choices), len(self.runs[r]), len(extents))
-            width = rows.shape[1] + table.shape[1]
-            parts, kept = [(np.zeros((0, width, len(extents)), np.int64), left[:0])], 0
-            for begins, best in self._batches(r, left):
-                longer = np.concatenate([rows[begins], table[best]], axis=1)
-                rest = left[begins] // together[best]
-                good = np.flatnonzero(keep(longer, rest))
-                parts.append((longer[good], rest[good]))
-                kept += len(good)
-                if kept > most:
-                    raise TooManyChoices(f"more than {int(most):,} spatial choices of an Einsum")
-            rows = np.concatenate([some for some, _ in parts])
-            left = np.concatenate([rest for _, rest in parts])
-        found = list[SpatialChoice]()
-        for start in range(0, len(rows), TOGETHER):
-            self.checkpoint()
-            found += [tuple(map(tuple, one)) for one in rows[start : start + TOGETHER].tolist()]
-        return found
-
-    def _batches(self, r: int, left: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
-        """(places in `left`, numbers of choices on run `r` that may follow there), many at a time."""
-        places, numbers, size = list[IntArray](), list[IntArray](), 0
-        for i, one in enumerate(map(tuple, left.tolist())):
-            best = self._best(r, one)
-            places.append(np.full(len(best), i))
-            numbers.append(best)
-            size += len(best)
-            if size > TOGETHER:
-                yield np.concatenate(places), np.concatenate(numbers)
-                places, numbers, size = [], [], 0
-        if size:
-            yield np.concatenate(places), np.concatenate(numbers)
-
-    def most(self, r: int, left: Row) -> tuple[int, int]:
-        """The most instances that count on run number `r` and those after it, and how many choices have so many."""
-        if r == len(self.runs):
-            return 1, 1
-        if (r, left) not in self._most:
-            self.checkpoint()
-            which, counted, ways = self._open(r, left)
-            least = int(counted.max(initial=0))
-            full = counted == least
-            self._most[r, left] = least, int(ways[full].sum())
-            self._kept[r, left] = which[full]
-        return self._most[r, left]
-
-    def _best(self, r: int, left: Row) -> IntArray:
-        """Numbers of the choices on a run that keep the most instances."""
-        self.most(r, left)
-        return self._kept[r, left]
-
-    def _open(self, r: int, left: Row) -> tuple[IntArray, IntArray, IntArray]:
-        """(numbers of the choices on a run, instances that count on it and after it at most, how often) of what is
-        left."""
-        _, together, counted = self._every[r]
-        which = np.flatnonzero((np.array(left, np.int64) % together == 0).all(axis=1))
-        if r + 1 == len(self.runs):
-            return which, counted[which], np.ones(len(which), np.int64)
-        after = map(tuple, (np.array(left, np.int64) // together[which]).tolist())
-        rest = np.array([self.most(r + 1, one) for one in after], np.int64).reshape(-1, 2)
-        return which, counted[which] * rest[:, 0], rest[:, 1]
-
-    def _on(self, r: int, extents: Row) -> tuple[list[SpatialChoice], IntArray, IntArray]:
-        """The choices on a run, what its axes take together, and the instances that count; of those that take the same
-        together the first, which is the same whatever else is left."""
-        sizes = [np.array(divisors(n), np.int64) for n in extents]
-        found, together = np.zeros((1, 0), np.int64), np.ones((1, len(extents)), np.int64)
-        counted, tables = np.ones(1, np.int64), []
-        for i in self.runs[r]:
-            table = self.rows(i)
-            rows = np.array(table, np.int64).reshape(len(table), len(extents))
-            per = rows.prod(axis=1) if self.counts(i) else np.ones(len(rows), np.int64)
-            tables.append(table)
-            at, row = self._pairs(together, rows, sizes)
-            found = np.concatenate([found[at], row[:, None]], axis=1)
-            together, counted = together[at] * rows[row], counted[at] * per[row]
-        choices = [tuple(table[n] for table, n in zip(tables, one, strict=True)) for one in found.tolist()]
-        return choices, together, counted
-
-    def _pairs(self, first: IntArray, second: IntArray, sizes: list[IntArray]) -> tuple[IntArray, IntArray]:
-        """Places of the rows of both whose products divide the extents, the first pair of each product. sizes: the
-        divisors of each extent."""
-        extents, step = np.array([n[-1] for n in sizes]), max(1, PAIRED // max(1, len(second)))
-        parts, known = [], np.zeros(0, np.int64)
-        for start in range(0, len(first), step):
-            self.checkpoint()
-            both = first[start : start + step, None] * second[None]
-            at, row = np.nonzero((extents % both == 0).all(axis=2))
-            number = np.zeros(len(at), np.int64)
-            for d, each in enumerate(sizes):
-                number = number * len(each) + np.searchsorted(each, both[at, row, d])
-            number, once = np.unique(number, return_index=True)
-            new = ~np.isin(number, known)
-            known, once = np.concatenate([known, number[new]]), np.sort(once[new])
-            parts.append((at[once] + start, row[once]))
-        none = [np.zeros(0, np.int64)]
-        return np.concatenate([a for a, _ in parts] or none), np.concatenate([b for _, b in parts] or none)
 
 
 def _runs(groups: list[list[int]]) -> list[tuple[int, ...]]:
@@ -580,7 +414,7 @@ def _busy(
     for i in range(len(axes)):
         found = [
             ((*rows, row), after)
-            for rows, left in _watched(found, classes.checkpoint)
+            for rows, left in watched(found, classes.checkpoint)
             for row, after, _ in choices(i, left)
             if not full or work((*rows, row)) <= (filled if cut((*rows, row)) else most) * reach[i]
         ]
@@ -598,20 +432,12 @@ def _least_work(
     for i, axis in enumerate(axes):
         found = {
             (after, tuple(n * z for n, z in zip(taken, row, strict=True)) if axis.full else taken)
-            for left, taken in _watched(found, classes.checkpoint)
+            for left, taken in watched(found, classes.checkpoint)
             for row, after, _ in choices(i, left)
             if all(window or n % z == 0 for window, n, z in zip(classes.windows, left, row, strict=True))
         }
     works = (prod(-(-n // z) for n, z in zip(classes.extents, taken, strict=True)) for _, taken in found)
     return min(works, default=prod(classes.extents))
-
-
-def _watched(every: Iterable[T], checkpoint: Callable[[], None]) -> Iterator[T]:
-    """All of them, with a question now and then whether to go on."""
-    for n, one in enumerate(every):
-        if n % OFTEN == 0:
-            checkpoint()
-        yield one
 
 
 def _apart(
@@ -631,7 +457,7 @@ def _apart(
     if len(groups) == len(axes):
         return tuple(spreads)
     once: dict[SpatialChoice, SpatialChoice] = {}
-    for spread in _watched(spreads, checkpoint):
+    for spread in watched(spreads, checkpoint):
         once.setdefault(together(spread, groups), spread)
     return tuple(once.values())
 
@@ -669,7 +495,7 @@ def _fewer(classes: RankClasses, option: UnitOption) -> dict[SpatialChoice, Spat
     for g, d in places:
         sizes: dict[tuple[object, ...], list[int]] = {}
         alike = {}
-        for spread, taken in _watched(every.items(), classes.checkpoint):
+        for spread, taken in watched(every.items(), classes.checkpoint):
             others = tuple((*row[:d], 0, *row[d + 1 :]) if i == g else row for i, row in enumerate(taken))
             alike[spread] = others
             sizes.setdefault(others, []).append(taken[g][d])

@@ -19,7 +19,8 @@ from ....dataclass import dataclass
 from ..einsums.classes import UnitOption
 from ..einsums.holds import Placement, backing
 from ..einsums.placement import StoreContexts, links
-from ..einsums.spatial import RankClasses, SpatialChoice
+from ..einsums.runs import SpatialChoice
+from ..einsums.spatial import RankClasses
 from ..model import Setting
 from ..numerics.divisibility import Lattice
 from ..numerics.narrow import every

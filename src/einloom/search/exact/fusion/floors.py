@@ -9,7 +9,8 @@ import numpy as np
 
 from ..einsums.classes import UnitOption
 from ..einsums.holds import Placement
-from ..einsums.spatial import RankClasses, SpatialChoice
+from ..einsums.runs import SpatialChoice
+from ..einsums.spatial import RankClasses
 from ..model import Setting
 from ..numerics.narrow import slices
 from ..numerics.pareto import FloatArray

@@ -17,7 +17,8 @@ from typing import NamedTuple
 from ....dataclass import dataclass
 from ..einsums.classes import UnitOption
 from ..einsums.holds import Placement, backing
-from ..einsums.spatial import RankClasses, SpatialChoice
+from ..einsums.runs import SpatialChoice
+from ..einsums.spatial import RankClasses
 from ..einsums.users import Part
 
 Shape = tuple[int, tuple[tuple[int | None, int | None], ...]]

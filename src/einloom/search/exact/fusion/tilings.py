@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ....cost.formulas import terms
 from ....mapspace.divisors import divisors
 from ..einsums.classes import EinsumClass
-from ..einsums.spatial import RankClasses, SpatialChoice
+from ..einsums.runs import SpatialChoice
+from ..einsums.spatial import RankClasses
 from ..numerics.pareto import FloatArray, IntArray
 from ..numerics.uneven import balanced, met, tile_list
 from ..prices.traffic import Prices

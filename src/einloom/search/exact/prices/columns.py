@@ -20,7 +20,8 @@ from ....dataclass import dataclass
 from ....machine.levels import Fanout, Machine, Toll
 from ....problem import Objective
 from ..einsums.classes import AxisSignature, UnitOption
-from ..einsums.spatial import RankClasses, SpatialChoice, like_axes, most_work, together
+from ..einsums.runs import SpatialChoice
+from ..einsums.spatial import RankClasses, like_axes, most_work, together
 from ..numerics.narrow import PIECE, largest, multiplied
 from ..numerics.pareto import FloatArray, IntArray
 from ..numerics.uneven import largest_tile
