@@ -15,7 +15,7 @@ LOWERED: dict[str, dict[str, object]] = {
     "bounds.choices": {"LARGE": 1},
     "unlisted.points": {"MOST": 4},
     "head_starts": {"SHORT": 1},
-    "einsums.spatial": {"OFTEN": 1},
+    "einsums.runs": {"OFTEN": 1},
     "fusion.explore": {"LARGE": 1, "MANY": 1},
     "fusion.match": {"PAIRS": 4},
     "fusion.tilings": {"KEPT": 4, "LARGE": 1},
