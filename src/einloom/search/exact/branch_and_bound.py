@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -47,6 +48,7 @@ NEARLY = (1e-4, 2e-3, 6e-3, 0.015, 0.03, 0.06, 0.12, 0.25, 0.5)
 SOONER_THAN = 0.6  # they go up to this share of the way
 GOALS = (Objective("energy"), Objective("latency"), Objective("edp"))
 """Of a Pareto set's ends and its middle; the last comes first under a budget, because what is kept is judged by it."""
+TIMES, SOME = 2, 100  # times the choices of the last limit, or so many, are few more where windows slide
 CLIMBING = (1e-6, 0.01, 0.03, 0.06, 0.1, 0.15, 0.22, 0.3, 0.4, 0.55, 0.75, 1.0, 1.5, 2.5, 4.0, 8.0, 16.0, np.inf)
 """Limits where Einsums have very many choices, as shares above the bound."""
 SOONER = 0.1  # limits up to this share of the way from the bound to a known value are tried before it
@@ -404,6 +406,9 @@ class Run:
     def _climbing(self, attempt: Attempt, bound: float) -> Iterator[float]:
         """Limits from the bound up where Einsums have very many choices: each admits many more than the one before, and
         a dive takes as long as several of the first."""
+        if attempt.slides:
+            yield from self._by_count(attempt, bound)
+            return
         reached, known = 0.0, self.incumbent.value
         for step in CLIMBING:
             while reached < step:
@@ -412,6 +417,19 @@ class Run:
                     yield known * BELOW
                     return
                 yield bound * (1 + reached)
+
+    def _by_count(self, attempt: Attempt, bound: float) -> Iterator[float]:
+        """The same where windows slide: a limit takes as long as it has choices, so those are left out that are
+        followed by one with few more than the last that was tried."""
+        tried = 0
+        for step, further in pairwise((*CLIMBING, np.inf)):
+            limit, above, known = bound * (1 + step), bound * (1 + further), self.incumbent.value
+            if limit >= known * BELOW or step == np.inf:
+                yield known * BELOW
+                return
+            if attempt.choices_within(min(above, self.drawing.least)) > max(TIMES * tried, SOME):
+                tried = attempt.choices_within(limit)
+                yield limit
 
     def _raise_cutoff(self, attempt: Attempt, limits: Iterable[float]) -> Solution:
         """The best cascade below the first of the limits that admits one; the best known one if none does."""

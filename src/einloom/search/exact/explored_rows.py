@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import Infeasible
 from .bounds.arc_consistency import Consistency, Rest, common, either, keys_of
-from .bounds.cutoff import Cutoff
+from .bounds.cutoff import TIE, Cutoff
 from .bounds.relaxed_rows import RelaxedRows
 from .einsums.classes import EinsumClass
 from .fusion.explore import Allowed, Explorer, PmappingGroup, Wanted, keeps
@@ -54,6 +54,17 @@ class ExploredRows(LeastCosts):
             if not all(blocks):
                 raise Infeasible("no combination of mappings stays within the limit")
         return blocks
+
+    def choices_within(self, limit: float) -> int:
+        """How many choices of stores and spatial loops all kinds of Einsums have below a limit."""
+        before, self.cutoff = self.cutoff, replace(self.cutoff, limit=limit * (1 + 2 * TIE))
+        try:
+            wanted, most = self._agreed()
+            return sum(one.choices for one in self._explorers(self._column_limits(most), wanted).values())
+        except Infeasible:
+            return 0
+        finally:
+            self.cutoff = before
 
     def _consistency(self, known: frozenset[int] | None = None) -> Consistency:
         """What filters the rows of the Einsums whose rows are known."""

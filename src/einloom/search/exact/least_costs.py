@@ -108,6 +108,11 @@ class LeastCosts:
         options = ((every[sig], option) for sig in set(self.signatures) for option in sig.units)
         return sum(len(option.held) * classes.number(option) for classes, option in options) > MANY
 
+    @property
+    def slides(self) -> bool:
+        """True if windows slide in some Einsum, so that each of its spatial choices has tables of its own."""
+        return any(tensor.slides for signature in self.signatures for tensor in signature.tensors)
+
     def _is_long(self, classes: RankClasses) -> bool:
         """True if the spatial choices of an Einsum are so many that only those within a limit are listed."""
         signature = classes.signature

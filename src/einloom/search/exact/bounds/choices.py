@@ -106,6 +106,8 @@ class Keys:
         """As `within`, with choice of stores number `i`."""
         cost = floors.settled(option, option.held[i])
         spread = np.flatnonzero(~cutoff.beyond(cost + rest))
+        near = floors.settled_close(option, option.held[i], spread)
+        spread, near = (one[~cutoff.beyond(near + rest)] for one in (spread, near))
         keys = np.empty((len(spread), len(floors.classes.signature.tensors)), np.int64)
         for t in range(keys.shape[1]):
             memory = backing(option.held[i], t)
@@ -113,7 +115,7 @@ class Keys:
             if (option, t, memory) not in known:
                 known[option, t, memory] = self.of(floors, option, t, memory)
             keys[:, t] = known[option, t, memory][spread]
-        found = Choices(option.unit, cost[spread], keys, np.full(len(spread), i), spread)
+        found = Choices(option.unit, near, keys, np.full(len(spread), i), spread)
         return found.take(np.flatnonzero((keys >= 0).all(axis=1)))
 
     def on(self, floors: Floors, option: UnitOption) -> Choices:
@@ -123,8 +125,9 @@ class Keys:
         places = {(t, m) for each in backed for t, m in enumerate(each)}
         numbers = {(t, m): self.of(floors, option, t, m) for t, m in sorted(places)}
         keys = np.concatenate([np.stack([numbers[t, m] for t, m in enumerate(each)], axis=1) for each in backed])
-        cost = np.concatenate([floors.settled(option, held) for held in option.held])
-        held, spread = np.divmod(np.arange(len(cost)), len(floors.classes.spreads(option)))
+        spreads = np.arange(len(floors.classes.spreads(option)))
+        cost = np.concatenate([floors.settled_close(option, held, spreads) for held in option.held])
+        held, spread = np.divmod(np.arange(len(cost)), len(spreads))
         found = Choices(option.unit, cost, keys, held, spread)
         return found.take(np.flatnonzero((keys >= 0).all(axis=1)))
 

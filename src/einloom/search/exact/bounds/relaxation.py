@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -43,7 +42,7 @@ def einsum_bound(
     if best <= limits[0] or not np.isfinite(limits[0]):
         return best
     slides = setting.rules.sliding and any(tensor.slides for tensor in classes.signature.tensors)
-    if slides and _spread(setting, classes, floor * (1 + DIVES[0]), checkpoint) > SLIDING:
+    if slides and _spread(setting, classes, floor * (1 + DIVES[1]), checkpoint) > SLIDING:
         return _climbed(setting, classes, limits, checkpoint)
     known = _dived(setting, classes, floor, checkpoint) if most == np.inf else most
     for limit in (known,) if np.isfinite(known) else limits[1:]:
@@ -59,14 +58,14 @@ def _spread(setting: Setting, classes: RankClasses, limit: float, checkpoint: Ca
 
 
 def _climbed(setting: Setting, classes: RankClasses, limits: list[float], checkpoint: Callable[[], None]) -> float:
-    """The least value of a row, or the last of these limits within which none is and few spatial choices can stay."""
-    for known, limit in pairwise(limits):
+    """The least value of a row, or the last of these limits within which none is and few spatial choices can stay; the
+    first was tried in vain."""
+    last = limits[0]
+    for limit in limits[1:]:
         if _spread(setting, classes, limit, checkpoint) > SLIDING:
-            return known
-        best = _within(setting, classes, limit, checkpoint)
-        if best <= limit:
-            return best
-    return limits[-1]
+            break
+        last = limit
+    return last if last == limits[0] else min(last, _within(setting, classes, last, checkpoint))
 
 
 def _dived(setting: Setting, classes: RankClasses, floor: float, checkpoint: Callable[[], None]) -> float:

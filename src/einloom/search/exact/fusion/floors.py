@@ -13,10 +13,11 @@ from ..einsums.runs import SpatialChoice
 from ..einsums.spatial import RankClasses
 from ..model import Setting
 from ..numerics.narrow import slices
-from ..numerics.pareto import FloatArray
+from ..numerics.pareto import FloatArray, IntArray
 from ..prices.columns import LinkPrices, objective_columns
 from ..prices.traffic import Prices
 from ..unlisted.points import ROUNDED, promised
+from .roomy import Room, counts
 
 KEPT = 1 << 16  # numbers of a unit's floors that are remembered
 FEW = 1 << 10  # spatial choices of which it is remembered what each store costs
@@ -63,11 +64,25 @@ class Floors:
                 self._known[option, held] = found
         return found
 
-    def _worked_out(self, option: UnitOption, held: Placement) -> FloatArray:
-        self.checkpoint()
+    def close(self, option: UnitOption, held: Placement, which: IntArray) -> FloatArray:
+        """As `of`, of some spatial choices [which, columns]; where each has tables of its own, with what the room of
+        the memories adds."""
+        cost = self.of(option, held)
+        if not self.setting.rules.limits or not counts(self.classes) or not len(which):
+            return cost[which]
+        if ("room", option) not in self._known:
+            self._known["room", option] = Room(self.setting.machine, self.classes, option)
+        return np.asarray(cost[which] + self._known["room", option].more(self._priced(option), held, which))
+
+    def _priced(self, option: UnitOption) -> Prices:
+        """The prices of all spatial choices of a unit."""
         if option not in self._prices:
             self._prices[option] = Prices(self.links(option, self.classes.spreads(option)), self.setting.slots)
-        prices = self._prices[option]
+        return self._prices[option]
+
+    def _worked_out(self, option: UnitOption, held: Placement) -> FloatArray:
+        self.checkpoint()
+        prices = self._priced(option)
         inner = tuple(max(m for m, h in enumerate(held) if t in h) for t in range(len(self.classes.signature.tensors)))
         total = prices.leaf_cost(inner)
         for m in range(1, len(held)):
@@ -96,6 +111,10 @@ class Floors:
             found.append(self._valued(cost[mine]))
         return found[0] if len(found) == 1 else np.concatenate(found)
 
+    def settled_close(self, option: UnitOption, held: Placement, which: IntArray) -> FloatArray:
+        """As `close`, in these sums [which, settled columns]."""
+        return self._valued(self.close(option, held, which))
+
     def least(self) -> float:
         """A quick lower bound on the Einsum's objective, over all choices; infinite if there is none."""
         best = float("inf")
@@ -106,8 +125,21 @@ class Floors:
             for i in np.argsort(values, kind="stable").tolist():
                 if values[i] * (1 + 2 * ROUNDED) >= best:
                     break
-                best = min(best, float(self.settled(option, option.held[i]).min()))
+                best = min(best, self._least(option, option.held[i], best))
         return best
+
+    def _least(self, option: UnitOption, held: Placement, known: float) -> float:
+        """The least value of a choice of stores, if it is below what is known: those that look best are looked at
+        closely first."""
+        values = self.settled(option, held)[:, 0]
+        if not counts(self.classes):
+            return float(values.min())
+        order = np.argsort(values, kind="stable")
+        for some in np.split(order, np.arange(FEW, len(order), FEW)):
+            if values[some[0]] >= known:
+                break
+            known = min(known, float(self.settled_close(option, held, some).min()))
+        return known
 
     def _valued(self, cost: FloatArray) -> FloatArray:
         return objective_columns(self.setting.machine, self.setting.columns, cost, self.setting.objective)

@@ -56,6 +56,22 @@ def room_of(memory: Memory) -> int | None:
     return None if memory.size is None else memory.size // memory.capacity_share()
 
 
+@dataclass(frozen=True)
+class Sharing:
+    """What shares the room of an instance of a memory. own: tensors whose stores the Einsum fills; backed:
+    intermediates that live there; bits: of an element of each; room: for all of them, None: any."""
+
+    own: tuple[int, ...]
+    bits: tuple[int, ...]
+    backed: tuple[int, ...]
+    room: int | None
+
+    @property
+    def asks(self) -> bool:
+        """True if room may bound the uses of an element."""
+        return bool(self.own) and self.room is not None and all(self.bits[: len(self.own)])
+
+
 @dataclass
 class OnUnit:
     """An Einsum on one of its units."""
@@ -221,19 +237,13 @@ class OnUnit:
         if self.einsum.copy or any(tensor.joins for tensor in self.einsum.tensors):
             return none
         parents = {t: max(p for p in chains[t] if p < m) for t in self._tensors if chains[t][0] < m}
-        own = [t for t in parents if m in chains[t] and self.filled(t, parents[t])]
-        past = [t for t in parents if last and m not in chains[t]]
+        sharing = self.sharing(m, chains)
+        own, past = sharing.own, [t for t in parents if last and m not in chains[t]]
         if not own and not past:
             return none
-        room, bits = room_of(self.machine.memories[m]), tuple(self.einsum.tensors[t].bits[m] for t in own)
-        others = [t for t in self._tensors if m == chains[t][0]]
-        backed = {
-            t: n for t in others if self.einsum.tensors[t].intermediate and (n := self.einsum.tensors[t].backed[m])
-        }
         uses = np.full((1, len(own)), inf)
-        if own and room is not None and all(bits):
-            room -= sum(self.einsum.tensors[t].backed[m] for t in others if t not in backed)
-            uses = by_room(self.einsum, tuple(own), (*bits, *backed.values()), tuple(backed), room)
+        if sharing.asks and sharing.room is not None:
+            uses = by_room(self.einsum, own, sharing.bits, sharing.backed, sharing.room)
         axes = [a for a in self.einsum.axes if min(above[parents[t]] for t in (*own, *past)) <= a.fanout < above[m]]
         spread = frozenset(range(len(self.einsum.extents))) - self._outside
         together = by_instances(self.einsum, (*own, *past), spread, prod(axis.size for axis in axes))
@@ -247,6 +257,17 @@ class OnUnit:
         for i, t in enumerate(past, len(own)):
             self._passed(moved, t, parents[t], m, together[:, i])
         return moved.reshape(len(moved), none.size)
+
+    def sharing(self, m: int, chains: Chains) -> Sharing:
+        """What shares the room of a memory where it holds these tensors."""
+        tensors, others = self.einsum.tensors, [t for t in self._tensors if m == chains[t][0]]
+        inside = (t for t in self._tensors if chains[t][0] < m and m in chains[t])
+        own = tuple(t for t in inside if self.filled(t, max(p for p in chains[t] if p < m)))
+        backed = {t: n for t in others if tensors[t].intermediate and (n := tensors[t].backed[m])}
+        room = room_of(self.machine.memories[m])
+        if room is not None:
+            room -= sum(tensors[t].backed[m] for t in others if t not in backed)
+        return Sharing(own, (*(tensors[t].bits[m] for t in own), *backed.values()), tuple(backed), room)
 
     def _fetched(self, moved: FloatArray, t: int, p: int, m: int, uses: FloatArray, together: FloatArray) -> None:
         """Add what an own store moves more often than once. uses: of an element in an instance; together: instances."""

@@ -7,7 +7,7 @@ docs/model/pruning.md, "Room and instances".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import inf, prod
 
@@ -19,6 +19,7 @@ from ..einsums.classes import EinsumClass, TensorSignature
 from ..numerics.pareto import FloatArray, IntArray, skyline
 
 BOXES = 1 << 15  # boxes of one tensor, or ways to share instances, that are listed; of more nothing is said
+SHARED = 1 << 22  # boxes of all shares of an instance together, of more nothing is said
 FEWEST = 4  # parts into which the extents of a variable that may be cut unevenly are cut at least
 
 
@@ -31,24 +32,87 @@ def by_room(
     bits: of an element of each, then of the intermediates that the memory backs. room: bits of an instance that the
     stores may take together. Of no choice if an element of each does not fit.
     """
-    every, stores = np.array(einsum.extents)[None], [einsum.tensors[t] for t in (*tensors, *backed)]
+    stores = [einsum.tensors[t] for t in (*tensors, *backed)]
     if sum(bits) > room:
         return np.zeros((0, len(tensors)))
-    own, inside = stores[: len(tensors)], {i: _below(einsum, stores[i]) for i in range(len(tensors), len(stores))}
-    found = []
-    for outer, first in enumerate(stores):
-        whole = frozenset[int]().union(*(below for i, below in inside.items() if i != outer))
-        for slides in (None, *(u for u, tensor in enumerate(own) if tensor.slides and u != outer)):
-            held = dict.fromkeys((outer, *(() if slides is None else (slides,))))
-            cut = frozenset[int]().union(*(stores[i].variables for i in held)) - whole
-            left = room - sum(bits) + sum(bits[i] for i in held)
-            box = _boxes(einsum, [(stores[i], bits[i]) for i in held], left, cut)
-            if box is None:
-                return np.full((1, len(tensors)), inf)
-            extents = np.where([v in cut for v in range(every.size)], box, every).astype(float)
-            uses = (_served(einsum, one, extents, one is first or slides is not None) for one in own)
-            found.append(np.stack(list(uses), axis=1))
+    every, found = np.array(einsum.extents)[None], []
+    for held, cut, slides in _largest(einsum, stores, len(tensors)):
+        box = _boxes(einsum, [(stores[i], bits[i]) for i in held], _beside(bits, held, room), cut)
+        if box is None:
+            return np.full((1, len(tensors)), inf)
+        extents = np.where([v in cut for v in range(every.size)], box, every).astype(float)
+        found.append(_uses(every, stores[: len(tensors)], extents, held[0], slides))
     return _most(np.concatenate(found))
+
+
+def by_rooms(
+    einsum: EinsumClass,
+    tensors: tuple[int, ...],
+    bits: tuple[int, ...],
+    backed: tuple[int, ...],
+    room: int,
+    left: IntArray,
+) -> list[FloatArray] | None:
+    """The same for instances that have a share of the extents [shares, variables] each, where all tiles divide: one
+    table of uses per share; None if boxes are too many."""
+    stores = [einsum.tensors[t] for t in (*tensors, *backed)]
+    if sum(bits) > room:
+        return [np.zeros((0, len(tensors))) for _ in left]
+    every, found = np.array(einsum.extents), []
+    for held, cut, slides in _largest(einsum, stores, len(tensors)):
+        mine, spare = [(stores[i], bits[i]) for i in held], _beside(bits, held, room)
+        boxes, among = _divisors_that_fit(einsum, mine, spare, cut), np.array([v in cut for v in range(len(every))])
+        if len(boxes) * len(left) > SHARED:
+            return None
+        share, box = np.nonzero((left[:, None, among] % boxes[None][:, :, among] == 0).all(axis=2))
+        extents = np.where(among, boxes[box], left[share])
+        fits = _fitting(mine, every, extents, spare)
+        share, extents = share[fits], extents[fits]
+        found.append((share, _uses(left[share], stores[: len(tensors)], extents.astype(float), held[0], slides)))
+    share = np.concatenate([one for one, _ in found])
+    uses = np.concatenate([one for _, one in found])
+    kept = skyline(share, -uses)
+    return np.split(uses[kept], np.searchsorted(share[kept], np.arange(1, len(left))))
+
+
+def _largest(
+    einsum: EinsumClass, stores: Sequence[TensorSignature], own: int
+) -> Iterator[tuple[tuple[int, ...], frozenset[int], bool]]:
+    """What may have the largest box, of own stores and then of intermediates: (its place among the stores, and of the
+    one that slides, if one does; the variables that these tiles may cut; whether one slides)."""
+    inside = {i: _below(einsum, stores[i]) for i in range(own, len(stores))}
+    for outer in range(len(stores)):
+        whole = frozenset[int]().union(*(below for i, below in inside.items() if i != outer))
+        for slides in (None, *(u for u in range(own) if stores[u].slides and u != outer)):
+            held = tuple(dict.fromkeys((outer, *(() if slides is None else (slides,)))))
+            yield held, frozenset[int]().union(*(stores[i].variables for i in held)) - whole, slides is not None
+
+
+def _beside(bits: tuple[int, ...], held: tuple[int, ...], room: int) -> int:
+    """The bits of an instance for these tiles, beside an element of each other one."""
+    return room - sum(bits) + sum(bits[i] for i in held)
+
+
+def _uses(
+    left: IntArray, own: Sequence[TensorSignature], box: FloatArray, outer: int, slides: bool
+) -> FloatArray:
+    """The most iterations that an element of each own store serves in a box [boxes, stores]. outer: the store whose box
+    it is, which slides."""
+    return np.stack([_served(left, one, box, i == outer or slides) for i, one in enumerate(own)], axis=1)
+
+
+def _divisors_that_fit(
+    einsum: EinsumClass, stores: Sequence[tuple[TensorSignature, int]], room: int, cut: frozenset[int]
+) -> IntArray:
+    """The extents [boxes, variables] of tiles that fit together, of those that divide; of variables other than those of
+    `cut` one element."""
+    every, found = np.array(einsum.extents), np.ones((1, len(einsum.extents)), np.int64)
+    for v in sorted(cut):
+        takes = np.array(divisors(einsum.extents[v]))
+        found = np.repeat(found, len(takes), axis=0)
+        found[:, v] = np.tile(takes, len(found) // len(takes))
+        found = found[_fitting(stores, every, found, room)]
+    return found
 
 
 def _below(einsum: EinsumClass, tensor: TensorSignature) -> frozenset[int]:
@@ -130,26 +194,25 @@ def _held(tensor: TensorSignature, extents: IntArray, box: IntArray) -> FloatArr
     return np.asarray(total)
 
 
-def _served(einsum: EinsumClass, tensor: TensorSignature, box: FloatArray, slides: bool) -> FloatArray:
+def _served(left: IntArray, tensor: TensorSignature, box: FloatArray, slides: bool) -> FloatArray:
     """The most iterations that an element serves between two fetches [boxes], if what stays is no larger than the box.
 
-    slides: besides, one loop outside the box may slide: then an element stays as long as a window holds it."""
-    lacks = [v for v in range(len(einsum.extents)) if v not in tensor.variables]
+    left: the extents of an instance, of all boxes or of each. slides: besides, one loop outside the box may slide: then an element stays as long as a window holds it."""
+    lacks = [v for v in range(box.shape[1]) if v not in tensor.variables]
     windows = [[v for v, _ in rank] for rank in tensor.ranks if len(rank) > 1]
     served, slid = box[:, lacks].prod(axis=1), np.ones(len(box))
-    stays = [_meets(einsum, box, window, None) for window in windows]
+    stays = [_meets(left, box, window, None) for window in windows]
     for v in sorted({v for window in windows for v in window if slides}):
-        longer = [_meets(einsum, box, w, v) / kept for w, kept in zip(windows, stays, strict=True) if v in w]
+        longer = [_meets(left, box, w, v) / kept for w, kept in zip(windows, stays, strict=True) if v in w]
         slid = np.maximum(slid, np.prod(longer, axis=0))
     return np.asarray(served * np.prod(stays, axis=0, initial=1.0) * slid)
 
 
-def _meets(einsum: EinsumClass, box: FloatArray, window: Sequence[int], slides: int | None) -> FloatArray:
+def _meets(left: IntArray, box: FloatArray, window: Sequence[int], slides: int | None) -> FloatArray:
     """The most places of a window's variables in a box that meet one place of its rank, along which one may slide."""
-    every = np.array([einsum.extents[v] for v in window], float)
-    reached = box[:, window]
+    every, reached = left[:, window].astype(float), box[:, window]
     among = reached.max(axis=1) if slides is None else reached[:, list(window).index(slides)]
-    return np.asarray(np.minimum(reached.prod(axis=1) / among, every.prod() / every.max()))
+    return np.asarray(np.minimum(reached.prod(axis=1) / among, every.prod(axis=1) / every.max(axis=1)))
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,116 @@
+"""What the room of memories adds to the least cost of spatial choices: an element that cannot stay is fetched again.
+
+Comes in: a choice of stores, and the prices of some spatial choices. Goes out: what fills of its own stores cost beyond
+one of every element, at least. The argument: docs/model/pruning.md, "Room under a spatial choice".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import gcd, prod
+
+import numpy as np
+
+from ....machine.levels import Machine
+from ..einsums.classes import UnitOption
+from ..einsums.holds import Placement, chains_of
+from ..einsums.spatial import RankClasses
+from ..numerics.pareto import FloatArray, IntArray, pack
+from ..prices.traffic import Prices
+from ..unlisted.points import ROUNDED, OnUnit, Sharing
+from ..unlisted.reuse import by_rooms
+
+TOGETHER = 256  # shares of the extents whose boxes are listed at once
+KEPT = 1 << 19  # numbers of the stores of one memory that are remembered
+Stores = tuple[int, Sharing, tuple[int, ...]]  # a memory, what shares its room, and where each store is filled from
+
+
+def counts(classes: RankClasses) -> bool:
+    """True if something is said of an Einsum: windows slide, so that every spatial choice has tables of its own."""
+    signature = classes.signature
+    if signature.copy or any(tensor.joins for tensor in signature.tensors):
+        return False
+    even = not any((*classes.uneven, *classes.windows, *classes.loose))
+    return even and any(tensor.slides for tensor in signature.tensors)
+
+
+class Room:
+    """What the room of memories adds to the floors of one Einsum on one unit; it depends on no limit."""
+
+    def __init__(self, machine: Machine, classes: RankClasses, option: UnitOption) -> None:
+        self.classes = classes
+        self.unit = OnUnit(machine, classes.signature, option)
+        self._uses: dict[Sharing, dict[tuple[int, ...], FloatArray | None]] = {}
+        self._known: dict[Stores, FloatArray] = {}
+
+    def more(self, prices: Prices, held: Placement, which: IntArray) -> FloatArray:
+        """What some spatial choices cost besides, under a choice of stores [which, columns]."""
+        found = np.zeros((len(which), len(prices.links.columns)))
+        for stores in self._stores(held):
+            found += self._besides(prices, stores, which)
+        return found
+
+    def _besides(self, prices: Prices, stores: Stores, which: IntArray) -> FloatArray:
+        """The same of the stores in one memory; remembered where that is little."""
+        shape = len(prices.links.spreads), len(prices.links.columns)
+        if prod(shape) > KEPT:
+            return self._worked_out(prices, stores, which)
+        known = self._known.setdefault(stores, np.full(shape, np.nan))
+        asked = which[np.isnan(known[which, 0])]
+        if len(asked):
+            known[asked] = self._worked_out(prices, stores, asked)
+        return np.asarray(known[which])
+
+    def _stores(self, held: Placement) -> Iterator[Stores]:
+        """Own stores for which the room of their memory may be too small, memory by memory."""
+        chains = chains_of((held,), len(self.classes.signature.tensors))[0]
+        for m in range(1, len(held)):
+            sharing = self.unit.sharing(m, chains)
+            if sharing.asks:
+                yield m, sharing, tuple(max(p for p in chains[t] if p < m) for t in sharing.own)
+
+    def _worked_out(self, prices: Prices, stores: Stores, which: IntArray) -> FloatArray:
+        """What stores in one memory cost besides: of each way to share its room the least, column by column."""
+        m, sharing, parents = stores
+        instances = prices.links.instances[m][which]
+        _, first, share = np.unique(pack(instances), return_index=True, return_inverse=True)
+        shares = instances[first]
+        every = self._of_shares(sharing, np.array([self._left(row) for row in shares.tolist()]))
+        found = np.zeros((len(which), len(prices.links.columns)))
+        if every is None:
+            return found
+        order = np.argsort(share.reshape(-1), kind="stable")
+        groups = np.split(order, np.searchsorted(share.reshape(-1)[order], np.arange(1, len(shares))))
+        moves = []
+        for t, parent in zip(sharing.own, parents, strict=True):
+            price, skipped = (one[which] for one in prices.link(t, parent, m))
+            copies = shares[:, ~prices.relevant[t]].prod(axis=1)
+            free = prices.elements(t) * skipped + prices.least(t, parent, m)[which]
+            moves.append((self.unit.met(t)[1] * (1 - ROUNDED) / copies, price, free))
+        for number, (uses, rows) in enumerate(zip(every, groups, strict=True)):
+            total = np.zeros((len(uses), len(rows), found.shape[1]))
+            for i, (served, price, free) in enumerate(moves):
+                moved = (served[number] / uses[:, i])[:, None, None]
+                total += np.maximum(moved * price[rows] - free[rows], 0.0)
+            found[rows] = total.min(axis=0) if len(uses) else np.inf
+        return found
+
+    def _left(self, instances: list[int]) -> list[int]:
+        """Of every variable at most what an instance has. Of variables that are one class each may have all of it."""
+        extents, classes = self.classes.signature.extents, self.classes
+        shares = [extent // n for extent, n in zip(classes.extents, instances, strict=True)]
+        return [gcd(extents[v], shares[classes.of[v]]) for v in range(len(extents))]
+
+    def _of_shares(self, sharing: Sharing, left: IntArray) -> list[FloatArray] | None:
+        """The most uses of elements [ways, stores] for every share of the extents; None if there are too many."""
+        known = self._uses.setdefault(sharing, {})
+        every = list(map(tuple, left.tolist()))
+        asked = [row for row in dict.fromkeys(every) if row not in known]
+        for start in range(0, len(asked), TOGETHER):
+            self.classes.checkpoint()
+            some = asked[start : start + TOGETHER]
+            room = (sharing.own, sharing.bits, sharing.backed, sharing.room or 0)
+            found = by_rooms(self.classes.signature, *room, np.array(some))
+            known.update(zip(some, found or [None] * len(some), strict=True))
+        uses = [one for row in every if (one := known[row]) is not None]
+        return uses if len(uses) == len(every) else None
