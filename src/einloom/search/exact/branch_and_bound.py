@@ -430,6 +430,8 @@ class Run:
             if attempt.choices_within(min(above, self.drawing.least)) > max(TIMES * tried, SOME):
                 tried = attempt.choices_within(limit)
                 yield limit
+            elif not attempt.choices_within(limit):
+                self.incumbent.prove(limit * attempt.repeats)
 
     def _raise_cutoff(self, attempt: Attempt, limits: Iterable[float]) -> Solution:
         """The best cascade below the first of the limits that admits one; the best known one if none does."""

@@ -57,14 +57,16 @@ class ExploredRows(LeastCosts):
 
     def choices_within(self, limit: float) -> int:
         """How many choices of stores and spatial loops all kinds of Einsums have below a limit."""
-        before, self.cutoff = self.cutoff, replace(self.cutoff, limit=limit * (1 + 2 * TIE))
+        before = self.cutoff, self.classes
+        self.cutoff = replace(self.cutoff, limit=limit * (1 + 2 * TIE))
         try:
+            self.classes = self._within(self.cutoff)
             wanted, most = self._agreed()
             return sum(one.choices for one in self._explorers(self._column_limits(most), wanted).values())
         except Infeasible:
             return 0
         finally:
-            self.cutoff = before
+            self.cutoff, self.classes = before
 
     def _consistency(self, known: frozenset[int] | None = None) -> Consistency:
         """What filters the rows of the Einsums whose rows are known."""

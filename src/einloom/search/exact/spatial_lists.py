@@ -16,6 +16,8 @@ from .bounds.cutoff import Cutoff
 from .einsums.classes import UnitOption
 from .einsums.runs import SpatialChoice, TooManyChoices
 from .einsums.spatial import FewSpreads, RankClasses
+from .fusion.floors import Floors
+from .fusion.roomy import counts
 from .model import Setting
 from .numerics.narrow import slices
 from .numerics.pareto import FloatArray
@@ -69,6 +71,7 @@ class SpatialLists:
         found = next((few for one, few in wider if beside.admits(one)), None)
         if found is None:
             found = self._narrower(setting, beside, [few for _, few in wider]) or self.near(setting, beside, most)
+            found = self._closely(setting, beside, found) if counts(found) else found
             listed[:] = [*_kept(listed), (beside, found)]
         if _size(found) > most:
             raise TooManyChoices(f"more than {int(most):,} spatial choices of an Einsum")
@@ -82,7 +85,18 @@ class SpatialLists:
         return self._with({option: _those(setting, known, option, beside) for option in known.signature.units})
 
     def _with(self, few: dict[UnitOption, tuple[SpatialChoice, ...]]) -> RankClasses:
-        return FewSpreads(self.every.signature, self.every.checkpoint, few)
+        return FewSpreads(self.every.signature, self.every.checkpoint, few, self.every)
+
+    def _closely(self, setting: Setting, beside: Beside, classes: RankClasses) -> RankClasses:
+        """Those that stay within a cutoff if the room of the memories counts, too."""
+        floors, found = Floors(setting, classes, self.every.checkpoint), {}
+        for option in classes.signature.units:
+            spreads = classes.spreads(option)
+            good = np.zeros(len(spreads), bool)
+            for i in np.flatnonzero(beside(floors.hoped(option))).tolist() if spreads else ():
+                good[floors.useful(option, option.held[i], beside)[0]] = True
+            found[option] = tuple(compress(spreads, good.tolist()))
+        return self._with(found)
 
 
 def _those(setting: Setting, classes: RankClasses, option: UnitOption, useful: Useful) -> tuple[SpatialChoice, ...]:

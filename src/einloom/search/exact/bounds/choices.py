@@ -104,10 +104,7 @@ class Keys:
 
     def _of_stores(self, floors: Floors, option: UnitOption, i: int, cutoff: Cutoff, rest: FloatArray) -> Choices:
         """As `within`, with choice of stores number `i`."""
-        cost = floors.settled(option, option.held[i])
-        spread = np.flatnonzero(~cutoff.beyond(cost + rest))
-        near = floors.settled_close(option, option.held[i], spread)
-        spread, near = (one[~cutoff.beyond(near + rest)] for one in (spread, near))
+        spread, cost = floors.useful(option, option.held[i], lambda cost: ~cutoff.beyond(cost + rest))
         keys = np.empty((len(spread), len(floors.classes.signature.tensors)), np.int64)
         for t in range(keys.shape[1]):
             memory = backing(option.held[i], t)
@@ -115,7 +112,7 @@ class Keys:
             if (option, t, memory) not in known:
                 known[option, t, memory] = self.of(floors, option, t, memory)
             keys[:, t] = known[option, t, memory][spread]
-        found = Choices(option.unit, near, keys, np.full(len(spread), i), spread)
+        found = Choices(option.unit, cost, keys, np.full(len(spread), i), spread)
         return found.take(np.flatnonzero((keys >= 0).all(axis=1)))
 
     def on(self, floors: Floors, option: UnitOption) -> Choices:

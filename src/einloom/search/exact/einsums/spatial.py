@@ -42,6 +42,11 @@ class RankClasses:
         return {}
 
     @cached_property
+    def shared(self) -> dict[object, Any]:
+        """What does not depend on which spatial choices are looked at either, by key."""
+        return {}
+
+    @cached_property
     def members(self) -> tuple[tuple[int, ...], ...]:
         s = self.signature
         groups: dict[object, list[int]] = {}
@@ -230,9 +235,14 @@ class RankClasses:
 
 @dataclass(frozen=True)
 class FewSpreads(RankClasses):
-    """Rank classes of which few spatial choices are looked at."""
+    """Rank classes of which few spatial choices are looked at. every: those of which they are taken."""
 
     few: Mapping[UnitOption, tuple[SpatialChoice, ...]] = field(default_factory=dict, compare=False)
+    every: RankClasses | None = field(default=None, compare=False)
+
+    @cached_property
+    def shared(self) -> dict[object, Any]:
+        return {} if self.every is None else self.every.shared
 
     @cached_property
     def _spreads(self) -> dict[UnitOption, tuple[SpatialChoice, ...]]:

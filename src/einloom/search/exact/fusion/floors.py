@@ -16,6 +16,7 @@ from ..numerics.narrow import slices
 from ..numerics.pareto import FloatArray, IntArray
 from ..prices.columns import LinkPrices, objective_columns
 from ..prices.traffic import Prices
+from ..unlisted.beginnings import Useful
 from ..unlisted.points import ROUNDED, promised
 from .roomy import Room, counts
 
@@ -114,6 +115,13 @@ class Floors:
     def settled_close(self, option: UnitOption, held: Placement, which: IntArray) -> FloatArray:
         """As `close`, in these sums [which, settled columns]."""
         return self._valued(self.close(option, held, which))
+
+    def useful(self, option: UnitOption, held: Placement, useful: Useful) -> tuple[IntArray, FloatArray]:
+        """The spatial choices of a choice of stores that may be useful, and `settled_close` of each."""
+        which = np.flatnonzero(useful(self.settled(option, held)))
+        cost = self.settled_close(option, held, which)
+        good = useful(cost)
+        return which[good], cost[good]
 
     def least(self) -> float:
         """A quick lower bound on the Einsum's objective, over all choices; infinite if there is none."""

@@ -7,7 +7,7 @@ one of every element, at least. The argument: docs/model/pruning.md, "Room under
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import gcd, prod
+from math import prod
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ..unlisted.points import ROUNDED, OnUnit, Sharing
 from ..unlisted.reuse import by_rooms
 
 TOGETHER = 256  # shares of the extents whose boxes are listed at once
+AT_ONCE = 1 << 20  # numbers of spatial choices and ways to share room that are compared at once
 KEPT = 1 << 19  # numbers of the stores of one memory that are remembered
 Stores = tuple[int, Sharing, tuple[int, ...]]  # a memory, what shares its room, and where each store is filled from
 
@@ -40,19 +41,20 @@ class Room:
     def __init__(self, machine: Machine, classes: RankClasses, option: UnitOption) -> None:
         self.classes = classes
         self.unit = OnUnit(machine, classes.signature, option)
-        self._uses: dict[Sharing, dict[tuple[int, ...], FloatArray | None]] = {}
+        key = "uses", id(machine), option
+        self._uses: dict[Sharing, dict[tuple[int, ...], FloatArray | None]] = classes.shared.setdefault(key, {})
         self._known: dict[Stores, FloatArray] = {}
 
     def more(self, prices: Prices, held: Placement, which: IntArray) -> FloatArray:
         """What some spatial choices cost besides, under a choice of stores [which, columns]."""
-        found = np.zeros((len(which), len(prices.links.columns)))
+        found = np.zeros((len(which), prices.width))
         for stores in self._stores(held):
             found += self._besides(prices, stores, which)
         return found
 
     def _besides(self, prices: Prices, stores: Stores, which: IntArray) -> FloatArray:
         """The same of the stores in one memory; remembered where that is little."""
-        shape = len(prices.links.spreads), len(prices.links.columns)
+        shape = len(prices.links.spreads), prices.width
         if prod(shape) > KEPT:
             return self._worked_out(prices, stores, which)
         known = self._known.setdefault(stores, np.full(shape, np.nan))
@@ -74,35 +76,43 @@ class Room:
         m, sharing, parents = stores
         instances = prices.links.instances[m][which]
         _, first, share = np.unique(pack(instances), return_index=True, return_inverse=True)
-        shares = instances[first]
-        every = self._of_shares(sharing, np.array([self._left(row) for row in shares.tolist()]))
-        found = np.zeros((len(which), len(prices.links.columns)))
-        if every is None:
+        uses, found = self._of_shares(sharing, self._left(instances[first])), np.zeros((len(which), prices.width))
+        if uses is None:
             return found
-        order = np.argsort(share.reshape(-1), kind="stable")
-        groups = np.split(order, np.searchsorted(share.reshape(-1)[order], np.arange(1, len(shares))))
-        moves = []
-        for t, parent in zip(sharing.own, parents, strict=True):
-            price, skipped = (one[which] for one in prices.link(t, parent, m))
-            copies = shares[:, ~prices.relevant[t]].prod(axis=1)
-            free = prices.elements(t) * skipped + prices.least(t, parent, m)[which]
-            moves.append((self.unit.met(t)[1] * (1 - ROUNDED) / copies, price, free))
-        for number, (uses, rows) in enumerate(zip(every, groups, strict=True)):
-            total = np.zeros((len(uses), len(rows), found.shape[1]))
+        share, none = share.reshape(-1), np.isnan(uses[:, 0, 0])
+        moves = [self._moves(prices, instances, which, (t, p, m)) for t, p in zip(sharing.own, parents, strict=True)]
+        step = max(1, AT_ONCE // (uses.shape[1] * prices.width))
+        for start in range(0, len(which), step):
+            some = slice(start, start + step)
+            total: FloatArray | float = 0.0
             for i, (served, price, free) in enumerate(moves):
-                moved = (served[number] / uses[:, i])[:, None, None]
-                total += np.maximum(moved * price[rows] - free[rows], 0.0)
-            found[rows] = total.min(axis=0) if len(uses) else np.inf
+                moved = (served[some, None] / uses[share[some], :, i])[:, :, None]
+                total = total + np.maximum(moved * price[some, None] - free[some, None], 0.0)
+            found[some] = np.asarray(total).min(axis=1)
+        found[none[share]] = np.inf
         return found
 
-    def _left(self, instances: list[int]) -> list[int]:
-        """Of every variable at most what an instance has. Of variables that are one class each may have all of it."""
-        extents, classes = self.classes.signature.extents, self.classes
-        shares = [extent // n for extent, n in zip(classes.extents, instances, strict=True)]
-        return [gcd(extents[v], shares[classes.of[v]]) for v in range(len(extents))]
+    def _moves(
+        self, prices: Prices, instances: IntArray, which: IntArray, store: tuple[int, int, int]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Of some spatial choices what there is to move into a store if an element serves once, what that costs an
+        element, and what is counted already."""
+        t, parent, m = store
+        price, skipped = (one[which] for one in prices.link(t, parent, m))
+        copies = instances[:, ~prices.relevant[t]].prod(axis=1)
+        free = prices.elements(t) * skipped + prices.least(t, parent, m)[which]
+        return self.unit.met(t)[1] * (1 - ROUNDED) / copies, price, free
 
-    def _of_shares(self, sharing: Sharing, left: IntArray) -> list[FloatArray] | None:
-        """The most uses of elements [ways, stores] for every share of the extents; None if there are too many."""
+    def _left(self, instances: IntArray) -> IntArray:
+        """Of every variable at most what an instance has [n, variables]. Of variables that are one class each may have
+        all of it."""
+        extents, classes = np.array(self.classes.signature.extents), self.classes
+        shares = np.array(classes.extents) // instances
+        return np.gcd(extents, shares[:, [classes.of[v] for v in range(len(extents))]])
+
+    def _of_shares(self, sharing: Sharing, left: IntArray) -> FloatArray | None:
+        """The most uses of elements [shares, ways, stores] for every share of the extents, the last way again where one
+        has fewer; nan where nothing fits. None if there are too many."""
         known = self._uses.setdefault(sharing, {})
         every = list(map(tuple, left.tolist()))
         asked = [row for row in dict.fromkeys(every) if row not in known]
@@ -113,4 +123,10 @@ class Room:
             found = by_rooms(self.classes.signature, *room, np.array(some))
             known.update(zip(some, found or [None] * len(some), strict=True))
         uses = [one for row in every if (one := known[row]) is not None]
-        return uses if len(uses) == len(every) else None
+        if len(uses) < len(every):
+            return None
+        counts = np.array([max(1, len(one)) for one in uses])
+        flat = np.concatenate([one if len(one) else np.full((1, len(sharing.own)), np.nan) for one in uses])
+        ends = np.cumsum(counts)
+        ways = np.minimum(np.arange(counts.max()), counts[:, None] - 1)
+        return np.asarray(flat[(ends - counts)[:, None] + ways])

@@ -63,6 +63,11 @@ class Prices:
         self._leaves: dict[tuple[int, ...], FloatArray] = {}
         self._reach: dict[tuple[int, int], IntArray] = {}
 
+    @property
+    def width(self) -> int:
+        """How many columns a price has."""
+        return len(self.links.columns)
+
     def visits(self, tensor: IntArray | int, x: IntArray, spread: IntArray, memory: int | None) -> IntArray:
         """Temporal visits that re-read the tensor: product over the classes that it lacks.
 
