@@ -141,6 +141,15 @@ THRESHOLDS: dict[str, tuple[Number, ...]] = {
     "spatial_lists.LONG": (0, 2),
     "unlisted.beginnings.SAMPLED": (1,),
     "einsums.runs.TOGETHER": (1, 5),
+    "fusion.roomy.MANY": (0, 0, 0, 50),
+    "fusion.roomy.KEPT": (0, 8),
+    "fusion.roomy.AT_ONCE": (1,),
+    "fusion.roomy.TOGETHER": (1, 3),
+    "unlisted.reuse.SHARED": (0, 50),
+    "least_costs.FURTHER": ((), (3.0,)),
+    "branch_and_bound.TIMES": (0, 20),
+    "branch_and_bound.SOME": (0, 5),
+    "branch_and_bound.COUNTED": (0,),
 }
 """What else each number may be, by its place in `search/exact`."""
 
@@ -153,6 +162,7 @@ OTHERS = {
         *("LOADS_FROM", "PATIENT", "PROVING", "SHARED", "SOON", "TURNS"),
     ),  # of a clock
     "einsums.orders": ("MOST",),  # beyond which a problem is refused
+    "fusion.roomy": ("NEVER",),  # above every cost
     "einsums.runs": ("HELD",),  # bytes
     "few_choices": ("IDLE",),  # a rule of a dive
     "fusion.match": ("BEYOND",),  # a mark

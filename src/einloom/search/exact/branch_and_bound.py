@@ -49,6 +49,7 @@ SOONER_THAN = 0.6  # they go up to this share of the way
 GOALS = (Objective("energy"), Objective("latency"), Objective("edp"))
 """Of a Pareto set's ends and its middle; the last comes first under a budget, because what is kept is judged by it."""
 TIMES, SOME = 2, 100  # times the choices of the last limit, or so many, are few more where windows slide
+COUNTED = 20_000  # choices of a limit after which those of the next ones are not counted
 CLIMBING = (1e-6, 0.01, 0.03, 0.06, 0.1, 0.15, 0.22, 0.3, 0.4, 0.55, 0.75, 1.0, 1.5, 2.5, 4.0, 8.0, 16.0, np.inf)
 """Limits where Einsums have very many choices, as shares above the bound."""
 SOONER = 0.1  # limits up to this share of the way from the bound to a known value are tried before it
@@ -427,7 +428,9 @@ class Run:
             if limit >= known * BELOW or step == np.inf:
                 yield known * BELOW
                 return
-            if attempt.choices_within(min(above, self.drawing.least)) > max(TIMES * tried, SOME):
+            if tried > COUNTED:
+                yield limit
+            elif attempt.choices_within(min(above, self.drawing.least)) > max(TIMES * tried, SOME):
                 tried = attempt.choices_within(limit)
                 yield limit
             elif not attempt.choices_within(limit):

@@ -44,7 +44,7 @@ RISING = (0.1, 0.4, 1.0, 3.0)
 """Limits of such an Einsum alone, as shares above what is known before any choice is listed."""
 NEXT = 1e-3  # above that is next to it: the least latency, which very many choices share, is not sought
 AGREED = (0.01, 0.03, 0.06)  # limits of agreement among them, as shares above the bound
-SLIDING = (0.12, 0.25, 0.5, 1.0, 1.6)  # further ones where windows slide, and floors are much higher
+FURTHER = (0.12, 0.25, 0.5, 1.0, 1.6)  # further ones where windows slide, and floors are much higher
 JUMP, FEW = 4, 10_000  # times the spatial choices, and so many besides, are many more
 PARTS = (0.5, 0.25, 0.125)  # of the way to the next limit that are gone where there are many more
 SHORT, LAST = 1e-3, 0.05  # the rest of that way, and as a share of that limit, which is gone at once
@@ -293,7 +293,7 @@ class LeastCosts:
 
     def _agree_from_below(self, known: float) -> float:
         """The same, from the bound up, where only choices within a limit are listed."""
-        least, steps = self.bound, (*AGREED, *(SLIDING if self.slides else ()))
+        least, steps = self.bound, (*AGREED, *(FURTHER if self.slides else ()))
         for limit in (*(self.bound * (1 + step) for step in steps), known):
             cutoff = replace(self.cutoff, limit=min(limit, known) * (1 + 2 * TIE))
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..prices.columns import LinkPrices, objective_columns
 from ..prices.traffic import Prices
 from ..unlisted.beginnings import Useful
 from ..unlisted.points import ROUNDED, promised
-from .roomy import Room, counts
+from .roomy import NEVER, Room, counts
 
 KEPT = 1 << 16  # numbers of a unit's floors that are remembered
 FEW = 1 << 10  # spatial choices of which it is remembered what each store costs
@@ -66,14 +67,19 @@ class Floors:
         return found
 
     def close(self, option: UnitOption, held: Placement, which: IntArray) -> FloatArray:
-        """As `of`, of some spatial choices [which, columns]; where each has tables of its own, with what the room of
-        the memories adds."""
+        """As `of`, of some spatial choices [which, columns], with what the room of the memories adds where that is
+        asked (`roomy.counts`)."""
         cost = self.of(option, held)
-        if not self.setting.rules.limits or not counts(self.classes) or not len(which):
+        if not self.closer or not len(which):
             return cost[which]
         if ("room", option) not in self._known:
             self._known["room", option] = Room(self.setting.machine, self.classes, option)
         return np.asarray(cost[which] + self._known["room", option].more(self._priced(option), held, which))
+
+    @cached_property
+    def closer(self) -> bool:
+        """True if `close` says more than `of`."""
+        return self.setting.rules.limits and counts(self.classes)
 
     def _priced(self, option: UnitOption) -> Prices:
         """The prices of all spatial choices of a unit."""
@@ -140,14 +146,14 @@ class Floors:
         """The least value of a choice of stores, if it is below what is known: those that look best are looked at
         closely first."""
         values = self.settled(option, held)[:, 0]
-        if not counts(self.classes):
+        if not self.closer:
             return float(values.min())
         order = np.argsort(values, kind="stable")
         for some in np.split(order, np.arange(FEW, len(order), FEW)):
             if values[some[0]] >= known:
                 break
             known = min(known, float(self.settled_close(option, held, some).min()))
-        return known
+        return known if known < NEVER else float("inf")
 
     def _valued(self, cost: FloatArray) -> FloatArray:
         return objective_columns(self.setting.machine, self.setting.columns, cost, self.setting.objective)

@@ -21,18 +21,23 @@ from ..unlisted.points import ROUNDED, OnUnit, Sharing
 from ..unlisted.reuse import by_rooms
 
 TOGETHER = 256  # shares of the extents whose boxes are listed at once
+NEVER = 1e100  # of every column, where an element of each store does not fit
 AT_ONCE = 1 << 20  # numbers of spatial choices and ways to share room that are compared at once
+MANY = 200_000  # choices of stores and spatial loops of an Einsum
 KEPT = 1 << 19  # numbers of the stores of one memory that are remembered
 Stores = tuple[int, Sharing, tuple[int, ...]]  # a memory, what shares its room, and where each store is filled from
 
 
 def counts(classes: RankClasses) -> bool:
-    """True if something is said of an Einsum: windows slide, so that every spatial choice has tables of its own."""
+    """True if something is said of an Einsum: where windows slide, so that every spatial choice has tables of its own,
+    and where choices are many."""
     signature = classes.signature
     if signature.copy or any(tensor.joins for tensor in signature.tensors):
         return False
-    even = not any((*classes.uneven, *classes.windows, *classes.loose))
-    return even and any(tensor.slides for tensor in signature.tensors)
+    if any((*classes.uneven, *classes.windows, *classes.loose)):
+        return False
+    slides = any(tensor.slides for tensor in signature.tensors)
+    return slides or sum(len(option.held) * classes.number(option) for option in signature.units) > MANY
 
 
 class Room:
@@ -88,8 +93,8 @@ class Room:
             for i, (served, price, free) in enumerate(moves):
                 moved = (served[some, None] / uses[share[some], :, i])[:, :, None]
                 total = total + np.maximum(moved * price[some, None] - free[some, None], 0.0)
-            found[some] = np.asarray(total).min(axis=1)
-        found[none[share]] = np.inf
+            found[some] = _best(np.asarray(total))
+        found[none[share]] = NEVER
         return found
 
     def _moves(
@@ -130,3 +135,8 @@ class Room:
         ends = np.cumsum(counts)
         ways = np.minimum(np.arange(counts.max()), counts[:, None] - 1)
         return np.asarray(flat[(ends - counts)[:, None] + ways])
+
+
+def _best(total: FloatArray) -> FloatArray:
+    """Of all ways the least, column by column. total: [spatial choices, ways, columns]."""
+    return np.asarray(total.min(axis=1))
