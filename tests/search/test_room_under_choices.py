@@ -49,8 +49,8 @@ def array(rng: Random) -> Machine:
     one for all of them, too, behind another fanout."""
 
     def memory(name: str, size: int | None, cost: int) -> Memory:
-        rate = rng.choice((None, 1.0, 2.0, 8.0))
-        return Memory(name, size, cost, rng.choice((cost, cost + 1)), 1, rate, rate, ports=rng.choice(("shared", "separate")))
+        rate, writes = rng.choice((None, 1.0, 2.0, 8.0)), rng.choice((cost, cost + 1))
+        return Memory(name, size, cost, writes, 1, rate, rate, ports=rng.choice(("shared", "separate")))
 
     levels: list[Any] = [memory("MM", None, rng.choice((5, 20)))]
     if rng.random() < 0.4:
@@ -85,14 +85,14 @@ def rows_of(attempt: Attempt, floors: Floors, option: UnitOption, held: Placemen
     explorer = Explorer(replace(attempt.setting, rules=rules), floors.classes, limits, {})
     good = np.zeros((len(option.held), len(floors.classes.spreads(option))), bool)
     good[option.held.index(held), spread] = True
-    empty = {one.unit: np.zeros((len(one.held), len(floors.classes.spreads(one))), bool) for one in floors.classes.signature.units}
-    explorer.wanted = {**empty, option.unit: good}
+    sizes = {one.unit: (len(one.held), len(floors.classes.spreads(one))) for one in floors.classes.signature.units}
+    explorer.wanted = {**{unit: np.zeros(size, bool) for unit, size in sizes.items()}, option.unit: good}
     blocks = [block.cost for block in explorer.blocks()]
     return np.concatenate(blocks) if blocks else np.zeros((0, len(limits)))
 
 
 def backs_inside(floors: Floors, held: Placement) -> bool:
-    """True if an intermediate lives in an inner memory: a row alone does not show whether its tile fits beside others."""
+    """True if an intermediate lives in an inner memory: a row does not show whether its tile fits beside others."""
     tensors = floors.classes.signature.tensors
     return any(tensor.intermediate and t not in held[0] for t, tensor in enumerate(tensors))
 

@@ -285,8 +285,8 @@ class Explorer:
             for row, i in zip(good, numbers.tolist(), strict=True):
                 if row.any():
                     row &= every(self.floors.of(option, option.held[i]) <= self.limits)
-                    kept = np.flatnonzero(row) if self.floors.closer else ()
-                    if len(kept):
+                    kept = np.flatnonzero(row)
+                    if self.floors.closer and len(kept):
                         row[kept] = every(self.floors.close(option, option.held[i], kept) <= self.limits)
                     if self.setting.rules.heuristic and any(self.classes.uneven):
                         row &= self._promising(option, option.held[i], row)

@@ -113,7 +113,7 @@ class Room:
         all of it."""
         extents, classes = np.array(self.classes.signature.extents), self.classes
         shares = np.array(classes.extents) // instances
-        return np.gcd(extents, shares[:, [classes.of[v] for v in range(len(extents))]])
+        return np.asarray(np.gcd(extents, shares[:, [classes.of[v] for v in range(len(extents))]]))
 
     def _of_shares(self, sharing: Sharing, left: IntArray) -> FloatArray | None:
         """The most uses of elements [shares, ways, stores] for every share of the extents, the last way again where one
@@ -126,7 +126,7 @@ class Room:
             some = asked[start : start + TOGETHER]
             room = (sharing.own, sharing.bits, sharing.backed, sharing.room or 0)
             found = by_rooms(self.classes.signature, *room, np.array(some))
-            known.update(zip(some, found or [None] * len(some), strict=True))
+            known.update(dict.fromkeys(some) if found is None else zip(some, found, strict=True))
         uses = [one for row in every if (one := known[row]) is not None]
         if len(uses) < len(every):
             return None

@@ -93,9 +93,7 @@ def _beside(bits: tuple[int, ...], held: tuple[int, ...], room: int) -> int:
     return room - sum(bits) + sum(bits[i] for i in held)
 
 
-def _uses(
-    left: IntArray, own: Sequence[TensorSignature], box: FloatArray, outer: int, slides: bool
-) -> FloatArray:
+def _uses(left: IntArray, own: Sequence[TensorSignature], box: FloatArray, outer: int, slides: bool) -> FloatArray:
     """The most iterations that an element of each own store serves in a box [boxes, stores]. outer: the store whose box
     it is, which slides."""
     return np.stack([_served(left, one, box, i == outer or slides) for i, one in enumerate(own)], axis=1)
@@ -197,7 +195,8 @@ def _held(tensor: TensorSignature, extents: IntArray, box: IntArray) -> FloatArr
 def _served(left: IntArray, tensor: TensorSignature, box: FloatArray, slides: bool) -> FloatArray:
     """The most iterations that an element serves between two fetches [boxes], if what stays is no larger than the box.
 
-    left: the extents of an instance, of all boxes or of each. slides: besides, one loop outside the box may slide: then an element stays as long as a window holds it."""
+    left: the extents of an instance, of all boxes or of each. slides: besides, one loop outside the box may slide: then
+    an element stays as long as a window holds it."""
     lacks = [v for v in range(box.shape[1]) if v not in tensor.variables]
     windows = [[v for v, _ in rank] for rank in tensor.ranks if len(rank) > 1]
     served, slid = box[:, lacks].prod(axis=1), np.ones(len(box))
