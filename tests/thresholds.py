@@ -141,6 +141,7 @@ THRESHOLDS: dict[str, tuple[Number, ...]] = {
     "spatial_lists.LONG": (0, 2),
     "unlisted.beginnings.SAMPLED": (1,),
     "einsums.runs.TOGETHER": (1, 5),
+    "fusion.explore.SPARE": (1, 100),
     "fusion.roomy.MANY": (0, 0, 0, 50),
     "fusion.roomy.KEPT": (0, 8),
     "fusion.roomy.AT_ONCE": (1,),

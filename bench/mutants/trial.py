@@ -144,7 +144,10 @@ class Workshop:
             return "caught", failed.read_text("utf-8")
         if code < 0:
             return "caught", f"killed by signal {-code}"
-        raise RuntimeError(f"pytest ended with {code}:\n{(self.folder / 'pytest.log').read_text()[-2000:]}")
+        log = (self.folder / "pytest.log").read_text()
+        if code == 4 and "while loading conftest" in log:
+            return "caught", "no test can be loaded"
+        raise RuntimeError(f"pytest ended with {code}:\n{log[-2000:]}")
 
 
 def rounds(tests: Sequence[Test], most: float) -> Iterator[list[Test]]:

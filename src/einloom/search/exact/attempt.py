@@ -211,11 +211,6 @@ class Attempt(ExploredRows):
         return [quick.hurried(False), quick.hurried()] if self.slides or self.puts_off else [quick.hurried()]
 
     @property
-    def slides(self) -> bool:
-        """True if some window may be followed along the loop that slides it."""
-        return any(tensor.slides for signature in self.signatures for tensor in signature.tensors)
-
-    @property
     def puts_off(self) -> bool:
         """True if a store may keep its tile over stores of a memory further out, so that its charge is put off."""
         return len(self.problem.machine.memories) > 2

@@ -111,7 +111,7 @@ class LeastCosts:
 
     @property
     def slides(self) -> bool:
-        """True if windows slide in some Einsum, so that each of its spatial choices has tables of its own."""
+        """True if some window may be followed along the loop that slides it."""
         return any(tensor.slides for signature in self.signatures for tensor in signature.tensors)
 
     def _is_long(self, classes: RankClasses) -> bool:

@@ -40,16 +40,19 @@ def einsum_bound(
     limits = [floor * (1 + step) if np.isfinite(step) and floor > 0 else np.inf for step in RELAXATION_CUTOFFS]
     best = _within(setting, classes, limits[0], checkpoint)
     if best <= limits[0] or not np.isfinite(limits[0]):
-        return best
+        return max(best, floor)
     slides = setting.rules.sliding and any(tensor.slides for tensor in classes.signature.tensors)
     if slides and _spread(setting, classes, floor * (1 + DIVES[1]), checkpoint) > SLIDING:
         return _climbed(setting, classes, limits, checkpoint)
     known = _dived(setting, classes, floor, checkpoint) if most == np.inf else most
-    for limit in (known,) if np.isfinite(known) else limits[1:]:
+    if np.isfinite(known):  # a row of the dive may leave less room than its stores need: then no choice is within it
+        best = _within(setting, classes, known, checkpoint)
+        return max(best, floor) if best <= known or most < np.inf else max(known, floor)
+    for limit in limits[1:]:
         best = _within(setting, classes, limit, checkpoint)
         if best <= limit:
             break
-    return best
+    return max(best, floor)
 
 
 def _spread(setting: Setting, classes: RankClasses, limit: float, checkpoint: Callable[[], None]) -> int:

@@ -47,6 +47,7 @@ Stacks = dict[tuple[object, ...], tuple[tuple[FusedTemplate, tuple[OwnStore, ...
 DIVED = 4  # spatial choices per choice of stores that a dive looks at, where tiles need not divide
 SMALL, REMEMBERED = 1 << 16, 1 << 17  # numbers of levels that are remembered, of one and of all of an Einsum
 MANY = 4096  # rows of a block that are worth reducing before the blocks of one structure come together
+SPARE = 2  # pairs of stores and of spatial loops that are looked at together, for one that is wanted
 
 
 def keeps_tiles(classes: RankClasses, held: Placement, fused: frozenset[int]) -> bool:
@@ -90,6 +91,21 @@ def keeps(classes: RankClasses, memory: int, wanted: Wanted) -> bool:
                 if (free if mask is None else free & mask[number]).any():
                     return True
     return False
+
+
+def _gathered(wanted: NDArray[np.bool_], some: IntArray) -> Iterator[IntArray]:
+    """Spatial choices by the stores that they go with: few more pairs of both are looked at than are wanted."""
+    _, first, same = np.unique(wanted[:, some], axis=1, return_index=True, return_inverse=True)
+    parts = [some[same.reshape(-1) == number] for number in range(len(first))]
+    mine, union, pairs = parts[0][:0], np.zeros(len(wanted), bool), 0
+    for part in parts:
+        stores = wanted[:, part[0]]
+        more = pairs + len(part) * int(stores.sum())
+        if len(mine) and int((union | stores).sum()) * (len(mine) + len(part)) > SPARE * more:
+            yield mine
+            mine, union, more = part[:0], np.zeros(len(wanted), bool), len(part) * int(stores.sum())
+        mine, union, pairs = np.concatenate([mine, part]), union | stores, more
+    yield mine
 
 
 def _free_between(classes: RankClasses, option: UnitOption, held: Placement) -> NDArray[np.bool_]:
@@ -257,17 +273,34 @@ class Explorer:
         self.counts["choices of stores"] = self.counts.get("choices of stores", 0) + left
         room = Room(self.setting.capacities[: len(option.above)], self.setting.tracked)
         rules = self.setting.rules
-        slides = self.setting.rules.sliding and any(tensor.slides for tensor in self.signature.tensors)
         for mine, suited in self._suited(option):
             mine, at = np.intersect1d(mine, numbers, assume_unique=True, return_indices=True)[::2]
             wanted = good[at] & suited
             kept = np.flatnonzero(wanted.any(axis=0))
-            for chosen in np.split(kept, max(len(kept), 1)) if slides else [kept]:
+            for chosen in self._together(option, wanted, kept):
                 helds = tuple(option.held[i] for i in mine[wanted[:, chosen].any(axis=1)])
                 if helds:
                     for some in (helds,) if len(links(helds)) <= 60 else ((held,) for held in helds):
                         levels = self._levels(option, chosen, some, room, fused)
                         yield Expansion(levels, Pruner(levels, self.limits, rules, self.counts))
+
+    def _together(self, option: UnitOption, wanted: NDArray[np.bool_], kept: IntArray) -> Iterator[IntArray]:
+        """Spatial choices whose rows are made together: all of them; where a window is followed along its loops those
+        that spread its variables alike above every memory, and go with much the same stores."""
+        followed = [tensor for tensor in self.signature.tensors if tensor.slides] if self.setting.rules.sliding else []
+        if not followed or len(kept) < 2:
+            yield kept
+            return
+        if any((*self.classes.uneven, *self.classes.windows)):
+            yield from np.split(kept, len(kept))
+            return
+        dims = sorted({self.classes.of[v] for tensor in followed for v in tensor.complex_variables})
+        spreads = self.classes.instances(option)[kept][:, :, dims]
+        axes = [axis.fanout for axis in self.signature.axes if axis.fanout < option.fanouts]
+        above = [spreads[:, [fanout < top for fanout in axes]].prod(axis=1) for top in (*option.above, option.fanouts)]
+        _, alike = np.unique(np.concatenate(above, axis=1), axis=0, return_inverse=True)
+        for number in range(int(alike.max()) + 1):
+            yield from _gathered(wanted, kept[alike.reshape(-1) == number])
 
     def _good(self, option: UnitOption) -> tuple[IntArray, NDArray[np.bool_]]:
         """(numbers of choices of stores, mask of their spatial choices) that can stay within the limits."""

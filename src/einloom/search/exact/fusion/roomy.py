@@ -111,8 +111,8 @@ class Room:
     def _left(self, instances: IntArray) -> IntArray:
         """Of every variable at most what an instance has [n, variables]. Of variables that are one class each may have
         all of it."""
-        extents, classes = np.array(self.classes.signature.extents), self.classes
-        shares = np.array(classes.extents) // instances
+        extents, classes = np.array(self.classes.signature.extents, np.int64), self.classes
+        shares = np.array(classes.extents, np.int64) // instances
         return np.asarray(np.gcd(extents, shares[:, [classes.of[v] for v in range(len(extents))]]))
 
     def _of_shares(self, sharing: Sharing, left: IntArray) -> FloatArray | None:

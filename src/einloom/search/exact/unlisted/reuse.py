@@ -58,10 +58,10 @@ def by_rooms(
     stores = [einsum.tensors[t] for t in (*tensors, *backed)]
     if sum(bits) > room:
         return [np.zeros((0, len(tensors))) for _ in left]
-    every, found = np.array(einsum.extents), []
+    every, found = np.array(einsum.extents, np.int64), []
     for held, cut, slides in _largest(einsum, stores, len(tensors)):
         mine, spare = [(stores[i], bits[i]) for i in held], _beside(bits, held, room)
-        boxes, among = _divisors_that_fit(einsum, mine, spare, cut), np.array([v in cut for v in range(len(every))])
+        boxes, among = _divisors_that_fit(einsum, mine, spare, cut), np.array([v in cut for v in range(len(every))], bool)
         if len(boxes) * len(left) > SHARED:
             return None
         share, box = np.nonzero((left[:, None, among] % boxes[None][:, :, among] == 0).all(axis=2))
@@ -104,7 +104,7 @@ def _divisors_that_fit(
 ) -> IntArray:
     """The extents [boxes, variables] of tiles that fit together, of those that divide; of variables other than those of
     `cut` one element."""
-    every, found = np.array(einsum.extents), np.ones((1, len(einsum.extents)), np.int64)
+    every, found = np.array(einsum.extents, np.int64), np.ones((1, len(einsum.extents)), np.int64)
     for v in sorted(cut):
         takes = np.array(divisors(einsum.extents[v]))
         found = np.repeat(found, len(takes), axis=0)
