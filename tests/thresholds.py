@@ -146,7 +146,7 @@ THRESHOLDS: dict[str, tuple[Number, ...]] = {
     "fusion.roomy.KEPT": (0, 8),
     "fusion.roomy.AT_ONCE": (1,),
     "fusion.roomy.TOGETHER": (1, 3),
-    "unlisted.reuse.SHARED": (0, 50),
+    "unlisted.reuse.SHARED": (0, 7),
     "least_costs.FURTHER": ((), (3.0,)),
     "branch_and_bound.TIMES": (0, 20),
     "branch_and_bound.SOME": (0, 5),

@@ -149,7 +149,8 @@ class Floors:
         if not self.closer:
             return float(values.min())
         order = np.argsort(values, kind="stable")
-        for some in np.split(order, np.arange(FEW, len(order), FEW)):
+        step = max(FEW, 1)
+        for some in np.split(order, np.arange(step, len(order), step)):
             if values[some[0]] >= known:
                 break
             known = min(known, float(self.settled_close(option, held, some).min()))

@@ -19,7 +19,7 @@ from ..einsums.classes import EinsumClass, TensorSignature
 from ..numerics.pareto import FloatArray, IntArray, skyline
 
 BOXES = 1 << 15  # boxes of one tensor, or ways to share instances, that are listed; of more nothing is said
-SHARED = 1 << 22  # boxes of all shares of an instance together, of more nothing is said
+SHARED = 1 << 18  # boxes of some shares of an instance that are compared at once
 FEWEST = 4  # parts into which the extents of a variable that may be cut unevenly are cut at least
 
 
@@ -58,21 +58,37 @@ def by_rooms(
     stores = [einsum.tensors[t] for t in (*tensors, *backed)]
     if sum(bits) > room:
         return [np.zeros((0, len(tensors))) for _ in left]
-    every, found = np.array(einsum.extents, np.int64), []
+    found = []
     for held, cut, slides in _largest(einsum, stores, len(tensors)):
         mine, spare = [(stores[i], bits[i]) for i in held], _beside(bits, held, room)
-        boxes, among = _divisors_that_fit(einsum, mine, spare, cut), np.array([v in cut for v in range(len(every))], bool)
-        if len(boxes) * len(left) > SHARED:
+        boxes = _divisors_that_fit(einsum, mine, spare, cut)
+        if len(boxes) > BOXES:
             return None
-        share, box = np.nonzero((left[:, None, among] % boxes[None][:, :, among] == 0).all(axis=2))
-        extents = np.where(among, boxes[box], left[share])
-        fits = _fitting(mine, every, extents, spare)
-        share, extents = share[fits], extents[fits]
-        found.append((share, _uses(left[share], stores[: len(tensors)], extents.astype(float), held[0], slides)))
+        step = max(1, SHARED // max(1, len(boxes)))
+        for start in range(0, len(left), step):
+            share, extents = _shared(einsum, mine, spare, cut, boxes, left[start : start + step])
+            some = left[start + share]
+            found.append((start + share, _uses(some, stores[: len(tensors)], extents.astype(float), held[0], slides)))
     share = np.concatenate([one for one, _ in found])
     uses = np.concatenate([one for _, one in found])
     kept = skyline(share, -uses)
     return np.split(uses[kept], np.searchsorted(share[kept], np.arange(1, len(left))))
+
+
+def _shared(
+    einsum: EinsumClass,
+    stores: Sequence[tuple[TensorSignature, int]],
+    room: int,
+    cut: frozenset[int],
+    boxes: IntArray,
+    left: IntArray,
+) -> tuple[IntArray, IntArray]:
+    """(numbers of shares, boxes that divide them and fit): of the variables that are not cut all that is left."""
+    among = np.array([v in cut for v in range(len(einsum.extents))], bool)
+    share, box = np.nonzero((left[:, None, among] % boxes[None][:, :, among] == 0).all(axis=2))
+    extents = np.where(among, boxes[box], left[share])
+    fits = _fitting(stores, np.array(einsum.extents, np.int64), extents, room)
+    return share[fits], extents[fits]
 
 
 def _largest(
@@ -103,13 +119,15 @@ def _divisors_that_fit(
     einsum: EinsumClass, stores: Sequence[tuple[TensorSignature, int]], room: int, cut: frozenset[int]
 ) -> IntArray:
     """The extents [boxes, variables] of tiles that fit together, of those that divide; of variables other than those of
-    `cut` one element."""
+    `cut` one element. More than `BOXES` are not all of them."""
     every, found = np.array(einsum.extents, np.int64), np.ones((1, len(einsum.extents)), np.int64)
     for v in sorted(cut):
         takes = np.array(divisors(einsum.extents[v]))
         found = np.repeat(found, len(takes), axis=0)
         found[:, v] = np.tile(takes, len(found) // len(takes))
         found = found[_fitting(stores, every, found, room)]
+        if len(found) > BOXES:
+            break
     return found
 
 
