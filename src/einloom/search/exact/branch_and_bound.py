@@ -433,7 +433,7 @@ class Run:
             elif attempt.choices_within(min(above, self.drawing.least)) > max(TIMES * tried, SOME):
                 tried = attempt.choices_within(limit)
                 yield limit
-            elif not attempt.choices_within(limit):
+            elif attempt.plain and attempt.complete_space and not attempt.choices_within(limit):
                 self.incumbent.prove(limit * attempt.repeats)
 
     def _raise_cutoff(self, attempt: Attempt, limits: Iterable[float]) -> Solution:

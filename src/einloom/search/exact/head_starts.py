@@ -45,12 +45,12 @@ NETWORK = Few(40, 2, 16, 1)  # of each Einsum of a network, which is mapped alon
 SLIDING = Few(60, 2, 30, 1)  # looked at before the others where windows slide: tables are many then
 FEW = (Few(60, 4, 60, 1), Few(150, 2, 60, 1), Few(60, 8, 100, 1), Few(150, 8, 200, 2))  # looked at one after the other
 SLOW = 1 / 3  # of that time is long for one of them: then no more are looked at where what is drawn is better
-SOON_DONE = 4  # Einsums up to which a search with many choices may end within a minute, if no window slides
+SOON_DONE = 4  # Einsums up to which a search with many choices may end within a minute
 SEARCHING = 0.25  # CPU seconds of the search for one of drawing where it would not end soon
 LISTED = 2_000  # spatial choices of an Einsum for each second of a budget, from which on drawing has all of it
 NEXT = 0.01  # within this limit, as a share above the bound
 UNTIMED = 10.0  # seconds that stand for no budget there
-PACKED = 10_000_000_000  # choices from which on the second comes first
+PACKED = 10_000_000_000  # choices from which on the second comes first, and no search under sliding windows ends soon
 ABOVE_FEW = (0.02, 0.5, 4.0, 100.0)  # limits of them, as shares above what they cost at least
 
 
@@ -263,7 +263,7 @@ def first_among_few(search: Search, attempt: Attempt, size: int) -> None:
                     _dive(incumbent, quick, attempt.repeats)
             if drawing.leads and time.process_time() - begun > SLOW * most:
                 break
-    soon = len(search.problem.workload.einsums) <= SOON_DONE and not attempt.slides
+    soon = len(search.problem.workload.einsums) <= SOON_DONE and (size < PACKED or not attempt.slides)
     drawing.go_on_near(incumbent.best, 1.0 if soon or size <= CROWDED else SEARCHING)
 
 
@@ -273,8 +273,7 @@ def _network(search: Search) -> bool:
 
 def _ladder(attempt: Attempt, size: int) -> Sequence[Few]:
     """How many choices are looked at, one after the other."""
-    slides = any(tensor.slides for signature in attempt.signatures for tensor in signature.tensors)
-    first = (SLIDING,) if slides else ()
+    first = (SLIDING,) if attempt.slides else ()
     return (*first, *FEW) if size < PACKED else (*first, FEW[1], FEW[0], *FEW[2:])
 
 
