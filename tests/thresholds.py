@@ -163,7 +163,6 @@ OTHERS = {
         *("LOADS_FROM", "PATIENT", "PROVING", "SHARED", "SOON", "TURNS"),
     ),  # of a clock
     "einsums.orders": ("MOST",),  # beyond which a problem is refused
-    "fusion.roomy": ("NEVER",),  # above every cost
     "einsums.runs": ("HELD",),  # bytes
     "few_choices": ("IDLE",),  # a rule of a dive
     "fusion.match": ("BEYOND",),  # a mark

@@ -110,7 +110,7 @@ def compared(seed: int, rng: Random, most: int = 60) -> Counter[str]:
             least = rows.min(axis=0)
             found["below"] += bool((least < close * (1 - 1e-9)).any())
             found["at it"] += bool((least <= close * (1 + 1e-9)).all())
-        elif (close >= roomy.NEVER).any():
+        elif np.isinf(close).any():
             found["nothing fits"] += 1
     return found
 
@@ -164,13 +164,19 @@ def test_the_answer_is_the_same(source: str, seed: int, monkeypatch: pytest.Monk
     assert same(before, answer(problem))
 
 
-_fits, _served, _uses, _left = reuse._fitting, reuse._served, roomy.Room._of_shares, roomy.Room._left
+_fits, _served, _uses, _left = reuse._fitting, reuse._served, roomy.RoomFloors._of_shares, roomy.RoomFloors._left
+
+
+def _halved(uses: np.ndarray | None) -> np.ndarray | None:
+    return None if uses is None else uses / 2
+
+
 MISTAKES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "an element less of room": (reuse, "_fitting", lambda *one: _fits(*one[:-1], one[-1] - 1)),
     "windows serve once": (reuse, "_meets", lambda left, box, window, slides: np.ones(len(box))),
     "nothing slides": (reuse, "_served", lambda left, tensor, box, slides: _served(left, tensor, box, False)),
-    "half of the uses": (roomy.Room, "_of_shares", lambda *one: None if (uses := _uses(*one)) is None else uses / 2),
-    "instances have less": (roomy.Room, "_left", lambda *one: np.maximum(_left(*one) // 2, 1)),
+    "half of the uses": (roomy.RoomFloors, "_of_shares", lambda *one: _halved(_uses(*one))),
+    "instances have less": (roomy.RoomFloors, "_left", lambda *one: np.maximum(_left(*one) // 2, 1)),
     "the dearest way": (roomy, "_best", lambda total: total.max(axis=1)),
 }
 

@@ -126,7 +126,7 @@ class Keys:
         cost = np.concatenate([floors.settled_close(option, held, spreads) for held in option.held])
         held, spread = np.divmod(np.arange(len(cost)), len(spreads))
         found = Choices(option.unit, cost, keys, held, spread)
-        return found.take(np.flatnonzero((keys >= 0).all(axis=1)))
+        return found.take(np.flatnonzero((keys >= 0).all(axis=1) & np.isfinite(cost).all(axis=1)))
 
 
 def _loops(

@@ -19,7 +19,7 @@ from ..prices.columns import LinkPrices, objective_columns
 from ..prices.traffic import Prices
 from ..unlisted.beginnings import Useful
 from ..unlisted.points import ROUNDED, promised
-from .roomy import NEVER, Room, counts
+from .roomy import RoomFloors, counts
 
 KEPT = 1 << 16  # numbers of a unit's floors that are remembered
 FEW = 1 << 10  # spatial choices of which it is remembered what each store costs
@@ -73,7 +73,7 @@ class Floors:
         if not self.closer or not len(which):
             return cost[which]
         if ("room", option) not in self._known:
-            self._known["room", option] = Room(self.setting.machine, self.classes, option)
+            self._known["room", option] = RoomFloors(self.setting.machine, self.classes, option)
         return np.asarray(cost[which] + self._known["room", option].more(self._priced(option), held, which))
 
     @cached_property
@@ -119,13 +119,17 @@ class Floors:
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def settled_close(self, option: UnitOption, held: Placement, which: IntArray) -> FloatArray:
-        """As `close`, in these sums [which, settled columns]."""
-        return self._valued(self.close(option, held, which))
+        """As `close`, in these sums [which, settled columns]; infinite where the stores do not fit."""
+        cost = self.close(option, held, which)
+        fits = np.isfinite(cost).all(axis=1)
+        return np.where(fits[:, None], self._valued(np.where(fits[:, None], cost, 0.0)), np.inf)
 
     def useful(self, option: UnitOption, held: Placement, useful: Useful) -> tuple[IntArray, FloatArray]:
         """The spatial choices of a choice of stores that may be useful, and `settled_close` of each."""
         which = np.flatnonzero(useful(self.settled(option, held)))
         cost = self.settled_close(option, held, which)
+        fits = np.isfinite(cost).all(axis=1)
+        which, cost = which[fits], cost[fits]
         good = useful(cost)
         return which[good], cost[good]
 
@@ -154,7 +158,7 @@ class Floors:
             if values[some[0]] >= known:
                 break
             known = min(known, float(self.settled_close(option, held, some).min()))
-        return known if known < NEVER else float("inf")
+        return known
 
     def _valued(self, cost: FloatArray) -> FloatArray:
         return objective_columns(self.setting.machine, self.setting.columns, cost, self.setting.objective)

@@ -21,7 +21,6 @@ from ..unlisted.points import ROUNDED, OnUnit, Sharing
 from ..unlisted.reuse import by_rooms
 
 TOGETHER = 256  # shares of the extents whose boxes are listed at once
-NEVER = 1e100  # of every column, where an element of each store does not fit
 AT_ONCE = 1 << 20  # numbers of spatial choices and ways to share room that are compared at once
 MANY = 200_000  # choices of stores and spatial loops of an Einsum
 KEPT = 1 << 19  # numbers of the stores of one memory that are remembered
@@ -40,7 +39,7 @@ def counts(classes: RankClasses) -> bool:
     return slides or sum(len(option.held) * classes.number(option) for option in signature.units) > MANY
 
 
-class Room:
+class RoomFloors:
     """What the room of memories adds to the floors of one Einsum on one unit; it depends on no limit."""
 
     def __init__(self, machine: Machine, classes: RankClasses, option: UnitOption) -> None:
@@ -51,7 +50,8 @@ class Room:
         self._known: dict[Stores, FloatArray] = {}
 
     def more(self, prices: Prices, held: Placement, which: IntArray) -> FloatArray:
-        """What some spatial choices cost besides, under a choice of stores [which, columns]."""
+        """What some spatial choices cost besides, under a choice of stores [which, columns]; infinite where an element
+        of each store does not fit."""
         found = np.zeros((len(which), prices.width))
         for stores in self._stores(held):
             found += self._besides(prices, stores, which)
@@ -94,7 +94,7 @@ class Room:
                 moved = (served[some, None] / uses[share[some], :, i])[:, :, None]
                 total = total + np.maximum(moved * price[some, None] - free[some, None], 0.0)
             found[some] = _best(np.asarray(total))
-        found[none[share]] = NEVER
+        found[none[share]] = np.inf
         return found
 
     def _moves(
