@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 TINY_POINTS, TINY_EINSUMS, TINY_LEVELS, TINY_SECONDS = 16, 2, 4, 10.0
 SMALL_TILES, SMALL_EINSUMS, SMALL_INSTANCES = 1000, 8, 1 << 16
+SLIDING_INSTANCES = 1 << 8  # of axes where windows slide: each way to use them has tables of its own
 BELOW = 1 - 3e-9
 """Of a value: what is below this is better, and not the same in other rounding."""
 
@@ -110,8 +111,10 @@ def _small(problem: Problem) -> bool:
     `ragged` any number up to it; nor axes that may be used in more ways than can be listed without pruning."""
     extents = problem.workload.extents
     free = (axis.size for fanout in problem.machine.fanouts for axis in fanout.axes if axis.use != "full")
+    accesses = (access for einsum in problem.workload.einsums for access in (einsum.output, *einsum.inputs))
+    slides = any(len(index.variables) > 1 for access in accesses for index in access.indices)
     if (
-        prod(free) > SMALL_INSTANCES
+        prod(free) > (SLIDING_INSTANCES if slides else SMALL_INSTANCES)
         or len(problem.workload.einsums) > SMALL_EINSUMS
         or max(extents.values(), default=1) > 2**20
     ):

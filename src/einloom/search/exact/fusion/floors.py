@@ -121,7 +121,7 @@ class Floors:
     def settled_close(self, option: UnitOption, held: Placement, which: IntArray) -> FloatArray:
         """As `close`, in these sums [which, settled columns]; infinite where the stores do not fit."""
         cost = self.close(option, held, which)
-        fits = np.isfinite(cost).all(axis=1)
+        fits = np.asarray(np.isfinite(cost).all(axis=1))
         return np.where(fits[:, None], self._valued(np.where(fits[:, None], cost, 0.0)), np.inf)
 
     def useful(self, option: UnitOption, held: Placement, useful: Useful) -> tuple[IntArray, FloatArray]:
