@@ -24,7 +24,7 @@ from ..einsums.spatial import RankClasses
 from ..model import Setting
 from ..numerics.divisibility import Lattice
 from ..numerics.narrow import every
-from ..numerics.pareto import FloatArray, IntArray, pareto
+from ..numerics.pareto import FloatArray, IntArray, pack, pareto
 from ..numerics.row_table import RowTable
 from ..numerics.uneven import ceil
 from ..pmappings.backpointers import Compactor
@@ -93,19 +93,24 @@ def keeps(classes: RankClasses, memory: int, wanted: Wanted) -> bool:
     return False
 
 
+def _alike(keys: IntArray) -> list[IntArray]:
+    """The numbers of the rows by key."""
+    order = np.argsort(keys, kind="stable")
+    return np.split(order, np.flatnonzero(keys[order][1:] != keys[order][:-1]) + 1)
+
+
 def _gathered(wanted: NDArray[np.bool_], some: IntArray) -> Iterator[IntArray]:
     """Spatial choices by the stores that they go with: few more pairs of both are looked at than are wanted."""
-    _, first, same = np.unique(wanted[:, some], axis=1, return_index=True, return_inverse=True)
-    parts = [some[same.reshape(-1) == number] for number in range(len(first))]
-    mine, union, pairs = parts[0][:0], np.zeros(len(wanted), bool), 0
-    for part in parts:
-        stores = wanted[:, part[0]]
-        more = pairs + len(part) * int(stores.sum())
-        if len(mine) and int((union | stores).sum()) * (len(mine) + len(part)) > SPARE * more:
-            yield mine
-            mine, union, more = part[:0], np.zeros(len(wanted), bool), len(part) * int(stores.sum())
-        mine, union, pairs = np.concatenate([mine, part]), union | stores, more
-    yield mine
+    mine, union, pairs, count = list[IntArray](), np.zeros(len(wanted), bool), 0, 0
+    for part in _alike(pack(wanted[:, some].T.astype(np.int64))):
+        stores = wanted[:, some[part[0]]]
+        alone = len(part) * int(stores.sum())
+        if mine and int((union | stores).sum()) * (count + len(part)) > SPARE * (pairs + alone):
+            yield np.concatenate(mine)
+            mine, union, pairs, count = [], np.zeros(len(wanted), bool), 0, 0
+        mine.append(some[part])
+        union, pairs, count = union | stores, pairs + alone, count + len(part)
+    yield np.concatenate(mine)
 
 
 def _free_between(classes: RankClasses, option: UnitOption, held: Placement) -> NDArray[np.bool_]:
@@ -298,9 +303,8 @@ class Explorer:
         spreads = self.classes.instances(option)[kept][:, :, dims]
         axes = [axis.fanout for axis in self.signature.axes if axis.fanout < option.fanouts]
         above = [spreads[:, [fanout < top for fanout in axes]].prod(axis=1) for top in (*option.above, option.fanouts)]
-        _, alike = np.unique(np.concatenate(above, axis=1), axis=0, return_inverse=True)
-        for number in range(int(alike.max()) + 1):
-            yield from _gathered(wanted, kept[alike.reshape(-1) == number])
+        for alike in _alike(pack(np.concatenate(above, axis=1))):
+            yield from _gathered(wanted, kept[alike])
 
     def _good(self, option: UnitOption) -> tuple[IntArray, NDArray[np.bool_]]:
         """(numbers of choices of stores, mask of their spatial choices) that can stay within the limits."""

@@ -88,6 +88,7 @@ class RoomFloors:
         moves = [self._moves(prices, instances, which, (t, p, m)) for t, p in zip(sharing.own, parents, strict=True)]
         step = max(1, AT_ONCE // (uses.shape[1] * prices.width))
         for start in range(0, len(which), step):
+            self.classes.checkpoint()
             some = slice(start, start + step)
             total: FloatArray | float = 0.0
             for i, (served, price, free) in enumerate(moves):
