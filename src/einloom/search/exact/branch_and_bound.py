@@ -422,19 +422,24 @@ class Run:
     def _by_count(self, attempt: Attempt, bound: float) -> Iterator[float]:
         """The same where windows slide: a limit takes as long as it has choices, so those are left out that are
         followed by one with few more than the last that was tried."""
-        tried = 0
+        tried, looked = 0, 0.0
         for step, further in pairwise((*CLIMBING, np.inf)):
-            limit, above, known = bound * (1 + step), bound * (1 + further), self.incumbent.value
-            if limit >= known * BELOW or step == np.inf:
-                yield known * BELOW
-                return
-            if tried > COUNTED:
+            limit, above, known = bound * (1 + step), bound * (1 + further), self.incumbent.value * BELOW
+            drawn = self.drawing.least * (1 + 2 * TIE)  # within it is a mapping
+            drawn = np.inf if drawn <= looked else drawn
+            if limit >= min(known, drawn) or step == np.inf:
+                looked = min(known, drawn)
+                yield looked
+                if looked == known:
+                    return
+            elif tried > COUNTED:
                 yield limit
-            elif attempt.choices_within(min(above, self.drawing.least)) > max(TIMES * tried, SOME):
+            elif attempt.choices_within(min(above, known, drawn)) > max(TIMES * tried, SOME):
                 tried = attempt.choices_within(limit)
                 yield limit
             elif attempt.plain and attempt.complete_space and not attempt.choices_within(limit):
                 self.incumbent.prove(limit * attempt.repeats)
+        yield self.incumbent.value * BELOW
 
     def _raise_cutoff(self, attempt: Attempt, limits: Iterable[float]) -> Solution:
         """The best cascade below the first of the limits that admits one; the best known one if none does."""
