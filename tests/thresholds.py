@@ -143,6 +143,7 @@ THRESHOLDS: dict[str, tuple[Number, ...]] = {
     "einsums.runs.TOGETHER": (1, 5),
     "fusion.explore.SPARE": (1, 100),
     "fusion.roomy.MANY": (0, 0, 0, 50),
+    "fusion.roomy.SLIDING": (0,),
     "fusion.roomy.KEPT": (0, 8),
     "fusion.roomy.AT_ONCE": (1,),
     "fusion.roomy.TOGETHER": (1, 3),

@@ -23,20 +23,23 @@ from ..unlisted.reuse import by_rooms
 TOGETHER = 256  # shares of the extents whose boxes are listed at once
 AT_ONCE = 1 << 20  # numbers of spatial choices and ways to share room that are compared at once
 MANY = 200_000  # choices of stores and spatial loops of an Einsum
+SLIDING = 256  # of spatial loops alone, where windows slide
 KEPT = 1 << 19  # numbers of the stores of one memory that are remembered
 Stores = tuple[int, Sharing, tuple[int, ...]]  # a memory, what shares its room, and where each store is filled from
 
 
 def counts(classes: RankClasses) -> bool:
-    """True if something is said of an Einsum: where windows slide, so that every spatial choice has tables of its own,
-    and where choices are many."""
+    """True if something is said of an Einsum: where choices are many, fewer where windows slide, so that most spatial
+    choices have tables of their own."""
     signature = classes.signature
     if signature.copy or any(tensor.joins for tensor in signature.tensors):
         return False
     if any((*classes.uneven, *classes.windows, *classes.loose)):
         return False
-    slides = any(tensor.slides for tensor in signature.tensors)
-    return slides or sum(len(option.held) * classes.number(option) for option in signature.units) > MANY
+    slides, units = any(tensor.slides for tensor in signature.tensors), signature.units
+    if slides and sum(classes.number(option) for option in units) > SLIDING:
+        return True
+    return sum(len(option.held) * classes.number(option) for option in units) > MANY
 
 
 class RoomFloors:
