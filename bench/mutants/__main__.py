@@ -102,7 +102,12 @@ def try_all(root: Path, options: argparse.Namespace, reach: Reach, mutants: Sequ
     for mutant in mutants:
         verdict = shop.trial(mutant, reach.tests(mutant.change, mutant.source), options.most)
         found = table.row(mutant, verdict, options.seed, commit.strip(), known)
-        table.append(options.output, found)
+        earlier = table.read(options.output)
+        others = [one for one in earlier if (one["seed"], table.identity(one)) != (str(options.seed), mutant.identity)]
+        if len(others) < len(earlier):
+            table.replace(options.output, [*others, found])
+        else:
+            table.append(options.output, found)
         told = " ".join(str(found[key]) for key in ("number", "verdict", "seconds", "file", "function", "kind"))
         print(f"{told}: {found['was']}  ->  {found['now']}  [{verdict.test}]", flush=True)
 
@@ -117,8 +122,7 @@ def again(root: Path, options: argparse.Namespace, reach: Reach) -> int:
         if one not in survived:
             one["verdict"] = "equivalent"
     found = [mutant for one in survived if (mutant := found_again(root, one["file"], table.identity(one)))]
-    seen = {mutant.identity for mutant in found}
-    table.replace(options.output, [one for one in rows if one not in survived or table.identity(one) not in seen])
+    table.replace(options.output, rows)
     try_all(root, options, reach, found)
     return listed(root, options.output, options.seed)
 

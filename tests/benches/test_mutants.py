@@ -222,6 +222,10 @@ def test_verdicts(project: Path, tmp_path: Path) -> None:
     assert trial("return found", "return found)", tests) == ("caught", "tests/test_sums.py", 2), "it cannot be imported"
     with pytest.raises(RuntimeError, match="record again"):
         trial("found = 0", "found = 1", [Test("tests/test_sums.py::test_gone", 0.1, 1)])
+    conftest = shop.folder / "tests/conftest.py"
+    conftest.write_text("from einloom.cost.sums import total\n", encoding="utf-8")
+    assert trial("def total", "def sum_of", tests) == ("caught", "no test can be loaded", 2)
+    conftest.unlink()
     broken = shop.folder / "tests/test_broken.py"
     broken.write_text("def test_broken(): assert False\n", encoding="utf-8")
     fails = Test("tests/test_broken.py::test_broken", 0.001, 1)

@@ -1,5 +1,5 @@
-"""What the room of memories leaves of reuse under one spatial choice (`fusion/roomy.py`): no row of a choice costs less
-than is said of it, the search finds what it finds without, and mistakes are seen."""
+"""What the room of memories leaves of reuse under one spatial choice (`fusion/room_floors.py`): no row of a choice
+costs less than is said of it, the search finds what it finds without, and mistakes are seen."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from einloom.search.exact import Exact, ExactOptions, least_costs
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.einsums.classes import UnitOption
 from einloom.search.exact.einsums.holds import Placement
-from einloom.search.exact.fusion import roomy
+from einloom.search.exact.fusion import room_floors
 from einloom.search.exact.fusion.explore import Explorer
 from einloom.search.exact.fusion.floors import Floors
+from einloom.search.exact.fusion.room_floors import RoomFloors
 from einloom.search.exact.unlisted import reuse
 from einloom.search.method import Watcher
 from varied_problems import SOURCES, answer, same
@@ -118,7 +119,7 @@ def compared(seed: int, rng: Random, most: int = 60) -> Counter[str]:
 @pytest.fixture(autouse=True)
 def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Room is asked for all Einsums."""
-    monkeypatch.setattr(roomy, "MANY", 0)
+    monkeypatch.setattr(room_floors, "MANY", 0)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -157,14 +158,15 @@ def test_the_answer_is_the_same(source: str, seed: int, monkeypatch: pytest.Monk
     """As where it is asked of no Einsum, with all lists or with lists within limits."""
     problem = SOURCES[source](seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("einloom.search.exact.fusion.floors.counts", lambda classes: False)
+        patch.setattr("einloom.search.exact.fusion.floors.has_room_floors", lambda classes: False)
         before = answer(problem)
     assert same(before, answer(problem))
     monkeypatch.setattr(least_costs, "LISTED", 0)
     assert same(before, answer(problem))
 
 
-_fits, _served, _uses, _left = reuse._fitting, reuse._served, roomy.RoomFloors._of_shares, roomy.RoomFloors._left
+_fits, _served = reuse._fitting, reuse._served
+_uses, _left = RoomFloors._of_shares, RoomFloors._left
 
 
 def _halved(uses: np.ndarray | None) -> np.ndarray | None:
@@ -175,9 +177,9 @@ MISTAKES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "an element less of room": (reuse, "_fitting", lambda *one: _fits(*one[:-1], one[-1] - 1)),
     "windows serve once": (reuse, "_meets", lambda left, box, window, slides: np.ones(len(box))),
     "nothing slides": (reuse, "_served", lambda left, tensor, box, slides: _served(left, tensor, box, False)),
-    "half of the uses": (roomy.RoomFloors, "_of_shares", lambda *one: _halved(_uses(*one))),
-    "instances have less": (roomy.RoomFloors, "_left", lambda *one: np.maximum(_left(*one) // 2, 1)),
-    "the dearest way": (roomy, "_best", lambda total: total.max(axis=1)),
+    "half of the uses": (RoomFloors, "_of_shares", lambda *one: _halved(_uses(*one))),
+    "instances have less": (RoomFloors, "_left", lambda *one: np.maximum(_left(*one) // 2, 1)),
+    "the dearest way": (room_floors, "_best", lambda total: total.max(axis=1)),
 }
 
 
@@ -202,9 +204,9 @@ def test_a_mistake_loses_an_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_where_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where windows slide, of fewer choices than elsewhere; not of uneven tiles, copies, or stores that another Einsum
     may fill."""
-    monkeypatch.setattr(roomy, "MANY", 200_000)
+    monkeypatch.setattr(room_floors, "MANY", 200_000)
     assert not any(floors.closer for seed in range(9) for _, floors, *_ in choices(asked(seed)))
-    monkeypatch.setattr(roomy, "SLIDING", 0)
+    monkeypatch.setattr(room_floors, "SLIDING", 0)
     asks = [any(floors.closer for _, floors, *_ in choices(asked(seed))) for seed in range(len(WORKLOADS))]
     assert asks == [True] * 6 + [False] * 3
     uneven = replace(asked(1), mapspace=Mapspace(name="ragged"))

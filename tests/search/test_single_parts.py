@@ -165,6 +165,9 @@ def test_what_is_too_large_for_a_table_without_pruning_is_not_small() -> None:
     assert not again._small(problem("matmul:m=5040,n=5040,k=5040", "two-level", "energy"))
     assert again._small(problem("matmul:m=197,n=197,k=197", "two-level", "energy"))  # two divisors each
     assert not again._small(problem("matmul:m=197,n=197,k=197", "two-level", "energy", space="ragged"))
+    for machine, few in (("two-level", True), ("tileflow-edge", False)):  # 4,096 instances, each way with its tables
+        assert again._small(problem("tileflow-cc5", machine, "energy")) is few
+    assert again._small(problem("matmul:m=8,n=8,k=8", "tileflow-edge", "energy"))
 
 
 def test_joins_without_rooms_are_for_spaces_in_which_nothing_runs_at_the_same_time() -> None:

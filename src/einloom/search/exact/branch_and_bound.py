@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -422,7 +423,7 @@ class Run:
     def _by_count(self, attempt: Attempt, bound: float) -> Iterator[float]:
         """The same where windows slide: a limit takes as long as it has choices, so those are left out that are
         followed by one with few more than the last that was tried."""
-        tried, looked = 0, 0.0
+        count, tried, looked = cache(attempt.choices_within), 0, 0.0
         for step, further in pairwise((*CLIMBING, np.inf)):
             limit, above, known = bound * (1 + step), bound * (1 + further), self.incumbent.value * BELOW
             drawn = self.drawing.least * (1 + 2 * TIE)  # within it is a mapping
@@ -434,10 +435,10 @@ class Run:
                     return
             elif tried > COUNTED:
                 yield limit
-            elif attempt.choices_within(min(above, known, drawn)) > max(TIMES * tried, SOME):
-                tried = attempt.choices_within(limit)
+            elif count(min(above, known, drawn)) > max(TIMES * tried, SOME):
+                tried = count(limit)
                 yield limit
-            elif attempt.plain and attempt.complete_space and not attempt.choices_within(limit):
+            elif attempt.plain and attempt.complete_space and not count(limit):
                 self.incumbent.prove(limit * attempt.repeats)
         yield self.incumbent.value * BELOW
 

@@ -57,8 +57,8 @@ class ExploredRows(LeastCosts):
 
     def choices_within(self, limit: float) -> int:
         """How many choices of stores and spatial loops all kinds of Einsums have below a limit."""
-        before = self.cutoff, self.classes
-        self.cutoff = replace(self.cutoff, limit=limit * (1 + 2 * TIE))
+        before = self.cutoff, self.classes, self.counts
+        self.cutoff, self.counts = replace(self.cutoff, limit=limit * (1 + 2 * TIE)), {}
         try:
             self.classes = self._within(self.cutoff)
             wanted, most = self._agreed()
@@ -66,7 +66,7 @@ class ExploredRows(LeastCosts):
         except Infeasible:
             return 0
         finally:
-            self.cutoff, self.classes = before
+            self.cutoff, self.classes, self.counts = before
 
     def _consistency(self, known: frozenset[int] | None = None) -> Consistency:
         """What filters the rows of the Einsums whose rows are known."""

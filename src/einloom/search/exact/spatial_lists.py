@@ -17,7 +17,7 @@ from .einsums.classes import UnitOption
 from .einsums.runs import SpatialChoice, TooManyChoices
 from .einsums.spatial import FewSpreads, RankClasses
 from .fusion.floors import Floors
-from .fusion.roomy import counts
+from .fusion.room_floors import has_room_floors
 from .model import Setting
 from .numerics.narrow import slices
 from .numerics.pareto import FloatArray
@@ -71,7 +71,7 @@ class SpatialLists:
         found = next((few for one, few in wider if beside.admits(one)), None)
         if found is None:
             found = self._narrower(setting, beside, [few for _, few in wider]) or self.near(setting, beside, most)
-            found = self._closely(setting, beside, found) if counts(found) else found
+            found = self._closely(setting, beside, found) if has_room_floors(found) else found
             listed[:] = [*_kept(listed), (beside, found)]
         if _size(found) > most:
             raise TooManyChoices(f"more than {int(most):,} spatial choices of an Einsum")

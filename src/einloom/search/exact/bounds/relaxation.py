@@ -43,7 +43,7 @@ def einsum_bound(
         return max(best, floor)
     slides = setting.rules.sliding and any(tensor.slides for tensor in classes.signature.tensors)
     if slides and _spread(setting, classes, floor * (1 + DIVES[1]), checkpoint) > SLIDING:
-        return _climbed(setting, classes, limits, checkpoint)
+        return max(_climbed(setting, classes, limits, checkpoint), floor)
     known = _dived(setting, classes, floor, checkpoint) if most == np.inf else most
     if np.isfinite(known):  # a row of the dive may leave less room than its stores need: then no choice is within it
         best = _within(setting, classes, known, checkpoint)

@@ -19,7 +19,7 @@ from ..prices.columns import LinkPrices, objective_columns
 from ..prices.traffic import Prices
 from ..unlisted.beginnings import Useful
 from ..unlisted.points import ROUNDED, promised
-from .roomy import RoomFloors, counts
+from .room_floors import RoomFloors, has_room_floors
 
 KEPT = 1 << 16  # numbers of a unit's floors that are remembered
 FEW = 1 << 10  # spatial choices of which it is remembered what each store costs
@@ -68,7 +68,7 @@ class Floors:
 
     def close(self, option: UnitOption, held: Placement, which: IntArray) -> FloatArray:
         """As `of`, of some spatial choices [which, columns], with what the room of the memories adds where that is
-        asked (`roomy.counts`)."""
+        asked (`has_room_floors`)."""
         cost = self.of(option, held)
         if not self.closer or not len(which):
             return cost[which]
@@ -79,7 +79,7 @@ class Floors:
     @cached_property
     def closer(self) -> bool:
         """True if `close` says more than `of`."""
-        return self.setting.rules.limits and counts(self.classes)
+        return self.setting.rules.limits and has_room_floors(self.classes)
 
     def _priced(self, option: UnitOption) -> Prices:
         """The prices of all spatial choices of a unit."""

@@ -24,11 +24,11 @@ TOGETHER = 256  # shares of the extents whose boxes are listed at once
 AT_ONCE = 1 << 20  # numbers of spatial choices and ways to share room that are compared at once
 MANY = 200_000  # choices of stores and spatial loops of an Einsum
 SLIDING = 256  # of spatial loops alone, where windows slide
-KEPT = 1 << 19  # numbers of the stores of one memory that are remembered
+KEPT = 1 << 16  # numbers of the stores of one memory that are remembered
 Stores = tuple[int, Sharing, tuple[int, ...]]  # a memory, what shares its room, and where each store is filled from
 
 
-def counts(classes: RankClasses) -> bool:
+def has_room_floors(classes: RankClasses) -> bool:
     """True if something is said of an Einsum: where choices are many, fewer where windows slide, so that most spatial
     choices have tables of their own."""
     signature = classes.signature
@@ -48,8 +48,7 @@ class RoomFloors:
     def __init__(self, machine: Machine, classes: RankClasses, option: UnitOption) -> None:
         self.classes = classes
         self.unit = OnUnit(machine, classes.signature, option)
-        key = "uses", id(machine), option
-        self._uses: dict[Sharing, dict[tuple[int, ...], FloatArray | None]] = classes.shared.setdefault(key, {})
+        self._uses: dict[Sharing, dict[tuple[int, ...], FloatArray | None]] = classes.shared.setdefault("uses", {})
         self._known: dict[Stores, FloatArray] = {}
 
     def more(self, prices: Prices, held: Placement, which: IntArray) -> FloatArray:
@@ -134,11 +133,10 @@ class RoomFloors:
         uses = [one for row in every if (one := known[row]) is not None]
         if len(uses) < len(every):
             return None
-        counts = np.array([max(1, len(one)) for one in uses])
+        number = np.array([max(1, len(one)) for one in uses])
         flat = np.concatenate([one if len(one) else np.full((1, len(sharing.own)), np.nan) for one in uses])
-        ends = np.cumsum(counts)
-        ways = np.minimum(np.arange(counts.max()), counts[:, None] - 1)
-        return np.asarray(flat[(ends - counts)[:, None] + ways])
+        ways = np.minimum(np.arange(number.max()), number[:, None] - 1)
+        return np.asarray(flat[(np.cumsum(number) - number)[:, None] + ways])
 
 
 def _best(total: FloatArray) -> FloatArray:
