@@ -1,8 +1,8 @@
 """How far methods without a proof end from the optimum: ``python -m bench.mappers``. See docs/mappers.md.
 
-A cell is one method on one problem with one number of points; its row is written when its last seed ends. Runs are
-saved in a folder, so an interrupted command is taken up, and more seeds of a cell run only those that it lacks. The
-same seeds give the same values; only times differ.
+A cell is one method on one problem with one number of points; its row is written when its last seed ends. A run ends
+before its last point where it has the proven optimum. Runs are saved in a folder, so an interrupted command is taken
+up, and more seeds of a cell run only those that it lacks. The same seeds give the same values; only times differ.
 """
 
 from __future__ import annotations
@@ -66,7 +66,10 @@ def cell(name: str, problem: Problem, one: str, points: int, seeds: int, folder:
     """The row of a method with so many points: the gap of each seed to the optimum that `exact` proves."""
     proof = compare_methods(problem, ("exact",), 1, Budget(), folder, said=print).runs
     steps = min(points, BEFORE_THE_PROOF) if one == "auto" else points
-    runs = compare_methods(problem, (one,), seeds, Budget(steps=steps), folder, said=print).runs
+    known = MethodRuns(problem, proof)
+    optimum = known.reference if known.proven and one != "auto" else None
+    until = float("-inf") if optimum is None else optimum * (1 + known_optima.EQUAL)
+    runs = compare_methods(problem, (one,), seeds, Budget(steps=steps), folder, said=print, until=until).runs
     found = MethodRuns(problem, (*proof, *runs))
     gaps = [found.gap(reached(run, points)) for run in runs]
     return {

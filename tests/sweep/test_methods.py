@@ -95,3 +95,14 @@ def test_the_same_seed_gives_the_same_curve() -> None:
     for a, b in zip(one.runs, other.runs, strict=True):
         assert [(at, value) for at, _, value in a.improvements] == [(at, value) for at, _, value in b.improvements]
         assert a.value == b.value == min(value for _, _, value in a.improvements)
+
+
+def test_a_run_ends_at_the_value_that_it_is_to_reach(tmp_path: Path) -> None:
+    problem = tiny_problem("chain")
+    proven = compare_methods(problem, ["exhaustive"]).reference
+    assert proven is not None
+    for _ in range(2):  # found, and read from the folder
+        (run,) = compare_methods(problem, ["anneal"], 1, Budget(steps=5000), tmp_path, until=proven).runs
+        assert run.value == proven and run.points < 1000
+    (whole,) = compare_methods(problem, ["anneal"], 1, Budget(steps=5000), until=proven * 0.99).runs
+    assert whole.value == proven and whole.points >= 5000

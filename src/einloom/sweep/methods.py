@@ -214,8 +214,9 @@ def value_at(run: MethodRun, points: int) -> float | None:
 class _Curve(Recorder):
     """A recorder that knows at how many points each better value came."""
 
-    def __init__(self, stop: Callable[[], bool]) -> None:
-        super().__init__(stop=stop)
+    def __init__(self, stop: Callable[[], bool], until: float = float("-inf")) -> None:
+        super().__init__(stop=lambda: stop() or self.arrived)
+        self.until = until
         self.improvements: list[Improvement] = []
         self.points = 0
         self._begun = time.process_time()
@@ -231,6 +232,11 @@ class _Curve(Recorder):
         super().incumbent(value, mapping)
 
     @property
+    def arrived(self) -> bool:
+        """True once the value is at most the one at which the search is to end."""
+        return self.best is not None and self.best <= self.until
+
+    @property
     def cpu(self) -> float:
         """CPU seconds of this process since the search began."""
         return time.process_time() - self._begun
@@ -244,12 +250,13 @@ def compare_methods(
     folder: str | Path | None = None,
     stop: Callable[[], bool] = lambda: False,
     said: Callable[[str], None] = lambda _: None,
+    until: float = float("-inf"),
 ) -> MethodRuns:
     """Every method on the problem, those with a seed once for each of the seeds 0, 1, ….
 
     budget: of each run; its steps do not bound methods without a seed, which prove. folder: where each run is saved,
-    and found again. Raises SpecError for an unknown method or one that cannot answer the problem. After a stop the runs
-    that ended come back.
+    and found again. until: a run ends when its value is at most this, say a proven optimum. Raises SpecError for an
+    unknown method or one that cannot answer the problem. After a stop the runs that ended come back.
     """
     budget = budget or Budget()
     todo: list[tuple[str, int | None]] = []
@@ -265,7 +272,8 @@ def compare_methods(
         run = None if where is None else _known(where / title, problem, name, seed)
         if run is None:
             said(f"{name}{'' if seed is None else f' seed {seed}'}")
-            run = _searched(problem, name, seed, mine, None if where is None else where / title, stop)
+            curve = _Curve(stop, until)
+            run = _searched(problem, name, seed, mine, None if where is None else where / title, curve)
         if run is not None:
             runs.append(run)
     if not runs:
@@ -280,13 +288,12 @@ def _title(name: str, seed: int | None, budget: Budget) -> str:
 
 
 def _searched(
-    problem: Problem, name: str, seed: int | None, budget: Budget, path: Path | None, stop: Callable[[], bool]
+    problem: Problem, name: str, seed: int | None, budget: Budget, path: Path | None, curve: _Curve
 ) -> MethodRun | None:
-    """One run, saved; None if it was stopped."""
-    curve = _Curve(stop)
+    """One run, saved; None if it was stopped before its end."""
     asked = method(name, {} if seed is None else {"seed": seed})
     found = answer((Labelled("", problem),), asked, budget, curve)
-    if found.ended is Ended.STOPPED:
+    if found.ended is Ended.STOPPED and not curve.arrived:
         return None
     if path is not None:
         found.write(path.with_name(f"{path.name}.json"))
