@@ -14,6 +14,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from einloom.workload.files import workload_text
+
+from . import sizes
 from .measure import Measured, measure
 from .measured import Column
 from .peer import HERE
@@ -39,7 +42,19 @@ einsums:
   - H1[b,j] = X[b,i] * W[i,j]
   - H2[b,k] = H1[b,j] * W[j,k]
 """
-FILES = {"attention.yaml": ATTENTION, "steps.yaml": STEPS}
+FILES = {
+    "attention.yaml": ATTENTION,
+    "steps.yaml": STEPS,
+    **{
+        name: workload_text(next(one for one in sizes.WORKLOADS if one.name == title))
+        for name, title in (
+            ("vit-block.yaml", "ViT block, 197 tokens"),
+            ("classifier.yaml", "classifier 16 x 50257 x 768 (GPT-2)"),
+            ("alexnet-3.yaml", "AlexNet 3: 384 x 256, 13 x 13, 3 x 3"),
+            ("whisper.yaml", "feed-forward 1500, 512, 2048 (Whisper base)"),
+        )
+    },
+}
 PUBLISHED = (
     "matmuls:n=2,m=64,kn=64,bits=8 tpu-v4i",
     f"{LAYER} tpu-v4i --max-fused-loops 1",
@@ -61,7 +76,19 @@ PUBLISHED = (
     "attention.yaml ffm-edge --objective edp --space ragged",
     "attention.yaml nvdla --objective edp --space ragged",
     "attention.yaml tpu-v4i --objective edp --space ragged --relax integer",
+    "vit-block.yaml tpu-v4i --objective edp --space ragged",
+    "vit-block.yaml ffm-edge --objective edp --space ragged",
+    "vit-block.yaml nvdla --objective edp --space ragged",
+    "classifier.yaml nvdla --objective edp --space ragged",
+    "alexnet-3.yaml tpu-v4i --objective edp --space ragged",
+    "whisper.yaml tpu-v4i --objective edp --space ragged",
+    "gpt3-6.7b:batch=1,tokens=197 tpu-v4i --objective edp --space ragged",
+    f"{LAYER} tpu-v4i --objective edp --space ragged",
     "steps.yaml ffm-edge --objective edp --stores shared",
+    "conv-chain tileflow-edge --objective edp",
+    "tileflow-cc1 tileflow-edge --objective edp",
+    "tileflow-cc5 tileflow-edge --objective edp",
+    "vgg16 tpu-v4i --objective edp",
     "bert-base tpu-v4i-vector",
     "resnet50 tpu-v4i-vector",
     "mobilenet-v2 ffm-edge-vector",

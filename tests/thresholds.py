@@ -170,6 +170,8 @@ OTHERS = {
     "head_starts": ("ABOVE_FEW", "APART", "DIVING", "HEAD", "SEARCHING", "SLOW", "UNTIMED"),  # of a clock
     "unlisted.points": ("ROUNDED",),  # what counts as equal
     "padded": ("MULTIPLES",),  # a rule of a dive
+    "pmappings.expand": ("ROUNDING",),  # what counts as equal
+    "pmappings.prune": ("PRIMES",),  # any are right: what else divides an extent has to be the same
     "pmappings.levels": ("MOST_LINKS",),  # bits of a number
     "pmappings.rows": (
         *("ABSORBED", "ANYWHERE", "CONTEXT", "FAR", "FRESH", "LEAF", "NEAR", "NEXT"),

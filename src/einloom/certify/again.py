@@ -19,7 +19,7 @@ from ..search.door import ask
 from ..search.registry import method
 
 if TYPE_CHECKING:
-    from ..search.exact import ExactOptions
+    from ..search.exact import ExactOptions, Rules
 
 TINY_POINTS, TINY_EINSUMS, TINY_LEVELS, TINY_SECONDS = 16, 2, 4, 10.0
 SMALL_TILES, SMALL_EINSUMS, SMALL_INSTANCES = 1000, 8, 1 << 16
@@ -54,9 +54,9 @@ def solve_again(result: Result) -> SecondSolution:
     certificate = result.certificate
     bounded = certificate is not None and certificate.guarantee is Guarantee.BOUNDED
     if certificate is not None and bounded and not _small(problem) and problem.objective.name != "pareto":
-        return _below(problem, certificate.bound, "exact below the bound, with every loop everywhere,")
+        return _below(problem, certificate.bound, "exact below the bound,")
     if not _small(problem) and problem.objective.name != "pareto":
-        return _below(problem, result.value * BELOW, "exact below the value, with every loop everywhere,")
+        return _below(problem, result.value * BELOW, "exact below the value,")
     from ..search.exact import Exact
 
     options, route = _unpruned(problem)
@@ -89,11 +89,21 @@ def _ragged(result: Result) -> SecondSolution:
     return SecondSolution(least_moved(result.problem), "every pair of integer tiles")
 
 
+def below_rules(uneven: bool) -> Rules:
+    """Without rules that leave out loops. Rows of smaller extents, or stores with one loop more, are compared instead:
+    the latter for uneven tiles, of which there are too many rows otherwise."""
+    from ..search.exact import Rules
+
+    return Rules(stationary=False, settled=False, lowering=uneven, checked=uneven, smaller=not uneven)
+
+
 def _below(problem: Problem, bound: float, route: str) -> SecondSolution:
     """The optimum if it is below `bound`, else nothing. The problem has a legal mapping: the one that is verified."""
-    from ..search.exact import Exact, ExactOptions, Rules
+    from ..search.exact import Exact, ExactOptions
 
-    options = ExactOptions(Rules(stationary=False, lowering=False, settled=False), limit=bound, at_once=True)
+    uneven = problem.mapspace.name == "ragged"
+    route += " loops that are left out priced," if uneven else " with every loop everywhere,"
+    options = ExactOptions(below_rules(uneven), limit=bound, at_once=not uneven)
     try:
         return _proven(Exact(options).search(problem), route)
     except Infeasible:

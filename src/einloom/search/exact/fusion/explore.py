@@ -490,6 +490,7 @@ class Explorer:
     def _stacked(self, option: UnitOption, place: Place) -> tuple[tuple[FusedTemplate, tuple[OwnStore, ...]], ...]:
         """The structures of a fused part: the same for all spatial choices over the same classes."""
         memory, held, upper, fused, _ = place
+        rules = self.setting.rules
         stacker = Stacker(
             classes=self.classes,
             option=option,
@@ -500,7 +501,7 @@ class Explorer:
             fusable=self.fusable,
             max_fused_loops=self.setting.max_fused_loops,
             per_rank=self.setting.per_rank,
-            lowering=self._lowering if self.setting.rules.lowering else frozenset(),
+            lowering=self._lowering if rules.lowering and not rules.checked else frozenset(),
             welcome=self._welcome_shapes,
         )
         return tuple(stacker.structures())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ....dataclass import dataclass
 from ..numerics.narrow import largest
-from ..numerics.pareto import FloatArray
+from ..numerics.pareto import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,10 @@ class CostToGo:
     def first(self) -> CostToGo:
         """What comes above the first row, for all rows."""
         return CostToGo(self.grows[:1], self.least[:1])
+
+    def take(self, index: IntArray) -> CostToGo:
+        """What comes above the chosen rows."""
+        return CostToGo(self.grows[index], self.least[index])
 
     def settled(self, cost: FloatArray, times: list[int]) -> FloatArray:
         """The costs with zeros for times that are final, and one column more: the least latency of each row.

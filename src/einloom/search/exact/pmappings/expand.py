@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ....errors import Defect
 from ....mapspace.divisors import divisors
 from ..numerics.multiples import IntegerMultiples, Multiples, UnevenMultiples
 from ..numerics.pareto import FloatArray, IntArray
@@ -38,6 +39,7 @@ from .rows import (
 )
 
 CHUNK = 1 << 15  # rows of which the dominated ones go together
+ROUNDING = 1e-12  # of a price
 GROWN = 1 << 15  # rows that get loops between two questions whether to stop
 
 
@@ -208,6 +210,8 @@ class Expansion:
         if not self.pruner.rules.lowering:
             return None
         found = np.zeros((len(self.levels.contexts.levels[memory]), *self.rest.shape), bool)
+        if self.pruner.rules.checked:
+            return ~found
         deferred = {(t, parent) for t, parent, m in self.levels.deferred if m == memory}
         for at, level in enumerate(self.levels.contexts.levels[memory]):
             for t in (t for t in level.own if (t, level.parents[t]) in deferred):
@@ -376,7 +380,10 @@ class Expansion:
             slide = None
             if choice is not None:
                 slide = (choice[0], choice[1], 1 if choice[2] == NEAR else self.prices.inside(choice[0], memory))
-            self._price(cost, link, target, x, marks[:, SPREAD], memory, slide)
+            if self.pruner.rules.checked:
+                cost += self._checked(link, target, x, marks[:, SPREAD], memory, slide)
+            else:
+                self._price(cost, link, target, x, marks[:, SPREAD], memory, slide)
         if choice is not None:
             promise = np.tile(_promise(choice), (len(index), 1))
         placed = marks[:, PLACED] | (1 << target)
@@ -395,6 +402,42 @@ class Expansion:
             placed=placed[good],
             top=target[good],
         )
+
+    def _checked(
+        self, link: IntArray, target: IntArray, x: IntArray, spread: IntArray, memory: int, slide: Slide | None
+    ) -> FloatArray:
+        """What stores of the targets move; each compared with one below which a loop more stands, any that *lowering*
+        leaves out. Raises Defect where that store is cheaper or smaller, or may come where the other may not."""
+        cost = np.zeros((len(x), self.prices.width))
+        self._price(cost, link, target, x, spread, memory, slide)
+        left = ~self.rest[target]
+        which = (self._draws.random(len(left)) * left.sum(axis=1)).astype(np.int64)
+        classes = np.where(left.any(axis=1), (left.cumsum(axis=1) > which[:, None]).argmax(axis=1), -1)
+        for d in range(left.shape[1]):
+            mine = np.flatnonzero(classes == d)
+            if not len(mine):
+                continue
+            multiples = self._loop(d, memory, 2)
+            places = multiples.at(x[mine, d], spread[mine])
+            longer = np.flatnonzero(multiples.sizes[places])
+            mine, places = mine[longer], places[longer]
+            if not len(mine):
+                continue
+            larger, any_of = x[mine], (self._draws.random(len(mine)) * multiples.sizes[places]).astype(np.int64)
+            larger[:, d] = multiples.flat[multiples.offsets[places] + any_of]
+            t, choice, dearer = target[mine], spread[mine], np.zeros((len(mine), self.prices.width))
+            self._price(dearer, link[mine], t, larger, choice, memory, slide)
+            few, many = (self.prices.tile_bits(t, extents, memory) for extents in (x[mine], larger))
+            comes = ~self.prices.again(memory, t, x[mine], choice) | self.prices.again(memory, t, larger, choice)
+            cheap = cost[mine] - dearer <= ROUNDING * np.abs(cost[mine])
+            if not (cheap.all() and (few <= many).all() and comes.all()):
+                raise Defect("a store is cheaper with a loop below it that the rule lowering leaves out")
+        return cost
+
+    @cached_property
+    def _draws(self) -> np.random.Generator:
+        """Which loops `_checked` tries: the same in every run."""
+        return np.random.default_rng(0)
 
     def _price(
         self,

@@ -20,6 +20,7 @@ from .levels import Levels
 from .room_to_go import RoomToGo
 from .rows import ABSORBED, CONTEXT, FRESH, NEXT, OPEN, PLACED, RIMS, SIDE, SPREAD, TARGET, TOP, TRIPS, Rows
 
+PRIMES = (2, 3, 5, 7)
 WORTH = 1 << 13  # rows of which it is worth asking what room leaves to their missing stores
 
 
@@ -31,6 +32,10 @@ class Rules:
     smaller.
     room: stores that are missing cost at least what the room that is left for them allows.
     relaxed: what the rows of a relaxation of uneven tiles do not leave goes before the tiles themselves are explored.
+    smaller: rows also go for rows of smaller extents (`Pruner.extended`), where any loop may stand between any two
+    stores: without *stationary* and *lowering*, and where all tiles divide.
+    checked: *lowering* not where charges are put off, nor in fused parts; and each store that is placed is priced once
+    more with one of the loops that the rule left out below it (`Expansion`).
     settled: times that nothing can be added to any more count once, as the least latency that the row can have. Not for
     rows whose busy seconds are added to those of other Einsums.
     dive: compare rows by one weighted sum of their columns instead of every column. Quick, not exact: what comes out is
@@ -43,6 +48,8 @@ class Rules:
     sliding: bool = True
     dominance: bool = True
     limits: bool = True
+    smaller: bool = False
+    checked: bool = False
     settled: bool = True
     room: bool = True
     relaxed: bool = True
@@ -200,8 +207,30 @@ class Pruner:
         used = varying(values)
         return np.ascontiguousarray(values[:, used]) if used.any() else values[:, :1]
 
-    def key(self, rows: Rows, marks: tuple[int, ...]) -> IntArray:
-        """One integer per distinct (extents, promises, marks)."""
+    def extended(self, rows: Rows, coming: CostToGo | None) -> Rows:
+        """The rows that get another store: without those that one of smaller extents, from which loops lead to theirs,
+        equals or beats in every cost and occupancy."""
+        marks = rows.marks
+        plain = (marks[:, [OPEN, FRESH, ABSORBED, *range(NEXT, min(RIMS, marks.shape[1]))]] == 0).all(axis=1)
+        stays = np.ones(len(rows), bool)
+        for d in (d for d in range(rows.x.shape[1]) if d not in self.levels.prices.classes.pinned):
+            some = np.flatnonzero(plain & stays)
+            if len(some) < 2:
+                continue
+            self.pause()
+            mine = rows.take(some)
+            x = mine.x.copy()
+            x[:, d], powers = _factored(mine.x[:, d])
+            values = self.values(mine, None if coming is None else coming.take(some))
+            key = self.key(mine, (CONTEXT, SPREAD, PLACED, TOP), x)
+            stays[some] = False
+            stays[some[skyline(key, np.column_stack([values, powers]), checkpoint=self.pause)]] = True
+        self.count("dominated", int((~stays).sum()))
+        return rows.take(np.flatnonzero(stays))
+
+    def key(self, rows: Rows, marks: tuple[int, ...], x: IntArray | None = None) -> IntArray:
+        """One integer per distinct (extents, promises, marks). x: instead of the rows' extents."""
+        x = rows.x if x is None else x
         contexts, tensors = self.levels.contexts, self.levels.tensors
         most = max(len(numbers) for group in (contexts.bases, contexts.levels) for numbers in group)
         sizes = {
@@ -212,9 +241,9 @@ class Pruner:
             TARGET: tensors,
         }
         if self._shapes:
-            total, radix = rows.x @ self._strides, self._shapes
+            total, radix = x @ self._strides, self._shapes
         else:
-            total, radix = _numbered([rows.x[:, d] for d in range(rows.x.shape[1])])
+            total, radix = _numbered([x[:, d] for d in range(x.shape[1])])
         for mark in marks:
             total, radix = _joined(total, radix, rows.marks[:, mark] + (mark == TOP), sizes[mark])
         promise = (SIDE, NEXT, TRIPS) if rows.marks.shape[1] > NEXT else ()
@@ -230,6 +259,18 @@ def weighed(cost: FloatArray, limits: FloatArray) -> FloatArray:
     top = np.where(np.isfinite(limits), limits, cost.max(axis=0, initial=0.0))
     shares = cost / np.where(top > 0, top, 1.0)
     return np.asarray((shares + shares**4).sum(axis=1, keepdims=True))
+
+
+def _factored(x: IntArray) -> tuple[IntArray, IntArray]:
+    """What is left of numbers without their factors 2, 3, 5 and 7, and the powers of these, a column each."""
+    rest, powers = x.copy(), np.zeros((len(x), len(PRIMES)), np.int64)
+    for column, prime in enumerate(PRIMES):
+        some = np.flatnonzero(rest % prime == 0)
+        while len(some):
+            rest[some] //= prime
+            powers[some, column] += 1
+            some = some[rest[some] % prime == 0]
+    return rest, powers[:, powers.any(axis=0)]
 
 
 def _joined(total: IntArray, radix: int, column: IntArray, count: int) -> tuple[IntArray, int]:

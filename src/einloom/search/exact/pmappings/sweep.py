@@ -259,10 +259,17 @@ class _Sweep:
         rows = rows.take(np.flatnonzero(fits))
         done = [rows]
         while len(rows):
-            rows = self._grow(rows, memory)
+            rows = self._grow(self._extended(rows, memory), memory)
             if len(rows):
                 done.append(rows)
         return done
+
+    def _extended(self, rows: Rows, memory: int) -> Rows:
+        """The rows from which those with one more store are made."""
+        rules = self.pruner.rules
+        if not (rules.smaller and rules.dominance) or rules.stationary or rules.lowering or self.prices.uneven.any():
+            return rows
+        return self.pruner.extended(rows, self.pruner.coming(rows, memory))
 
     def _grow(self, rows: Rows, memory: int) -> Rows:
         """Rows with one more store."""
