@@ -23,7 +23,7 @@ from .rows import commit
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "scaling.csv"
 FIGURE = HERE.parent / "docs" / "figures" / "scaling"
-LENGTHS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
+LENGTHS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1000, 2000, 4000)
 MACHINE = "simple:dram_energy=100,glb_bits=8388608"
 COLUMNS = "length time einloom_version commit command cpu_s wall_s rss_mb energy outcome".split()
 
@@ -88,7 +88,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 def main(words: Sequence[str] | None = None) -> int:
     """Measure, print progress, write the CSV and the figure; 1 if a run failed."""
     parser = argparse.ArgumentParser(prog="python -m bench.scaling", description=__doc__.split("\n")[0])
-    parser.add_argument("--up-to", type=int, default=LENGTHS[-1], metavar="N", help="longest chain (default 1000)")
+    parser.add_argument("--up-to", type=int, default=LENGTHS[-1], metavar="N", help="longest chain (default 4000)")
     parser.add_argument("--timeout", type=float, default=600, metavar="SECONDS", help="for each run (default 600)")
     parser.add_argument("--again", action="store_true", help="measure also the lengths that the CSV has already")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS, metavar="CSV")

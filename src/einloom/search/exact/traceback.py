@@ -258,11 +258,8 @@ class _TreeBuilder:
             return [*stores, loop, *self.group(low, high, depth + 1, done)]
         starts = [low, *(i + 1 for i in cuts)]
         ends = [*cuts, high]
-        spanning = {
-            t
-            for t in self._tensors(low, high, depth)
-            if sum(any(self._uses(i, t) for i in range(a, b + 1)) for a, b in zip(starts, ends, strict=True)) > 1
-        }
+        used = Counter(t for a, b in zip(starts, ends, strict=True) for t in self._used(a, b))
+        spanning = {t for t in self._tensors(low, high, depth) if used[t] > 1}
         across = Counter(x for a, b in zip(starts, ends, strict=True) for x in self._lenders(a, b, depth))
         wide = {made for made, branches in across.items() if branches > 1}
         stores = self._stores(low, high, depth, done, own=False, only=spanning, wide=wide)
@@ -284,8 +281,9 @@ class _TreeBuilder:
         """The stores for several readers at `depth` of some Einsums."""
         return {made for mine in self.lent[low : high + 1] for d, made in mine if d == depth}
 
-    def _uses(self, i: int, tensor: str) -> bool:
-        return tensor in self.workload.einsum(self.pieces[i].einsum).tensors
+    def _used(self, low: int, high: int) -> set[str]:
+        """The tensors of some Einsums."""
+        return {t for p in self.pieces[low : high + 1] for t in self.workload.einsum(p.einsum).tensors}
 
     def _tensors(self, low: int, high: int, depth: int) -> set[str]:
         """Shared on-chip tensors stored at `depth` in this group."""

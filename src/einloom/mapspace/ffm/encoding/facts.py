@@ -96,7 +96,10 @@ class Facts:
                 raise Infeasible(why)
         self.floating = self._floating()
         self.floats = {one.name: i for i, one in enumerate(self.floating)}
-        self.floats_of = [[n for n, one in enumerate(self.floating) if i in one.users] for i in range(self.count)]
+        self.floats_of: list[list[int]] = [[] for _ in self.einsums]
+        for n, one in enumerate(self.floating):
+            for i in dict.fromkeys(one.users):
+                self.floats_of[i].append(n)
         self.fixed = self._fixed()
         self.unbacked = self._unbacked()
         self.plain = [{a.tensor: _plain(a) for a in e.accesses} for e in self.einsums]
