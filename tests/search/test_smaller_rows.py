@@ -48,7 +48,7 @@ WORKLOADS = (
 )
 EVERY_LOOP = Rules(stationary=False, lowering=False, settled=False)
 SEEDS = [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 400))]
-FEW = [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 40))]
+FEW = [0, 7, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 40) if seed != 7)]
 
 
 def asked(seed: int) -> Problem:

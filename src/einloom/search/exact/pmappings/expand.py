@@ -411,6 +411,8 @@ class Expansion:
         cost = np.zeros((len(x), self.prices.width))
         self._price(cost, link, target, x, spread, memory, slide)
         left = ~self.rest[target]
+        if not left.any():
+            return cost
         which = (self._draws.random(len(left)) * left.sum(axis=1)).astype(np.int64)
         classes = np.where(left.any(axis=1), (left.cumsum(axis=1) > which[:, None]).argmax(axis=1), -1)
         for d in range(left.shape[1]):
