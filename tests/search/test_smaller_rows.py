@@ -16,11 +16,12 @@ import numpy as np
 import pytest
 
 from crowded import workload
+from einloom.certify import again
 from einloom.certify.again import below_rules
 from einloom.errors import Defect, Infeasible
 from einloom.machine.levels import ComputeUnit, Machine, Memory
 from einloom.mapspace.space import Mapspace
-from einloom.problem import Objective, Problem
+from einloom.problem import Guarantee, Objective, Problem
 from einloom.search.exact import Exact, ExactOptions, Rules
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.fusion.explore import Explorer
@@ -232,3 +233,28 @@ def test_charges_that_are_put_off_keep_all_loops(monkeypatch: pytest.MonkeyPatch
     assert same(best, answer(problem, below_rules(True)))
     monkeypatch.setattr(Expansion, "below_kept", lambda self, memory: None)
     assert not same(best, answer(problem, below_rules(True)))
+
+
+@pytest.mark.parametrize("uneven", [False, True])
+def test_a_mistake_of_lowering_in_search_and_verification_is_noticed(
+    uneven: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The search loses the optimum; by the same engine, with the same mistake, the second solution does not agree."""
+    problem = replace(asked(0), mapspace=Mapspace(name="ragged")) if uneven else asked(0)
+    true = Expansion.rest.func
+
+    def rest(self: Expansion) -> Any:
+        return self.prices.relevant if self.pruner.rules.lowering else true(self)
+
+    best = answer(problem, EVERY_LOOP)
+    monkeypatch.setattr(Expansion, "rest", property(rest))
+    monkeypatch.setattr(again, "_tiny", lambda problem: False)
+    monkeypatch.setattr(again, "_small", lambda problem: False)
+    wrong = Exact().search(problem)
+    assert wrong.certificate is not None and wrong.certificate.guarantee is Guarantee.OPTIMAL
+    assert isinstance(best, float) and wrong.value > best * (1 + 1e-6)
+    if uneven:
+        with pytest.raises(Defect, match="the rule lowering leaves out"):
+            again.solve_again(wrong)
+    else:
+        assert again.solve_again(wrong).value == pytest.approx(best)
