@@ -104,7 +104,7 @@ class ExploredRows(LeastCosts):
                 if self.narrows and done:
                     found, limits = self._narrowed(found, limits)
                     explorers = self._explorers(limits, wanted)
-                explorer, mine = explorers[kind], [j for j, one in enumerate(kinds) if one == kind]
+                explorer, mine = explorers.pop(kind), [j for j, one in enumerate(kinds) if one == kind]
                 if self.left is not None:
                     explorer.counterparts = self.left.keys(self.signatures[i], mine)
                 if self.options.consistency and len(mine) <= SEVERAL:
