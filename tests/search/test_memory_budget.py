@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from weakref import ReferenceType, ref
 
 import pytest
 
@@ -21,7 +22,10 @@ from einloom.result.unmapped import Unmapped, read_answer
 from einloom.search import resources
 from einloom.search.answer import answer
 from einloom.search.evaluator import Evaluator
+from einloom.search.exact import Exact
 from einloom.search.exact.attempt import Attempt
+from einloom.search.exact.explored_rows import ExploredRows
+from einloom.search.exact.fusion.explore import Explorer, PmappingGroup
 from einloom.search.exact.incumbent import Incumbent
 from einloom.search.heuristics import machine_code
 from einloom.search.heuristics.points import Points
@@ -237,3 +241,17 @@ def test_by_default_half_of_what_is_free_is_left_to_others(monkeypatch: pytest.M
     with resources.at_most(None):
         assert (1 << 29) - (32 << 20) < resources.growth_left() <= (1 << 29) + (32 << 20)
     resources._ceiling.cache_clear()
+
+
+def test_what_explores_an_einsum_goes_when_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds the tables of its Einsum: of eight at once a layer with 64 sequences took 409 MB instead of 260."""
+    true, seen, most = ExploredRows._explored_by, list[ReferenceType[Explorer]](), list[int]()
+
+    def explored_by(self: ExploredRows, explorer: Explorer) -> list[PmappingGroup]:
+        seen.append(ref(explorer))
+        most.append(sum(one() is not None for one in seen))
+        return true(self, explorer)
+
+    monkeypatch.setattr(ExploredRows, "_explored_by", explored_by)
+    Exact().search(problem("gpt3-6.7b:batch=1,tokens=256", "two-level"))
+    assert len(seen) > 4 and max(most) == 1

@@ -2,8 +2,9 @@
 
 Tiny problems are enumerated. Small ones are solved by `exact` without any rule but dominance. The others are asked "is
 anything better than this?": one pass of `exact` below the value of the result (below its bound, if it claims no more
-than a bound), without the rules that leave out loops; no limit in it comes from what the search itself has found. Where
-there is nothing the value is the optimum, for its mapping is legal and priced again by other checks.
+than a bound), without the rules that leave out loops, or in `ragged` with one of them that is checked on the way; no
+limit in it comes from what the search itself has found. Where there is nothing the value is the optimum, for its
+mapping is legal and priced again by other checks.
 """
 
 from __future__ import annotations
@@ -90,8 +91,9 @@ def _ragged(result: Result) -> SecondSolution:
 
 
 def below_rules(uneven: bool) -> Rules:
-    """Without rules that leave out loops. Rows of smaller extents, or stores with one loop more, are compared instead:
-    the latter for uneven tiles, of which there are too many rows otherwise."""
+    """What `exact` may leave out below a value. Where tiles divide no loop, but rows for which there are better ones of
+    smaller extents. Of uneven tiles, too many for that, the loops of *lowering* where nothing is put off, while stores
+    with one of these loops below them are priced too."""
     from ..search.exact import Rules
 
     return Rules(stationary=False, settled=False, lowering=uneven, checked=uneven, smaller=not uneven)

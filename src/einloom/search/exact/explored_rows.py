@@ -104,6 +104,7 @@ class ExploredRows(LeastCosts):
                 if self.narrows and done:
                     found, limits = self._narrowed(found, limits)
                     explorers = self._explorers(limits, wanted)
+                # taken out, because it holds its tables and no other Einsum asks it
                 explorer, mine = explorers.pop(kind), [j for j, one in enumerate(kinds) if one == kind]
                 if self.left is not None:
                     explorer.counterparts = self.left.keys(self.signatures[i], mine)
