@@ -15,7 +15,9 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+from numpy.typing import NDArray
 
+from einloom.api import problem
 from einloom.cost.batch.arrays import price_many
 from einloom.cost.evaluate import evaluate
 from einloom.cost.traffic.paths import paths
@@ -37,6 +39,8 @@ BATCH = 20_000  # rows of one skeleton
 FEW = 200  # rows of each of many skeletons
 BURST = 1000
 NEAR = 2000  # states one move away
+TRIED = 50  # times that so many rows are dealt, of which few may fit
+CHAIN = "Two convolutions, latency"  # of TileFlow's Table 2
 
 
 def seconds(work: Callable[[], object], rounds: int = ROUNDS) -> float:
@@ -60,7 +64,7 @@ def fitting(points: Points, rng: Random) -> State:
 
 def measured(name: str, skeletons: int) -> dict[str, object]:
     """A row: milliseconds and points a second on one problem."""
-    asked, rng = named(name), Random(0)
+    asked, rng = problem("tileflow-cc1", "tileflow-edge", "latency") if name == CHAIN else named(name), Random(0)
     space = space_for(asked.workload, asked.machine, asked.mapspace)
     points = Points(asked, space, Evaluator(asked, space))
     states = [fitting(points, rng) for _ in range(skeletons)]
@@ -78,7 +82,7 @@ def measured(name: str, skeletons: int) -> dict[str, object]:
         points.forget()
         row["one_by_one_loaded"], _ = one_by_one(points, states[0])
         row["changes_a_second"] = changes(points, able[0])
-        row |= arrays(points, able[0])
+        row |= arrays(points, able[0]) if points.plain else {}
     return {**row, **stamp()}
 
 
@@ -123,10 +127,33 @@ def priced(points: Points, state: State) -> tuple[str, str]:
     return rate(NEAR, took), rate(len(bare), time.process_time() - begun)
 
 
+def dealt(made: TripRows, many: int, rng: Random) -> NDArray[np.int64]:
+    """So many rows that fit, few of them alike: the trips of each variable of an Einsum, dealt anew to its loops."""
+    groups: dict[tuple[int, str], list[int]] = {}
+    for n, loop in enumerate(made.loops):
+        if not loop.shared:
+            groups.setdefault((loop.einsum, loop.variable), []).append(n)
+    found, tried = [made.trips[None]], 0
+    while sum(map(len, found)) < many and tried < TRIED:
+        rows, tried = np.tile(made.trips, (many, 1)), tried + 1
+        some = rng.sample(sorted(groups), rng.randint(1, len(groups)))
+        for columns in (groups[one] for one in some if len(groups[one]) > 1):
+            left = np.full(many, rows[0, columns].prod())
+            for c in columns[:-1]:
+                divisors = np.array([d for d in range(1, int(left.max()) + 1) if left.max() % d == 0])
+                chosen = divisors[np.array([rng.randrange(len(divisors)) for _ in range(many)])]
+                rows[:, c] = np.gcd(chosen, left)
+                left //= rows[:, c]
+            rows[:, columns[-1]] = left
+        found.append(rows[np.isfinite(made.price(rows))])
+    every = np.concatenate(found)
+    return every[np.arange(many) % len(every)]
+
+
 def batches(points: Points, states: Sequence[State]) -> dict[str, object]:
     """Rows of trips in machine code: to prepare a skeleton, of one skeleton, and of many with a few rows each."""
-    made = TripRows(points, states[0])
-    many, few = np.tile(made.trips, (BATCH, 1)), [np.tile(TripRows(points, s).trips, (FEW, 1)) for s in states]
+    made, rng = TripRows(points, states[0]), Random(3)
+    many, few = dealt(made, BATCH, rng), [dealt(TripRows(points, s), FEW, rng) for s in states]
     took = seconds(lambda: made.price(many))
     prepare = seconds(lambda: [TripRows(points, State(s.homes, s.depths, s.shared, s.owns)) for s in states])
     each = seconds(lambda: [TripRows(points, s).price(rows) for s, rows in zip(states, few, strict=True)])
@@ -168,13 +195,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure what the CSV lacks."""
     parser = argparse.ArgumentParser(prog="python -m bench.speeds", description=__doc__.split("\n")[0])
     parser.add_argument("--skeletons", type=int, default=20)
-    parser.add_argument("--problem", action="append", choices=list(PROBLEMS))
+    parser.add_argument("--problem", action="append", choices=[*PROBLEMS, CHAIN])
     asked = parser.parse_args(arguments)
     known = had(RESULTS, "problem")
-    for name in asked.problem or PROBLEMS:
+    for name in asked.problem or (*PROBLEMS, CHAIN):
         if (name,) not in known or asked.problem:
             row = measured(name, asked.skeletons)
-            replace(RESULTS, [row], ("problem",), [(one,) for one in PROBLEMS])
+            replace(RESULTS, [row], ("problem",), [(one,) for one in (*PROBLEMS, CHAIN)])
             print(*list(row.values())[:-3], sep=", ", flush=True)
 
 

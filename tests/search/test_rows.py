@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 from random import Random
@@ -14,17 +14,19 @@ from numpy.typing import NDArray
 from einloom.api import problem
 from einloom.cost.evaluate import evaluate, legality
 from einloom.errors import IllegalMapping
-from einloom.machine.levels import Memory
+from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapspace.divisors import primes
 from einloom.mapspace.ffm.encoding import State
 from einloom.mapspace.ffm.encoding.rooms import overflow
 from einloom.mapspace.registry import space_for
+from einloom.mapspace.space import Mapspace
 from einloom.problem import Problem, objective
 from einloom.search.evaluator import Evaluator
-from einloom.search.heuristics import kernel, row_kernel
+from einloom.search.heuristics import kernel, row_kernel, window_rows
 from einloom.search.heuristics.points import Points
 from einloom.search.heuristics.rows import TripRows
 from einloom.testing.problems.drawing import draw
+from einloom.workload.build import build_workload
 from kernels import interpret
 
 Rows = NDArray[np.int64]
@@ -123,9 +125,106 @@ def test_rows_are_priced_as_their_trees_in_python(monkeypatch: pytest.MonkeyPatc
     """Without a compiler: few rows, on small problems and on one whose machine leaks."""
     assert interpret(monkeypatch) > 10
     rng = Random(5)
-    finite, overfull = np.sum([compared(asked, rng, 2, 4) for asked in islice(drawn_problems(), 3, 44)], axis=0)
+    finite, overfull = np.sum([compared(asked, rng, 2, 4) for asked in islice(drawn_problems(), 3, 30)], axis=0)
     assert finite > 60 and overfull > 2
     assert compared(leaky(), rng)[0] > 6
+
+
+WINDOWS = {
+    "plain": (["O[m,p] = W[m,c,r] * I[c,p+r]"], {"m": 2, "p": 4, "c": 2, "r": 3}, {}),
+    "stride, dilation and padding": (
+        ["O[m,p,q] = W[m,c,r,s] * I[c,2*p+r-1,q+2*s-1]"],
+        {"m": 2, "p": 4, "q": 4, "c": 2, "r": 3, "s": 2},
+        {"I": [2, 8, 5]},
+    ),
+    "padded chain": (
+        ["A[c,x] = W[c,r] * I[x+r-1]", "O[m,y] = V[m,c,s] * A[c,y+s-1]"],
+        {"x": 6, "y": 6, "c": 2, "m": 2, "r": 3, "s": 3},
+        {"I": [6], "A": [2, 6]},
+    ),
+}
+
+
+def window_problem(name: str, goal: str) -> Problem:
+    """Small memories, two fanouts, and times everywhere, so that the busiest instance counts."""
+    einsums, extents, shapes = WINDOWS[name]
+    levels = (
+        Memory("DRAM", None, 10.0, 12.0, read_throughput=2.0, write_throughput=3.0),
+        Fanout("outer", (Axis("X", 4),)),
+        Memory("GLB", 240, 2.0, 2.5, read_throughput=5.0, write_throughput=5.0, leakage=0.01),
+        Fanout("inner", (Axis("Y", 6), Axis("Z", 4))),
+        Memory("REG", 72, 0.1, 0.2, read_throughput=1.0, write_throughput=1.0),
+        ComputeUnit("MAC", 1.0, 0.5),
+    )
+    machine = Machine("m", levels)
+    workload = build_workload(name, list(einsums), extents, bits=8, shapes=shapes)
+    return Problem(workload, machine, Mapspace(), objective(goal, machine))
+
+
+@pytest.mark.parametrize(("name", "goal"), list(zip(WINDOWS, ["energy", "edp", "traffic:DRAM"], strict=True)))
+def test_rows_with_windows_are_priced_as_their_trees(name: str, goal: str) -> None:
+    finite, overfull = compared(window_problem(name, goal), Random(3), 16)
+    assert finite > 60 and overfull > 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workload", ["mobilenet-block", "resnet18", "tileflow-cc1", "conv-chain"])
+@pytest.mark.parametrize("machine", ["two-level", "tpu-v4i", "tileflow-edge"])
+def test_rows_of_convolutional_networks_are_priced_as_their_trees(workload: str, machine: str) -> None:
+    finite, overfull = compared(problem(workload, machine, "edp"), Random(4), 6)
+    assert finite + overfull > 30
+
+
+def first_for_all(true: Callable[..., Rows]) -> Callable[..., Rows]:
+    """What holds of the first row, for every row."""
+
+    def wrong(rows: object, trips: Rows) -> Rows:
+        found = true(rows, trips)
+        found[:] = found[:1] if len(found) else 0
+        return found
+
+    return wrong
+
+
+def nothing_more(true: Callable[..., Rows]) -> Callable[..., NDArray[np.float64]]:
+    return lambda rows, trips: np.ones(len(trips))
+
+
+def nothing_slides(true: Callable[..., Rows]) -> Callable[..., Rows]:
+    return lambda rows, trips: np.full(len(trips), -1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "mistake", "case"),
+    [
+        (window_rows.LinkWindows, "factors", first_for_all, "padded chain"),
+        (window_rows.TileWindows, "factors", nothing_more, "stride, dilation and padding"),
+        (window_rows.LinkWindows, "_slides", nothing_slides, "padded chain"),
+    ],
+)
+def test_mistakes_in_windows_are_noticed(
+    kind: type, name: str, mistake: Callable[..., object], case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted mistakes: what one row moves for all; tiles of one position; windows that never slide."""
+    monkeypatch.setattr(kind, name, mistake(getattr(kind, name)))
+    with pytest.raises(AssertionError):
+        compared(window_problem(case, "energy"), Random(3), 30)
+
+
+def test_choices_are_looked_up_alike_however_they_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+    choices = np.array([[3, 0], [1, 2], [3, 0], [1, 0]])
+    asked: list[tuple[int, ...]] = []
+
+    def ask(one: tuple[int, ...]) -> float:
+        asked.append(one)
+        return one[0] + 10.0 * one[1]
+
+    assert window_rows.looked_up(choices, ask).tolist() == [3.0, 21.0, 3.0, 1.0]
+    assert sorted(asked) == [(1, 0), (1, 2), (3, 0)]
+    monkeypatch.setattr(window_rows, "WIDEST", 1)  # no one integer is wide enough
+    assert window_rows.looked_up(choices, ask).tolist() == [3.0, 21.0, 3.0, 1.0]
+    assert window_rows.looked_up(choices[:, :0], ask=lambda one: 7.0).tolist() == [7.0] * 4
+    assert window_rows.looked_up(choices[:0], ask).tolist() == []
 
 
 @pytest.mark.slow
@@ -137,7 +236,7 @@ def test_a_tile_left_out_of_the_room_is_noticed(monkeypatch: pytest.MonkeyPatch)
 
 
 def _roomy(rows: TripRows) -> None:
-    rows._tiles, rows._divided = np.zeros((0, 5), np.int64), np.zeros(0, np.int64)
+    rows._tiles, rows._divided = np.zeros((0, 6), np.int64), np.zeros(0, np.int64)
     rows._bits = np.zeros(0)
 
 

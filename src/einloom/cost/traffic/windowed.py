@@ -23,7 +23,7 @@ from .uneven import Step
 Chain = tuple[tuple[int, int, int], ...]  # (number among the loops of the rank, trips, tile) of the loops of a variable
 
 
-class _Rank(NamedTuple):
+class WindowRank(NamedTuple):
     """A rank reached by windows. terms: (variable, coefficient) each; size: as declared."""
 
     terms: tuple[tuple[str, int], ...]
@@ -68,18 +68,18 @@ class WindowPaths(EvenPaths):
             return one.values
         slides = None if child is None else _slides(steps, one, child)
         stop = len(steps) if child is None else child
-        return self.plain[one.name] * prod(self._positions(rank, steps[:stop], slides) for rank in ranks)
+        return self.plain[one.name] * prod(self.positions(rank, steps[:stop], slides) for rank in ranks)
 
-    def _windows(self, name: str) -> tuple[_Rank, ...]:
+    def _windows(self, name: str) -> tuple[WindowRank, ...]:
         access = self.einsum.access(name)
         indices = zip(access.indices, self.workload.shape(access), strict=True)
-        return tuple(_Rank(index.terms, index.constant, size) for index, size in indices if not index.simple)
+        return tuple(WindowRank(index.terms, index.constant, size) for index, size in indices if not index.simple)
 
-    def _clipped(self, rank: _Rank) -> bool:
+    def _clipped(self, rank: WindowRank) -> bool:
         last = rank.constant + sum(coefficient * (self.extents[v] - 1) for v, coefficient in rank.terms)
         return rank.constant < 0 or last >= rank.size
 
-    def _positions(self, rank: _Rank, above: tuple[Step, ...], slides: int | None) -> int:
+    def positions(self, rank: WindowRank, above: tuple[Step, ...], slides: int | None) -> int:
         """Positions of the rank that the tiles below some steps have. slides: place of the loop that keeps overlaps."""
         chains: dict[str, list[tuple[int, int, int]]] = {v: [] for v, _ in rank.terms}
         left, number, slid = dict(self.extents), 0, None

@@ -34,27 +34,34 @@ def price_rows(
     floors: Any,
     ports: Any,
     scal: Any,
+    factors: Any,
+    of_link: Any,
     found: Any,
 ) -> None:
     """Fill `found` with the objective of every row, infinite where trips do not multiply to the extents or do not fit.
 
-    trips: int64 [rows, columns]; least: what each column needs at least. tiles: int64 [n, 5], rows (memory, first leaf,
-    last leaf, begin, end of its columns in `divided`), of `bits` when no column divides. chain, ends, whole: see
-    `_multiply`; walk: see `_fetched`. slopes: float [links, 2 memories + 2], what each link adds whenever its tile is
-    fetched: seconds that each memory reads and writes, joules, bits through the objective's memory; last: after which
-    link an Einsum ends; bases: float [Einsums, 2 memories + 2], what it has besides; floors: seconds of its unit.
-    ports: whether a memory reads and writes by turns. scal: as in `kernel.price`, the same for all Einsums.
+    trips: int64 [rows, columns]; least: what each column needs at least. tiles: int64 [n, 6], rows (memory, first leaf,
+    last leaf, begin, end of its columns in `divided`, its column of factors or -1), of `bits` when no column divides.
+    factors: float [rows, n], what windows make of tiles and links; of_link: the column of each link, or -1. chain,
+    ends, whole: see `_multiply`; walk: see `_fetched`. slopes: float [links, 2 memories + 2], what each link adds
+    whenever its tile is fetched: seconds that each memory reads and writes, joules, bits through the objective's
+    memory; last: after which link an Einsum ends; bases: float [Einsums, 2 memories + 2], what it has besides; floors:
+    seconds of its unit. ports: whether a memory reads and writes by turns. scal: as in `kernel.price`, the same for all
+    Einsums.
     """
     leaves, sums = last.shape[0], bases.shape[1]
     used = np.zeros((sizes.shape[0], leaves))
     fetched, total = np.zeros(slopes.shape[0]), np.zeros(sums)
     for row in range(trips.shape[0]):
         found[row] = np.inf
-        if not _fits(trips[row], least, tiles, divided, bits, sizes, used):
+        if not _fits(trips[row], least, tiles, divided, bits, sizes, factors[row], used):
             continue
         if not _multiply(trips[row], chain, ends, whole):
             continue
         _fetched(trips[row], walk, fetched)
+        for link in range(of_link.shape[0]):
+            if of_link[link] >= 0:
+                fetched[link] *= factors[row, of_link[link]]
         energy = latency = traffic = 0.0
         begin = 0
         for e in range(leaves):
@@ -74,7 +81,7 @@ def price_rows(
 
 
 @machine_code
-def _fits(trips: Any, least: Any, tiles: Any, divided: Any, bits: Any, sizes: Any, used: Any) -> bool:
+def _fits(trips: Any, least: Any, tiles: Any, divided: Any, bits: Any, sizes: Any, factors: Any, used: Any) -> bool:
     """True if every column has its least trips, and all tiles that are alive together have room."""
     for c in range(least.shape[0]):
         if trips[c] < least[c]:
@@ -85,6 +92,8 @@ def _fits(trips: Any, least: Any, tiles: Any, divided: Any, bits: Any, sizes: An
         for at in range(tiles[t, 3], tiles[t, 4]):
             parts *= trips[divided[at]]
         size, m = bits[t] / parts, tiles[t, 0]
+        if tiles[t, 5] >= 0:
+            size *= factors[tiles[t, 5]]
         for leaf in range(tiles[t, 1], tiles[t, 2] + 1):
             used[m, leaf] += size
             if used[m, leaf] > sizes[m]:

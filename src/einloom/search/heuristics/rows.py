@@ -13,17 +13,20 @@ from math import prod
 import numpy as np
 
 from ...cost.formulas import terms
-from ...cost.traffic.even import Move, instances
+from ...cost.traffic.even import Move, TensorOnPath, instances
+from ...cost.traffic.windowed import WindowPaths
 from ...dataclass import dataclass
 from ...mapspace.ffm.encoding.rooms import held, own_tiles, tile_bits
-from ...mapspace.ffm.encoding.state import SPLIT, State, Word, branch_items, frame_of, tidy, word
+from ...mapspace.ffm.encoding.state import SPLIT, State, Word, branch_items, frame_of, path_of, tidy, word
 from ..resources import unlimited
 from . import row_kernel
 from .bursts import Floats, Ints
 from .points import Points
+from .window_rows import LinkWindows, TileWindows
 
-Above = tuple[int, str]  # the column of a loop, -1 if it stands, and its variable
-Room = tuple[int, int, int, float, list[int]]  # memory, first and last leaf, bits, columns that divide them
+Above = tuple[int, str, int]  # the column of a loop, -1 if it stands, its variable and trips
+Tile = tuple[float, list[int], TileWindows | None]  # bits without open loops, columns that divide them, windows
+Room = tuple[int, int, int, Tile]  # memory, first and last leaf, what a tile takes there
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class TripRows:
         self.points, self.state, self.facts = points, state, points.encoding.of(state)
         self.loops: list[OpenLoop] = []
         self._words = [word(self.facts, state, i) for i in range(self.facts.count)]
+        self._windows: list[LinkWindows | TileWindows] = []
         self._paths()
         self._chains()
         self._links()
@@ -57,18 +61,15 @@ class TripRows:
 
     @staticmethod
     def able(points: Points, state: State) -> bool:
-        """True if the machine code speaks of every Einsum: plain indices, no parts nor views, perfect tiles, and no
-        store that serves several."""
+        """True if closed forms price every path: no parts nor views, perfect tiles, no store that serves several, and
+        no instances that meet different windows."""
         facts = points.facts
-        return (
-            points.additive
-            and not state.lent
-            and not state.groups
-            and not any(points.bursts.uneven)
-            and not facts.reached
-            and not facts.ragged
-            and not facts.anchored
-        )
+        apart = facts.workload.parted or facts.workload.viewed or facts.ragged or facts.anchored
+        if not points.additive or state.lent or state.groups or apart:
+            return False
+        paths = [path_of(points.encoding.of(state), state, i) for i in range(facts.count)]
+        closed = [points.closed[i] for i in points.encoding.of(state).label]
+        return all(one is not None and one.takes(p.word, p.filled) for one, p in zip(closed, paths, strict=True))
 
     @property
     def trips(self) -> Ints:
@@ -86,8 +87,22 @@ class TripRows:
             row_kernel.price_rows(
                 rows, self._least, self._tiles, self._divided, self._bits, self._sizes, self._chain, self._chain_ends,
                 self._whole, self._walk, self._slopes, self._last, self._bases, self._floors, self._ports, self._scal,
-                found,
+                self._factors(rows), self._of_link, found,
             )  # fmt: skip
+        return found
+
+    def _factors(self, rows: Ints) -> Floats:
+        """What windows make of tiles and links, a column each; ones where the trips are no tiling."""
+        found = np.ones((len(rows), len(self._windows)))
+        if not self._windows:
+            return found
+        ends = zip([0, *self._chain_ends], self._chain_ends, self._whole, strict=False)
+        tiled = np.ones(len(rows), dtype=bool)
+        for begin, end, whole in ends:
+            tiled &= rows[:, self._chain[begin:end]].prod(axis=1) == whole
+        some = rows[tiled]
+        for n, one in enumerate(self._windows):
+            found[tiled, n] = one.factors(some)
         return found
 
     def at(self, row: Ints) -> State:
@@ -97,7 +112,7 @@ class TripRows:
                for i in range(facts.count)}  # fmt: skip
         shared, owns = [], []
         for i in range(facts.count):
-            places = [place for place, _ in self._shared[i]]
+            places = [place for place, _, _ in self._shared[i]]
             shared.append(
                 tuple(
                     (variable, trips if place < 0 else int(row[place]), axis)
@@ -121,7 +136,7 @@ class TripRows:
                 if item[0] in ("for", "par") and level < len(state.shared[i]):
                     if item[0] == "for":
                         place = columns.setdefault((frame.run(i, level + 1)[0], level), len(self.loops))
-                    levels.append((place, item[-2]))
+                    levels.append((place, item[-2], item[-1]))
                 elif item[0] == "for":
                     place = len(self.loops)
                 if place == len(self.loops):
@@ -151,13 +166,17 @@ class TripRows:
         """
         facts, wide = self.facts, 2 * len(self.facts.memories) + 2
         walk, last, links = list[tuple[int, int]](), list[int](), list[list[complex]]()
-        bases, floors = [], list[float]()
+        bases, floors, of_link = [], list[float](), list[int]()
         for i, path in enumerate(self._words):
-            even, begin = self.points.even[facts.label[i]], len(links)
+            even, begin = self.points.closed[facts.label[i]], len(links)
             assert even is not None
             moved = even.links((("for", "", 1j), SPLIT, *(item for item in path if item[0] not in ("for", "split"))))
             walk += self._walked(i, path, [tensor for tensor, _, _ in moved], begin)
             links += [self._sums(moves) for _, _, moves in moved]
+            for one in even.tensors:
+                count = sum(tensor == one.name for tensor, _, _ in moved)
+                windows = isinstance(even, WindowPaths) and even.ranks.get(one.name)
+                of_link += self._slid(i, path, one, count) if windows else [-1] * count
             joules, operations, throughput = self._scalars(i)[:3]
             floors.append(operations / instances(path) / throughput if throughput > 0 else 0.0)
             bases.append(np.array(links[begin:], dtype=complex).reshape(-1, wide).real.sum(axis=0))
@@ -168,7 +187,19 @@ class TripRows:
         self._bases, self._floors = np.array(bases), np.array(floors)
         self._ports = np.array([memory.ports == "shared" for memory in facts.memories])
         self._sizes = np.array([np.inf if m.size is None else float(m.size) for m in facts.memories])
-        self._scal = self._scalars(0)
+        self._scal, self._of_link = self._scalars(0), np.array(of_link, dtype=np.int64)
+
+    def _slid(self, i: int, path: Word, one: TensorOnPath, count: int) -> list[int]:
+        """The columns of factors of the links of a tensor that Einsum i reads through windows."""
+        paths = self.points.closed[self.facts.label[i]]
+        assert isinstance(paths, WindowPaths)
+        stores = [at for at, item in enumerate(path) if item[0] == "store" and one.name in item[2]]
+        ends = [*stores[1:], len(path) - 1][:count]
+        begin = len(self._windows)
+        for end in ends:
+            columns = tuple(self._columns[i][:end])
+            self._windows.append(LinkWindows(paths, one, path[:end], columns, end in stores))
+        return list(range(begin, len(self._windows)))
 
     def _scalars(self, i: int) -> Floats:
         """What the kernel of bursts knows of Einsum i on its unit and of the objective."""
@@ -211,13 +242,18 @@ class TripRows:
                 number += 1
 
     def _rooms(self) -> None:
-        """Every tile in a memory of limited size: its bits if no open loop divided it, and which ones do."""
+        """Every tile in a memory of limited size: its bits if no open loop divided it, which ones do, and the column of
+        what windows add."""
         tiles, divided, bits = [], list[int](), []
-        for memory, first, last, most, columns in (*self._held(), *self._private()):
-            tiles.append((memory, first, last, len(divided), len(divided) + len(columns)))
+        for memory, first, last, (most, columns, windows) in (*self._held(), *self._private()):
+            tiles.append((memory, first, last, len(divided), len(divided) + len(columns), len(self._windows)))
             divided += columns
             bits.append(most)
-        self._tiles = np.array(tiles, dtype=np.int64).reshape(-1, 5)
+            if windows is None:
+                tiles[-1] = (*tiles[-1][:-1], -1)
+            else:
+                self._windows.append(windows)
+        self._tiles = np.array(tiles, dtype=np.int64).reshape(-1, 6)
         self._divided, self._bits = np.array(divided, dtype=np.int64), np.array(bits, dtype=float)
 
     def _held(self) -> Iterator[Room]:
@@ -231,12 +267,9 @@ class TripRows:
             else:
                 raised = {(memory, tensor): level for memory, tensor, level, _ in state.owns[tile.owner].raised}
                 i, level = tile.owner, raised[tile.memory, tile.tensor]
-            yield (
-                tile.memory,
-                tile.first,
-                tile.last,
-                *self._undivided(i, tile.tensor, tile.bits, self._shared[i][:level]),
-            )
+            windows = tile.owner is not None or tile.tensor not in facts.reached
+            above = self._shared[i][:level]
+            yield tile.memory, tile.first, tile.last, self._undivided(i, tile.tensor, tile.bits, above, windows)
 
     def _private(self) -> Iterator[Room]:
         """Tiles in the branches of Einsums."""
@@ -244,22 +277,25 @@ class TripRows:
         for i in range(facts.count):
             path = self._words[i][:-1]
             branch = len(path) - len(branch_items(facts, state.owns[i], i))
-            above = [
-                (int(place), item[1])
-                for item, place in zip(path, self._columns[i][:-1], strict=True)
-                if item[0] == "for" and place >= 0
-            ]
-            passed = sum(1 for item in path[:branch] if item[0] == "for")
             weights = {(m, t): tile_bits(facts, i, m, t, extents) for m, t, extents in own_tiles(facts, state, i)}
-            for item in path[branch:]:
-                passed += item[0] == "for"
-                if item[0] == "store" and facts.memories[item[1]].size is not None:
+            above = list[Above]()
+            for at, item in enumerate(path):
+                if item[0] in ("for", "par"):
+                    above.append((int(self._columns[i][at]), item[-2], item[-1]))
+                elif item[0] == "store" and at >= branch and facts.memories[item[1]].size is not None:
                     for tensor in item[2]:
-                        bits = weights[item[1], tensor]
-                        yield item[1], i, i, *self._undivided(i, tensor, bits, above[:passed])
+                        yield item[1], i, i, self._undivided(i, tensor, weights[item[1], tensor], above)
 
-    def _undivided(self, i: int, tensor: str, bits: int, above: list[Above]) -> tuple[float, list[int]]:
-        """Bits of a tile below these open loops if none of them divided it, and the columns of those that do."""
-        relevant = self.facts.relevant[i][tensor]
-        columns = [place for place, variable in above if place >= 0 and variable in relevant]
-        return float(bits * prod(self.loops[place].trips for place in columns)), columns
+    def _undivided(self, i: int, tensor: str, bits: int, above: list[Above], windows: bool = True) -> Tile:
+        """A tile below these loops. windows: whether its size follows from those of Einsum i, if these are any."""
+        facts, access = self.facts, self.facts.einsums[i].access(tensor)
+        ranks = zip(access.indices, facts.workload.shape(access), strict=True)
+        slid = tuple([one for one in ranks if not one[0].simple]) if windows and bits else ()
+        mine = {v for index, _ in slid for v in index.variables}
+        columns = [p for p, v, _ in above if p >= 0 and v in facts.relevant[i][tensor] - mine]
+        whole = {v: facts.full[i][v] // prod([n for p, w, n in above if p < 0 and w == v]) for v in mine}
+        found = None
+        if slid:
+            found = TileWindows(facts, slid, whole, {v: [p for p, w, _ in above if p >= 0 and w == v] for v in mine})
+            bits //= round(float(found.factors(self.trips[None])[0]))
+        return float(bits * prod([self.loops[place].trips for place in columns])), columns, found

@@ -12,6 +12,7 @@ from math import prod
 from ....cost.room.occupancy import occupancy
 from ....cost.traffic.paths import paths
 from ....dataclass import dataclass
+from ....workload.einsum import Index
 from .facts import Facts
 from .state import Frame, State, covers_of, frame_of, path_of
 from .trees import decode
@@ -46,13 +47,15 @@ def tile_values(facts: Facts, i: int, tensor: str, extents: Mapping[str, int]) -
     if access is facts.einsums[i].output:  # each position once: no gaps
         return prod(extents[v] for v in access.variables)
     for index, size in zip(access.indices, facts.workload.shape(access), strict=True):
-        if index.simple:
-            total *= extents[index.variables[0]]
-        elif all(extents[v] == facts.extents[v] for v in index.variables):
-            total *= max(0, min(size, index.constant + index.extent(extents)) - max(0, index.constant))
-        else:
-            total *= min(size, index.extent(extents))
+        total *= extents[index.variables[0]] if index.simple else window_positions(facts, index, size, extents)
     return total
+
+
+def window_positions(facts: Facts, index: Index, size: int, extents: Mapping[str, int]) -> int:
+    """Positions that a tile has along a rank of this size that is read through windows."""
+    if all(extents[v] == facts.extents[v] for v in index.variables):
+        return max(0, min(size, index.constant + index.extent(extents)) - max(0, index.constant))
+    return min(size, index.extent(extents))
 
 
 def tile_bits(facts: Facts, i: int, memory: int, tensor: str, extents: Mapping[str, int]) -> int:
