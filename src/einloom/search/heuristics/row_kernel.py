@@ -59,9 +59,7 @@ def price_rows(
         if not _multiply(trips[row], chain, ends, whole):
             continue
         _fetched(trips[row], walk, fetched)
-        for link in range(of_link.shape[0]):
-            if of_link[link] >= 0:
-                fetched[link] *= factors[row, of_link[link]]
+        _slide(factors[row], of_link, fetched)
         energy = latency = traffic = 0.0
         begin = 0
         for e in range(leaves):
@@ -116,6 +114,14 @@ def _multiply(trips: Any, chain: Any, ends: Any, whole: Any) -> bool:
             return False
         begin = ends[v]
     return True
+
+
+@machine_code
+def _slide(factors: Any, of_link: Any, fetched: Any) -> None:
+    """Multiply what is fetched over each link by what windows make of it."""
+    for link in range(of_link.shape[0]):
+        if of_link[link] >= 0:
+            fetched[link] *= factors[of_link[link]]
 
 
 @machine_code
